@@ -7,8 +7,9 @@ import labdata_client as labdata
 def test_each_status_is_a_class(lab, server, tables):
     with pytest.raises(labdata.NotFound, match=r"\(request [-0-9a-f]{36}\)"):
         lab.get_execution("01a205b8-12a7-7000-ace7-3dcf56c90105")
-    with pytest.raises(labdata.NotFound, match="table not found"):
+    with pytest.raises(labdata.NotFound, match="table not found") as missing:
         lab.read("no_such_table")
+    assert missing.value.code == "not_found"
     with pytest.raises(labdata.Invalid, match=r"body\.limit: "):
         lab.read(tables.sample, limit=0)
     with pytest.raises(labdata.BadRequest):

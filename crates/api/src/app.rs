@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{Error, Ports, agent::Agent};
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{ids::OrganizationId, refusal::Overload};
 use labdata_limits::{FairSlots, Slot};
 use labdata_operations::Platform;
 
@@ -164,7 +164,7 @@ impl App {
     /// Waits for permission to hold a result of that organization.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if too many are held for 10 s.
+    /// `Unavailable` if too many are held for 10 s.
     pub(crate) async fn result_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.results, organization).await
     }
@@ -172,7 +172,7 @@ impl App {
     /// Waits for permission to hold a page of rows, or of a list, of that organization.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if too many are held for 10 s.
+    /// `Unavailable` if too many are held for 10 s.
     pub(crate) async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
         self.platform.page_slot(organization).await
     }
@@ -180,7 +180,7 @@ impl App {
     /// Waits for the organization's turn to read and encode a series.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if others take 10 s.
+    /// `Unavailable` if others take 10 s.
     pub(crate) async fn series_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.series, organization).await
     }
@@ -188,7 +188,7 @@ impl App {
     /// Waits for the organization's turn to take a snapshot.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if others take 10 s.
+    /// `Unavailable` if others take 10 s.
     pub(crate) async fn snapshot_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.snapshots, organization).await
     }
@@ -196,7 +196,7 @@ impl App {
     /// Waits for the organization's turn to be sent a table while it is read. It counts as a result too.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if others take 10 s.
+    /// `Unavailable` if others take 10 s.
     pub(crate) async fn stream_slots(
         &self,
         organization: OrganizationId,
@@ -208,7 +208,7 @@ impl App {
     /// Waits for the organization's turn to have an MCP request answered.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if others take 10 s.
+    /// `Unavailable` if others take 10 s.
     pub(crate) async fn mcp_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.mcp_requests, organization).await
     }
@@ -216,7 +216,7 @@ impl App {
     /// Waits for room on the disk for a file that the organization imports.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if too many are received for 10 s.
+    /// `Unavailable` if too many are received for 10 s.
     pub(crate) async fn spool_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.spooled, organization).await
     }
@@ -224,7 +224,7 @@ impl App {
     /// Waits for the organization's turn to import a file.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if others take 10 s.
+    /// `Unavailable` if others take 10 s.
     pub(crate) async fn import_turn(&self, organization: OrganizationId) -> Result<Slot, Error> {
         enter(&self.imports, organization).await
     }
@@ -233,11 +233,13 @@ impl App {
     /// followers stay long.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if too many are followed.
+    /// `Unavailable` if too many are followed.
     pub(crate) fn follower_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
         let slot = self.followers.try_enter(organization);
-        slot.ok_or(Error::Exhausted {
-            retry_after_seconds: FOLLOW_LATER,
+        slot.ok_or_else(|| {
+            Error::refused(Overload::Exhausted {
+                retry_after_seconds: FOLLOW_LATER,
+            })
         })
     }
 }
@@ -246,8 +248,10 @@ async fn enter(
     slots: &FairSlots<OrganizationId>,
     organization: OrganizationId,
 ) -> Result<Slot, Error> {
-    slots.enter(organization).await.ok_or(Error::Exhausted {
-        retry_after_seconds: 1,
+    slots.enter(organization).await.ok_or_else(|| {
+        Error::refused(Overload::Exhausted {
+            retry_after_seconds: 1,
+        })
     })
 }
 

@@ -1,113 +1,117 @@
-//! Why a use case refused or failed.
+//! Errors of use cases.
 
 use labdata_domain::{
-    conflict::Conflict,
     data::write::Problem,
-    models::{NoTrainingBackend, PredictionDelay, TrainingQueueFull},
-    notifications::CapReached,
     people::{actor::MissingScope, run_key::NotForRuns},
+    refusal::{ErrorCode, NotFound, Overload, Refusal, RefusalKind, Refuse, Resource},
     storage::InsufficientStorage,
 };
 use labdata_ports::PortError;
 
-/// The outcome of a use case that did not succeed. Every text but `Internal`'s is for the person
-/// who asked.
+/// Seconds after which a request is retried that found something in use for an unknown time.
+const RETRY_SECONDS: u32 = 1;
+
+/// Outcome of a use case that did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No valid key was shown.
+    /// A rule refused the request; nothing was changed.
     #[error("{0}")]
-    Unauthenticated(&'static str),
-    /// The key does not permit it; the text says which scope is missing, or that it is a run's key.
-    #[error("{0}")]
-    Forbidden(String),
-    /// No such thing in the caller's organization.
-    #[error("{0} not found")]
-    NotFound(&'static str),
-    /// No row of that key in the caller's organization.
-    #[error("{what} \"{key}\" not found")]
-    RowNotFound {
-        /// Its role in the request.
-        what: &'static str,
-        /// Its key.
-        key: String,
-    },
-    /// The request is invalid. Nothing was changed.
-    #[error("{0}")]
-    Invalid(String),
-    /// A data write's problems; nothing was changed.
+    Refused(Refusal),
+    /// Problems of a data write; nothing was changed.
     #[error("{} problems", .0.len())]
     Problems(Vec<Problem>),
-    /// It clashes with what is stored; nothing was changed.
-    #[error(transparent)]
-    Conflict(Conflict),
-    /// It would exceed a size limit.
-    #[error("{0}")]
-    TooLarge(String),
-    /// Others hold what is needed; nothing was changed.
-    #[error("busy: try again in {retry_after_seconds} s")]
-    Busy {
-        /// When to try again.
-        retry_after_seconds: u32,
-    },
-    /// The platform, or the organization's share of it, is fully in use; nothing was changed.
-    #[error("everything is in use at the moment: try again in {retry_after_seconds} s")]
-    Exhausted {
-        /// When to try again.
-        retry_after_seconds: u32,
-    },
-    /// A model does not predict at the moment; nothing was changed.
-    #[error(transparent)]
-    Delayed(#[from] PredictionDelay),
-    /// As many notifications as may be were delivered; nothing was sent.
-    #[error(transparent)]
-    Capped(CapReached),
-    /// No training backend can take work; nothing was queued.
-    #[error(transparent)]
-    CannotTrain(#[from] NoTrainingBackend),
-    /// Too many trainings of the organization wait; nothing was queued.
-    #[error(transparent)]
-    TrainingQueueFull(#[from] TrainingQueueFull),
-    /// There is no room for it; nothing was stored.
-    #[error(transparent)]
-    InsufficientStorage(InsufficientStorage),
-    /// A service behind the platform does not answer.
+    /// A service behind the platform does not respond; the text is for the log.
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// Anything else; for the log only.
+    /// Anything else; the text is for the log.
     #[error("internal: {0}")]
     Internal(String),
 }
 
+impl Error {
+    /// The refusal for a reason of any area.
+    pub fn refused(reason: impl Refuse) -> Self {
+        Self::Refused(reason.into())
+    }
+
+    /// The refusal for several reasons of one request.
+    pub fn refused_for_all(reasons: &[impl Refuse]) -> Self {
+        Refusal::of_all(reasons).map_or_else(
+            || Self::Internal("a refusal without a reason".to_owned()),
+            Self::Refused,
+        )
+    }
+
+    /// The refusal of a request that names no existing resource.
+    #[must_use]
+    pub fn not_found(resource: Resource) -> Self {
+        Self::refused(NotFound(resource))
+    }
+
+    /// The refusal of a request that others' requests keep from its turn.
+    #[must_use]
+    pub fn busy() -> Self {
+        Self::refused(Overload::Busy {
+            retry_after_seconds: RETRY_SECONDS,
+        })
+    }
+
+    /// Returns the kind of a refusal.
+    #[must_use]
+    pub const fn kind(&self) -> Option<RefusalKind> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.kind),
+            Self::Problems(_) => Some(RefusalKind::Invalid),
+            Self::Unavailable(_) | Self::Internal(_) => None,
+        }
+    }
+
+    /// Returns the code; `None` for problems, each of which has its own.
+    #[must_use]
+    pub const fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.code),
+            Self::Problems(_) => None,
+            Self::Unavailable(_) => Some(ErrorCode::Unavailable),
+            Self::Internal(_) => Some(ErrorCode::Internal),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 impl From<MissingScope> for Error {
     fn from(missing: MissingScope) -> Self {
-        Self::Forbidden(missing.to_string())
+        Self::refused(missing)
     }
 }
 
 impl From<NotForRuns> for Error {
     fn from(refusal: NotForRuns) -> Self {
-        Self::Forbidden(refusal.to_string())
+        Self::refused(refusal)
     }
 }
 
 impl From<InsufficientStorage> for Error {
     fn from(refusal: InsufficientStorage) -> Self {
-        Self::InsufficientStorage(refusal)
+        Self::refused(refusal)
     }
 }
 
 impl From<PortError> for Error {
     fn from(error: PortError) -> Self {
         match error {
-            PortError::NotFound(what) => Self::NotFound(what),
-            PortError::Conflict(conflict) => Self::Conflict(conflict),
-            PortError::Busy(_) => Self::Busy {
-                retry_after_seconds: 1,
-            },
-            PortError::Exhausted(_) => Self::Exhausted {
-                retry_after_seconds: 1,
-            },
-            PortError::DiskFull(_) => Self::InsufficientStorage(InsufficientStorage::DiskFull),
+            PortError::NotFound(resource) => Self::not_found(resource),
+            PortError::Conflict(conflict) => Self::refused(conflict),
+            PortError::Busy(_) => Self::busy(),
+            PortError::Exhausted(_) => Self::refused(Overload::Exhausted {
+                retry_after_seconds: RETRY_SECONDS,
+            }),
+            PortError::DiskFull(_) => Self::refused(InsufficientStorage::DiskFull),
             PortError::Unavailable(text) => Self::Unavailable(text),
             PortError::Corrupt(text) | PortError::Internal(text) => Self::Internal(text),
         }

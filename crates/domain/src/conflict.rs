@@ -1,5 +1,7 @@
 //! Conflicts: clashes of a change with what is stored.
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// A clash of a change with what is stored. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
@@ -21,6 +23,22 @@ pub enum Conflict {
     /// Definitions of tables have changed since the request was checked.
     #[error("the tables have changed")]
     TablesChanged,
+}
+
+impl Refuse for Conflict {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::JobName(_) | Self::InstrumentName(_) => ErrorCode::NameTaken,
+            Self::UserEmail(_) => ErrorCode::EmailTaken,
+            Self::KeyPrefix(_) => ErrorCode::KeyPrefixTaken,
+            Self::FilePath => ErrorCode::PathTaken,
+            Self::TablesChanged => ErrorCode::TablesChanged,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Conflict
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod numbers;
 pub mod page;
 pub mod patterns;
 pub mod people;
+pub mod refusal;
 pub mod scalar;
 pub mod storage;
 pub mod timestamp;

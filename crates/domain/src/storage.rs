@@ -1,5 +1,7 @@
 //! Room for what the platform stores: the disk, its floor and its reserve, and quotas of files.
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Free space that uploads leave on a disk, in bytes, however large the disk is.
 const MAX_FLOOR: u64 = 1 << 30;
 
@@ -25,6 +27,19 @@ pub enum InsufficientStorage {
         /// Bytes of the refused file, as far as they are known.
         more: u64,
     },
+}
+
+impl Refuse for InsufficientStorage {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::DiskFull => ErrorCode::DiskFull,
+            Self::QuotaExceeded { .. } => ErrorCode::QuotaExceeded,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::InsufficientStorage
+    }
 }
 
 /// Most bytes that the files of an organization take.

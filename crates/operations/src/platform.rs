@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_application::{Error, Ports};
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{ids::OrganizationId, refusal::Overload};
 use labdata_limits::{FairSlots, Slot};
 
 /// The parts of a server that operations use, shared by all of its requests.
@@ -19,11 +19,13 @@ impl Platform {
     /// Waits for permission to hold a page of rows, or of a list, of that organization.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if too many are held for 10 s.
+    /// `Unavailable` if too many are held for 10 s.
     pub async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
         let slot = self.pages.enter(organization).await;
-        slot.ok_or(Error::Exhausted {
-            retry_after_seconds: 1,
+        slot.ok_or_else(|| {
+            Error::refused(Overload::Exhausted {
+                retry_after_seconds: 1,
+            })
         })
     }
 }

@@ -1,13 +1,13 @@
 //! Why a port did not do what it was asked.
 
-use labdata_domain::conflict::Conflict;
+use labdata_domain::{conflict::Conflict, refusal::Resource};
 
 /// An error of a port that a caller can act on.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// No such thing in this organization.
     #[error("{0} not found")]
-    NotFound(&'static str),
+    NotFound(Resource),
     /// It clashes with what is stored.
     #[error(transparent)]
     Conflict(Conflict),

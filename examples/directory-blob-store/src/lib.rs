@@ -29,6 +29,7 @@ use futures::{
 use labdata_domain::{
     files::{ObjectKey, StoredBytes},
     ids::OrganizationId,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -233,7 +234,7 @@ fn named_entries<Id: FromStr>(directory: &Path) -> Vec<(Id, PathBuf)> {
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to map_err")]
 fn read_error(error: io::Error) -> PortError {
     match error.kind() {
-        io::ErrorKind::NotFound => PortError::NotFound("object"),
+        io::ErrorKind::NotFound => PortError::NotFound(Resource::Object),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             PortError::DiskFull(error.to_string())
         }

@@ -108,10 +108,10 @@ class Batch:
         if match := re.match(r"tables\[(\d+)\](?:\.rows\[(\d+)\])?", path):
             part = self.parts[int(match[1])]
             row = "" if match[2] is None else f".rows[{int(match[2]) + part.offset}]"
-            return Problem(f"tables[{part.table}]{row}{path[match.end() :]}", problem.message)
+            return Problem(f"tables[{part.table}]{row}{path[match.end() :]}", problem.message, problem.code)
         if match := re.match(r"series\[(\d+)\]", path):
             position = int(match[1]) + self.first_series
-            return Problem(f"series[{position}]{path[match.end() :]}", problem.message)
+            return Problem(f"series[{position}]{path[match.end() :]}", problem.message, problem.code)
         return problem
 
 

@@ -26,9 +26,19 @@ class ConnectionFailed(LabdataError, ConnectionError):
 class ApiError(LabdataError):
     """An answer of the platform other than success."""
 
-    def __init__(self, message: str, *, status: int, request_id: str | None, detail: Any = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        request_id: str | None,
+        code: str | None = None,
+        detail: Any = None,
+    ) -> None:
         self.status = status
         """HTTP status."""
+        self.code = code
+        """Stable reason, such as `not_found`; None for a 422 and for errors of a storage."""
         self.request_id = request_id
         """`X-Request-Id` of the answer; the server's log line has it too."""
         self.detail = detail
@@ -72,6 +82,8 @@ class Problem:
     path: str | None
     """Location such as `tables[0].rows[17].volume`; None for the whole request."""
     message: str
+    code: str | None = None
+    """Stable reason, such as `unknown_column`."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -90,7 +102,9 @@ class WriteRefused(BadRequest):
         if more > 0:
             shown += f"\n  … and {more} more"
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__(f"the write has {count}:{shown}", status=400, request_id=request_id)
+        super().__init__(
+            f"the write has {count}:{shown}", status=400, request_id=request_id, code="invalid_write"
+        )
 
     def _repr_html_(self) -> str:
         rows = [(problem.path or "", problem.message) for problem in self.problems]
@@ -120,16 +134,22 @@ def error_from(response: httpx.Response) -> ApiError:
         fields = cast("dict[str, Any]", body)
         if response.status_code == 400 and isinstance(fields.get("errors"), list):
             problems = [
-                Problem(cast("str | None", problem.get("path")), str(problem.get("message")))
+                Problem(
+                    cast("str | None", problem.get("path")),
+                    str(problem.get("message")),
+                    cast("str | None", problem.get("code")),
+                )
                 for problem in cast("list[dict[str, Any]]", fields["errors"])
             ]
             return WriteRefused(problems, request_id=request_id)
-        detail = fields.get("detail")
+        detail, code = fields.get("detail"), fields.get("code")
     else:
-        detail = _storage_error(response.text)
+        detail, code = _storage_error(response.text), None
     kind = _BY_STATUS.get(response.status_code, ApiError)
     message = _sentence(detail) or response.reason_phrase
-    return kind(message, status=response.status_code, request_id=request_id, detail=detail)
+    return kind(
+        message, status=response.status_code, request_id=request_id, code=code, detail=detail
+    )
 
 
 def _sentence(detail: Any) -> str:

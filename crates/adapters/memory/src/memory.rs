@@ -21,6 +21,7 @@ use labdata_domain::{
         session::{Session, SignInLink},
         tenancy::{Organization, User},
     },
+    refusal::Resource,
     triggers::event::Event,
 };
 use labdata_ports::{PortError, files::blob::Granted};
@@ -138,7 +139,7 @@ impl State {
         if exists {
             Ok(())
         } else {
-            Err(PortError::NotFound("organization"))
+            Err(PortError::NotFound(Resource::Organization))
         }
     }
 
@@ -152,7 +153,7 @@ impl State {
         if users.any(|other| other.organization == organization && other.id == user) {
             Ok(())
         } else {
-            Err(PortError::NotFound("user"))
+            Err(PortError::NotFound(Resource::User))
         }
     }
 
@@ -169,7 +170,7 @@ impl State {
     pub(crate) fn job(&self, organization: OrganizationId, id: JobId) -> Result<&Job, PortError> {
         owned(&self.jobs, organization)
             .find(|job| job.id == id)
-            .ok_or(PortError::NotFound("job"))
+            .ok_or(PortError::NotFound(Resource::Job))
     }
 
     /// The organization's execution of that id.
@@ -183,7 +184,7 @@ impl State {
             .filter(|execution| execution.organization == organization)
             .map(|execution| &mut execution.thing)
             .find(|execution| execution.id == id)
-            .ok_or(PortError::NotFound("execution"))
+            .ok_or(PortError::NotFound(Resource::Execution))
     }
 
     /// Stores a new execution.

@@ -20,6 +20,7 @@ use futures::{
 use labdata_domain::{
     files::{ObjectKey, StoredBytes},
     ids::OrganizationId,
+    refusal::Resource,
     storage::DiskSpace,
 };
 use labdata_ports::{
@@ -173,7 +174,7 @@ impl BlobStore for LocalBlobStore {
         };
         match blocking(open).await.map_err(port_error)? {
             Some(file) => Ok(Box::new(file)),
-            None => Err(PortError::NotFound("object")),
+            None => Err(PortError::NotFound(Resource::Object)),
         }
     }
 

@@ -16,6 +16,7 @@ use futures::{
 use labdata_domain::{
     files::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -112,7 +113,7 @@ pub(crate) async fn delete(store: &dyn ObjectStore, path: &Path) -> Result<(), P
 /// Converts an error of the storage.
 pub(crate) fn error(error: object_store::Error) -> PortError {
     match error {
-        object_store::Error::NotFound { .. } => PortError::NotFound("object"),
+        object_store::Error::NotFound { .. } => PortError::NotFound(Resource::Object),
         error => PortError::Unavailable(format!("the file storage does not answer: {error}")),
     }
 }

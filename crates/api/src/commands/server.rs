@@ -161,7 +161,7 @@ struct Started {
 async fn console_link(ports: &Ports, public_url: &str) -> anyhow::Result<Option<String>> {
     match sign_in_link(ports, ORGANIZATION, ADMINISTRATOR).await {
         Ok(token) => Ok(Some(sign_in::link(public_url, &token))),
-        Err(Error::NotFound(_) | Error::Invalid(_)) => Ok(None),
+        Err(Error::Refused(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -10,7 +10,6 @@ use actix_web::{
 };
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-use labdata_application::Error;
 pub use labdata_operations::{BODY_LIMIT, BodyDescription};
 use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
 use serde_json::{Value, json};
@@ -308,10 +307,7 @@ pub async fn receive_bytes(
 /// The answer to a body that is too long.
 #[must_use]
 pub fn too_large(limit: usize) -> ApiError {
-    Error::TooLarge(format!(
-        "the request body must be smaller than {limit} bytes"
-    ))
-    .into()
+    ApiError::BodyTooLarge(limit)
 }
 
 /// Reads and throws away what is left of a body, within bounds.

@@ -7,7 +7,7 @@ use actix_web::{
 };
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Ports};
-use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor, scope::Scope};
+use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed, scope::Scope};
 use labdata_operations::RequiredScope;
 use labdata_request_body::{FieldPath, Problems, Shape};
 use percent_encoding::percent_decode_str;
@@ -176,7 +176,7 @@ impl<B: Body> OpenCall<B> {
             )]))));
         };
         if request.headers().contains_key(IDEMPOTENCY_KEY) {
-            return Err(Error::Invalid(SECRET_IS_NOT_REPLAYED.to_owned()).into());
+            return Err(Error::refused(SecretNotReplayed).into());
         }
         let app = app_of(request)?;
         Ok(Self { app, body })

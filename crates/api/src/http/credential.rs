@@ -11,9 +11,12 @@ use labdata_application::{
     Error, Ports,
     people::{authenticate::authenticate, sessions::authenticate_session},
 };
-use labdata_domain::people::{
-    actor::Actor,
-    session::{PlainToken, SESSION_LIFETIME},
+use labdata_domain::{
+    people::credential::ForeignSite,
+    people::{
+        actor::Actor,
+        session::{PlainToken, SESSION_LIFETIME},
+    },
 };
 use labdata_redacted::Secret;
 use url::Url;
@@ -26,10 +29,6 @@ const SECURE_COOKIE: &str = "__Host-labdata-session";
 
 /// Name of the cookie over plain HTTP, where browsers refuse the other one.
 const PLAIN_COOKIE: &str = "labdata-session";
-
-/// Refusal of a change that a page of another site asks for in the name of a session.
-const FOREIGN_SITE: &str =
-    "a session is accepted from the platform's own pages only; scripts use an API key";
 
 /// What a request shows of its caller.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ impl Credential {
     /// Reads the header `Authorization`, or else the cookie.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] with the missing part; [`Error::Forbidden`] for a change that comes with
+    /// `Unauthenticated` with the missing part; `Forbidden` for a change that comes with
     /// a cookie from a page of another site.
     pub fn of(request: &HttpRequest, public_url: &PublicUrl) -> Result<Self, Error> {
         let headers = request.headers();
@@ -52,7 +51,7 @@ impl Credential {
         match token.filter(|_| !headers.contains_key(AUTHORIZATION)) {
             None => Ok(Self::Key(Secret::new(presented_key(request)?.to_owned()))),
             Some(_) if !is_own_page(request, public_url) => {
-                Err(Error::Forbidden(FOREIGN_SITE.to_owned()))
+                Err(Error::refused(ForeignSite::Session))
             }
             Some(token) => Ok(Self::Session(Secret::new(token.to_owned()))),
         }
@@ -61,7 +60,7 @@ impl Credential {
     /// Finds the caller.
     ///
     /// # Errors
-    /// [`Error::Unauthenticated`] for a key or a session that is not valid.
+    /// `Unauthenticated` for a key or a session that is not valid.
     pub async fn authenticate(&self, ports: &Ports) -> Result<Actor, Error> {
         match self {
             Self::Key(key) => authenticate(ports, key.reveal()).await,

@@ -8,13 +8,15 @@ use actix_web::{
 };
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
-    agent::{ModelFailure, RunRefusal},
     data::write::Problem,
+    refusal::{ErrorCode, RefusalKind},
 };
 use labdata_request_body::{LocationStep, ShapeProblem};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+
+use super::error_code::ErrorCodeView;
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +24,6 @@ pub enum ApiError {
     /// A use case refused or failed.
     #[error(transparent)]
     UseCase(#[from] Error),
-    /// The organization may not start a run of the agent now.
-    #[error(transparent)]
-    AgentRefused(#[from] RunRefusal),
-    /// The agent's model gave no usable answer.
-    #[error(transparent)]
-    Model(#[from] ModelFailure),
     /// The request does not fit the endpoint's shape.
     #[error("{} problems of shape", .0.len())]
     Shape(Vec<ShapeProblem>),
@@ -40,6 +36,12 @@ pub enum ApiError {
     /// Reading the body failed.
     #[error("{0}")]
     BrokenBody(String),
+    /// The body exceeds the operation's limit in bytes.
+    #[error("the request body must be smaller than {0} bytes")]
+    BodyTooLarge(usize),
+    /// A file in the body exceeds the operation's limit in bytes.
+    #[error("the file must have at most {0} bytes")]
+    FilePartTooLarge(usize),
     /// The API key sent too many requests; nothing was done.
     #[error(
         "this API key sent more than {per_minute} requests per minute: \
@@ -67,8 +69,39 @@ pub enum ApiError {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorBody {
-    /// Explanation for people.
+    /// Explanation for people; it may change.
     pub detail: String,
+    /// Stable reason for programs.
+    pub code: ErrorCodeView,
+}
+
+impl ErrorBody {
+    /// Creates the body of an error.
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self {
+            detail: detail.into(),
+            code: ErrorCodeView(code),
+        }
+    }
+
+    /// Creates the body of an error that the HTTP server found outside of handlers.
+    #[must_use]
+    pub fn of_status(status: StatusCode) -> Self {
+        let code = match status {
+            StatusCode::NOT_FOUND => ErrorCode::NotFound,
+            StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
+            StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
+            StatusCode::REQUEST_TIMEOUT => ErrorCode::BodyTimeout,
+            StatusCode::PRECONDITION_FAILED => ErrorCode::PreconditionFailed,
+            StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::BodyTooLarge,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
+            StatusCode::RANGE_NOT_SATISFIABLE => ErrorCode::RangeNotSatisfiable,
+            StatusCode::SERVICE_UNAVAILABLE => ErrorCode::Unavailable,
+            status if status.is_client_error() => ErrorCode::BodyUnreadable,
+            _ => ErrorCode::Internal,
+        };
+        Self::new(code, status.canonical_reason().unwrap_or("Error"))
+    }
 }
 
 /// The request does not have the shape that the operation reads.
@@ -139,6 +172,8 @@ pub struct InternalErrorBody {
     /// Always `internal error`.
     #[schema(example = "internal error")]
     pub detail: String,
+    /// `internal`, or `outcome_unknown` where the connection to the database broke during the commit.
+    pub code: ErrorCodeView,
     /// The id of the request, also in the header `X-Request-Id`.
     pub request_id: String,
 }
@@ -160,6 +195,8 @@ pub struct WriteDataProblem {
 pub struct WriteDataErrorBody {
     /// At most 100, and one more that counts the rest.
     pub errors: Vec<WriteDataProblem>,
+    /// Always `invalid_write`.
+    pub code: ErrorCodeView,
 }
 
 /// A refused write: the problems of its rows and series, or why it cannot take place at all, such as
@@ -186,8 +223,8 @@ impl From<Problem> for WriteDataProblem {
 impl From<AgentError> for ApiError {
     fn from(error: AgentError) -> Self {
         match error {
-            AgentError::Refused(refusal) => refusal.into(),
-            AgentError::Model(failure) => failure.into(),
+            AgentError::Refused(refusal) => Error::refused(refusal).into(),
+            AgentError::Model(failure) => Error::refused(failure).into(),
             AgentError::Platform(error) => error.into(),
         }
     }
@@ -206,6 +243,40 @@ impl ApiError {
         }
     }
 
+    /// Stable reason; `None` for problems of shape, each of which has its own kind.
+    #[must_use]
+    pub const fn code(&self) -> Option<ErrorCode> {
+        Some(match self {
+            Self::UseCase(Error::Refused(refusal)) => refusal.code,
+            Self::UseCase(Error::Problems(_)) => ErrorCode::InvalidWrite,
+            Self::UseCase(Error::Unavailable(_)) => ErrorCode::Unavailable,
+            Self::UseCase(Error::Internal(_)) => ErrorCode::Internal,
+            Self::Shape(_) => return None,
+            Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
+            Self::NotAcceptable(_) => ErrorCode::NotAcceptable,
+            Self::BrokenBody(_) => ErrorCode::BodyUnreadable,
+            Self::BodyTooLarge(_) | Self::FilePartTooLarge(_) => ErrorCode::BodyTooLarge,
+            Self::TooManyRequests { .. } => ErrorCode::RateLimited,
+            Self::TimedOut(_) => ErrorCode::TimedOut,
+            Self::SlowBody => ErrorCode::BodyTimeout,
+        })
+    }
+
+    /// Seconds after which the client may try again, for the header `Retry-After`.
+    const fn retry_after_seconds(&self) -> Option<u32> {
+        match self {
+            Self::UseCase(Error::Refused(refusal)) => refusal.retry_after_seconds,
+            Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
+                Some(UNAVAILABLE_RETRY_SECONDS)
+            }
+            Self::TooManyRequests {
+                retry_after_seconds,
+                ..
+            } => Some(*retry_after_seconds),
+            _ => None,
+        }
+    }
+
     /// Cause for the log; never sent to the client.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
@@ -219,39 +290,45 @@ impl ApiError {
 /// `Retry-After` where a service behind the platform does not answer.
 pub(crate) const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
 
+/// The status of each kind of refusal.
+const fn status_of(kind: RefusalKind) -> StatusCode {
+    match kind {
+        RefusalKind::Invalid => StatusCode::BAD_REQUEST,
+        RefusalKind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        RefusalKind::Forbidden => StatusCode::FORBIDDEN,
+        RefusalKind::NotFound => StatusCode::NOT_FOUND,
+        RefusalKind::Conflict => StatusCode::CONFLICT,
+        RefusalKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        RefusalKind::Busy => StatusCode::TOO_MANY_REQUESTS,
+        RefusalKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        RefusalKind::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
+        RefusalKind::Upstream => StatusCode::BAD_GATEWAY,
+    }
+}
+
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::UseCase(error) => match error {
-                Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-                Error::Forbidden(_) => StatusCode::FORBIDDEN,
-                Error::NotFound(_) | Error::RowNotFound { .. } => StatusCode::NOT_FOUND,
-                Error::Invalid(_) | Error::Problems(_) => StatusCode::BAD_REQUEST,
-                Error::Conflict(_) => StatusCode::CONFLICT,
-                Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                Error::Busy { .. } | Error::Capped(_) | Error::TrainingQueueFull(_) => {
-                    StatusCode::TOO_MANY_REQUESTS
-                }
-                Error::Exhausted { .. }
-                | Error::Delayed(_)
-                | Error::CannotTrain(_)
-                | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-                Error::InsufficientStorage(_) => StatusCode::INSUFFICIENT_STORAGE,
-                Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            },
-            Self::AgentRefused(_) | Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Model(_) => StatusCode::BAD_GATEWAY,
+            Self::UseCase(Error::Refused(refusal)) => status_of(refusal.kind),
+            Self::UseCase(Error::Problems(_)) | Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Self::UseCase(Error::Internal(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
-            Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
-            Self::TimedOut(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::BodyTooLarge(_) | Self::FilePartTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
         }
     }
 
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponseBuilder::new(self.status_code());
+        if let Some(seconds) = self.retry_after_seconds() {
+            response.insert_header((header::RETRY_AFTER, seconds));
+        }
         match self {
             Self::Shape(problems) => {
                 let detail = problems.iter().cloned().map(Into::into).collect();
@@ -259,47 +336,20 @@ impl ResponseError for ApiError {
             }
             Self::UseCase(Error::Problems(problems)) => {
                 let errors = problems.iter().cloned().map(Into::into).collect();
-                return response.json(WriteDataErrorBody { errors });
+                let code = ErrorCodeView(ErrorCode::InvalidWrite);
+                return response.json(WriteDataErrorBody { errors, code });
             }
-            Self::UseCase(Error::Unauthenticated(_)) => {
+            Self::UseCase(Error::Refused(refusal))
+                if refusal.kind == RefusalKind::Unauthenticated =>
+            {
                 response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
-            }
-            Self::UseCase(
-                Error::Busy {
-                    retry_after_seconds,
-                }
-                | Error::Exhausted {
-                    retry_after_seconds,
-                },
-            )
-            | Self::TooManyRequests {
-                retry_after_seconds,
-                ..
-            } => {
-                response.insert_header((header::RETRY_AFTER, *retry_after_seconds));
-            }
-            Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
-                response.insert_header((header::RETRY_AFTER, UNAVAILABLE_RETRY_SECONDS));
-            }
-            Self::UseCase(Error::Delayed(delay)) => {
-                response.insert_header((header::RETRY_AFTER, delay.retry_after_seconds()));
-            }
-            Self::UseCase(Error::Capped(reached)) => {
-                response.insert_header((header::RETRY_AFTER, reached.retry_after_seconds));
-            }
-            Self::UseCase(Error::TrainingQueueFull(refusal)) => {
-                response.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
-            }
-            Self::AgentRefused(refusal) => {
-                response.insert_header((header::RETRY_AFTER, refusal.retry_after_seconds()));
             }
             // `observe` adds the body, because only it knows the request's id.
             Self::UseCase(Error::Internal(_)) => return response.finish(),
             _ => {}
         }
-        response.json(ErrorBody {
-            detail: self.detail(),
-        })
+        let code = self.code().unwrap_or(ErrorCode::Internal);
+        response.json(ErrorBody::new(code, self.detail()))
     }
 }
 
@@ -307,7 +357,10 @@ impl ResponseError for ApiError {
 mod tests {
     use labdata_domain::{
         conflict::Conflict,
+        files::FileRefusal,
         models::{NoTrainingBackend, PredictionDelay},
+        people::{actor::MissingScope, credential::InvalidCredential, scope::Scope},
+        refusal::{Overload, Refusal, Resource},
         storage::InsufficientStorage,
     };
 
@@ -319,21 +372,17 @@ mod tests {
 
     #[test]
     fn every_error_of_a_use_case_has_its_status() {
-        assert_eq!(status(Error::Unauthenticated("x")), 401);
-        assert_eq!(status(Error::Forbidden("x".to_owned())), 403);
-        assert_eq!(status(Error::NotFound("job")), 404);
-        assert_eq!(status(Error::Invalid("x".to_owned())), 400);
+        let invalid = Refusal::invalid(ErrorCode::InvalidName, "x");
+        assert_eq!(status(Error::refused(InvalidCredential::Key)), 401);
+        assert_eq!(status(Error::refused(MissingScope(Scope::Read))), 403);
+        assert_eq!(status(Error::not_found(Resource::Job)), 404);
+        assert_eq!(status(invalid.into()), 400);
         assert_eq!(status(Error::Problems(Vec::new())), 400);
-        assert_eq!(status(Error::Conflict(Conflict::FilePath)), 409);
-        assert_eq!(status(Error::TooLarge("x".to_owned())), 413);
-        assert_eq!(
-            status(Error::Busy {
-                retry_after_seconds: 1
-            }),
-            429
-        );
+        assert_eq!(status(Error::refused(Conflict::FilePath)), 409);
+        assert_eq!(status(Error::refused(FileRefusal::BodyTooLarge(1))), 413);
+        assert_eq!(status(Error::busy()), 429);
         assert_eq!(status(Error::Unavailable("x".to_owned())), 503);
-        assert_eq!(status(NoTrainingBackend::NoWorker.into()), 503);
+        assert_eq!(status(Error::refused(NoTrainingBackend::NoWorker)), 503);
         assert_eq!(status(InsufficientStorage::DiskFull.into()), 507);
         assert_eq!(status(Error::Internal("x".to_owned())), 500);
     }
@@ -341,28 +390,28 @@ mod tests {
     #[test]
     fn a_busy_platform_says_when_to_try_again() {
         let retry_after_seconds = 7;
-        for (error, status) in [
+        for (overload, status) in [
             (
-                Error::Busy {
+                Overload::Busy {
                     retry_after_seconds,
                 },
                 429,
             ),
             (
-                Error::Exhausted {
+                Overload::Exhausted {
                     retry_after_seconds,
                 },
                 503,
             ),
         ] {
-            let response = ApiError::from(error).error_response();
+            let response = ApiError::from(Error::refused(overload)).error_response();
             assert_eq!(response.status().as_u16(), status);
             assert_eq!(response.headers().get("retry-after").unwrap(), "7");
         }
         let response = ApiError::from(Error::Unavailable("x".to_owned())).error_response();
         assert_eq!(response.status().as_u16(), 503);
         assert_eq!(response.headers().get("retry-after").unwrap(), "5");
-        let response = ApiError::from(Error::Delayed(PredictionDelay::Busy)).error_response();
+        let response = ApiError::from(Error::refused(PredictionDelay::Busy)).error_response();
         assert_eq!(response.status().as_u16(), 503);
         assert_eq!(response.headers().get("retry-after").unwrap(), "2");
     }

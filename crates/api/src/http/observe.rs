@@ -20,7 +20,7 @@ use actix_web::{
 };
 use futures::FutureExt;
 use labdata_application::maintenance::new_request_id::new_request_id;
-use labdata_domain::people::actor::Actor;
+use labdata_domain::{people::actor::Actor, refusal::ErrorCode};
 use tokio::time::timeout;
 use tracing::{
     Instrument, Span,
@@ -31,6 +31,7 @@ use super::{
     ApiError,
     body::is_json,
     error::{ErrorBody, InternalErrorBody},
+    error_code::ErrorCodeView,
     paced::Paced,
     security_headers::{self, ContentPolicy},
 };
@@ -180,8 +181,7 @@ fn finish(
             BodySize::None | BodySize::Sized(0)
         )
     {
-        let detail = status.canonical_reason().unwrap_or("Error").to_owned();
-        let body = HttpResponse::build(status).json(ErrorBody { detail });
+        let body = HttpResponse::build(status).json(ErrorBody::of_status(status));
         with_body(response, body)
     } else {
         if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -209,6 +209,7 @@ fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceR
 fn internal_error(id: &str) -> HttpResponse {
     HttpResponse::InternalServerError().json(InternalErrorBody {
         detail: "internal error".to_owned(),
+        code: ErrorCodeView(ErrorCode::Internal),
         request_id: id.to_owned(),
     })
 }

@@ -2,18 +2,17 @@
 
 use actix_web::{HttpRequest, http::header::AUTHORIZATION};
 use labdata_application::Error;
+use labdata_domain::people::credential::InvalidCredential;
 
 /// Reads the key from `Authorization: Bearer <key>`.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] with the missing part.
+/// `Unauthenticated` with the missing part.
 pub fn presented_key(request: &HttpRequest) -> Result<&str, Error> {
     let header = request
         .headers()
         .get(AUTHORIZATION)
-        .ok_or(Error::Unauthenticated(
-            "missing header: Authorization: Bearer <API key>",
-        ))?;
+        .ok_or_else(|| Error::refused(InvalidCredential::Missing))?;
     let (scheme, key) = header
         .to_str()
         .ok()
@@ -22,8 +21,6 @@ pub fn presented_key(request: &HttpRequest) -> Result<&str, Error> {
     if scheme.eq_ignore_ascii_case("bearer") {
         Ok(key.trim())
     } else {
-        Err(Error::Unauthenticated(
-            "the Authorization header must be: Bearer <API key>",
-        ))
+        Err(Error::refused(InvalidCredential::Scheme))
     }
 }

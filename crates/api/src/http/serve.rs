@@ -13,7 +13,7 @@ use actix_web::{
 };
 use futures::future::BoxFuture;
 use labdata_application::Error;
-use labdata_domain::people::{SECRET_IS_NOT_REPLAYED, actor::Actor};
+use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed};
 use labdata_limits::{Slot, sending::while_read};
 use labdata_operations::{Access, BodyKind, Idempotency, Operation, Reply, Request};
 use sha2::{Digest, Sha256};
@@ -67,7 +67,7 @@ pub(super) async fn serve(
         }
         // A stored response would be a stored secret.
         Idempotency::Secret if body_sha256.is_some() => {
-            Err(Error::Invalid(SECRET_IS_NOT_REPLAYED.to_owned()).into())
+            Err(Error::refused(SecretNotReplayed).into())
         }
         Idempotency::Secret => {
             let mut response = respond(&request, effect.await?);

@@ -96,7 +96,7 @@ fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
         config.service(resource.default_service(web::to(move || {
             let response = HttpResponse::MethodNotAllowed()
                 .insert_header((ALLOW, allowed.clone()))
-                .json(detail(StatusCode::METHOD_NOT_ALLOWED));
+                .json(ErrorBody::of_status(StatusCode::METHOD_NOT_ALLOWED));
             async { response }
         })));
     }
@@ -115,11 +115,5 @@ fn allow(endpoints: &[&Endpoint]) -> String {
 }
 
 async fn not_found() -> HttpResponse {
-    HttpResponse::NotFound().json(detail(StatusCode::NOT_FOUND))
-}
-
-fn detail(status: StatusCode) -> ErrorBody {
-    ErrorBody {
-        detail: status.canonical_reason().unwrap_or_default().to_owned(),
-    }
+    HttpResponse::NotFound().json(ErrorBody::of_status(StatusCode::NOT_FOUND))
 }

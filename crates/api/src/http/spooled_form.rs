@@ -103,7 +103,7 @@ impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::Api(match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Error::InsufficientStorage(InsufficientStorage::DiskFull).into()
+                Error::refused(InsufficientStorage::DiskFull).into()
             }
             _ => Error::Internal(format!("a file could not be spooled: {error}")).into(),
         })
@@ -163,8 +163,7 @@ async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Troub
         let chunk = chunk.map_err(|error| Trouble::Form(error.to_string()))?;
         size = size.saturating_add(chunk.len());
         if size > limit {
-            let text = format!("the file must have at most {limit} bytes");
-            return Err(Trouble::Api(Error::TooLarge(text).into()));
+            return Err(Trouble::Api(ApiError::FilePartTooLarge(limit)));
         }
         hash.update(&chunk);
         file.write_all(&chunk).await?;

@@ -18,7 +18,11 @@ use actix_web::{
 use async_trait::async_trait;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
-use labdata_domain::{data::read::TablePart, scalar::DataType};
+use labdata_domain::{
+    data::read::TablePart,
+    refusal::{ErrorCode, Refusal},
+    scalar::DataType,
+};
 use labdata_limits::Slot;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
 use labdata_table_formats::{Format, FormatError, TableWriter};
@@ -202,7 +206,9 @@ impl TableStream {
 
 fn refused(error: FormatError) -> ApiError {
     ApiError::from(match error {
-        FormatError::Unrepresentable(text) => Error::Invalid(text),
+        FormatError::Unrepresentable(text) => {
+            Refusal::invalid(ErrorCode::Unrepresentable, text).into()
+        }
         FormatError::Failed(text) => Error::Internal(text),
     })
 }

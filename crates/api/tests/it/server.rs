@@ -29,6 +29,7 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
+    refusal::ErrorCode,
     storage::StorageQuota,
 };
 use labdata_llm::{LlmClient, LlmSettings};
@@ -448,10 +449,21 @@ impl Reply {
         serde_json::from_str(&self.text).expect(&self.text)
     }
 
+    /// The code of an error that must have this status. Every error body but that of shape has one.
+    #[track_caller]
+    pub(crate) fn code(&self, status: u16) -> String {
+        let body = self.json(status);
+        let code = body["code"].as_str().unwrap_or_else(|| panic!("{body}"));
+        let is_known = ErrorCode::ALL.iter().any(|known| known.as_str() == code);
+        assert!(is_known, "{body}");
+        code.to_owned()
+    }
+
     /// The detail of an error that must have this status.
     #[track_caller]
     pub(crate) fn detail(&self, status: u16) -> String {
         let body = self.json(status);
+        self.code(status);
         body["detail"]
             .as_str()
             .unwrap_or_else(|| panic!("{body}"))

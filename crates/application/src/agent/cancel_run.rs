@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// Cancels one of the caller's runs, on whichever server it is. It ends within seconds with what it has.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] if no such run is in progress.
+/// `Forbidden` without the read scope; `NotFound` if no such run is in progress.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_run(
     ports: &Ports,

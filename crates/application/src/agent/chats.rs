@@ -6,6 +6,7 @@ use labdata_domain::{
     ids::{ChatFileId, ChatId},
     page::{Page, PageRequest},
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 
@@ -15,7 +16,7 @@ use crate::{Error, Ports, files::upload_file::remove};
 /// The caller's chats, newest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_chats(
     agent: &Agent,
@@ -32,7 +33,7 @@ pub async fn list_chats(
 /// One of the caller's chats with its messages.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(agent: &Agent, actor: &Actor, id: ChatId) -> Result<SavedChat, Error> {
     actor.require(Scope::Read)?;
@@ -58,7 +59,7 @@ impl std::fmt::Debug for ChatFile {
 /// Reads a file of one of the caller's chats.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
     ports: &Ports,
@@ -76,7 +77,7 @@ pub async fn get_chat_file(
         .await;
     let body = body.map_err(|error| match error {
         // A chat that is deleted at this moment is as good as deleted before.
-        PortError::NotFound(_) => Error::NotFound("file"),
+        PortError::NotFound(_) => Error::not_found(Resource::File),
         other => other.into(),
     })?;
     Ok(ChatFile { attachment, body })
@@ -85,7 +86,7 @@ pub async fn get_chat_file(
 /// Deletes one of the caller's chats with its files. The read scope suffices, as it does to save one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
     ports: &Ports,

@@ -22,7 +22,7 @@ pub struct MonthlyUsage {
 /// The tokens that the caller's organization has used this month.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_usage(ports: &Ports, agent: &Agent, actor: &Actor) -> Result<MonthlyUsage, Error> {
     actor.require(Scope::Read)?;

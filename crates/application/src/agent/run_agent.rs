@@ -57,8 +57,8 @@ impl std::fmt::Debug for StartedRun {
 /// in progress is applied as a whole or not at all.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] for an empty or too long prompt and
-/// for a model that is not allowed; [`Error::NotFound`] for an unknown chat; [`AgentError::Refused`];
+/// `Forbidden` without the read scope; `Invalid` for an empty or too long prompt and
+/// for a model that is not allowed; `NotFound` for an unknown chat; [`AgentError::Refused`];
 /// [`ModelFailure::NotConfigured`] if no model is set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_agent(
@@ -69,14 +69,13 @@ pub async fn run_agent(
 ) -> Result<StartedRun, AgentError> {
     actor.require(Scope::Read).map_err(Error::from)?;
     agent.model.check()?;
-    let invalid = |text: String| AgentError::Platform(Error::Invalid(text));
-    check_prompt(&command.prompt).map_err(|error| invalid(error.to_string()))?;
+    check_prompt(&command.prompt).map_err(Error::refused)?;
     let model = match agent.models.choose(command.model.as_deref()) {
         Ok(model) => model.to_owned(),
         Err(ModelRefusal::NoneSet) => {
             return Err(ModelFailure::NotConfigured("LABDATA_LLM_MODEL").into());
         }
-        Err(refusal) => return Err(invalid(refusal.to_string())),
+        Err(refusal) => return Err(Error::refused(refusal).into()),
     };
     let earlier = match command.chat_id {
         Some(id) => earlier_messages(agent, actor, id).await?,

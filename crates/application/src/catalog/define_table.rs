@@ -22,7 +22,7 @@ pub struct DefinedTable {
 /// Creates or alters a table so that it is as defined. The same definition again changes nothing.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] if the definition is wrong or
+/// `Forbidden` without the admin scope; `Invalid` if the definition is wrong or
 /// stored rows break it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn define_table(
@@ -44,7 +44,7 @@ pub async fn define_table(
 /// The error of a table that was not defined or dropped.
 pub(crate) fn refusal(error: DefineError) -> Error {
     match error {
-        DefineError::Refused(refusal) => Error::Invalid(refusal.to_string()),
+        DefineError::Refused(refusal) => Error::refused(refusal),
         DefineError::Port(error) => error.into(),
     }
 }

@@ -18,7 +18,7 @@ pub struct DropColumn {
 /// Drops a column; with `force` also when it holds values.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while its
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` while its
 /// table needs it, or it holds values and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_column(ports: &Ports, actor: &Actor, command: DropColumn) -> Result<(), Error> {

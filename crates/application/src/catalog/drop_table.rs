@@ -7,7 +7,7 @@ use crate::{Error, Ports, catalog::define_table::refusal};
 /// Drops a table; with `force` also when it holds rows.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while it
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` while it
 /// is referenced, or not empty and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_table(

@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 /// points each of them holds.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;

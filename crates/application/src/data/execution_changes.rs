@@ -52,7 +52,7 @@ pub struct ListChangedIds {
 /// Rows, points and files of an execution, by table.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// `Forbidden` without the read scope; `NotFound` when the execution is not the
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn execution_changes(
@@ -99,7 +99,7 @@ pub async fn execution_changes(
 /// each kind of change. None of a table that does not exist.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// `Forbidden` without the read scope; `NotFound` when the execution is not the
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn changed_rows(
@@ -117,7 +117,7 @@ pub async fn changed_rows(
 /// A page of the ids of one kind of change to one table.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when the execution is not the
+/// `Forbidden` without the read scope; `NotFound` when the execution is not the
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_changed_ids(

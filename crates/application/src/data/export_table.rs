@@ -4,6 +4,7 @@ use labdata_domain::{
     data::read::ExportPlan,
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
+    refusal::{KeyNotFound, Resource},
     scalar::DataType,
 };
 use labdata_ports::data::parts::{PartSink, StreamError};
@@ -20,12 +21,12 @@ pub struct TableExport {
 /// Prepares to read a whole table.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table.
+/// `Forbidden` without the read scope; `NotFound` without such a table.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
-    let plan = ExportPlan::new(&catalog, name).ok_or(Error::NotFound("table"))?;
+    let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
     Ok(TableExport {
         organization: actor.organization,
         plan,
@@ -52,10 +53,10 @@ impl TableExport {
 
 pub(super) fn failure(error: StreamError) -> Error {
     match error {
-        StreamError::NoParent(key) => Error::RowNotFound {
-            what: "parent",
+        StreamError::NoParent(key) => Error::refused(KeyNotFound {
+            resource: Resource::Parent,
             key: key.to_string(),
-        },
+        }),
         StreamError::Closed(closed) => Error::Internal(closed.to_string()),
         StreamError::Port(error) => error.into(),
     }

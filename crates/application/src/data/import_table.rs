@@ -15,6 +15,7 @@ use labdata_domain::{
     },
     files::{FilePath, TableFormat},
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
 
@@ -54,7 +55,7 @@ pub struct ReadImport {
 /// Reads the file of an import to its end. A thread reads it; it stops when the caller has left.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when there is no such table or
+/// `Forbidden` without the write scope; `NotFound` when there is no such table or
 /// execution; [`Error::Problems`] if the table takes no rows, the execution has ended, or the file
 /// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column.
 #[tracing::instrument(level = "debug", skip_all)]
@@ -70,7 +71,7 @@ pub async fn read_import(
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
-        .ok_or(Error::NotFound("table"))?
+        .ok_or_else(|| Error::not_found(Resource::Table))?
         .clone();
     let format = TableFormat::of(&file.path).ok_or_else(|| {
         let unknown = TableFormat::unknown(&file.path);

@@ -20,11 +20,13 @@ macro_rules! planned_anew {
         let mut plans = 1;
         loop {
             match $read.await {
-                Err(Error::Conflict(Conflict::TablesChanged)) if plans < MAX_PLANS => plans += 1,
-                Err(Error::Conflict(Conflict::TablesChanged)) => {
-                    break Err(Error::Busy {
-                        retry_after_seconds: 1,
-                    });
+                Err(Error::Refused(refusal))
+                    if refusal.code == labdata_domain::refusal::ErrorCode::TablesChanged =>
+                {
+                    if plans == MAX_PLANS {
+                        break Err(Error::busy());
+                    }
+                    plans += 1;
                 }
                 outcome => break outcome,
             }

@@ -21,7 +21,7 @@ pub struct QueryData {
 /// Runs a query over the organization's tables.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] when the query is wrong, reads
+/// `Forbidden` without the read scope; `Invalid` when the query is wrong, reads
 /// what it may not, or takes more than [`QUERY_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn query_data(
@@ -43,10 +43,9 @@ pub(crate) async fn query_data_within(
     limits: QueryLimits,
 ) -> Result<QueryResult, Error> {
     actor.require(Scope::Read)?;
-    let text =
-        QueryText::parse(&command.sql).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let text = QueryText::parse(&command.sql).map_err(Error::refused)?;
     text.check_parameters(command.params.len())
-        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+        .map_err(Error::refused)?;
     let query = Query {
         text,
         params: command.params,
@@ -57,7 +56,7 @@ pub(crate) async fn query_data_within(
         .run(actor.organization, &query)
         .await
         .map_err(|error| match error {
-            QueryError::Refused(failure) => Error::Invalid(failure.to_string()),
+            QueryError::Refused(failure) => Error::refused(failure),
             QueryError::Port(error) => error.into(),
             QueryError::Closed(closed) => Error::Internal(closed.to_string()),
         })

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     data::read::{
         ManySeriesPlan, ManySeriesTooLarge, SERIES_LIMITS, SeriesColumns, SeriesLimits,
-        SeriesRefusal, SeriesSelection, TablePart,
+        SeriesSelection, TablePart,
     },
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
@@ -30,8 +30,8 @@ pub struct ManySeries {
 /// Prepares to read the series of many rows.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table;
-/// [`Error::RowNotFound`] for a parent that is no key; [`Error::Invalid`] for a table that is not raw,
+/// `Forbidden` without the read scope; `NotFound` for an unknown table;
+/// `NotFound` for a parent that is no key; `Invalid` for a table that is not raw,
 /// an ambiguous reference, unknown columns and wrong filters.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_many_series(
@@ -41,15 +41,7 @@ pub async fn read_many_series(
 ) -> Result<ManySeries, Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
-    let plan = ManySeriesPlan::new(&catalog, selection).map_err(|refusal| match refusal {
-        SeriesRefusal::NoTable => Error::NotFound("table"),
-        SeriesRefusal::NoParent => Error::NotFound("parent"),
-        SeriesRefusal::UnknownParent(key) => Error::RowNotFound {
-            what: "parent",
-            key,
-        },
-        SeriesRefusal::Invalid(text) => Error::Invalid(text),
-    })?;
+    let plan = ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)?;
     Ok(ManySeries {
         organization: actor.organization,
         plan,
@@ -66,7 +58,7 @@ impl ManySeries {
     /// Reads all series as one table, in the order of the parents.
     ///
     /// # Errors
-    /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Internal`] if the sink takes no
+    /// `NotFound` for a parent that does not exist; [`Error::Internal`] if the sink takes no
     /// more; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
@@ -85,7 +77,7 @@ impl ManySeries {
     /// Reads all series into memory, in the order of the parents.
     ///
     /// # Errors
-    /// [`Error::RowNotFound`] for a parent that does not exist; [`Error::Invalid`] for more than
+    /// `NotFound` for a parent that does not exist; `Invalid` for more than
     /// [`SERIES_LIMITS`]; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn collect(self, ports: &Ports) -> Result<Vec<Series>, Error> {
@@ -113,7 +105,7 @@ impl ManySeries {
         match sent {
             Ok(()) => Ok(std::mem::take(&mut collected.series)),
             Err(StreamError::Closed(_)) if collected.is_too_large => {
-                Err(Error::Invalid(ManySeriesTooLarge(limits).to_string()))
+                Err(Error::refused(ManySeriesTooLarge(limits)))
             }
             Err(error) => Err(failure(error)),
         }

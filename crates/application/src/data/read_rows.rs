@@ -1,11 +1,9 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
-    conflict::Conflict,
-    data::read::{
-        Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection, SingleReadError,
-    },
+    data::read::{Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection},
     people::{actor::Actor, scope::Scope},
+    refusal::{ErrorCode, Refusal, Resource},
 };
 use serde_json::{Map, Value};
 
@@ -51,8 +49,8 @@ pub struct ReadRows {
 /// Reads a page of rows.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a table, or
-/// without a row in single mode; [`Error::Invalid`] for wrong filters and columns, or several rows
+/// `Forbidden` without the read scope; `NotFound` without such a table, or
+/// without a row in single mode; `Invalid` for wrong filters and columns, or several rows
 /// in single mode.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
@@ -63,8 +61,8 @@ pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<
 async fn read_page(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
-    let target =
-        ReadTarget::find(&catalog, &query.target_name, core).ok_or(Error::NotFound("table"))?;
+    let target = ReadTarget::find(&catalog, &query.target_name, core)
+        .ok_or_else(|| Error::not_found(Resource::Table))?;
     let selection = RowSelection {
         filters: query.filters,
         columns: query.columns,
@@ -73,10 +71,7 @@ async fn read_page(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowP
         limit: query.mode.row_limit(query.limit),
     };
     let plan = ReadPlan::new(target, &catalog, selection)
-        .map_err(|problems| Error::Invalid(problems.join("; ")))?;
+        .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
     let page = ports.data.read(actor.organization, &plan).await?;
-    query.mode.check(page).map_err(|error| match error {
-        SingleReadError::None => Error::NotFound("row"),
-        SingleReadError::Several => Error::Invalid(error.to_string()),
-    })
+    query.mode.check(page).map_err(Error::refused)
 }

@@ -1,9 +1,9 @@
 //! Reads one series, column by column.
 
 use labdata_domain::{
-    conflict::Conflict,
-    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, SeriesRefusal},
+    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan},
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
     scalar::KeyValue,
 };
 use labdata_ports::data::ReadSeriesError;
@@ -34,8 +34,8 @@ pub struct Series {
 /// Reads all points of a parent. It reads arrays as they are stored, never the rows of the view.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] for an unknown table or parent;
-/// [`Error::Invalid`] for a table that is not raw, an ambiguous reference, and a series above
+/// `Forbidden` without the read scope; `NotFound` for an unknown table or parent;
+/// `Invalid` for a table that is not raw, an ambiguous reference, and a series above
 /// [`SERIES_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
@@ -46,16 +46,7 @@ pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Res
 async fn read_points(ports: &Ports, actor: &Actor, query: &ReadSeries) -> Result<Series, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
-    let plan =
-        SeriesPlan::new(&catalog, table, column, &query.parent).map_err(
-            |refusal| match refusal {
-                SeriesRefusal::NoTable => Error::NotFound("table"),
-                SeriesRefusal::NoParent | SeriesRefusal::UnknownParent(_) => {
-                    Error::NotFound("parent")
-                }
-                SeriesRefusal::Invalid(text) => Error::Invalid(text),
-            },
-        )?;
+    let plan = SeriesPlan::new(&catalog, table, column, &query.parent).map_err(Error::refused)?;
     let read = ports
         .data
         .read_series(actor.organization, &plan, SERIES_LIMITS)
@@ -65,8 +56,8 @@ async fn read_points(ports: &Ports, actor: &Actor, query: &ReadSeries) -> Result
             parent: plan.parent,
             points,
         }),
-        Err(ReadSeriesError::NoParent) => Err(Error::NotFound("parent")),
-        Err(ReadSeriesError::TooLarge(refusal)) => Err(Error::Invalid(refusal.to_string())),
+        Err(ReadSeriesError::NoParent) => Err(Error::not_found(Resource::Parent)),
+        Err(ReadSeriesError::TooLarge(refusal)) => Err(Error::refused(refusal)),
         Err(ReadSeriesError::Port(error)) => Err(error.into()),
     }
 }

@@ -4,6 +4,7 @@ use labdata_domain::{
     data::revert::{Blocker, RevertReport},
     ids::ExecutionId,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    refusal::{ErrorCode, Refusal},
 };
 use labdata_ports::data::{RevertError, RevertRequest};
 
@@ -14,8 +15,8 @@ use crate::{Error, Ports};
 /// be undone is said in the report's warnings.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
-/// organization's; [`Error::Invalid`] when rows of others reference created rows.
+/// `Forbidden` without the write scope; `NotFound` when the execution is not the
+/// organization's; `Invalid` when rows of others reference created rows.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revert_execution(
     ports: &Ports,
@@ -28,7 +29,7 @@ pub async fn revert_execution(
 /// Shows what a revert would be about, and refuses where it would. Nothing is changed.
 ///
 /// # Errors
-/// Those of [`revert_execution`]; [`Error::Forbidden`] without the read scope too.
+/// Those of [`revert_execution`]; `Forbidden` without the read scope too.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_revert(
     ports: &Ports,
@@ -57,7 +58,9 @@ async fn revert(
     };
     match ports.data.revert(actor.organization, &request).await {
         Ok(report) => Ok(report),
-        Err(RevertError::Blocked(blockers)) => Err(Error::Invalid(Blocker::describe(&blockers))),
+        Err(RevertError::Blocked(blockers)) => {
+            Err(Refusal::invalid(ErrorCode::RevertBlocked, Blocker::describe(&blockers)).into())
+        }
         Err(RevertError::Port(error)) => Err(error.into()),
     }
 }

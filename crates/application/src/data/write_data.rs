@@ -7,6 +7,7 @@ use labdata_domain::{
     ids::{ExecutionId, JobId},
     jobs::JobName,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -32,8 +33,8 @@ pub struct WriteData {
 /// Checks, plans and applies a write: all of it, or nothing.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the execution is not the
-/// organization's; [`Error::Problems`] with every problem of the request; [`Error::Busy`] when
+/// `Forbidden` without the write scope; `NotFound` when the execution is not the
+/// organization's; [`Error::Problems`] with every problem of the request; `Busy` when
 /// other writes hold its rows too long.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_data(
@@ -83,9 +84,7 @@ pub async fn write_data(
         catalog = current;
         is_current = true;
     }
-    Err(Error::Busy {
-        retry_after_seconds: 1,
-    })
+    Err(Error::busy())
 }
 
 /// Returns the execution under which a write is recorded.
@@ -99,7 +98,7 @@ pub(crate) async fn choose_target(
     let given = match job_execution_id {
         Some(id) => Some(
             id.parse::<ExecutionId>()
-                .map_err(|_| Error::NotFound("job execution"))?,
+                .map_err(|_| Error::not_found(Resource::Execution))?,
         ),
         None => actor.execution,
     };
@@ -142,7 +141,7 @@ impl From<WriteError> for Stop {
                 return Self::CatalogChanged;
             }
             WriteError::Problems(problems) => Error::Problems(problems),
-            WriteError::ExecutionNotFound => Error::NotFound("job execution"),
+            WriteError::ExecutionNotFound => Error::not_found(Resource::Execution),
             WriteError::ExecutionEnded(status) => ended(&status),
             WriteError::Port(error) => error.into(),
         })

@@ -23,7 +23,7 @@ pub struct EventFollower {
 /// an event is recorded on any server; data writes are found by polling.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_events(
     ports: &Ports,

@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 /// then on; the worker that runs it is told and stops the script.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when it
+/// `Forbidden` without the write scope; `NotFound`; `Invalid` when it
 /// has ended.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_execution(
@@ -29,7 +29,7 @@ pub async fn cancel_execution(
             ports.key_cache.evict_execution(id);
             Ok(execution)
         }
-        Err(CancelExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
+        Err(CancelExecutionError::Refused(refusal)) => Err(Error::refused(refusal)),
         Err(CancelExecutionError::Port(error)) => Err(error.into()),
     }
 }

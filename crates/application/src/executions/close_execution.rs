@@ -13,7 +13,7 @@ use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 /// Closes an execution. The same status again changes nothing.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when it
+/// `Forbidden` without the write scope; `NotFound`; `Invalid` when it
 /// ended with another status.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn close_execution(
@@ -36,7 +36,7 @@ pub async fn close_execution(
             }
             Ok(execution)
         }
-        Err(CloseExecutionError::Refused(refusal)) => Err(Error::Invalid(refusal.to_string())),
+        Err(CloseExecutionError::Refused(refusal)) => Err(Error::refused(refusal)),
         Err(CloseExecutionError::Port(error)) => Err(error.into()),
     }
 }

@@ -12,7 +12,7 @@ use crate::{Error, Ports};
 /// The organization's executions that match, newest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_executions(
     ports: &Ports,

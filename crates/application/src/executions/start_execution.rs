@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::{ExecutionId, JobId},
     jobs::{Job, JobName},
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    refusal::Resource,
 };
 
 use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
@@ -23,8 +24,8 @@ pub struct StartExecution {
 /// Opens an execution, which is running from then on.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when the job is not the
-/// organization's; [`Error::Invalid`] when no job can bear the name.
+/// `Forbidden` without the write scope; `NotFound` when the job is not the
+/// organization's; `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn start_execution(
     ports: &Ports,
@@ -36,7 +37,7 @@ pub async fn start_execution(
     actor.may(GuardedAction::OpenExecution)?;
     let job = match command.job_id {
         Some(id) => {
-            let id: JobId = id.parse().map_err(|_| Error::NotFound("job"))?;
+            let id: JobId = id.parse().map_err(|_| Error::not_found(Resource::Job))?;
             ports.jobs.get(actor.organization, id).await?
         }
         None => ensure_job(ports, actor, command.job_name.as_deref()).await?,
@@ -55,11 +56,11 @@ pub async fn start_execution(
 /// The job of that name, or the default job; created when missing.
 ///
 /// # Errors
-/// [`Error::Invalid`] when no job can bear the name.
+/// `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
     let name = match name {
-        Some(name) => JobName::parse(name).map_err(|error| Error::Invalid(error.to_string()))?,
+        Some(name) => JobName::parse(name).map_err(Error::refused)?,
         None => JobName::default_job(),
     };
     let candidate = Job::new(JobId::new(ports.ids.next_id()), name, ports.clock.now());

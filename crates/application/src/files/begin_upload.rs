@@ -49,10 +49,10 @@ pub struct UploadBegun {
 /// instrument whose earlier upload was never confirmed it is the same record with another URL.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
-/// is not the organization's; [`Error::Invalid`] when the execution is closed;
-/// [`Error::Conflict`] when the instrument has a confirmed file of that path;
-/// [`Error::InsufficientStorage`] when there is no room for any file.
+/// `Forbidden` without the write scope; `NotFound` when execution or instrument
+/// is not the organization's; `Invalid` when the execution is closed;
+/// `Conflict` when the instrument has a confirmed file of that path;
+/// `InsufficientStorage` when there is no room for any file.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_upload(
     ports: &Ports,

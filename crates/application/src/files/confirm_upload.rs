@@ -21,10 +21,10 @@ use crate::{
 /// then on. A file that is confirmed already is returned as it is.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when the
+/// `Forbidden` without the write scope; `NotFound`; `Invalid` when the
 /// bytes are not there yet (the record keeps waiting), or are too many or a native executable
 /// (the file is discarded), when another upload of the path came first, or when the file's execution
-/// is closed; [`Error::InsufficientStorage`] when other files have used the quota up in the meantime (the
+/// is closed; `InsufficientStorage` when other files have used the quota up in the meantime (the
 /// file is discarded).
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
@@ -40,13 +40,13 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         Some(bytes) => bytes.size,
         None => match ports.blobs.size(actor.organization, object).await {
             Err(PortError::NotFound(_)) => {
-                return Err(Error::Invalid(FileRefusal::NotUploaded.to_string()));
+                return Err(Error::refused(FileRefusal::NotUploaded));
             }
             size => size?,
         },
     };
     if let Err(refusal) = FileRefusal::check_size(size) {
-        let error = Error::Invalid(refusal.to_string());
+        let error = Error::refused(refusal);
         return Err(discard(ports, actor, id, object, error).await);
     }
     if let Verdict::Native(format) = inspect(ports, actor, object, size).await? {
@@ -80,10 +80,8 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
 
 fn not_confirmed(error: ConfirmFileError) -> Error {
     match error {
-        ConfirmFileError::Superseded => Error::Invalid(FileRefusal::Superseded.to_string()),
-        ConfirmFileError::ExecutionClosed => {
-            Error::Invalid(FileRefusal::ExecutionClosed.to_string())
-        }
+        ConfirmFileError::Superseded => Error::refused(FileRefusal::Superseded),
+        ConfirmFileError::ExecutionClosed => Error::refused(FileRefusal::ExecutionClosed),
         ConfirmFileError::InsufficientStorage(refusal) => refusal.into(),
         ConfirmFileError::Port(error) => error.into(),
     }

@@ -10,7 +10,7 @@ use crate::{Error, Ports, files::upload_file::remove};
 /// Removes a file's record, then its bytes; URLs to them find nothing from then on.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+/// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;

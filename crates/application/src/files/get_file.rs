@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// One of the organization's confirmed files.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` while the
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
@@ -19,8 +19,6 @@ pub async fn get_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, 
     let file = ports.files.get(actor.organization, id).await?;
     match file.state {
         FileState::Confirmed { .. } => Ok(file),
-        FileState::AwaitingBytes { .. } => {
-            Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()))
-        }
+        FileState::AwaitingBytes { .. } => Err(Error::refused(FileRefusal::NotConfirmed)),
     }
 }

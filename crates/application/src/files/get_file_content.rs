@@ -11,6 +11,7 @@ use labdata_domain::{
     },
     ids::FileId,
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, files::blob::DownloadGrant};
 
@@ -39,7 +40,7 @@ impl fmt::Debug for FileContent {
 /// Shows a confirmed file.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` while the
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file_content(
@@ -50,7 +51,7 @@ pub async fn get_file_content(
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = file.state else {
-        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+        return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     let preview = if is_previewed(bytes.size) {
         preview(&start(ports, actor, object).await?, bytes.size)
@@ -78,7 +79,7 @@ async fn start(ports: &Ports, actor: &Actor, object: ObjectKey) -> Result<Bytes,
     let range = Some(0..PREVIEW_BYTES);
     let body = match ports.blobs.read(actor.organization, object, range).await {
         // A file that is deleted at this moment is as good as deleted before.
-        Err(PortError::NotFound(_)) => return Err(Error::NotFound("file")),
+        Err(PortError::NotFound(_)) => return Err(Error::not_found(Resource::File)),
         read => read?,
     };
     let read = body

@@ -19,7 +19,7 @@ pub struct StorageUsage {
 /// What the files and datasets of the caller's organization take.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_storage_usage(ports: &Ports, actor: &Actor) -> Result<StorageUsage, Error> {
     actor.require(Scope::Read)?;

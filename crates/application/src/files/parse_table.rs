@@ -37,7 +37,7 @@ pub struct ParsedTable {
 /// the caller has left.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a file that
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` for a file that
 /// is no table, is too large, or awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn parse_table(
@@ -49,10 +49,9 @@ pub async fn parse_table(
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = &file.state else {
-        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+        return Err(Error::refused(FileRefusal::NotConfirmed));
     };
-    let format = TableFormat::display(&file.path, bytes.size)
-        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let format = TableFormat::display(&file.path, bytes.size).map_err(Error::refused)?;
     let source = ports.blobs.open(actor.organization, *object).await?;
     let caller = Arc::new(());
     let waiting = Arc::downgrade(&caller);
@@ -75,7 +74,7 @@ pub async fn parse_table(
             rows: table.rows,
         }),
         Err(error @ ReadError::Source(_)) => Err(Error::Internal(error.to_string())),
-        Err(refusal) => Err(Error::Invalid(refusal.to_string())),
+        Err(refusal) => Err(Error::refused(refusal)),
     }
 }
 

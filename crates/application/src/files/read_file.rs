@@ -6,6 +6,7 @@ use labdata_domain::{
     files::{File, FileRefusal, FileState},
     ids::FileId,
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 
@@ -14,7 +15,7 @@ use crate::{Error, Ports};
 /// Reads a confirmed file; `None` if it has more than `max_bytes`.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] while the file
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` while the file
 /// awaits its bytes.
 pub(crate) async fn read_file(
     ports: &Ports,
@@ -25,14 +26,14 @@ pub(crate) async fn read_file(
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = file.state else {
-        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+        return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     if bytes.size > max_bytes {
         return Ok(None);
     }
     let body = match ports.blobs.read(actor.organization, object, None).await {
         // A file that is deleted at this moment is as good as deleted before.
-        Err(PortError::NotFound(_)) => return Err(Error::NotFound("file")),
+        Err(PortError::NotFound(_)) => return Err(Error::not_found(Resource::File)),
         read => read?,
     };
     let read = body

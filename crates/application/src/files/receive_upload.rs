@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use labdata_domain::{files::StoredBytes, ids::OrganizationId, storage::InsufficientStorage};
+use labdata_domain::{
+    files::StoredBytes, ids::OrganizationId, refusal::Resource, storage::InsufficientStorage,
+};
 use labdata_ports::{
     PortError,
     files::blob::{ByteStream, Granted, PutBlobError, SignatureError, SignedRequest, UploadGrant},
@@ -42,7 +44,7 @@ pub async fn open_upload(
         Granted::Upload(organization, grant) => {
             let object = (organization, grant.object);
             if !ports.files.unreferenced(&[object]).await?.is_empty() {
-                return Err(PortError::NotFound("upload").into());
+                return Err(PortError::NotFound(Resource::Upload).into());
             }
             Ok(Upload {
                 organization,

@@ -11,6 +11,7 @@ use labdata_domain::{
     },
     ids::{ExecutionId, FileId, InstrumentId},
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -43,10 +44,10 @@ pub struct UploadFile {
 /// making, tells a sweeper that it is one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when execution or instrument
-/// is not the organization's; [`Error::Invalid`] when the execution is closed, or the file is a
-/// native executable; [`Error::Conflict`] when the instrument has a file of that path;
-/// [`Error::InsufficientStorage`] when there is no room for it.
+/// `Forbidden` without the write scope; `NotFound` when execution or instrument
+/// is not the organization's; `Invalid` when the execution is closed, or the file is a
+/// native executable; `Conflict` when the instrument has a file of that path;
+/// `InsufficientStorage` when there is no room for it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> Result<File, Error> {
     actor.require(Scope::Write)?;
@@ -115,8 +116,7 @@ pub(crate) async fn attribute(
     execution: Option<ExecutionId>,
 ) -> Result<Attribution, Error> {
     let execution = execution.or(actor.execution);
-    let attribution = Attribution::new(instrument, execution)
-        .map_err(|unattributed| Error::Invalid(unattributed.to_string()))?;
+    let attribution = Attribution::new(instrument, execution).map_err(Error::refused)?;
     if let Some(id) = execution {
         actor.may(GuardedAction::NameExecution(id))?;
         let execution = ports.executions.get(actor.organization, id).await?;
@@ -153,15 +153,15 @@ pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
 }
 
 pub(crate) fn native_executable(format: &'static str) -> Error {
-    Error::Invalid(FileRefusal::NativeExecutable(format).to_string())
+    Error::refused(FileRefusal::NativeExecutable(format))
 }
 
 pub(crate) fn not_recorded(refused: AddFileError) -> Error {
     match refused {
-        AddFileError::UnknownExecution => Error::NotFound("job execution"),
-        AddFileError::UnknownInstrument => Error::NotFound("instrument"),
-        AddFileError::ExecutionClosed => Error::Invalid(FileRefusal::ExecutionClosed.to_string()),
-        AddFileError::PathTaken => Error::Conflict(Conflict::FilePath),
+        AddFileError::UnknownExecution => Error::not_found(Resource::Execution),
+        AddFileError::UnknownInstrument => Error::not_found(Resource::Instrument),
+        AddFileError::ExecutionClosed => Error::refused(FileRefusal::ExecutionClosed),
+        AddFileError::PathTaken => Error::refused(Conflict::FilePath),
         AddFileError::InsufficientStorage(refusal) => refusal.into(),
         AddFileError::Port(error) => error.into(),
     }
@@ -169,9 +169,7 @@ pub(crate) fn not_recorded(refused: AddFileError) -> Error {
 
 fn not_stored(refused: PutBlobError) -> Error {
     match refused {
-        PutBlobError::TooLarge { limit } => {
-            Error::TooLarge(FileRefusal::BodyTooLarge(limit).to_string())
-        }
+        PutBlobError::TooLarge { limit } => Error::refused(FileRefusal::BodyTooLarge(limit)),
         PutBlobError::Port(error) => error.into(),
         // The key is new and the bytes are here.
         PutBlobError::Exists | PutBlobError::Body(_) => {

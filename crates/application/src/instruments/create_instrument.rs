@@ -22,7 +22,7 @@ pub struct CreateInstrument {
 /// Registers an instrument.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::Conflict`] when the name is taken.
+/// `Forbidden` without the admin scope; `Conflict` when the name is taken.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
     ports: &Ports,
@@ -31,7 +31,7 @@ pub async fn create_instrument(
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(ports)?;
-    check_name(&command.name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    check_name(&command.name).map_err(Error::refused)?;
     let instrument = Instrument {
         id: InstrumentId::new(ports.ids.next_id()),
         name: command.name,

@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// Deletes an instrument to which nothing refers.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] while files or
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` while files or
 /// triggers refer to it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_instrument(
@@ -23,6 +23,6 @@ pub async fn delete_instrument(
     if ports.instruments.delete(actor.organization, id).await? {
         Ok(())
     } else {
-        Err(Error::Invalid(InstrumentInUse.to_string()))
+        Err(Error::refused(InstrumentInUse))
     }
 }

@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// One of the organization's instruments.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_instrument(
     ports: &Ports,

@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// The organization's instruments, newest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_instruments(
     ports: &Ports,

@@ -11,8 +11,8 @@ use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 /// Changes an instrument. Its files stay its files.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] when the name
-/// is blank; [`Error::Conflict`] when another instrument has it.
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` when the name
+/// is blank; `Conflict` when another instrument has it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
     ports: &Ports,
@@ -23,7 +23,7 @@ pub async fn update_instrument(
     actor.require(Scope::Admin)?;
     require_reserve(ports)?;
     if let Some(name) = &change.name {
-        check_name(name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+        check_name(name).map_err(Error::refused)?;
     }
     let changed = ports.instruments.update(actor.organization, id, &change);
     Ok(changed.await?)

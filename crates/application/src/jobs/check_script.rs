@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::{channel::oneshot, lock::Mutex};
+use labdata_domain::refusal::{ErrorCode, Refusal};
 use regex_lite::Regex;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer, parse_module};
@@ -64,12 +65,12 @@ impl fmt::Display for Flaw {
 #[derive(Clone, Debug)]
 pub struct CheckedScript {
     code: String,
-    refusal: Option<Refusal>,
+    refusal: Option<ScriptFailure>,
 }
 
 /// Why a script was not accepted.
 #[derive(Clone, Debug)]
-enum Refusal {
+enum ScriptFailure {
     Flaw(Flaw),
     /// The check failed; for the log.
     Broken(String),
@@ -79,8 +80,8 @@ impl CheckedScript {
     /// Checks a script.
     pub async fn check(code: String) -> Self {
         let refusal = match flaw_of(&code).await {
-            Ok(flaw) => flaw.map(Refusal::Flaw),
-            Err(cause) => Some(Refusal::Broken(cause)),
+            Ok(flaw) => flaw.map(ScriptFailure::Flaw),
+            Err(cause) => Some(ScriptFailure::Broken(cause)),
         };
         Self { code, refusal }
     }
@@ -88,14 +89,16 @@ impl CheckedScript {
     /// The code, if it was accepted.
     ///
     /// # Errors
-    /// [`Error::Invalid`], naming line and column.
+    /// `Invalid`, naming line and column.
     pub(crate) fn accepted(self) -> Result<String, Error> {
         match self.refusal {
             None => Ok(self.code),
-            Some(Refusal::Flaw(flaw)) => {
-                Err(Error::Invalid(format!("the code is refused: {flaw}")))
-            }
-            Some(Refusal::Broken(cause)) => Err(Error::Internal(cause)),
+            Some(ScriptFailure::Flaw(flaw)) => Err(Refusal::invalid(
+                ErrorCode::InvalidCode,
+                format!("the code is refused: {flaw}"),
+            )
+            .into()),
+            Some(ScriptFailure::Broken(cause)) => Err(Error::Internal(cause)),
         }
     }
 }
@@ -412,7 +415,7 @@ mod tests {
         ] {
             // The text does not matter, only that there is one.
             if let Err(error) = check_script(&code).await {
-                assert!(matches!(error, Error::Invalid(_)), "{error}");
+                assert!(error.code() == Some(ErrorCode::InvalidCode), "{error}");
             } else {
                 assert!(code.starts_with("a\n"), "{}", &code[..20]);
             }

@@ -30,16 +30,16 @@ pub struct CreateJob {
 /// Creates a job with the first version of its script.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when no job can bear the name,
-/// the code is not Python, or parameters or trigger make no sense; [`Error::NotFound`] for an
-/// unknown instrument; [`Error::Conflict`] when another job bears the name.
+/// `Forbidden` without the write scope; `Invalid` when no job can bear the name,
+/// the code is not Python, or parameters or trigger make no sense; `NotFound` for an
+/// unknown instrument; `Conflict` when another job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     actor.may(GuardedAction::ChangeJob)?;
     let name = parse_name(&command.name)?;
-    check_parameters(&command.parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+    check_parameters(&command.parameters).map_err(Error::refused)?;
     let id = JobId::new(ports.ids.next_id());
     let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
     let code = command.script.accepted()?;
@@ -73,7 +73,7 @@ pub(crate) async fn change_trigger(
     let id = TriggerId::new(ports.ids.next_id());
     let changed = change
         .apply(job, stored, id, actor.user, ports.clock.now())
-        .map_err(|error| Error::Invalid(error.to_string()))?;
+        .map_err(Error::refused)?;
     let Some(trigger) = &changed else {
         return Ok(None);
     };
@@ -88,7 +88,7 @@ pub(crate) async fn change_trigger(
             Ok(_) => {}
             Err(PortError::NotFound(_)) => {
                 let unknown = InvalidTrigger::UnknownSource(conditions.source);
-                return Err(Error::Invalid(unknown.to_string()));
+                return Err(Error::refused(unknown));
             }
             Err(error) => return Err(error.into()),
         }
@@ -98,5 +98,5 @@ pub(crate) async fn change_trigger(
 
 /// The name of a job.
 pub(crate) fn parse_name(text: &str) -> Result<JobName, Error> {
-    JobName::parse(text).map_err(|error| Error::Invalid(error.to_string()))
+    JobName::parse(text).map_err(Error::refused)
 }

@@ -12,7 +12,7 @@ use crate::{Error, Ports};
 /// A job with its current script; none where the job is only a name for off-platform scripts.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job(
     ports: &Ports,
@@ -40,7 +40,7 @@ pub(crate) async fn with_script(
 /// The versions of a job's script, newest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_job_versions(
     ports: &Ports,
@@ -55,7 +55,7 @@ pub async fn list_job_versions(
 /// One version of a job's script, and whether it is the current one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] when there is no such job, or
+/// `Forbidden` without the read scope; `NotFound` when there is no such job, or
 /// no such version of it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job_version(

@@ -52,9 +52,9 @@ pub enum CodeChange {
 /// Changes a job; all of it or nothing. A changed script is a new version.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when no
+/// `Forbidden` without the write scope; `NotFound`; `Invalid` when no
 /// job can bear the name, an edit does not match exactly once, the code is not Python,
-/// or parameters or trigger make no sense; [`Error::Conflict`] when another
+/// or parameters or trigger make no sense; `Conflict` when another
 /// job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_job(
@@ -74,7 +74,7 @@ pub async fn update_job(
         changed.trigger = change_trigger(ports, actor, id, trigger, &command.trigger).await?;
         if let Some(trigger) = &mut changed.trigger {
             if changed.version_number.is_none() {
-                return Err(Error::Invalid(InvalidTrigger::NoScript.to_string()));
+                return Err(Error::refused(InvalidTrigger::NoScript));
             }
             if stored.archived && !changed.archived {
                 trigger.rearm(ports.clock.now());
@@ -106,9 +106,7 @@ pub async fn update_job(
             });
         }
     }
-    Err(Error::Busy {
-        retry_after_seconds: 1,
-    })
+    Err(Error::busy())
 }
 
 /// The job as the command wants it, and the new version of its script.
@@ -130,7 +128,7 @@ fn change(
         job.archived = archived;
     }
     if let Some(parameters) = &command.parameters {
-        check_parameters(parameters).map_err(|error| Error::Invalid(error.to_string()))?;
+        check_parameters(parameters).map_err(Error::refused)?;
         job.parameters.clone_from(parameters);
     }
     let code = match (&command.code, script) {
@@ -138,11 +136,11 @@ fn change(
         (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
         (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
         (Some(CodeChange::Edit(_)), None) => {
-            return Err(Error::Invalid(EditError::NoScript.to_string()));
+            return Err(Error::refused(EditError::NoScript));
         }
-        (Some(CodeChange::Edit(edits)), Some(script)) => Some(
-            apply_edits(&script.code, edits).map_err(|error| Error::Invalid(error.to_string()))?,
-        ),
+        (Some(CodeChange::Edit(edits)), Some(script)) => {
+            Some(apply_edits(&script.code, edits).map_err(Error::refused)?)
+        }
     };
     let script = code.map(|code| ScriptVersion {
         number: stored.next_version(),

@@ -28,7 +28,7 @@ pub struct RecentChecks(Mutex<Option<DependencyReport>>);
 /// them.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope.
+/// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_dependencies(ports: &Ports, actor: &Actor) -> Result<DependencyReport, Error> {
     actor.require(Scope::Admin)?;

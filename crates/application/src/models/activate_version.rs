@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::ModelId,
-    models::{ActivateError, ModelVersion},
+    models::ModelVersion,
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::models::ActivateModelError;
@@ -12,8 +12,8 @@ use crate::{Error, Ports};
 /// Makes a ready version the active one; returns it.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown model or version;
-/// [`Error::Invalid`] for a version that is not ready, and for an archived model.
+/// `Forbidden` without the write scope; `NotFound` for an unknown model or version;
+/// `Invalid` for a version that is not ready, and for an archived model.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn activate_version(
     ports: &Ports,
@@ -24,9 +24,8 @@ pub async fn activate_version(
     actor.require(Scope::Write)?;
     let activated = ports.models.activate(actor.organization, id, number).await;
     activated.map_err(|error| match error {
-        ActivateModelError::Refused(ActivateError::Unknown(_)) => Error::NotFound("version"),
-        ActivateModelError::Refused(refusal) => Error::Invalid(refusal.to_string()),
-        ActivateModelError::Archived(refusal) => Error::Invalid(refusal.to_string()),
+        ActivateModelError::Refused(refusal) => Error::refused(refusal),
+        ActivateModelError::Archived(refusal) => Error::refused(refusal),
         ActivateModelError::Port(error) => error.into(),
     })
 }

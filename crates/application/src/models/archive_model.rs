@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// Archives a model and cancels its trainings; returns its newest version.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+/// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn archive_model(
     ports: &Ports,

@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 /// processes.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`]; [`Error::Invalid`] when nothing
+/// `Forbidden` without the write scope; `NotFound`; `Invalid` when nothing
 /// is in flight.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_training(
@@ -25,7 +25,7 @@ pub async fn cancel_training(
     let now = ports.clock.now();
     let cancelled = ports.trainings.cancel(actor.organization, id, now).await;
     cancelled.map_err(|error| match error {
-        CancelTrainingError::Refused(refusal) => Error::Invalid(refusal.to_string()),
+        CancelTrainingError::Refused(refusal) => Error::refused(refusal),
         CancelTrainingError::Port(error) => error.into(),
     })
 }

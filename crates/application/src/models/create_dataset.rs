@@ -24,7 +24,7 @@ pub struct CreateDataset {
 /// Makes a dataset of a snapshot. It is listed from then on.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::InsufficientStorage`] when the quota is used
+/// `Forbidden` without the write scope; `InsufficientStorage` when the quota is used
 /// up by now.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_dataset(

@@ -20,7 +20,7 @@ pub struct TrainingFollower {
 /// every change, from whichever server it comes.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_training(
     ports: &Ports,

@@ -41,7 +41,7 @@ impl fmt::Debug for ArtifactDownload {
 /// Signs a URL of the artifact of the version of that number, or else of the active one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` for a version
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_artifact(
@@ -53,7 +53,7 @@ pub async fn get_artifact(
     actor.require(Scope::Read)?;
     let version = active_or_newest(ports, actor, id, number).await?;
     let artifact = version.ready_artifact();
-    let artifact = artifact.map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let artifact = artifact.map_err(Error::refused)?;
     let file_name = version.file_name();
     let grant = DownloadGrant {
         object: artifact.object,

@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// One of the organization's datasets.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_dataset(ports: &Ports, actor: &Actor, id: DatasetId) -> Result<Dataset, Error> {
     actor.require(Scope::Read)?;

@@ -38,7 +38,7 @@ impl fmt::Debug for DatasetDownload {
 /// Signs a URL of a dataset's Parquet file.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_dataset_download(
     ports: &Ports,

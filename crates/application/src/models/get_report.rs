@@ -8,7 +8,7 @@ use crate::{Error, Ports};
 /// The report of a ready version as an HTML page: that of the number, or else the active one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` for a version
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_report(

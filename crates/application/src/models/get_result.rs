@@ -12,7 +12,7 @@ use crate::{Error, Ports};
 /// A ready version with the result of its training: that of the number, or else the active one.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`]; [`Error::Invalid`] for a version
+/// `Forbidden` without the read scope; `NotFound`; `Invalid` for a version
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_result(
@@ -29,6 +29,6 @@ pub async fn get_result(
         .await?
     {
         Some(result) => Ok((version, result)),
-        None => Err(Error::Invalid(version.not_ready("results").to_string())),
+        None => Err(Error::refused(version.not_ready("results"))),
     }
 }

@@ -12,7 +12,7 @@ use crate::{Error, Ports};
 /// The newest version of each model that is not archived, newest model first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_models(
     ports: &Ports,
@@ -26,7 +26,7 @@ pub async fn list_models(
 /// The versions of a model, newest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_model_versions(
     ports: &Ports,

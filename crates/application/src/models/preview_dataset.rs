@@ -30,7 +30,7 @@ pub struct DatasetPreview {
 /// Of the object, only the footer and the first row group are read.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_dataset(
     ports: &Ports,

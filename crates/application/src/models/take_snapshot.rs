@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use futures::{SinkExt, channel::mpsc};
 use labdata_domain::{
-    data::query::{QueryText, Refusal, SNAPSHOT_LIMITS},
+    data::query::{QueryText, SNAPSHOT_LIMITS},
     files::{File, FileRefusal, FileState, ObjectKey, TableFormat},
     ids::FileId,
     models::{DatasetColumn, DatasetRefusal, DatasetSource, MAX_DATASET_ROWS},
@@ -61,9 +61,9 @@ impl fmt::Debug for Snapshot {
 /// Stores the rows of a query or a file as one Parquet object, in constant memory.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] for an unknown file;
-/// [`Error::Invalid`] when the query is refused, the file is no table, or the table is none that
-/// datasets have; [`Error::InsufficientStorage`] when there is no room.
+/// `Forbidden` without the write scope; `NotFound` for an unknown file;
+/// `Invalid` when the query is refused, the file is no table, or the table is none that
+/// datasets have; `InsufficientStorage` when there is no room.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn take_snapshot(
     ports: &Ports,
@@ -78,9 +78,8 @@ pub async fn take_snapshot(
 }
 
 async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
-    let refused = |refusal: Refusal| Error::Invalid(refusal.to_string());
-    let text = QueryText::parse(&sql).map_err(refused)?;
-    text.check_parameters(0).map_err(refused)?;
+    let text = QueryText::parse(&sql).map_err(Error::refused)?;
+    text.check_parameters(0).map_err(Error::refused)?;
     let query = Query {
         text,
         params: Vec::new(),
@@ -104,11 +103,11 @@ async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot,
 async fn of_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<Snapshot, Error> {
     let File { path, state, .. } = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object: bytes, .. } = state else {
-        return Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()));
+        return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     let Some(format) = TableFormat::of(&path) else {
         let refusal = DatasetRefusal::UnknownFormat(path.file_name().to_owned());
-        return Err(Error::Invalid(refusal.to_string()));
+        return Err(Error::refused(refusal));
     };
     let (object, upload) = begin(ports, actor).await?;
     let source: Box<dyn BlobReader> = ports.blobs.open(actor.organization, bytes).await?;

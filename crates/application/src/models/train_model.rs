@@ -3,10 +3,11 @@
 use labdata_domain::{
     ids::{DatasetId, ModelId, ModelVersionId},
     models::{
-        InvalidTraining, ModelArchived, ModelVersion, NewModel, NewVersion, TrainingPlan,
-        TrainingRequest, check_backends,
+        ModelArchived, ModelVersion, NewModel, NewVersion, TrainingPlan, TrainingRequest,
+        check_backends,
     },
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
 use labdata_request_body::models::TrainModelBody;
@@ -40,14 +41,17 @@ impl TryFrom<TrainModelBody> for TrainModel {
 
     fn try_from(body: TrainModelBody) -> Result<Self, Error> {
         let model = match (body.name, body.ml_model_id) {
-            (_, Some(id)) => TrainedModel::Existing(id.known().ok_or(Error::NotFound("ML model"))?),
+            (_, Some(id)) => TrainedModel::Existing(
+                id.known()
+                    .ok_or_else(|| Error::not_found(Resource::Model))?,
+            ),
             (name, None) => TrainedModel::New(name.unwrap_or_default()),
         };
         let dataset = body.dataset_id.known();
         Ok(Self {
             model,
             description: body.description,
-            dataset: dataset.ok_or(Error::NotFound("dataset"))?,
+            dataset: dataset.ok_or_else(|| Error::not_found(Resource::Dataset))?,
             request: TrainingRequest {
                 target: body.target_column,
                 features: body.feature_columns,
@@ -63,10 +67,10 @@ impl TryFrom<TrainModelBody> for TrainModel {
 /// Queues a training. Everything that the dataset's columns tell is checked before.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when dataset or model are not the
-/// organization's; [`Error::Invalid`] for a training that the dataset does not permit, a taken name
-/// and an archived model; [`Error::CannotTrain`] when no backend can take work;
-/// [`Error::TrainingQueueFull`] when too many trainings of the organization wait.
+/// `Forbidden` without the write scope; `NotFound` when dataset or model are not the
+/// organization's; `Invalid` for a training that the dataset does not permit, a taken name
+/// and an archived model; `Unavailable` when no backend can take work;
+/// `Busy` when too many trainings of the organization wait.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn train_model(
     ports: &Ports,
@@ -80,7 +84,8 @@ pub async fn train_model(
         TrainedModel::Existing(id) => Some(trainable(ports, actor, *id).await?),
     };
     let plan = plan(ports, actor, command.dataset, command.request).await?;
-    check_backends(&ports.trainings.backends().await?, ports.clock.now())?;
+    check_backends(&ports.trainings.backends().await?, ports.clock.now())
+        .map_err(Error::refused)?;
     let inherited = newest.and_then(|newest| newest.description);
     let version = NewVersion {
         id: ModelVersionId::new(ports.ids.next_id()),
@@ -100,7 +105,7 @@ pub async fn train_model(
 async fn trainable(ports: &Ports, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
     let newest = ports.models.get(actor.organization, id, None).await?;
     if newest.archived {
-        return Err(Error::Invalid(ModelArchived.to_string()));
+        return Err(Error::refused(ModelArchived));
     }
     Ok(newest)
 }
@@ -112,10 +117,9 @@ async fn plan(
     request: TrainingRequest,
 ) -> Result<TrainingPlan, Error> {
     let dataset = ports.datasets.get(actor.organization, dataset).await?;
-    request.plan(&dataset).map_err(|problems| {
-        let problems: Vec<String> = problems.iter().map(InvalidTraining::to_string).collect();
-        Error::Invalid(problems.join("; "))
-    })
+    request
+        .plan(&dataset)
+        .map_err(|problems| Error::refused_for_all(&problems))
 }
 
 async fn create(
@@ -130,8 +134,8 @@ async fn create(
     };
     let created = ports.models.create(actor.organization, &model, version);
     created.await.map_err(|error| match error {
-        CreateModelError::NameTaken(taken) => Error::Invalid(taken.to_string()),
-        CreateModelError::QueueFull(refusal) => refusal.into(),
+        CreateModelError::NameTaken(taken) => Error::refused(taken),
+        CreateModelError::QueueFull(refusal) => Error::refused(refusal),
         CreateModelError::Port(error) => error.into(),
     })
 }
@@ -144,8 +148,8 @@ async fn retrain(
 ) -> Result<ModelVersion, Error> {
     let added = ports.models.add_version(actor.organization, id, version);
     added.await.map_err(|error| match error {
-        AddVersionError::Archived(refusal) => Error::Invalid(refusal.to_string()),
-        AddVersionError::QueueFull(refusal) => refusal.into(),
+        AddVersionError::Archived(refusal) => Error::refused(refusal),
+        AddVersionError::QueueFull(refusal) => Error::refused(refusal),
         AddVersionError::Port(error) => error.into(),
     })
 }

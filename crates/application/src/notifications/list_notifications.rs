@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// The caller's inbox, newest first; only what is unread if so wanted.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
     ports: &Ports,
@@ -29,7 +29,7 @@ pub async fn list_notifications(
 /// Counts the caller's unread notifications.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn count_unread_notifications(ports: &Ports, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;

@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// Marks one of the caller's notifications as read or unread. Read again keeps the first time.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`].
+/// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn mark_notification(
     ports: &Ports,

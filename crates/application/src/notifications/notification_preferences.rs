@@ -3,6 +3,7 @@
 use labdata_domain::{
     notifications::{ChannelChange, Preferences, read_unsubscribe_token},
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 
 use crate::{Error, Ports};
@@ -13,7 +14,7 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 /// The caller's preferences.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;
@@ -26,7 +27,7 @@ pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences
 /// Changes the caller's preferences of messages.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope.
+/// `Forbidden` without the write scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn change_preferences(
     ports: &Ports,
@@ -43,12 +44,12 @@ pub async fn change_preferences(
 /// Turns the e-mails of a user off, as the link in one of them permits.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the link is not the platform's.
+/// `NotFound` when the link is not the platform's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
     let secret = unsubscribing_secret(ports).await?;
-    let (organization, user) =
-        read_unsubscribe_token(&secret, token).ok_or(Error::NotFound("subscription"))?;
+    let (organization, user) = read_unsubscribe_token(&secret, token)
+        .ok_or_else(|| Error::not_found(Resource::Subscription))?;
     let off = ChannelChange {
         email: Some(false),
         ..ChannelChange::default()

@@ -12,15 +12,13 @@ use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 /// Sends a notification to the caller's own inbox, and by e-mail where the caller wants that.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::Invalid`] when it may not say that;
-/// [`Error::Capped`] when as many as may be were delivered.
+/// `Forbidden` without the write scope; `Invalid` when it may not say that;
+/// `Busy` when as many as may be were delivered.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Result<Sent, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
-    draft
-        .check()
-        .map_err(|error| Error::Invalid(error.to_string()))?;
+    draft.check().map_err(Error::refused)?;
     let new = NewNotification {
         id: NotificationId::new(ports.ids.next_id()),
         draft,
@@ -38,7 +36,7 @@ pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Re
         .await
     {
         Ok(sent) => Ok(sent),
-        Err(SendError::Capped(reached)) => Err(Error::Capped(reached)),
+        Err(SendError::Capped(reached)) => Err(Error::refused(reached)),
         Err(SendError::Port(error)) => Err(error.into()),
     }
 }

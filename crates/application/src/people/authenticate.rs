@@ -1,6 +1,6 @@
 //! Authenticates a caller by an API key.
 
-use labdata_domain::people::{ApiKey, INVALID_KEY, PlainApiKey, actor::Actor};
+use labdata_domain::people::{ApiKey, PlainApiKey, actor::Actor, credential::InvalidCredential};
 use time::{Duration, OffsetDateTime};
 
 use crate::{Error, Ports};
@@ -8,25 +8,23 @@ use crate::{Error, Ports};
 /// A key's last use is noted at most this often.
 const TOUCH_EVERY: Duration = Duration::minutes(1);
 
-const INVALID: Error = Error::Unauthenticated(INVALID_KEY);
-
 /// Finds the caller that a key belongs to.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a key that is malformed, unknown, revoked or expired, or whose user is
+/// `Unauthenticated` for a key that is malformed, unknown, revoked or expired, or whose user is
 /// disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn authenticate(ports: &Ports, presented: &str) -> Result<Actor, Error> {
-    let presented = PlainApiKey::parse(presented).ok_or(INVALID)?;
+    let presented = PlainApiKey::parse(presented).ok_or_else(invalid)?;
     let now = ports.clock.now();
     let generation = match ports.key_cache.get(presented.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
     let found = ports.api_keys.find_by_prefix(presented.prefix()).await?;
-    let found = found.ok_or(INVALID)?;
+    let found = found.ok_or_else(invalid)?;
     if !found.admits(&presented, now) {
-        return Err(INVALID);
+        return Err(invalid());
     }
     let key = found.key;
     note_use(ports, &key, now).await;
@@ -54,4 +52,8 @@ async fn note_use(ports: &Ports, key: &ApiKey, now: OffsetDateTime) {
     if let Err(error) = ports.api_keys.touch(&[(key.id, now)]).await {
         tracing::warn!(%error, api_key = %key.id, "could not note the use of an API key");
     }
+}
+
+fn invalid() -> Error {
+    Error::refused(InvalidCredential::Key)
 }

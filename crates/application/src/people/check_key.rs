@@ -1,6 +1,6 @@
 //! Checks the key of a caller who was authenticated some time ago.
 
-use labdata_domain::people::{INVALID_KEY, actor::Actor};
+use labdata_domain::people::{actor::Actor, credential::InvalidCredential};
 use labdata_ports::PortError;
 
 use crate::{Error, Ports};
@@ -8,12 +8,12 @@ use crate::{Error, Ports};
 /// Checks that the caller's key is still valid, for work that outlives the request that began it.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] if it has been revoked or has expired, or its user is disabled.
+/// `Unauthenticated` if it has been revoked or has expired, or its user is disabled.
 pub(crate) async fn check_key(ports: &Ports, actor: &Actor) -> Result<(), Error> {
     let found = ports.api_keys.get(actor.organization, actor.api_key).await;
     match found {
         Ok(found) if found.is_valid(ports.clock.now()) => Ok(()),
-        Ok(_) | Err(PortError::NotFound(_)) => Err(Error::Unauthenticated(INVALID_KEY)),
+        Ok(_) | Err(PortError::NotFound(_)) => Err(Error::refused(InvalidCredential::Key)),
         Err(error) => Err(error.into()),
     }
 }

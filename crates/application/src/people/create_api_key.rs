@@ -35,8 +35,8 @@ pub struct CreateApiKey {
 /// this once and kept nowhere.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope, or when the caller lacks a scope that the key is
-/// to have; [`Error::NotFound`] for an unknown user; [`Error::Invalid`] when it would be expired already
+/// `Forbidden` without the admin scope, or when the caller lacks a scope that the key is
+/// to have; `NotFound` for an unknown user; `Invalid` when it would be expired already
 /// or its user is disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_api_key(
@@ -49,12 +49,12 @@ pub async fn create_api_key(
         return Err(MissingScope(missing).into());
     }
     let now = ports.clock.now();
-    check_expiry(command.expires_at, now).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
     if user != actor.user {
         let user = ports.tenancy.user(actor.organization, user).await?;
         if user.disabled_at.is_some() {
-            return Err(Error::Invalid(UserDisabled.to_string()));
+            return Err(Error::refused(UserDisabled));
         }
     }
     for _ in 0..ATTEMPTS {

@@ -23,8 +23,8 @@ pub struct CreateUser {
 /// Adds a user to the caller's organization.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::Invalid`] for an address that is none and a
-/// blank name; [`Error::Conflict`] when the organization has a user of that address.
+/// `Forbidden` without the admin scope; `Invalid` for an address that is none and a
+/// blank name; `Conflict` when the organization has a user of that address.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_user(ports: &Ports, actor: &Actor, command: CreateUser) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
@@ -33,7 +33,7 @@ pub async fn create_user(ports: &Ports, actor: &Actor, command: CreateUser) -> R
     let name = command.name.unwrap_or_else(|| email.clone());
     check_email(&email)
         .and_then(|()| check_user_name(&name))
-        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+        .map_err(Error::refused)?;
     let user = User {
         id: UserId::new(ports.ids.next_id()),
         organization: actor.organization,

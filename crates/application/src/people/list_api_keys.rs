@@ -12,7 +12,7 @@ use crate::{Error, Ports};
 /// The organization's keys, newest first, revoked and expired ones too.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope.
+/// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_api_keys(
     ports: &Ports,

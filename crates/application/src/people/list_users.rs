@@ -10,7 +10,7 @@ use crate::{Error, Ports};
 /// The organization's users, newest first, disabled ones too.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope.
+/// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_users(
     ports: &Ports,

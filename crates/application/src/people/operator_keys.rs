@@ -11,6 +11,7 @@ use labdata_domain::{
         scope::Scopes,
         tenancy::{Organization, User, check_email, check_organization_name},
     },
+    refusal::{Refusal, Resource},
     work::BackendPolicy,
 };
 use time::Duration;
@@ -36,7 +37,7 @@ pub struct IssueKey {
 /// created if the job backend would then be refused.
 ///
 /// # Errors
-/// [`Error::Invalid`] when a name is blank, the key would be expired already, or the job backend does not
+/// `Invalid` when a name is blank, the key would be expired already, or the job backend does not
 /// permit another organization.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn issue(
@@ -49,7 +50,7 @@ pub async fn issue(
     let (organization, email) = (organization.trim(), email.trim());
     check_organization_name(organization)
         .and_then(|()| check_email(email))
-        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+        .map_err(Error::refused)?;
     check_new_organization(ports, policy, organization).await?;
     let candidate = Organization {
         id: OrganizationId::new(ports.ids.next_id()),
@@ -95,7 +96,11 @@ async fn check_new_organization(
         return Ok(());
     }
     let refused = policy.check(organizations.len() + 1);
-    refused.map_err(|refusal| Error::Invalid(format!("with organization {name:?}, {refusal}")))
+    refused.map_err(|refusal| {
+        Refusal::from(refusal)
+            .within(format_args!("with organization {name:?}, "))
+            .into()
+    })
 }
 
 /// Every organization's keys, the oldest organization and the newest key first.
@@ -115,11 +120,11 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
 /// Revokes the key of that prefix in any organization: on running servers within seconds.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+/// `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
     let found = ports.api_keys.find_by_prefix(prefix).await?;
-    let key = found.ok_or(Error::NotFound("API key"))?.key;
+    let key = found.ok_or_else(|| Error::not_found(Resource::ApiKey))?.key;
     ports
         .api_keys
         .revoke(key.organization, key.id, ports.clock.now())

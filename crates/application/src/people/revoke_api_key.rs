@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// already stays as it is.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`].
+/// `Forbidden` without the admin scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;

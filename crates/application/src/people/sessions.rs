@@ -6,13 +6,15 @@ use labdata_domain::{
     people::{
         ApiKey,
         actor::Actor,
+        credential::InvalidCredential,
         scope::Scopes,
         session::{
-            FoundSession, INVALID_LINK, INVALID_SESSION, LINK_LIFETIME, PlainToken,
-            RUN_KEY_SIGNS_NOBODY_IN, SESSION_LIFETIME, Session, SignInLink,
+            FoundSession, LINK_LIFETIME, PlainToken, RunKeyOpensNoSession, SESSION_LIFETIME,
+            Session, SignInLink,
         },
-        tenancy::{Organization, User, fold_email},
+        tenancy::{Organization, User, UserDisabled, fold_email},
     },
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 
@@ -39,7 +41,7 @@ pub enum SignIn {
 /// Opens a session. The token is returned this once and kept nowhere.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a key or a link that is not valid; [`Error::Forbidden`] for the key of
+/// `Unauthenticated` for a key or a link that is not valid; `Forbidden` for the key of
 /// a run on the platform.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
@@ -48,7 +50,7 @@ pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Ac
         SignIn::Token(token) => follow_link(ports, &token).await?,
     };
     if actor.execution.is_some() {
-        return Err(Error::Forbidden(RUN_KEY_SIGNS_NOBODY_IN.to_owned()));
+        return Err(Error::refused(RunKeyOpensNoSession));
     }
     let token = random_token(ports);
     let now = ports.clock.now();
@@ -60,14 +62,14 @@ pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Ac
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
 /// any other, but its text is never shown.
 async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
-    const INVALID: Error = Error::Unauthenticated(INVALID_LINK);
-    let token = PlainToken::parse(token).ok_or(INVALID)?;
+    let invalid = || Error::refused(InvalidCredential::Link);
+    let token = PlainToken::parse(token).ok_or_else(invalid)?;
     let now = ports.clock.now();
     let link = ports.sessions.take_link(token.hash()).await?;
-    let link = link.filter(|link| link.is_valid(now)).ok_or(INVALID)?;
+    let link = link.filter(|link| link.is_valid(now)).ok_or_else(invalid)?;
     let user = ports.tenancy.user(link.organization, link.user).await?;
     if user.disabled_at.is_some() {
-        return Err(INVALID);
+        return Err(invalid());
     }
     for _ in 0..ATTEMPTS {
         let plain = random_key(ports);
@@ -109,19 +111,21 @@ fn actor_of(key: &ApiKey) -> Actor {
 /// Finds the caller that a session belongs to.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a session that is unknown or has ended, or whose key is not valid any
+/// `Unauthenticated` for a session that is unknown or has ended, or whose key is not valid any
 /// more.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Actor, Error> {
-    const INVALID: Error = Error::Unauthenticated(INVALID_SESSION);
-    let token = PlainToken::parse(presented).ok_or(INVALID)?;
+    let invalid = || Error::refused(InvalidCredential::Session);
+    let token = PlainToken::parse(presented).ok_or_else(invalid)?;
     let now = ports.clock.now();
     let generation = match ports.key_cache.get(token.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
     let found = ports.sessions.find(token.hash()).await?;
-    let found = found.filter(|found| found.is_valid(now)).ok_or(INVALID)?;
+    let found = found
+        .filter(|found| found.is_valid(now))
+        .ok_or_else(invalid)?;
     let FoundSession { session, key } = found;
     if session.is_due_for_touch(now)
         && let Err(error) = ports.sessions.touch(session.token, now).await
@@ -155,7 +159,7 @@ pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
 /// call it.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such organization or user; [`Error::Invalid`] for a disabled
+/// `NotFound` when there is no such organization or user; `Invalid` for a disabled
 /// user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in_link(
@@ -165,7 +169,7 @@ pub async fn sign_in_link(
 ) -> Result<PlainToken, Error> {
     let user = user_of(ports, organization, email).await?;
     if user.disabled_at.is_some() {
-        return Err(Error::Invalid(format!("{email} is disabled")));
+        return Err(Error::refused(UserDisabled));
     }
     let token = random_token(ports);
     let link = SignInLink {
@@ -183,7 +187,7 @@ async fn user_of(ports: &Ports, organization: &str, email: &str) -> Result<User,
     let mut organizations = organizations.into_iter();
     let organization: Organization = organizations
         .find(|known| known.name == organization)
-        .ok_or(Error::NotFound("organization"))?;
+        .ok_or_else(|| Error::not_found(Resource::Organization))?;
     let all = PageRequest {
         limit: None,
         after: None,
@@ -193,7 +197,7 @@ async fn user_of(ports: &Ports, organization: &str, email: &str) -> Result<User,
     let mut users = users.into_iter();
     users
         .find(|user| fold_email(&user.email) == email)
-        .ok_or(Error::NotFound("user"))
+        .ok_or_else(|| Error::not_found(Resource::User))
 }
 
 fn random_token(ports: &Ports) -> PlainToken {

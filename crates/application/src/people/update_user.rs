@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// every other; those of a user who is enabled again are accepted again.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the admin scope; [`Error::NotFound`]; [`Error::Invalid`] for a blank
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` for a blank
 /// name, and when the caller would disable their own user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
@@ -26,10 +26,10 @@ pub async fn update_user(
 ) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
     if let Some(name) = &change.name {
-        check_user_name(name).map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+        check_user_name(name).map_err(Error::refused)?;
     }
     if id == actor.user && change.disabled == Some(true) {
-        return Err(Error::Invalid(DisablesSelf.to_string()));
+        return Err(Error::refused(DisablesSelf));
     }
     let now = ports.clock.now();
     let changed = ports

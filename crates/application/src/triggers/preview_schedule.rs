@@ -11,7 +11,7 @@ use crate::{Error, Ports};
 /// The next five ticks of a schedule, earliest first.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::Invalid`] if it is no schedule.
+/// `Forbidden` without the read scope; `Invalid` if it is no schedule.
 #[tracing::instrument(level = "debug", skip_all)]
 pub fn preview_schedule(
     ports: &Ports,
@@ -21,6 +21,6 @@ pub fn preview_schedule(
 ) -> Result<Vec<OffsetDateTime>, Error> {
     actor.require(Scope::Read)?;
     let schedule = Schedule::parse(cron, timezone);
-    let schedule = schedule.map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let schedule = schedule.map_err(Error::refused)?;
     Ok(schedule.preview(ports.clock.now()))
 }

@@ -31,7 +31,7 @@ pub enum NextOfLog {
 /// Opens the log of an execution. That of a script which ran elsewhere is empty.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`].
+/// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;

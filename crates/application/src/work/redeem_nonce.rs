@@ -19,19 +19,19 @@ use crate::{Error, Ports};
 /// caller may be a thief; the log of the server and that of the run say so.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a nonce that is malformed, unknown, expired or used.
+/// `Unauthenticated` for a nonce that is malformed, unknown, expired or used.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey, Error> {
     let presented =
-        PlainRunNonce::parse(presented).ok_or_else(|| refused(NonceRefusal::Unknown))?;
+        PlainRunNonce::parse(presented).ok_or_else(|| Error::refused(NonceRefusal::Unknown))?;
     let (execution, attempt) = (presented.execution(), presented.attempt());
     let found = ports.api_keys.find_run_nonce(execution, attempt).await?;
-    let nonce = found.ok_or_else(|| refused(NonceRefusal::Unknown))?;
+    let nonce = found.ok_or_else(|| Error::refused(NonceRefusal::Unknown))?;
     let now = ports.clock.now();
     match nonce.check(&presented, now) {
         // The queue decides about a repeated use, also where two come at once.
         Ok(()) | Err(NonceRefusal::Used) => {}
-        Err(refusal) => return Err(refused(refusal)),
+        Err(refusal) => return Err(Error::refused(refusal)),
     }
     let claim = RunClaim {
         organization: nonce.organization,
@@ -44,9 +44,9 @@ pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey,
             Ok(NonceUse::First) => return Ok(plain),
             Ok(NonceUse::Repeated) => {
                 report_theft(ports, claim).await;
-                return Err(refused(NonceRefusal::Used));
+                return Err(Error::refused(NonceRefusal::Used));
             }
-            Ok(NonceUse::RunLost) => return Err(refused(NonceRefusal::Unknown)),
+            Ok(NonceUse::RunLost) => return Err(Error::refused(NonceRefusal::Unknown)),
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -54,10 +54,6 @@ pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey,
     Err(Error::Internal(
         "every random key prefix is taken".to_owned(),
     ))
-}
-
-const fn refused(refusal: NonceRefusal) -> Error {
-    Error::Unauthenticated(refusal.message())
 }
 
 /// Tells operator and author of a nonce that was used twice, and forgets the revoked key.

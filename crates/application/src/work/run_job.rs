@@ -6,6 +6,7 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, JobId},
     jobs::effective_parameters,
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
     work::{NewRun, check_parameter_bytes},
 };
 use serde_json::{Map, Value};
@@ -24,8 +25,8 @@ pub struct RunJob {
 /// Queues a run of the current version of a job's script.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] when job or file are not the
-/// organization's; [`Error::Invalid`] when the job is archived or has no script, a required
+/// `Forbidden` without the write scope; `NotFound` when job or file are not the
+/// organization's; `Invalid` when the job is archived or has no script, a required
 /// parameter has no value, or the file has no bytes yet.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_job(
@@ -37,15 +38,13 @@ pub async fn run_job(
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     let job = ports.jobs.get(actor.organization, id).await?;
-    let script_version = job
-        .runnable_version()
-        .map_err(|refusal| Error::Invalid(refusal.to_string()))?;
+    let script_version = job.runnable_version().map_err(Error::refused)?;
     let trigger_file = match command.file {
         Some(file) => Some(confirmed(ports, actor, &file).await?),
         None => None,
     };
-    let parameters = effective_parameters(&job.parameters, command.parameters)
-        .map_err(|missing| Error::Invalid(missing.to_string()))?;
+    let parameters =
+        effective_parameters(&job.parameters, command.parameters).map_err(Error::refused)?;
     check_size(&parameters)?;
     let run = NewRun {
         id: ExecutionId::new(ports.ids.next_id()),
@@ -63,12 +62,12 @@ pub async fn run_job(
 }
 
 async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {
-    let id: FileId = file.parse().map_err(|_| Error::NotFound("file"))?;
+    let id: FileId = file.parse().map_err(|_| Error::not_found(Resource::File))?;
     let file = ports.files.get(actor.organization, id).await?;
     if matches!(file.state, FileState::Confirmed { .. }) {
         Ok(id)
     } else {
-        Err(Error::Invalid(FileRefusal::NotConfirmed.to_string()))
+        Err(Error::refused(FileRefusal::NotConfirmed))
     }
 }
 
@@ -76,5 +75,5 @@ async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, E
 fn check_size(parameters: &Map<String, Value>) -> Result<(), Error> {
     let json = serde_json::to_string(parameters)
         .map_err(|error| Error::Internal(format!("parameters: {error}")))?;
-    check_parameter_bytes(json.len()).map_err(|refusal| Error::Invalid(refusal.to_string()))
+    check_parameter_bytes(json.len()).map_err(Error::refused)
 }

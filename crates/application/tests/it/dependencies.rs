@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use labdata_application::{Error, maintenance::check_dependencies::check_dependencies};
-use labdata_domain::people::scope::Scope;
+use labdata_domain::{
+    people::scope::Scope,
+    refusal::{Refusal, RefusalKind},
+};
 use labdata_memory::InMemoryDependencyChecks;
 use labdata_ports::maintenance::{Dependency, DependencyState};
 use time::Duration;
@@ -56,6 +59,12 @@ async fn nothing_is_checked_for_who_is_no_administrator() {
     let (lab, checks) = lab().await;
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     let refused = check_dependencies(&lab.ports, &actor).await;
-    assert!(matches!(refused, Err(Error::Forbidden(_))));
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(Refusal {
+            kind: RefusalKind::Forbidden,
+            ..
+        }))
+    ));
     assert_eq!(checks.count(), 0);
 }

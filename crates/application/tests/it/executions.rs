@@ -22,6 +22,7 @@ use labdata_domain::{
     notifications::Sender,
     page::{Page, PageRequest},
     people::scope::Scope,
+    refusal::{Refusal, RefusalKind},
 };
 use labdata_ports::{
     PortError,
@@ -88,7 +89,16 @@ async fn reading_needs_read_and_changing_needs_write() {
         get_execution(&lab.ports, &writer, made.id).await,
     ];
     for refusal in refusals {
-        assert!(matches!(refusal, Err(Error::Forbidden(_))), "{refusal:?}");
+        assert!(
+            matches!(
+                refusal,
+                Err(Error::Refused(Refusal {
+                    kind: RefusalKind::Forbidden,
+                    ..
+                }))
+            ),
+            "{refusal:?}"
+        );
     }
     let read = get_execution(&lab.ports, &reader, made.id).await.unwrap();
     assert_eq!(read, made);
@@ -105,7 +115,16 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
     let made = start_execution(&lab.ports, &actor, command).await.unwrap();
     lab.clock.advance(Duration::minutes(2));
     let refused = close_execution(&lab.ports, &actor, made.id, FinalStatus::Completed).await;
-    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Invalid,
+                ..
+            }))
+        ),
+        "{refused:?}"
+    );
     assert!(sweep_executions(&lab.ports).await.unwrap() <= 1);
     let read = get_execution(&lab.ports, &actor, made.id).await.unwrap();
     assert_eq!(read.state.as_str(), "failed");

@@ -29,6 +29,7 @@ use labdata_domain::{
     jobs::{Job, JobName},
     page::{Page, PageRequest},
     people::scope::Scope,
+    refusal::{Refusal, RefusalKind},
     storage::{DiskSpace, InsufficientStorage, ReserveState, StorageQuota},
 };
 use labdata_memory::InMemoryDiskReserve;
@@ -182,7 +183,10 @@ async fn bytes_of_a_refused_file_are_removed() {
         assert!(
             matches!(
                 refused,
-                Err(Error::Conflict(_) | Error::Invalid(_) | Error::NotFound(_))
+                Err(Error::Refused(Refusal {
+                    kind: RefusalKind::Conflict | RefusalKind::Invalid | RefusalKind::NotFound,
+                    ..
+                }))
             ),
             "{refused:?}"
         );
@@ -224,7 +228,16 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
             ..lab.ports.clone()
         };
         let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
-        assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Refused(Refusal {
+                    kind: RefusalKind::Conflict,
+                    ..
+                }))
+            ),
+            "{refused:?}"
+        );
         let swept = sweep_uploads(&ports).await;
         assert_eq!(swept.is_ok(), response().is_ok());
     }
@@ -249,7 +262,7 @@ async fn nothing_is_recorded_without_its_bytes() {
     let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
     let full = InsufficientStorage::DiskFull;
     assert!(
-        matches!(failed, Err(Error::InsufficientStorage(refusal)) if refusal == full),
+        matches!(&failed, Err(Error::Refused(refusal)) if *refusal == full.into()),
         "{failed:?}"
     );
 }
@@ -334,7 +347,16 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         ..lab.ports.clone()
     };
     let refused = confirm_upload(&ports, &actor, id).await;
-    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Invalid,
+                ..
+            }))
+        ),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -393,7 +415,16 @@ async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_wa
     assert_eq!(sweep_uploads(&lab.ports).await.unwrap(), swept);
     assert_eq!(objects(&lab).await, []);
     let late = confirm_upload(&lab.ports, &actor, begun.file.id).await;
-    assert!(matches!(late, Err(Error::NotFound(_))), "{late:?}");
+    assert!(
+        matches!(
+            late,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::NotFound,
+                ..
+            }))
+        ),
+        "{late:?}"
+    );
 }
 
 #[tokio::test]
@@ -492,11 +523,38 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         ..lab.ports.clone()
     };
     let reader = confirm_upload(&ports, &lab.actor(&[Scope::Read]), begun.file.id).await;
-    assert!(matches!(reader, Err(Error::Forbidden(_))), "{reader:?}");
+    assert!(
+        matches!(
+            reader,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Forbidden,
+                ..
+            }))
+        ),
+        "{reader:?}"
+    );
     let refused = confirm_upload(&ports, &actor, begun.file.id).await;
-    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Invalid,
+                ..
+            }))
+        ),
+        "{refused:?}"
+    );
     let deleted = confirm_upload(&ports, &actor, begun.file.id).await;
-    assert!(matches!(deleted, Err(Error::NotFound(_))), "{deleted:?}");
+    assert!(
+        matches!(
+            deleted,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::NotFound,
+                ..
+            }))
+        ),
+        "{deleted:?}"
+    );
 }
 
 #[tokio::test]
@@ -552,7 +610,13 @@ async fn while_the_reserve_is_given_up_only_removals_are_accepted() {
     for _ in 0..2 {
         let refused = upload_file(&ports, &actor, other.clone()).await;
         assert!(
-            matches!(refused, Err(Error::InsufficientStorage(_))),
+            matches!(
+                refused,
+                Err(Error::Refused(Refusal {
+                    kind: RefusalKind::InsufficientStorage,
+                    ..
+                }))
+            ),
             "{refused:?}"
         );
         // What was given up is not taken again at once.

@@ -4,6 +4,8 @@ use time::{Date, Month as MonthName, OffsetDateTime, Time, UtcOffset};
 
 use super::{AgentLimits, TooManyRuns, Usage};
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Bytes of text that count as one token where a provider reports no usage.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -65,6 +67,23 @@ pub enum RunRefusal {
         /// Seconds until then, rounded up.
         retry_after_seconds: u32,
     },
+}
+
+impl Refuse for RunRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::TooMany(_) => ErrorCode::AgentRunsExceeded,
+            Self::BudgetUsed { .. } => ErrorCode::TokenBudgetUsed,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Busy
+    }
+
+    fn retry_after_seconds(&self) -> Option<u32> {
+        Some(Self::retry_after_seconds(self))
+    }
 }
 
 /// Time after which a run that was one too many is to try again, in seconds.

@@ -3,7 +3,10 @@
 use time::OffsetDateTime;
 
 use super::{Attachment, ToolCall, ToolOutput, Usage, text::storable};
-use crate::ids::ChatId;
+use crate::{
+    ids::ChatId,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Maximum number of characters of a prompt.
 pub const MAX_PROMPT_LENGTH: usize = 32_768;
@@ -158,6 +161,12 @@ pub enum InvalidPrompt {
     /// It is too long.
     #[error("the prompt is longer than {MAX_PROMPT_LENGTH} characters")]
     TooLong,
+}
+
+impl Refuse for InvalidPrompt {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidPrompt
+    }
 }
 
 /// Checks a prompt.

@@ -2,6 +2,8 @@
 
 use super::text::start;
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Maximum number of bytes of a provider's message that people are shown.
 pub const MAX_PROVIDER_MESSAGE: usize = 500;
 
@@ -30,6 +32,21 @@ pub enum ModelFailure {
     /// The answer began and is not usable.
     #[error("the answer of the provider of the model is not usable: {0}")]
     Broken(BrokenStream),
+}
+
+impl Refuse for ModelFailure {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotConfigured(_) => ErrorCode::AgentNotConfigured,
+            Self::Refused { .. } | Self::Timeout(_) | Self::Unreachable(_) | Self::Broken(_) => {
+                ErrorCode::ProviderFailed
+            }
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Upstream
+    }
 }
 
 /// Fault of an answer that began.

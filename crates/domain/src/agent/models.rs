@@ -1,5 +1,7 @@
 //! The models that runs may use.
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Models that runs may use, from the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelChoice {
@@ -23,6 +25,15 @@ pub enum ModelRefusal {
         /// The models that there are.
         allowed: Vec<String>,
     },
+}
+
+impl Refuse for ModelRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoneSet => ErrorCode::AgentNotConfigured,
+            Self::NotAllowed { .. } => ErrorCode::ModelNotAllowed,
+        }
+    }
 }
 
 impl ModelChoice {

@@ -9,6 +9,8 @@ use super::{
     text::{end, start},
 };
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Time limit of a snippet.
 pub const PYTHON_TIME_LIMIT: Duration = Duration::from_mins(2);
 
@@ -206,6 +208,12 @@ pub enum PythonUnavailable {
     Busy,
 }
 
+impl Refuse for PythonUnavailable {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::PythonUnavailable
+    }
+}
+
 /// Refusal of the inputs of a snippet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPythonInput {
@@ -224,6 +232,12 @@ pub enum InvalidPythonInput {
         MAX_PYTHON_INPUT_BYTES >> 20
     )]
     TooLarge,
+}
+
+impl Refuse for InvalidPythonInput {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidPythonInput
+    }
 }
 
 /// Checks the names of inputs.

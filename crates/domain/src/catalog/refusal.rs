@@ -2,6 +2,8 @@
 
 use super::{Catalog, ColumnRole, Origin, Table, Violation};
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Reason why a table is not defined or dropped, or a column not dropped; displays as a sentence for the person who asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogRefusal {
@@ -51,6 +53,21 @@ pub enum CatalogRefusal {
         /// The column.
         column: String,
     },
+}
+
+impl Refuse for CatalogRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Definition(_) => ErrorCode::InvalidDefinition,
+            Self::Violation(_) => ErrorCode::StoredRowsConflict,
+            Self::CoreTable(_) => ErrorCode::PlatformTable,
+            Self::Referenced { .. } => ErrorCode::TableReferenced,
+            Self::NotEmpty(_) => ErrorCode::TableNotEmpty,
+            Self::PlatformColumn { .. } => ErrorCode::PlatformColumn,
+            Self::NeededColumn { .. } => ErrorCode::ColumnNeeded,
+            Self::ColumnHoldsValues { .. } => ErrorCode::ColumnNotEmpty,
+        }
+    }
 }
 
 impl Catalog {

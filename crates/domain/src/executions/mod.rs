@@ -7,6 +7,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::{
     ids::{ExecutionId, JobId},
+    refusal::{ErrorCode, Refuse},
     work::{NewRun, PlatformRun, RunEnd},
 };
 
@@ -128,12 +129,27 @@ pub enum CloseError {
     CreatedByWrite,
 }
 
+impl Refuse for CloseError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::EndedOtherwise(_) => ErrorCode::ExecutionEnded,
+            Self::RunsOnPlatform | Self::CreatedByWrite => ErrorCode::ExecutionNotClosable,
+        }
+    }
+}
+
 /// Why an execution cannot be cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CancelError {
     /// It has ended.
     #[error("this execution is already {0}, which is final")]
     Ended(&'static str),
+}
+
+impl Refuse for CancelError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ExecutionEnded
+    }
 }
 
 impl Execution {

@@ -32,6 +32,7 @@ pub use table_format::{
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},
     page::Cursor,
+    refusal::{ErrorCode, Refuse},
 };
 
 /// Maximum size of a file in bytes (500 MB, contract §4).
@@ -152,6 +153,12 @@ pub struct Attribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at least one of job_execution_id and instrument_id is required")]
 pub struct Unattributed;
+
+impl Refuse for Unattributed {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::UploadUnattributed
+    }
+}
 
 impl Attribution {
     /// Attributes a file.

@@ -2,6 +2,8 @@
 
 use super::MAX_FILE_BYTES;
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Why a file is not accepted, or cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileRefusal {
@@ -26,6 +28,26 @@ pub enum FileRefusal {
     /// Another confirmation of the path came first.
     #[error("another upload of this path came first; request a fresh upload URL")]
     Superseded,
+}
+
+impl Refuse for FileRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotUploaded => ErrorCode::FileNotUploaded,
+            Self::NotConfirmed => ErrorCode::FileNotConfirmed,
+            Self::BodyTooLarge(_) | Self::Oversized => ErrorCode::FileTooLarge,
+            Self::NativeExecutable(_) => ErrorCode::NativeExecutable,
+            Self::ExecutionClosed => ErrorCode::ExecutionClosed,
+            Self::Superseded => ErrorCode::UploadSuperseded,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        match self {
+            Self::BodyTooLarge(_) => RefusalKind::TooLarge,
+            _ => RefusalKind::Invalid,
+        }
+    }
 }
 
 impl FileRefusal {

@@ -2,6 +2,8 @@
 
 use super::FilePath;
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Maximum size of a file whose table is shown, in bytes.
 pub const MAX_SHOWN_TABLE_BYTES: u64 = 100 << 20;
 
@@ -19,6 +21,15 @@ pub enum ShowTableRefusal {
     /// The file is larger than [`MAX_SHOWN_TABLE_BYTES`].
     #[error("the file is larger than {} MiB; make a dataset of it", MAX_SHOWN_TABLE_BYTES >> 20)]
     TooLarge,
+}
+
+impl Refuse for ShowTableRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::UnknownFormat(_) => ErrorCode::UnknownFormat,
+            Self::TooLarge => ErrorCode::FileTooLarge,
+        }
+    }
 }
 
 /// Format of a file that holds a table, by its extension.

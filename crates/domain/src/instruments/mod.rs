@@ -2,7 +2,11 @@
 
 use time::OffsetDateTime;
 
-use crate::{conflict::Conflict, ids::InstrumentId};
+use crate::{
+    conflict::Conflict,
+    ids::InstrumentId,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Maximum number of characters of an instrument's name.
 pub const MAX_NAME_LENGTH: usize = 200;
@@ -66,10 +70,22 @@ fn changed(change: Option<&String>, current: Option<String>) -> Option<String> {
 )]
 pub struct InstrumentInUse;
 
+impl Refuse for InstrumentInUse {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InstrumentInUse
+    }
+}
+
 /// Error: an instrument's name is blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an instrument's name is not blank")]
 pub struct BlankName;
+
+impl Refuse for BlankName {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidName
+    }
+}
 
 /// Checks the name of an instrument.
 ///

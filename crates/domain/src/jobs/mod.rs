@@ -8,6 +8,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::JobId,
+    refusal::{ErrorCode, Refuse},
     triggers::{Candidate, Trigger},
 };
 
@@ -64,6 +65,15 @@ pub enum NotRunnable {
          it here"
     )]
     NoScript,
+}
+
+impl Refuse for NotRunnable {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Archived => ErrorCode::JobArchived,
+            Self::NoScript => ErrorCode::ScriptMissing,
+        }
+    }
 }
 
 impl Job {
@@ -130,6 +140,12 @@ pub struct JobName(String);
     "a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters"
 )]
 pub struct InvalidJobName;
+
+impl Refuse for InvalidJobName {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidName
+    }
+}
 
 impl JobName {
     /// Checks a name.

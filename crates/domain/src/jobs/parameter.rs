@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use crate::timestamp;
+use crate::{
+    refusal::{ErrorCode, Refuse},
+    timestamp,
+};
 
 /// Maximum number of parameters of a job.
 pub const MAX_PARAMETERS: usize = 100;
@@ -87,6 +90,12 @@ pub struct InvalidParameter {
     problem: String,
 }
 
+impl Refuse for InvalidParameter {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidParameters
+    }
+}
+
 /// Checks the parameter definitions of a job.
 ///
 /// # Errors
@@ -162,6 +171,12 @@ fn is_date(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the parameter {0:?} is required: give it a value")]
 pub struct MissingParameter(pub String);
+
+impl Refuse for MissingParameter {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ParameterMissing
+    }
+}
 
 /// Returns the parameters of a run: the given values, and defaults for missing ones. Null counts as
 /// missing. Values without a definition are kept.

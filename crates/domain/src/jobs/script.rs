@@ -3,7 +3,11 @@
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::{ids::UserId, page::Cursor};
+use crate::{
+    ids::UserId,
+    page::Cursor,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Maximum number of characters of a script.
 pub const MAX_CODE_LENGTH: usize = 1_000_000;
@@ -110,6 +114,17 @@ pub enum EditError {
     /// The script would be too long.
     #[error("edits[{0}]: the script would have more than {MAX_CODE_LENGTH} characters")]
     TooLong(usize),
+}
+
+impl Refuse for EditError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoScript => ErrorCode::ScriptMissing,
+            Self::Empty(_) | Self::Missing(_) | Self::Ambiguous(_) | Self::TooLong(_) => {
+                ErrorCode::InvalidEdit
+            }
+        }
+    }
 }
 
 /// Applies edits one after the other and returns the new script. Overlapping occurrences count

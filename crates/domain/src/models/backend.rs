@@ -3,6 +3,8 @@
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Time for which a worker's record of its backend counts. Workers record it more often.
 pub const TRAINING_BACKEND_LIFETIME: Duration = Duration::minutes(1);
 
@@ -26,6 +28,16 @@ pub enum NoTrainingBackend {
     /// Every backend lacks something.
     #[error("no model can be trained now: {0}")]
     Missing(String),
+}
+
+impl Refuse for NoTrainingBackend {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::TrainingUnavailable
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Unavailable
+    }
 }
 
 /// Checks that one of the backends can take work.

@@ -12,6 +12,7 @@ use crate::{
     files::{FilePath, ObjectKey},
     ids::{DatasetId, FileId, UserId},
     numbers::grouped,
+    refusal::{ErrorCode, Refuse},
     scalar::{ComparableValue, DataType},
 };
 
@@ -174,6 +175,21 @@ pub enum DatasetRefusal {
          named \"{0}\""
     )]
     UnknownFormat(String),
+}
+
+impl Refuse for DatasetRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::UnknownFormat(_) => ErrorCode::UnknownFormat,
+            Self::NoColumns
+            | Self::TooManyColumns(_)
+            | Self::UnnamedColumn(_)
+            | Self::DuplicateColumn(_)
+            | Self::UnusableName(_)
+            | Self::TooManyRows
+            | Self::TooLarge => ErrorCode::InvalidDataset,
+        }
+    }
 }
 
 /// Checks the names of a dataset's columns.

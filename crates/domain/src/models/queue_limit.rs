@@ -1,5 +1,7 @@
 //! Limit of an organization's trainings that wait for a worker.
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Maximum number of trainings of an organization that wait for a worker. A training that returns to
 /// the queue is never refused, so there can be a few more.
 pub const MAX_PENDING_TRAININGS: u64 = 100;
@@ -15,6 +17,20 @@ const TRY_AGAIN: u32 = 60;
     MAX_PENDING_TRAININGS
 )]
 pub struct TrainingQueueFull;
+
+impl Refuse for TrainingQueueFull {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::TrainingQueueFull
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Busy
+    }
+
+    fn retry_after_seconds(&self) -> Option<u32> {
+        Some(Self::retry_after_seconds(*self))
+    }
+}
 
 impl TrainingQueueFull {
     /// Seconds after which a training may be accepted.

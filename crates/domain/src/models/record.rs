@@ -9,6 +9,7 @@ use super::{ActivateError, TrainingEnd, TrainingPlan, VersionState, hex};
 use crate::{
     files::{FilePath, ObjectKey},
     ids::{DatasetId, ModelId, ModelVersionId, UserId},
+    refusal::{ErrorCode, Refuse},
 };
 
 /// Maximum number of characters of a model's name.
@@ -202,10 +203,22 @@ impl Score {
 )]
 pub struct NameTaken(pub String);
 
+impl Refuse for NameTaken {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NameTaken
+    }
+}
+
 /// Error: the model is archived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this model is archived: it can be read, but it is neither trained nor activated")]
 pub struct ModelArchived;
+
+impl Refuse for ModelArchived {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ModelArchived
+    }
+}
 
 /// Error: a training names both a new model and an existing one, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -222,6 +235,12 @@ pub struct NotReadyYet {
     pub state: &'static str,
     /// What was requested.
     pub wanted: &'static str,
+}
+
+impl Refuse for NotReadyYet {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::VersionNotReady
+    }
 }
 
 impl ModelVersion {

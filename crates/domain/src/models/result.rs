@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use super::{Metric, ProblemType, hex};
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Maximum number of pairs in [`TrainingResult::residuals`].
 pub const MAX_RESIDUALS: usize = 1_000;
 
@@ -196,6 +198,12 @@ pub struct ReportedArtifact {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the result of a training: {0}")]
 pub struct InvalidResult(String);
+
+impl Refuse for InvalidResult {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidReport
+    }
+}
 
 impl TrainingResult {
     /// Reads a result and checks its bounds.

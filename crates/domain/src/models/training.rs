@@ -6,7 +6,11 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::{Dataset, DatasetColumn, ProblemType, QualityPreset, TaskType};
-use crate::{numbers::grouped, scalar::DataType};
+use crate::{
+    numbers::grouped,
+    refusal::{ErrorCode, Refuse},
+    scalar::DataType,
+};
 
 /// Maximum number of distinct integers in a target that is inferred to hold classes. More are taken
 /// for measurements.
@@ -119,6 +123,12 @@ pub enum InvalidTraining {
     /// The dataset has no rows.
     #[error("the dataset has no rows")]
     NoRows,
+}
+
+impl Refuse for InvalidTraining {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidTraining
+    }
 }
 
 fn count(distinct: Option<u64>) -> String {

@@ -2,6 +2,8 @@
 
 use time::OffsetDateTime;
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// State of one version of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionState {
@@ -42,11 +44,17 @@ pub enum VersionState {
 #[error("no version of this model is pending or training, so there is nothing to cancel")]
 pub struct NothingInFlight;
 
+impl Refuse for NothingInFlight {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NothingInFlight
+    }
+}
+
 /// Why a version cannot be activated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActivateError {
     /// The model has no such version.
-    #[error("this model has no version {0}")]
+    #[error("version not found")]
     Unknown(u32),
     /// The version cannot predict.
     #[error("version {number} is {state}: only a ready version can be activated")]
@@ -56,6 +64,22 @@ pub enum ActivateError {
         /// Name of its state.
         state: &'static str,
     },
+}
+
+impl Refuse for ActivateError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unknown(_) => ErrorCode::NotFound,
+            Self::NotReady { .. } => ErrorCode::VersionNotReady,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        match self {
+            Self::Unknown(_) => RefusalKind::NotFound,
+            Self::NotReady { .. } => RefusalKind::Invalid,
+        }
+    }
 }
 
 impl VersionState {

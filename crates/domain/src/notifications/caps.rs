@@ -5,6 +5,8 @@
 
 use time::{Duration, OffsetDateTime};
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// The window of the cap per user.
 pub const HOUR: Duration = Duration::hours(1);
 /// The window of the cap per organization.
@@ -47,6 +49,20 @@ pub struct CapReached {
     pub cap: u32,
     /// Whole seconds until a send finds a place, if no other takes it.
     pub retry_after_seconds: u32,
+}
+
+impl Refuse for CapReached {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NotificationCapReached
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Busy
+    }
+
+    fn retry_after_seconds(&self) -> Option<u32> {
+        Some(self.retry_after_seconds)
+    }
 }
 
 impl CapReached {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Maximum number of characters of a title.
 pub const MAX_TITLE: usize = 200;
 /// Maximum number of characters of a body.
@@ -55,6 +57,12 @@ pub enum DraftError {
     /// The context is too large.
     #[error("data must be at most {MAX_DATA_BYTES} bytes as JSON")]
     DataTooLarge,
+}
+
+impl Refuse for DraftError {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidNotification
+    }
 }
 
 /// Regular expression of action URLs; their length is bounded besides.

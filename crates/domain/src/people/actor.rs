@@ -3,6 +3,7 @@
 use crate::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::scope::{Scope, Scopes},
+    refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
 /// Authenticated caller of a use case, its first argument.
@@ -24,6 +25,16 @@ pub struct Actor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this API key lacks the {0} scope")]
 pub struct MissingScope(pub Scope);
+
+impl Refuse for MissingScope {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ScopeMissing
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Forbidden
+    }
+}
 
 impl Actor {
     /// Refuses a caller whose key lacks the scope.

@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod author;
+pub mod credential;
 pub mod run_key;
 pub mod run_nonce;
 pub mod scope;
@@ -17,14 +18,11 @@ use crate::{
     conflict::Conflict,
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::scope::Scopes,
+    refusal::{ErrorCode, Refuse},
 };
 
 /// Maximum number of characters of a key's name.
 pub const MAX_NAME_LENGTH: usize = 200;
-
-/// Refusal of an idempotency key where the answer holds a secret.
-pub const SECRET_IS_NOT_REPLAYED: &str =
-    "the answer holds a secret, which is not stored: send this request without Idempotency-Key";
 
 /// Prefix of every key.
 const MARK: &str = "ldk_";
@@ -169,14 +167,16 @@ impl FoundKey {
     }
 }
 
-/// Message for a caller whose key is not valid. It is the same for every reason, so that it does not
-/// tell which part of a key was right.
-pub const INVALID_KEY: &str = "this API key is unknown, revoked or expired";
-
 /// Error: a new key would have expired already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expires_at lies in the past")]
 pub struct ExpiresInPast;
+
+impl Refuse for ExpiresInPast {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidExpiry
+    }
+}
 
 /// Checks the expiry of a new key; `None` for a key that never expires.
 ///

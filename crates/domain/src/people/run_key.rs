@@ -1,6 +1,10 @@
 //! Rights of a run's key: it acts for its own run (contract §2).
 
-use crate::{ids::ExecutionId, people::actor::Actor};
+use crate::{
+    ids::ExecutionId,
+    people::actor::Actor,
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
 
 /// An action that a run's key has for its own execution only, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,16 @@ pub enum GuardedAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is the key of a platform run, which acts for its own run only: it cannot {0}")]
 pub struct NotForRuns(&'static str);
+
+impl Refuse for NotForRuns {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NotForRuns
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Forbidden
+    }
+}
 
 impl GuardedAction {
     const fn text(self) -> &'static str {

@@ -9,7 +9,10 @@ use subtle::ConstantTimeEq;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
-use crate::ids::{ExecutionId, OrganizationId, UserId};
+use crate::{
+    ids::{ExecutionId, OrganizationId, UserId},
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
 
 /// Time for which a nonce is valid, unless its run ends before. A Ray cluster lets a job wait for its
 /// resources this long by default.
@@ -118,31 +121,31 @@ pub struct RunNonce {
 }
 
 /// Reason why a nonce does not give a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Only a caller that has the nonce learns more than [`Self::Unknown`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NonceRefusal {
     /// It is not the nonce of a run that a worker holds.
+    #[error("this nonce is unknown, or its run has ended")]
     Unknown,
     /// It expired before it was used.
+    #[error("this nonce has expired: a run fetches its key within 15 minutes of its submission")]
     Expired,
     /// It was used before: one of both callers is not the run.
+    #[error(
+        "this nonce was used before, perhaps by someone who read it in the job backend; the key of the \
+         run is revoked"
+    )]
     Used,
 }
 
-impl NonceRefusal {
-    /// Returns the message for the caller. Only a caller that has the nonce learns more than
-    /// [`Self::Unknown`].
-    #[must_use]
-    pub const fn message(self) -> &'static str {
-        match self {
-            Self::Unknown => "this nonce is unknown, or its run has ended",
-            Self::Expired => {
-                "this nonce has expired: a run fetches its key within 15 minutes of its submission"
-            }
-            Self::Used => {
-                "this nonce was used before, perhaps by someone who read it in the job backend; the \
-                 key of the run is revoked"
-            }
-        }
+impl Refuse for NonceRefusal {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::CredentialInvalid
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Unauthenticated
     }
 }
 

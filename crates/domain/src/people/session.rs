@@ -5,7 +5,10 @@ use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
 use super::{ApiKeyHash, FoundKey};
-use crate::ids::{ApiKeyId, OrganizationId, UserId};
+use crate::{
+    ids::{ApiKeyId, OrganizationId, UserId},
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
 
 /// Time after which a session ends, however much it is used.
 pub const SESSION_LIFETIME: Duration = Duration::days(7);
@@ -25,15 +28,20 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 /// Number of random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Message for a caller whose session or link is not valid, for any reason.
-pub const INVALID_SESSION: &str = "this session is unknown or has ended: sign in again";
+/// Error: the key of a run on the platform opens no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the key of a run on the platform opens no session")]
+pub struct RunKeyOpensNoSession;
 
-/// Message for a link that is not valid, for any reason.
-pub const INVALID_LINK: &str =
-    "this link is unknown, used or expired; `labdata sign-in` prints a new one";
+impl Refuse for RunKeyOpensNoSession {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NotForRuns
+    }
 
-/// Refusal to open a session with the key of a run on the platform.
-pub const RUN_KEY_SIGNS_NOBODY_IN: &str = "the key of a run on the platform opens no session";
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Forbidden
+    }
+}
 
 /// Plain text of the token of a session or a link. Never stored, never logged.
 #[derive(Clone, PartialEq, Eq)]

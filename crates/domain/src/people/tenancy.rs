@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, UserId},
+    refusal::{ErrorCode, Refuse},
 };
 
 /// Maximum number of characters of a user's name.
@@ -79,10 +80,22 @@ impl User {
 #[error("this user is disabled: enable the user first")]
 pub struct UserDisabled;
 
+impl Refuse for UserDisabled {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::UserDisabled
+    }
+}
+
 /// Error: an administrator would disable the user to whom the presented key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this API key belongs to that user: another administrator has to disable them")]
 pub struct DisablesSelf;
+
+impl Refuse for DisablesSelf {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::DisablesSelf
+    }
+}
 
 /// Why an organization or a user cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +109,15 @@ pub enum InvalidTenant {
     /// The text is no e-mail address.
     #[error("{0:?} is no e-mail address")]
     Email(String),
+}
+
+impl Refuse for InvalidTenant {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::OrganizationName | Self::UserName => ErrorCode::InvalidName,
+            Self::Email(_) => ErrorCode::InvalidEmail,
+        }
+    }
 }
 
 /// Checks the name of an organization, without white space around it.

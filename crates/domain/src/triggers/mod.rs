@@ -10,7 +10,10 @@ mod schedule;
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use crate::ids::{InstrumentId, JobId, TriggerId, UserId};
+use crate::{
+    ids::{InstrumentId, JobId, TriggerId, UserId},
+    refusal::{ErrorCode, Refuse},
+};
 
 pub use arming::Arming;
 pub use conditions::{
@@ -149,6 +152,20 @@ pub enum InvalidTrigger {
     /// The job would start itself forever.
     #[error("trigger_conditions: a job cannot be its own source_job_id")]
     OwnSource,
+}
+
+impl Refuse for InvalidTrigger {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoScript => ErrorCode::ScriptMissing,
+            Self::None
+            | Self::NoCategory
+            | Self::Instrument
+            | Self::Conditions(_)
+            | Self::UnknownSource(_)
+            | Self::OwnSource => ErrorCode::InvalidTrigger,
+        }
+    }
 }
 
 impl TriggerChange {

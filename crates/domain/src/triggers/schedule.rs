@@ -9,6 +9,8 @@ use croner::{
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use time::OffsetDateTime;
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// The most characters of the five fields.
 const MAX_CRON_LENGTH: usize = 200;
 
@@ -38,6 +40,12 @@ pub enum InvalidSchedule {
     /// No time fits it.
     #[error("cron names a time that never comes")]
     Never,
+}
+
+impl Refuse for InvalidSchedule {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidSchedule
+    }
 }
 
 impl Schedule {

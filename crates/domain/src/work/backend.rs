@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Visibility of a backend's runs: script, environment and log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RunVisibility {
@@ -85,6 +87,12 @@ impl fmt::Display for SharedBackend {
 }
 
 impl std::error::Error for SharedBackend {}
+
+impl Refuse for SharedBackend {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::BackendUnfit
+    }
+}
 
 #[cfg(test)]
 mod tests {

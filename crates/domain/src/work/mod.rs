@@ -13,6 +13,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     executions::started_by::StartedBy,
     ids::{ApiKeyId, ExecutionId, FileId, JobId, TriggerId, UserId},
+    refusal::{ErrorCode, Refuse},
 };
 
 pub use backend::{BackendPolicy, BackendWork, RunVisibility, SharedBackend};
@@ -43,6 +44,12 @@ pub const MAX_PARAMETER_BYTES: usize = 65_536;
      given: upload a file and name it instead"
 )]
 pub struct ParametersTooLarge(usize);
+
+impl Refuse for ParametersTooLarge {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidParameters
+    }
+}
 
 /// Checks the size of a run's parameters as JSON, in bytes.
 ///

@@ -2,6 +2,7 @@
 
 use labdata_application::Error;
 use labdata_application::instruments::delete_instrument::delete_instrument;
+use labdata_domain::refusal::Resource;
 
 use super::InstrumentPath;
 use crate::{About, Admin, Call, Method, NoBody, NoContent, Operation, OrNotFound, Tag};
@@ -21,7 +22,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, NoBody, (), InstrumentPath>) -> Result<NoContent, Error> {
-    let id = call.path.instrument_id.or_not_found("instrument")?;
+    let id = call.path.instrument_id.or_not_found(Resource::Instrument)?;
     delete_instrument(&call.ports, &call.actor, id).await?;
     Ok(NoContent)
 }

@@ -2,6 +2,7 @@
 
 use labdata_application::Error;
 use labdata_application::instruments::get_instrument::get_instrument;
+use labdata_domain::refusal::Resource;
 
 use super::{InstrumentPath, InstrumentView};
 use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag};
@@ -21,7 +22,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, (), InstrumentPath>) -> Result<InstrumentView, Error> {
-    let id = call.path.instrument_id.or_not_found("instrument")?;
+    let id = call.path.instrument_id.or_not_found(Resource::Instrument)?;
     let instrument = get_instrument(&call.ports, &call.actor, id).await?;
     Ok(instrument.into())
 }

@@ -5,6 +5,7 @@ use labdata_application::instruments::update_instrument::update_instrument;
 use labdata_domain::{
     instruments::{InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH},
     patterns,
+    refusal::Resource,
 };
 use labdata_request_body::{Reader as _, fields::optional, readers::text, shape};
 use serde_json::json;
@@ -43,7 +44,7 @@ pub(super) fn operation() -> Operation {
 async fn run(
     call: Call<Admin, JsonBody<UpdateInstrumentBody>, (), InstrumentPath>,
 ) -> Result<InstrumentView, Error> {
-    let id = call.path.instrument_id.or_not_found("instrument")?;
+    let id = call.path.instrument_id.or_not_found(Resource::Instrument)?;
     let change = InstrumentChange {
         name: call.body.name,
         description: call.body.description,

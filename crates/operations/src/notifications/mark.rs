@@ -1,6 +1,7 @@
 //! `PATCH /api/v1/notifications/{id}`
 
 use labdata_application::{Error, notifications::mark_notification::mark_notification};
+use labdata_domain::refusal::Resource;
 use labdata_request_body::{fields::required, readers::boolean, shape};
 use serde_json::json;
 
@@ -34,7 +35,7 @@ pub(super) fn operation() -> Operation {
 async fn run(
     call: Call<Write, JsonBody<MarkNotificationBody>, (), NotificationPath>,
 ) -> Result<NotificationView, Error> {
-    let id = call.path.id.or_not_found("notification")?;
+    let id = call.path.id.or_not_found(Resource::Notification)?;
     let marked = mark_notification(&call.ports, &call.actor, id, call.body.read).await?;
     Ok(marked.into())
 }

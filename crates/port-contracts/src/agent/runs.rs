@@ -7,6 +7,7 @@ use labdata_domain::{
     agent::{AgentLimits, RunFacts, RunRefusal, TooManyRuns, Usage, UsageMonth},
     ids::{AgentRunId, UserId},
     people::tenancy::User,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -140,7 +141,7 @@ pub async fn a_run_needs_a_user_of_its_organization<H: AgentRuns>(harness: &H) {
     let begun = runs(harness).begin(mixed, &two).await;
     assert!(matches!(
         begun,
-        Err(BeginRunError::Port(PortError::NotFound("user")))
+        Err(BeginRunError::Port(PortError::NotFound(Resource::User)))
     ));
 }
 

@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek};
 
 use labdata_domain::{
     files::TableFormat,
+    refusal::{ErrorCode, Refuse},
     scalar::{DataType, Values},
 };
 
@@ -145,6 +146,15 @@ pub enum ReadError {
     /// The file cannot be read from the storage, or the reading was given up.
     #[error("the file could not be read: {0}")]
     Source(io::Error),
+}
+
+impl Refuse for ReadError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoSheets | Self::UnknownSheet { .. } => ErrorCode::SheetUnknown,
+            _ => ErrorCode::UnreadableFile,
+        }
+    }
 }
 
 impl ReadError {

@@ -20,6 +20,7 @@ use labdata_domain::{
         NewModel, NewVersion, TaskType, TrainingLimits, TrainingRequest, VersionState,
     },
     people::actor::Actor,
+    refusal::{Refusal, RefusalKind},
     scalar::DataType,
     storage::StorageQuota,
     work::{BackendPolicy, RUN_LEASE, RunVisibility},
@@ -307,7 +308,10 @@ impl Lab {
                 receive_report(&self.ports, &training, &body).await.unwrap();
                 true
             }
-            Err(Error::Unauthenticated(_)) => false,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Unauthenticated,
+                ..
+            })) => false,
             Err(error) => panic!("{error}"),
         }
     }
@@ -543,7 +547,16 @@ async fn on_a_backend_that_others_see_a_training_exchanges_its_token_once() {
             && secrets["outputs"]["artifact"]["url"].is_string()
     );
     let again = exchange_token(&lab.ports, &exchange.nonce).await;
-    assert!(matches!(again, Err(Error::Unauthenticated(_))), "{again:?}");
+    assert!(
+        matches!(
+            again,
+            Err(Error::Refused(Refusal {
+                kind: RefusalKind::Unauthenticated,
+                ..
+            }))
+        ),
+        "{again:?}"
+    );
     assert!(!lab.report_with(&exchange.nonce, &constant_target()).await);
     let token = secrets["outputs"]["report"]["token"].as_str().unwrap();
     assert!(lab.report_with(token, &constant_target()).await);

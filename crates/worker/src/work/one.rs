@@ -12,6 +12,7 @@ use labdata_application::{
         submit_run::submit_run,
     },
 };
+use labdata_domain::refusal::ErrorCode;
 use labdata_ports::work::runner::{
     GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
 };
@@ -156,13 +157,23 @@ async fn retrying<T, F: Future<Output = Result<T, Error>>>(
     let until = Instant::now() + timeout;
     loop {
         match call().await {
-            Err(Error::Busy { .. } | Error::Unavailable(_) | Error::InsufficientStorage(_))
-                if Instant::now() < until =>
-            {
+            Err(error) if is_temporary(&error) && Instant::now() < until => {
                 sleep(RETRY_AFTER).await;
             }
             response => return response,
         }
+    }
+}
+
+/// Returns true where the queue or the storage may be available again soon.
+fn is_temporary(error: &Error) -> bool {
+    match error {
+        Error::Refused(refusal) => matches!(
+            refusal.code,
+            ErrorCode::Busy | ErrorCode::DiskFull | ErrorCode::QuotaExceeded
+        ),
+        Error::Unavailable(_) => true,
+        Error::Problems(_) | Error::Internal(_) => false,
     }
 }
 

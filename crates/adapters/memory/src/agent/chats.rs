@@ -6,6 +6,7 @@ use labdata_domain::{
     files::ObjectKey,
     ids::{ChatFileId, ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -101,7 +102,7 @@ impl ChatRepository for InMemoryChatRepository {
         let mut rows = state.chats.iter_mut();
         let row = rows
             .find(|row| row.belongs_to(organization, user) && row.saved.chat.id == id)
-            .ok_or(PortError::NotFound("chat"))?;
+            .ok_or(PortError::NotFound(Resource::Chat))?;
         ChatSize::default()
             .plus(&row.saved.messages)?
             .plus(messages)?;
@@ -138,7 +139,7 @@ impl ChatRepository for InMemoryChatRepository {
         let mut rows = state.chats.iter();
         rows.find(|row| row.belongs_to(organization, user) && row.saved.chat.id == id)
             .map(|row| row.saved.clone())
-            .ok_or(PortError::NotFound("chat"))
+            .ok_or(PortError::NotFound(Resource::Chat))
     }
 
     async fn file(
@@ -152,7 +153,7 @@ impl ChatRepository for InMemoryChatRepository {
         let mut rows = state.chats.iter();
         let row = rows.find(|row| row.belongs_to(organization, user) && row.saved.chat.id == chat);
         row.and_then(|row| row.files().find(|file| file.id == id).cloned())
-            .ok_or(PortError::NotFound("file"))
+            .ok_or(PortError::NotFound(Resource::File))
     }
 
     async fn delete(
@@ -165,7 +166,7 @@ impl ChatRepository for InMemoryChatRepository {
         let mut rows = state.chats.iter();
         let at = rows
             .position(|row| row.belongs_to(organization, user) && row.saved.chat.id == id)
-            .ok_or(PortError::NotFound("chat"))?;
+            .ok_or(PortError::NotFound(Resource::Chat))?;
         let deleted = state.chats.remove(at);
         Ok(deleted.files().map(|file| file.id).collect())
     }

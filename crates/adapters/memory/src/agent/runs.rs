@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     agent::{RunFacts, Usage, UsageMonth},
     ids::{AgentRunId, OrganizationId, UserId},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -93,7 +94,7 @@ impl AgentRunRepository for InMemoryAgentRunRepository {
         let row = rows
             .find(|row| row.is(organization, id) && row.run.user == user)
             .filter(|row| row.run.lease_until > now)
-            .ok_or(PortError::NotFound("agent run"))?;
+            .ok_or(PortError::NotFound(Resource::AgentRun))?;
         row.cancel_requested = true;
         state.signal_followers(id.as_uuid());
         Ok(())

@@ -7,6 +7,7 @@ use labdata_domain::{
     catalog::{Alteration, Catalog, CatalogChange, CatalogRefusal, Column, Table, TableDefinition},
     events::LoggedEventKind,
     ids::OrganizationId,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -71,7 +72,9 @@ impl CatalogStore for InMemoryCatalogStore {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         let catalog = tables.catalog();
-        let table = catalog.table(name).ok_or(PortError::NotFound("table"))?;
+        let table = catalog
+            .table(name)
+            .ok_or(PortError::NotFound(Resource::Table))?;
         let has_points = tables
             .series_of(name)
             .iter()
@@ -98,10 +101,12 @@ impl CatalogStore for InMemoryCatalogStore {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         let catalog = tables.catalog();
-        let found = catalog.table(table).ok_or(PortError::NotFound("table"))?;
+        let found = catalog
+            .table(table)
+            .ok_or(PortError::NotFound(Resource::Table))?;
         let (index, dropped) = found
             .column_to_drop(column)?
-            .ok_or(PortError::NotFound("column"))?;
+            .ok_or(PortError::NotFound(Resource::Column))?;
         let mut cells = tables.cells_of(table);
         let holds_values = cells.any(|cells| cell(cells, index).is_some());
         drop(cells);

@@ -11,6 +11,7 @@ use futures::{
 use labdata_domain::{
     files::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -40,7 +41,7 @@ impl InMemoryBlobStore {
             .objects
             .get(&(organization, object))
             .cloned()
-            .ok_or(PortError::NotFound("object"))
+            .ok_or(PortError::NotFound(Resource::Object))
     }
 }
 

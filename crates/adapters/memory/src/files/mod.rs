@@ -9,6 +9,7 @@ use labdata_domain::{
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
     storage::{InsufficientStorage, StorageQuota},
     triggers::event::EventKind,
 };
@@ -151,7 +152,7 @@ impl FileRepository for InMemoryFileRepository {
     async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError> {
         let state = self.memory.lock();
         let file = owned(&state.files, organization).find(|file| file.id == id);
-        file.cloned().ok_or(PortError::NotFound("file"))
+        file.cloned().ok_or(PortError::NotFound(Resource::File))
     }
 
     async fn list(
@@ -186,7 +187,7 @@ impl FileRepository for InMemoryFileRepository {
         let mut state = self.memory.lock();
         let file = owned(&state.files, organization)
             .find(|file| file.id == id)
-            .ok_or(PortError::NotFound("file"))?
+            .ok_or(PortError::NotFound(Resource::File))?
             .clone();
         match file.state.upload(object) {
             UploadState::Confirmed => return Ok((file, false)),
@@ -259,7 +260,7 @@ impl FileRepository for InMemoryFileRepository {
     ) -> Result<(), ConfirmFileError> {
         let mut state = self.memory.lock();
         let found = owned(&state.files, organization).find(|file| file.id == id);
-        let found = found.ok_or(PortError::NotFound("file"))?;
+        let found = found.ok_or(PortError::NotFound(Resource::File))?;
         if found.state.upload(object) != UploadState::Awaited {
             return Err(ConfirmFileError::Superseded);
         }
@@ -325,7 +326,7 @@ impl FileRepository for InMemoryFileRepository {
             .files
             .iter()
             .position(is_it)
-            .ok_or(PortError::NotFound("file"))?;
+            .ok_or(PortError::NotFound(Resource::File))?;
         state.events.retain(|event| event.kind.file() != Some(id));
         let file = state.files.remove(at).thing;
         if file.state.bytes().is_some() {

@@ -7,6 +7,7 @@ use labdata_domain::{
     instruments::{Instrument, InstrumentChange},
     jobs::Job,
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, instruments::InstrumentRepository};
 
@@ -84,7 +85,7 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
         owned(&self.memory.lock().instruments, organization)
             .find(|instrument| instrument.id == id)
             .cloned()
-            .ok_or(PortError::NotFound("instrument"))
+            .ok_or(PortError::NotFound(Resource::Instrument))
     }
 
     async fn update(
@@ -96,7 +97,7 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
         let mut state = self.memory.lock();
         let stored = owned(&state.instruments, organization)
             .find(|instrument| instrument.id == id)
-            .ok_or(PortError::NotFound("instrument"))?;
+            .ok_or(PortError::NotFound(Resource::Instrument))?;
         let changed = change.apply(stored.clone());
         if owned(&state.instruments, organization)
             .any(|other| other.id != id && other.name == changed.name)
@@ -118,7 +119,7 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
     ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
         if !owned(&state.instruments, organization).any(|instrument| instrument.id == id) {
-            return Err(PortError::NotFound("instrument"));
+            return Err(PortError::NotFound(Resource::Instrument));
         }
         if state.instrument_is_used(id) {
             return Ok(false);

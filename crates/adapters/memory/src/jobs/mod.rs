@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
     triggers::{Arming, Trigger},
 };
 use labdata_ports::{
@@ -188,6 +189,8 @@ impl JobRepository for InMemoryJobRepository {
         state.job(organization, job)?;
         let mut versions = state.scripts.get(&job).into_iter().flatten();
         let found = versions.find(|script| script.number == number);
-        found.cloned().ok_or(PortError::NotFound("script version"))
+        found
+            .cloned()
+            .ok_or(PortError::NotFound(Resource::ScriptVersion))
     }
 }

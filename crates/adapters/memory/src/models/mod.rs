@@ -13,6 +13,7 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::Dataset,
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
     storage::StorageQuota,
 };
 use labdata_ports::{
@@ -80,6 +81,6 @@ impl DatasetRepository for InMemoryDatasetRepository {
         owned(&self.memory.lock().datasets, organization)
             .find(|dataset| dataset.id == id)
             .cloned()
-            .ok_or(PortError::NotFound("dataset"))
+            .ok_or(PortError::NotFound(Resource::Dataset))
     }
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
         TrainingQueueFull, TrainingResult, VersionState, check_pending_trainings,
     },
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -51,7 +52,7 @@ impl State {
         if datasets.any(|dataset| dataset.id == version.dataset) {
             Ok(())
         } else {
-            Err(PortError::NotFound("dataset"))
+            Err(PortError::NotFound(Resource::Dataset))
         }
     }
 
@@ -163,7 +164,7 @@ impl ModelRepository for InMemoryModelRepository {
         };
         let mut versions = state.versions_mut(organization, model);
         let found = versions.find(|row| row.version.number == number);
-        let found = found.ok_or(PortError::NotFound("version"))?;
+        let found = found.ok_or(PortError::NotFound(Resource::ModelVersion))?;
         Ok(found.version.clone())
     }
 
@@ -209,7 +210,7 @@ impl ModelRepository for InMemoryModelRepository {
         let mut state = self.memory.lock();
         let mut versions = state.versions_mut(organization, model);
         let found = versions.find(|row| row.version.number == number);
-        let found = found.ok_or(PortError::NotFound("version"))?;
+        let found = found.ok_or(PortError::NotFound(Resource::ModelVersion))?;
         Ok(found.result.clone())
     }
 

@@ -13,6 +13,7 @@ use labdata_domain::{
         TrainingReport, VersionState, becomes_active,
     },
     notifications::has_training_notice,
+    refusal::Resource,
     work::{FreeSlots, LostWorker, WaitingRun, next_runs},
 };
 use labdata_ports::{
@@ -164,7 +165,7 @@ impl TrainingQueue for InMemoryTrainingQueue {
             let version = row.version.clone();
             let dataset = owned(&state.datasets, organization)
                 .find(|dataset| dataset.id == version.dataset)
-                .ok_or(PortError::NotFound("dataset"))?
+                .ok_or(PortError::NotFound(Resource::Dataset))?
                 .clone();
             state.signal_followers(id.as_uuid());
             claimed.push(ClaimedTraining {

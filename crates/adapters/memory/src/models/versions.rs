@@ -3,6 +3,7 @@
 use labdata_domain::{
     ids::{ModelId, ModelVersionId, OrganizationId},
     models::ModelVersion,
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 
@@ -31,7 +32,7 @@ impl State {
     ) -> Result<ModelVersion, PortError> {
         let versions = self.versions_mut(organization, model);
         let newest = versions.max_by_key(|row| row.version.number);
-        let newest = newest.ok_or(PortError::NotFound("ML model"))?;
+        let newest = newest.ok_or(PortError::NotFound(Resource::Model))?;
         Ok(newest.version.clone())
     }
 

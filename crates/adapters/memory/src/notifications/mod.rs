@@ -10,6 +10,7 @@ use labdata_domain::{
         Preferences, Sender, Sent, full_since,
     },
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -55,7 +56,9 @@ impl State {
                 Ok((Ended::Execution(Box::new(execution)), self.starter(id)?))
             }
             NoticeSubject::Training(id) => {
-                let row = self.version_mut(id).ok_or(PortError::NotFound("version"))?;
+                let row = self
+                    .version_mut(id)
+                    .ok_or(PortError::NotFound(Resource::ModelVersion))?;
                 let version = row.version.clone();
                 let user = version.requested_by;
                 Ok((Ended::Training(Box::new(version)), user))
@@ -98,7 +101,7 @@ impl State {
             .api_keys
             .iter()
             .find(|key| key.organization == organization && key.id == id)
-            .ok_or(PortError::NotFound("API key"))?;
+            .ok_or(PortError::NotFound(Resource::ApiKey))?;
         Ok(Sender::ApiKey {
             id,
             name: key.name.clone(),
@@ -213,7 +216,7 @@ impl NotificationRepository for InMemoryNotificationRepository {
             .filter(|row| row.organization == organization && row.user == user)
             .map(|row| &mut row.notification)
             .find(|one| one.id == id)
-            .ok_or(PortError::NotFound("notification"))?;
+            .ok_or(PortError::NotFound(Resource::Notification))?;
         *notification = notification.clone().mark(read_at);
         Ok(notification.clone())
     }

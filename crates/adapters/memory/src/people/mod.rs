@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
     people::{ApiKey, FoundKey, run_nonce::RunNonce},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -69,7 +70,7 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
         let mut keys = state.api_keys.iter();
         keys.find(|key| key.organization == organization && key.id == id)
             .map(|key| state.found(key))
-            .ok_or(PortError::NotFound("API key"))
+            .ok_or(PortError::NotFound(Resource::ApiKey))
     }
 
     async fn find_run_nonce(
@@ -105,7 +106,7 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
             .api_keys
             .iter_mut()
             .find(|key| key.organization == organization && key.id == id)
-            .ok_or(PortError::NotFound("API key"))?;
+            .ok_or(PortError::NotFound(Resource::ApiKey))?;
         key.revoke(at);
         Ok(())
     }

@@ -1,9 +1,12 @@
 //! Sessions in memory.
 
 use async_trait::async_trait;
-use labdata_domain::people::{
-    ApiKeyHash,
-    session::{FoundSession, MAX_SESSIONS_PER_KEY, Session, SignInLink},
+use labdata_domain::{
+    people::{
+        ApiKeyHash,
+        session::{FoundSession, MAX_SESSIONS_PER_KEY, Session, SignInLink},
+    },
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::sessions::SessionRepository};
 use time::OffsetDateTime;
@@ -32,7 +35,7 @@ impl SessionRepository for InMemorySessionRepository {
         let mut state = self.memory.lock();
         let mut keys = state.api_keys.iter();
         if !keys.any(|key| key.organization == session.organization && key.id == session.api_key) {
-            return Err(PortError::NotFound("API key"));
+            return Err(PortError::NotFound(Resource::ApiKey));
         }
         let mut others: Vec<Session> = state
             .sessions

@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::{OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
     people::tenancy::{Organization, User, UserChange, fold_email},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::tenancy::TenancyRepository};
 use time::OffsetDateTime;
@@ -77,7 +78,7 @@ impl TenancyRepository for InMemoryTenancyRepository {
         organizations
             .find(|organization| organization.id == id)
             .cloned()
-            .ok_or(PortError::NotFound("organization"))
+            .ok_or(PortError::NotFound(Resource::Organization))
     }
 
     async fn add_user(&self, user: &User) -> Result<(), PortError> {
@@ -96,7 +97,7 @@ impl TenancyRepository for InMemoryTenancyRepository {
         users
             .find(|user| user.organization == organization && user.id == id)
             .cloned()
-            .ok_or(PortError::NotFound("user"))
+            .ok_or(PortError::NotFound(Resource::User))
     }
 
     async fn users(
@@ -124,7 +125,7 @@ impl TenancyRepository for InMemoryTenancyRepository {
         let mut users = state.users.iter_mut();
         let user = users
             .find(|user| user.organization == organization && user.id == id)
-            .ok_or(PortError::NotFound("user"))?;
+            .ok_or(PortError::NotFound(Resource::User))?;
         *user = change.apply(user.clone(), now);
         Ok(user.clone())
     }

@@ -7,6 +7,7 @@ use labdata_domain::{
     agent::{Attachment, Chat, ChatFull, ChatMessage, ChatSize, Usage},
     ids::{ChatFileId, ChatId, OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -65,7 +66,9 @@ async fn save(
         .execute(connection)
         .await
         .map_err(|error| {
-            Fault::from(error).on_violation("agent_chat_user_fkey", || PortError::NotFound("user"))
+            Fault::from(error).on_violation("agent_chat_user_fkey", || {
+                PortError::NotFound(Resource::User)
+            })
         })?;
     insert(connection, organization, chat.id, messages, 0).await
 }
@@ -124,7 +127,7 @@ async fn append(
         .first(connection)
         .await
         .optional()?;
-    let (first, bytes, tokens) = stored.ok_or(PortError::NotFound("chat"))?;
+    let (first, bytes, tokens) = stored.ok_or(PortError::NotFound(Resource::Chat))?;
     let files: Vec<i64> = agent_chat_file::table
         .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
         .filter(agent_chat_file::chat_id.eq(id.as_uuid()))
@@ -174,7 +177,7 @@ async fn delete(
         .first(connection)
         .await
         .optional()?;
-    found.ok_or(PortError::NotFound("chat"))?;
+    found.ok_or(PortError::NotFound(Resource::Chat))?;
     let files: Vec<Uuid> = diesel::delete(agent_chat_file::table)
         .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
         .filter(agent_chat_file::chat_id.eq(id.as_uuid()))
@@ -262,7 +265,7 @@ impl ChatRepository for PgChatRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        let chat = row.ok_or(PortError::NotFound("chat"))?.try_into()?;
+        let chat = row.ok_or(PortError::NotFound(Resource::Chat))?.try_into()?;
         let rows: Vec<MessageRow> = agent_message::table
             .filter(agent_message::organization_id.eq(organization.as_uuid()))
             .filter(agent_message::chat_id.eq(id.as_uuid()))
@@ -299,7 +302,7 @@ impl ChatRepository for PgChatRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("file"))?.try_into()
+        row.ok_or(PortError::NotFound(Resource::File))?.try_into()
     }
 
     async fn delete(

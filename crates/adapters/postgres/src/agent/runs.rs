@@ -6,6 +6,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     agent::{RunFacts, RunRefusal, Usage, UsageMonth},
     ids::{AgentRunId, OrganizationId, UserId},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -76,7 +77,7 @@ async fn begin(
         .await
         .map_err(|error| {
             Fault::from(error).on_violation("agent_usage_organization_fkey", || {
-                PortError::NotFound("user")
+                PortError::NotFound(Resource::User)
             })
         })?;
     // The lock lets racing runs of an organization begin one after the other.
@@ -114,7 +115,9 @@ async fn begin(
         .execute(connection)
         .await
         .map_err(|error| {
-            Fault::from(error).on_violation("agent_run_user_fkey", || PortError::NotFound("user"))
+            Fault::from(error).on_violation("agent_run_user_fkey", || {
+                PortError::NotFound(Resource::User)
+            })
         })?;
     Ok(Ok(()))
 }
@@ -135,7 +138,7 @@ async fn cancel(
         .execute(connection)
         .await?;
     if found == 0 {
-        return Err(PortError::NotFound("agent run").into());
+        return Err(PortError::NotFound(Resource::AgentRun).into());
     }
     notify_of(connection, Channel::AgentRunCancelled, &[id.as_uuid()]).await
 }
@@ -237,7 +240,7 @@ impl AgentRunRepository for PgAgentRunRepository {
             .map_err(|error| {
                 let fault = Fault::from(error);
                 PortError::from(fault.on_violation("agent_usage_organization_fkey", || {
-                    PortError::NotFound("organization")
+                    PortError::NotFound(Resource::Organization)
                 }))
             })?;
         usage_of(organization, tokens)

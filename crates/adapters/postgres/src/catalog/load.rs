@@ -8,6 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table},
     ids::OrganizationId,
+    refusal::Resource,
     scalar::DataType,
 };
 use labdata_ports::PortError;
@@ -67,7 +68,7 @@ pub(super) async fn load_catalog(
     .await
     .optional()?;
     let Some(loaded) = loaded else {
-        return Err(LoadError::Port(PortError::NotFound("organization")));
+        return Err(LoadError::Port(PortError::NotFound(Resource::Organization)));
     };
     let stored: Vec<StoredTable> = serde_json::from_str(&loaded.tables)
         .map_err(|error| corrupt(&format!("the catalog's JSON: {error}")))?;

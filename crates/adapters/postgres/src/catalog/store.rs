@@ -18,6 +18,7 @@ use labdata_domain::{
     },
     events::LoggedEventKind,
     ids::OrganizationId,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -129,7 +130,7 @@ impl PgCatalogStore {
             .await
             .optional()
             .map_err(port_error)?;
-        let version = version.ok_or(PortError::NotFound("organization"))?;
+        let version = version.ok_or(PortError::NotFound(Resource::Organization))?;
         if let Some(cached) = self.cached(organization, CatalogVersion(version.catalog_version)) {
             return Ok(cached);
         }
@@ -263,7 +264,9 @@ impl Change<'_> {
                 define(connection, organization, &schemas, &current, definition).await?
             }
             Self::Drop { name, force } => {
-                let table = current.table(name).ok_or(PortError::NotFound("table"))?;
+                let table = current
+                    .table(name)
+                    .ok_or(PortError::NotFound(Resource::Table))?;
                 let is_empty = is_empty(connection, &schemas, table).await?;
                 current.check_drop(table, is_empty, *force)?;
                 keep_from_dumps(connection).await?;
@@ -275,10 +278,12 @@ impl Change<'_> {
                 column,
                 force,
             } => {
-                let table = current.table(table).ok_or(PortError::NotFound("table"))?;
+                let table = current
+                    .table(table)
+                    .ok_or(PortError::NotFound(Resource::Table))?;
                 let (_, column) = table
                     .column_to_drop(column)?
-                    .ok_or(PortError::NotFound("column"))?;
+                    .ok_or(PortError::NotFound(Resource::Column))?;
                 let holds_values = holds_values(connection, &schemas, table, column).await?;
                 table.check_dropped_values(column, holds_values, *force)?;
                 keep_from_dumps(connection).await?;

@@ -14,6 +14,7 @@ use labdata_domain::{
         write::{LedgerAction, RowKeys},
     },
     events::LoggedEventKind,
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -100,7 +101,7 @@ pub(super) async fn revert(
     .await?;
     if known == 0 {
         return Err(RevertFailure::Refused(
-            PortError::NotFound("execution").into(),
+            PortError::NotFound(Resource::Execution).into(),
         ));
     }
     let mut facts = RevertFacts {

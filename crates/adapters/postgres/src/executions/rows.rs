@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
     ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId},
+    refusal::Resource,
     work::PlatformRun,
 };
 use labdata_ports::PortError;
@@ -117,7 +118,7 @@ pub(crate) async fn load(
         .first(connection)
         .await
         .optional()?;
-    let row = row.ok_or(PortError::NotFound("execution"))?;
+    let row = row.ok_or(PortError::NotFound(Resource::Execution))?;
     Ok(row.try_into()?)
 }
 
@@ -156,12 +157,14 @@ pub(crate) async fn insert(
         .await
         .map_err(|error| {
             Fault::from(error)
-                .on_violation("job_execution_job_id_fkey", || PortError::NotFound("job"))
+                .on_violation("job_execution_job_id_fkey", || {
+                    PortError::NotFound(Resource::Job)
+                })
                 .on_violation("job_execution_started_by_fkey", || {
-                    PortError::NotFound("user")
+                    PortError::NotFound(Resource::User)
                 })
                 .on_violation("job_execution_source_execution_id_fkey", || {
-                    PortError::NotFound("execution")
+                    PortError::NotFound(Resource::Execution)
                 })
         })?;
     Ok(())
@@ -182,6 +185,6 @@ pub(crate) async fn lock(
         .first::<Uuid>(connection)
         .await
         .optional()?
-        .ok_or(PortError::NotFound("execution"))?;
+        .ok_or(PortError::NotFound(Resource::Execution))?;
     load(connection, organization, id).await
 }

@@ -16,6 +16,7 @@ use labdata_domain::{
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
     storage::{InsufficientStorage, StorageQuota},
 };
 use labdata_ports::{
@@ -284,7 +285,7 @@ async fn confirm(
         .first(connection)
         .await
         .optional()?;
-    let file = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
     match file.state.upload(confirmed.object()) {
         UploadState::Confirmed => return Ok(Ok((file, false))),
         UploadState::Superseded => return Ok(Err(ConfirmFileError::Superseded)),
@@ -331,7 +332,7 @@ async fn delete(
     .get_result(connection)
     .await
     .optional()?;
-    let file = File::try_from(row.ok_or(PortError::NotFound("file"))?)?;
+    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
     if file.state.bytes().is_some() {
         let deleted = LoggedEventKind::FileDeleted(id);
         record(connection, organization, now, &[deleted]).await?;
@@ -362,7 +363,7 @@ impl FileRepository for PgFileRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("file"))?.try_into()
+        row.ok_or(PortError::NotFound(Resource::File))?.try_into()
     }
 
     async fn list(

@@ -10,6 +10,7 @@ use labdata_domain::{
     ids::{InstrumentId, OrganizationId},
     instruments::{Instrument, InstrumentChange},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, instruments::InstrumentRepository};
 use time::OffsetDateTime;
@@ -53,7 +54,7 @@ fn refusal(error: diesel::result::Error, instrument: &Instrument) -> Fault {
             PortError::Conflict(instrument.name_taken())
         })
         .on_violation("instrument_organization_id_fkey", || {
-            PortError::NotFound("organization")
+            PortError::NotFound(Resource::Organization)
         })
 }
 
@@ -71,7 +72,7 @@ async fn update(
         .first(connection)
         .await
         .optional()?;
-    let stored = stored.ok_or(PortError::NotFound("instrument"))?;
+    let stored = stored.ok_or(PortError::NotFound(Resource::Instrument))?;
     let changed = change.apply(stored.into());
     diesel::update(instrument::table.find(id.as_uuid()))
         .set((
@@ -163,7 +164,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             .optional()
             .map_err(port_error)?;
         row.map(Instrument::from)
-            .ok_or(PortError::NotFound("instrument"))
+            .ok_or(PortError::NotFound(Resource::Instrument))
     }
 
     async fn update(
@@ -189,7 +190,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             .execute(&mut connection)
             .await;
         match outcome {
-            Ok(0) => Err(PortError::NotFound("instrument")),
+            Ok(0) => Err(PortError::NotFound(Resource::Instrument)),
             Ok(_) => Ok(true),
             Err(DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Ok(false),
             Err(error) => Err(port_error(error)),

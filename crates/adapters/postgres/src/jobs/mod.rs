@@ -9,6 +9,7 @@ use labdata_domain::{
     ids::{JobId, OrganizationId, UserId},
     jobs::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -57,7 +58,7 @@ fn refusal(error: diesel::result::Error, job: &Job) -> Fault {
     Fault::from(error)
         .on_violation("job_name_key", || PortError::Conflict(job.name_taken()))
         .on_violation("job_organization_id_fkey", || {
-            PortError::NotFound("organization")
+            PortError::NotFound(Resource::Organization)
         })
 }
 
@@ -105,7 +106,7 @@ async fn add_version(
         .await
         .map_err(|error| {
             Fault::from(error).on_violation("job_version_created_by_fkey", || {
-                PortError::NotFound("user")
+                PortError::NotFound(Resource::User)
             })
         })?;
     Ok(())
@@ -160,7 +161,7 @@ async fn require(
         .await
         .optional()
         .map_err(port_error)?;
-    found.map(drop).ok_or(PortError::NotFound("job"))
+    found.map(drop).ok_or(PortError::NotFound(Resource::Job))
 }
 
 /// Definitions of parameters as the database keeps them.
@@ -240,7 +241,7 @@ impl JobRepository for PgJobRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("job"))?.try_into()
+        row.ok_or(PortError::NotFound(Resource::Job))?.try_into()
     }
 
     async fn ensure(
@@ -268,7 +269,7 @@ impl JobRepository for PgJobRepository {
             .await
             .map_err(|error| {
                 Fault::from(error).on_violation("job_organization_id_fkey", || {
-                    PortError::NotFound("organization")
+                    PortError::NotFound(Resource::Organization)
                 })
             })?;
         job_named(&mut connection, organization, &candidate.name)
@@ -365,7 +366,7 @@ impl JobRepository for PgJobRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        let row = row.ok_or(PortError::NotFound("script version"))?;
+        let row = row.ok_or(PortError::NotFound(Resource::ScriptVersion))?;
         Ok(ScriptVersion {
             number: version_number(id, row.version_number)?,
             code: row.code,

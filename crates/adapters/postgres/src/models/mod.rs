@@ -13,6 +13,7 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::Dataset,
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
     storage::{InsufficientStorage, StorageQuota},
 };
 use labdata_ports::{
@@ -77,7 +78,7 @@ impl DatasetRepository for PgDatasetRepository {
         let added: Result<_, Fault> =
             transacted!(database, connection => add(connection, organization, dataset, quota));
         let added = added.map_err(|fault| {
-            let unknown_user = || PortError::NotFound("user");
+            let unknown_user = || PortError::NotFound(Resource::User);
             PortError::from(fault.on_violation("dataset_created_by_fkey", unknown_user))
         })?;
         added.map_err(AddDatasetError::InsufficientStorage)
@@ -117,6 +118,7 @@ impl DatasetRepository for PgDatasetRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.ok_or(PortError::NotFound("dataset"))?.try_into()
+        row.ok_or(PortError::NotFound(Resource::Dataset))?
+            .try_into()
     }
 }

@@ -13,6 +13,7 @@ use labdata_domain::{
         TrainingQueueFull, TrainingResult, check_pending_trainings,
     },
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -277,8 +278,8 @@ impl ModelRepository for PgModelRepository {
     ) -> Result<ModelVersion, PortError> {
         let found = self.load_one(organization, model, number).await?;
         found.ok_or(PortError::NotFound(match number {
-            None => "ML model",
-            Some(_) => "version",
+            None => Resource::Model,
+            Some(_) => Resource::ModelVersion,
         }))
     }
 
@@ -359,7 +360,7 @@ impl ModelRepository for PgModelRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        let row = row.ok_or(PortError::NotFound("ML model"))?;
+        let row = row.ok_or(PortError::NotFound(Resource::Model))?;
         row.map(ModelVersion::try_from).transpose()
     }
 
@@ -379,7 +380,7 @@ impl ModelRepository for PgModelRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        let stored = stored.ok_or(PortError::NotFound("version"))?;
+        let stored = stored.ok_or(PortError::NotFound(Resource::ModelVersion))?;
         stored
             .map(serde_json::from_value)
             .transpose()

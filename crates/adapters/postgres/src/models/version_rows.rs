@@ -9,6 +9,7 @@ use labdata_domain::{
     files::ObjectKey,
     ids::{DatasetId, ModelId, ModelVersionId, OrganizationId, UserId},
     models::{Artifact, ModelVersion, Progress, Score, TrainingPhase, TrainingPlan, VersionState},
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 use serde::{Deserialize, Serialize};
@@ -252,7 +253,7 @@ pub(super) async fn load_newest(
     model: ModelId,
 ) -> Result<ModelVersion, Fault> {
     let newest = load(connection, organization, model, None).await?;
-    Ok(newest.ok_or(PortError::NotFound("ML model"))?)
+    Ok(newest.ok_or(PortError::NotFound(Resource::Model))?)
 }
 
 /// A locked model.
@@ -284,7 +285,7 @@ pub(super) async fn lock_model(
         .first(connection)
         .await
         .optional()?;
-    Ok(row.ok_or(PortError::NotFound("ML model"))?)
+    Ok(row.ok_or(PortError::NotFound(Resource::Model))?)
 }
 
 /// Stores a new version.
@@ -316,10 +317,10 @@ pub(super) async fn insert(
         .map_err(|error| {
             Fault::from(error)
                 .on_violation("ml_model_version_dataset_id_fkey", || {
-                    PortError::NotFound("dataset")
+                    PortError::NotFound(Resource::Dataset)
                 })
                 .on_violation("ml_model_version_requested_by_fkey", || {
-                    PortError::NotFound("user")
+                    PortError::NotFound(Resource::User)
                 })
         })?;
     Ok(())

@@ -13,6 +13,7 @@ use labdata_domain::{
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{Caps, ChannelChange, Channels, EmailOutcome, Notification, Preferences, Sent},
     page::{Cursor, Page, PageRequest},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -210,7 +211,7 @@ async fn mark(
         .first(connection)
         .await
         .optional()?;
-    let row = row.ok_or(PortError::NotFound("notification"))?;
+    let row = row.ok_or(PortError::NotFound(Resource::Notification))?;
     let marked = Notification::try_from(row)?.mark(read_at);
     diesel::update(notification::table)
         .filter(notification::organization_id.eq(organization.as_uuid()))
@@ -245,7 +246,7 @@ async fn change_preferences(
         .await
         .map_err(|error| {
             Fault::from(error).on_violation("notification_preference_user_id_fkey", || {
-                PortError::NotFound("user")
+                PortError::NotFound(Resource::User)
             })
         })?;
     let row = notification_preference::table.find((organization.as_uuid(), user.as_uuid()));

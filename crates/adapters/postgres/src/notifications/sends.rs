@@ -12,6 +12,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     ids::{ApiKeyId, OrganizationId, UserId},
     notifications::{Caps, PLATFORM, Sent},
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -83,7 +84,7 @@ impl Sends {
             "delivered" => Ok(Sent::Delivered(new.id)),
             "deduplicated" => Ok(Sent::Deduplicated),
             "muted" => Ok(Sent::Muted),
-            "unknown_key" => Err(PortError::NotFound("API key").into()),
+            "unknown_key" => Err(PortError::NotFound(Resource::ApiKey).into()),
             other => {
                 caps.check(new.now, response.hour_at, response.day_at)?;
                 Err(PortError::Internal(format!("a notification was {other}")).into())
@@ -117,8 +118,9 @@ impl Sends {
         let mut connection = database.connection().await?;
         let responses = deliver(&mut connection, std::slice::from_ref(send)).await;
         let responses = responses.map_err(|error| {
-            Fault::from(error)
-                .on_violation("notification_user_id_fkey", || PortError::NotFound("user"))
+            Fault::from(error).on_violation("notification_user_id_fkey", || {
+                PortError::NotFound(Resource::User)
+            })
         })?;
         let response = responses.into_iter().next();
         response.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())

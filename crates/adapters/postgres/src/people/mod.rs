@@ -13,6 +13,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
     people::{ApiKey, FoundKey, run_nonce::RunNonce},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -104,7 +105,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        found(row.ok_or(PortError::NotFound("API key"))?)
+        found(row.ok_or(PortError::NotFound(Resource::ApiKey))?)
     }
 
     async fn find_run_nonce(
@@ -147,7 +148,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
         .await
         .map_err(port_error)?;
         if known == 0 {
-            Err(PortError::NotFound("API key"))
+            Err(PortError::NotFound(Resource::ApiKey))
         } else {
             Ok(())
         }

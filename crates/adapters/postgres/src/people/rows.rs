@@ -8,6 +8,7 @@ use labdata_domain::{
         ApiKey, ApiKeyHash,
         scope::{Scope, Scopes},
     },
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 use time::OffsetDateTime;
@@ -94,9 +95,11 @@ pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<
                 .on_violation("api_key_prefix_key", || {
                     PortError::Conflict(key.prefix_taken())
                 })
-                .on_violation("api_key_user_id_fkey", || PortError::NotFound("user"))
+                .on_violation("api_key_user_id_fkey", || {
+                    PortError::NotFound(Resource::User)
+                })
                 .on_violation("api_key_execution_id_fkey", || {
-                    PortError::NotFound("execution")
+                    PortError::NotFound(Resource::Execution)
                 })
         })?;
     Ok(())

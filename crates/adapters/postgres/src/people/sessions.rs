@@ -15,6 +15,7 @@ use labdata_domain::{
             SignInLink,
         },
     },
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::sessions::SessionRepository};
 use time::OffsetDateTime;
@@ -76,8 +77,9 @@ impl SessionRepository for PgSessionRepository {
             .execute(&mut connection)
             .await;
         added.map_err(|error| {
-            Fault::from(error)
-                .on_violation("session_api_key_id_fkey", || PortError::NotFound("API key"))
+            Fault::from(error).on_violation("session_api_key_id_fkey", || {
+                PortError::NotFound(Resource::ApiKey)
+            })
         })?;
         Ok(())
     }
@@ -157,8 +159,9 @@ impl SessionRepository for PgSessionRepository {
             .execute(&mut connection)
             .await;
         added.map_err(|error| {
-            Fault::from(error)
-                .on_violation("sign_in_link_user_id_fkey", || PortError::NotFound("user"))
+            Fault::from(error).on_violation("sign_in_link_user_id_fkey", || {
+                PortError::NotFound(Resource::User)
+            })
         })?;
         Ok(())
     }

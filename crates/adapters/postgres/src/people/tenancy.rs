@@ -7,6 +7,7 @@ use labdata_domain::{
     ids::{OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
     people::tenancy::{Organization, User, UserChange, fold_email},
+    refusal::Resource,
 };
 use labdata_ports::{PortError, people::tenancy::TenancyRepository};
 use time::OffsetDateTime;
@@ -163,7 +164,7 @@ async fn insert_user(connection: &mut Connection, user: &User) -> Result<bool, F
         .await
         .map_err(|error| {
             Fault::from(error).on_violation("app_user_organization_id_fkey", || {
-                PortError::NotFound("organization")
+                PortError::NotFound(Resource::Organization)
             })
         })?;
     Ok(stored == 1)
@@ -184,7 +185,7 @@ async fn update_user(
         .first(connection)
         .await
         .optional()?;
-    let stored = stored.ok_or(PortError::NotFound("user"))?;
+    let stored = stored.ok_or(PortError::NotFound(Resource::User))?;
     let changed = change.apply(stored.into(), now);
     diesel::update(app_user::table.find(id.as_uuid()))
         .set((
@@ -243,7 +244,7 @@ impl TenancyRepository for PgTenancyRepository {
             .optional()
             .map_err(port_error)?;
         row.map(Organization::from)
-            .ok_or(PortError::NotFound("organization"))
+            .ok_or(PortError::NotFound(Resource::Organization))
     }
 
     async fn add_user(&self, user: &User) -> Result<(), PortError> {
@@ -265,7 +266,8 @@ impl TenancyRepository for PgTenancyRepository {
             .await
             .optional()
             .map_err(port_error)?;
-        row.map(User::from).ok_or(PortError::NotFound("user"))
+        row.map(User::from)
+            .ok_or(PortError::NotFound(Resource::User))
     }
 
     async fn users(

@@ -5,6 +5,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{InstrumentId, JobId, OrganizationId, TriggerId, UserId},
     jobs::Job,
+    refusal::Resource,
     triggers::{Arming, Category, Trigger},
 };
 use labdata_ports::PortError;
@@ -105,10 +106,10 @@ pub(crate) async fn store(
         .map_err(|error| {
             Fault::from(error)
                 .on_violation("job_trigger_instrument_id_fkey", || {
-                    PortError::NotFound("instrument")
+                    PortError::NotFound(Resource::Instrument)
                 })
                 .on_violation("job_trigger_source_job_id_fkey", || {
-                    PortError::NotFound("source job")
+                    PortError::NotFound(Resource::SourceJob)
                 })
         })?;
     Ok(())

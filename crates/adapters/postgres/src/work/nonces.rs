@@ -8,6 +8,7 @@ use labdata_domain::{
         ApiKey,
         run_nonce::{RunNonce, RunNonceHash},
     },
+    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -89,8 +90,9 @@ pub(crate) async fn store(connection: &mut Connection, nonce: &RunNonce) -> Resu
         .execute(connection)
         .await
         .map_err(|error| {
-            Fault::from(error)
-                .on_violation("run_nonce_user_id_fkey", || PortError::NotFound("user"))
+            Fault::from(error).on_violation("run_nonce_user_id_fkey", || {
+                PortError::NotFound(Resource::User)
+            })
         })?;
     Ok(())
 }

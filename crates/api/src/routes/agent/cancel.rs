@@ -1,7 +1,7 @@
 //! `POST /api/v1/agent/runs/{run_id}/cancel`
 
 use labdata_application::agent::cancel_run::cancel_run;
-use labdata_domain::ids::AgentRunId;
+use labdata_domain::{ids::AgentRunId, refusal::Resource};
 use labdata_request_body::{
     fields::required,
     readers::{MaybeId, id},
@@ -31,7 +31,7 @@ shape! {
     responses((status = 204, description = "The run is to end"))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), RunPath>) -> ApiResult<NoContent> {
-    let id = call.path.run_id.or_not_found("agent run")?;
+    let id = call.path.run_id.or_not_found(Resource::AgentRun)?;
     cancel_run(call.ports(), &call.app.agent, &call.actor, id).await?;
     Ok(NoContent)
 }

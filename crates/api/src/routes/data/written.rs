@@ -11,6 +11,7 @@ use actix_web::{
 };
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use labdata_application::Error;
+use labdata_domain::refusal::{ErrorCode, Refusal};
 use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
@@ -96,7 +97,9 @@ impl Written {
             .await
             .map_err(|error| Error::Internal(error.to_string()))?;
         let begun = outcome.map_err(|error| match error {
-            FormatError::Unrepresentable(text) => Error::Invalid(text),
+            FormatError::Unrepresentable(text) => {
+                Refusal::invalid(ErrorCode::Unrepresentable, text).into()
+            }
             FormatError::Failed(text) => Error::Internal(text),
         })?;
         Ok(Self { form, begun })

@@ -9,7 +9,10 @@ use labdata_application::{
     events::follow_events::{EventFollower, MAX_EVENTS_PER_READ, follow_events},
     subscription::Subscription,
 };
-use labdata_domain::events::{EventPosition, LoggedEvent, LoggedEventKind};
+use labdata_domain::{
+    events::{EventPosition, LoggedEvent, LoggedEventKind},
+    refusal::RefusalKind,
+};
 use labdata_limits::{Slot, sending::while_read};
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde::Serialize;
@@ -131,7 +134,9 @@ impl Events {
             }
             match self.credential.authenticate(&self.ports).await {
                 Ok(_) => {}
-                Err(Error::Unauthenticated(_)) => return Ok(None),
+                Err(error) if error.kind() == Some(RefusalKind::Unauthenticated) => {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             }
             let events = self.follower.next(&self.ports).await?;

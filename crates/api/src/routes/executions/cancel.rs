@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::executions::{cancel_execution::cancel_execution, starters::with_starter};
+use labdata_domain::refusal::Resource;
 
 use super::{ExecutionPath, ExecutionView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
@@ -23,7 +24,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
 pub async fn handle(
     call: Call<Write, NoBody, (), ExecutionPath>,
 ) -> ApiResult<Json<ExecutionView>> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let execution = cancel_execution(call.ports(), &call.actor, id).await?;
     let started = with_starter(call.ports(), &call.actor, execution).await?;
     Ok(Json(started.into()))

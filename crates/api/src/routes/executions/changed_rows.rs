@@ -5,6 +5,7 @@ use labdata_application::data::execution_changes::changed_rows;
 use labdata_domain::{
     data::{changes::RowChange, read::RowJson},
     ids::ExecutionId,
+    refusal::Resource,
 };
 use labdata_request_body::{
     fields::required,
@@ -85,7 +86,7 @@ fn raw(row: Option<RowJson>) -> Option<Box<RawValue>> {
 pub async fn handle(
     call: Call<Read, NoBody, (), ChangedTablePath>,
 ) -> ApiResult<Json<ChangedRowsView>> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let table = call.path.table.clone();
     let changed = changed_rows(call.ports(), &call.actor, id, &table).await?;
     let rows = changed.into_iter().flat_map(|(change, rows)| {

@@ -7,6 +7,7 @@ use labdata_application::data::execution_changes::{
 use labdata_domain::{
     data::changes::{IdCursor, RowChange, TableChanges},
     page::{DEFAULT_LIMIT, MAX_LIMIT},
+    refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind,
@@ -174,7 +175,7 @@ impl Responder for Changes {
     responses((status = 200, description = "What it changed", body = ChangesView))
 )]
 pub async fn handle(call: Call<Read, NoBody, ChangesQuery, ExecutionPath>) -> ApiResult<Changes> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let query = call.query.clone();
     if let (Some(table), Some(change)) = (query.table, query.action) {
         let list = ListChangedIds {

@@ -2,7 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::executions::{close_execution::close_execution, starters::with_starter};
-use labdata_domain::executions::FinalStatus;
+use labdata_domain::{executions::FinalStatus, refusal::Resource};
 use labdata_request_body::{fields::required, readers::choice, shape};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ shape! {
 pub async fn handle(
     call: Call<Write, JsonBody<CloseExecutionBody>, (), ExecutionPath>,
 ) -> ApiResult<Json<ExecutionView>> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let status = call.body.0.status;
     let execution = close_execution(call.ports(), &call.actor, id, status).await?;
     let started = with_starter(call.ports(), &call.actor, execution).await?;

@@ -2,7 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::data::revert_execution::{preview_revert, revert_execution};
-use labdata_domain::data::revert::RevertReport;
+use labdata_domain::{data::revert::RevertReport, refusal::Resource};
 use labdata_request_body::{fields::or, readers::boolean, shape};
 use serde::Serialize;
 use serde_json::json;
@@ -72,7 +72,7 @@ pub enum RevertResponseView {
 pub async fn handle(
     call: Call<Write, OptionalJson<RevertBody>, (), ExecutionPath>,
 ) -> ApiResult<Json<RevertResponseView>> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let body = call.body.0.unwrap_or_default();
     Ok(Json(if body.dry_run {
         let report = preview_revert(call.ports(), &call.actor, id).await?;

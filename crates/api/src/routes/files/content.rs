@@ -2,7 +2,10 @@
 
 use actix_web::web::Json;
 use labdata_application::files::get_file_content::{FileContent, get_file_content};
-use labdata_domain::files::preview::{Preview, Skipped};
+use labdata_domain::{
+    files::preview::{Preview, Skipped},
+    refusal::Resource,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,7 +78,7 @@ impl From<FileContent> for FileContentView {
     )
 )]
 pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> ApiResult<Json<FileContentView>> {
-    let id = call.path.file_id.or_not_found("file")?;
+    let id = call.path.file_id.or_not_found(Resource::File)?;
     let mut content = get_file_content(call.ports(), &call.actor, id).await?;
     content.download_url = call.localize(content.download_url);
     Ok(Json(content.into()))

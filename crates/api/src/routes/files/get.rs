@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::files::get_file::get_file;
+use labdata_domain::refusal::Resource;
 
 use super::{FilePathId, FileView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
@@ -20,7 +21,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
     )
 )]
 pub async fn handle(call: Call<Read, NoBody, (), FilePathId>) -> ApiResult<Json<FileView>> {
-    let id = call.path.file_id.or_not_found("file")?;
+    let id = call.path.file_id.or_not_found(Resource::File)?;
     let file = get_file(call.ports(), &call.actor, id).await?;
     Ok(Json(file.into()))
 }

@@ -7,6 +7,7 @@ use labdata_application::files::begin_upload::{BeginUpload, UploadBegun, begin_u
 use labdata_domain::{
     files::{FilePath, SourceType, Unattributed, check_declared_source, path::MAX_PATH_CHARS},
     ids::{ExecutionId, InstrumentId},
+    refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
@@ -103,11 +104,11 @@ pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> ApiResult<Jso
     let JsonBody(body) = call.body.clone();
     let execution = body
         .job_execution_id
-        .map(|id| id.or_not_found("job execution"))
+        .map(|id| id.or_not_found(Resource::Execution))
         .transpose()?;
     let instrument = body
         .instrument_id
-        .map(|id| id.or_not_found("instrument"))
+        .map(|id| id.or_not_found(Resource::Instrument))
         .transpose()?;
     let command = BeginUpload {
         path: body.file_name,

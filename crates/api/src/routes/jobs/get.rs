@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::jobs::get_job::get_job;
+use labdata_domain::refusal::Resource;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -31,7 +32,7 @@ pub struct JobWithCodeView {
     responses((status = 200, description = "The job", body = JobWithCodeView))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), JobPath>) -> ApiResult<Json<JobWithCodeView>> {
-    let id = call.path.job_id.or_not_found("job")?;
+    let id = call.path.job_id.or_not_found(Resource::Job)?;
     let (job, script) = get_job(call.ports(), &call.actor, id).await?;
     Ok(Json(JobWithCodeView {
         version_number: job.version_number,

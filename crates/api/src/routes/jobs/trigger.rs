@@ -3,6 +3,7 @@
 use labdata_application::Error;
 use labdata_domain::{
     ids::InstrumentId,
+    refusal::Resource,
     triggers::{Category, Trigger, TriggerChange},
 };
 use labdata_request_body::{
@@ -47,7 +48,7 @@ impl TriggerFields {
     /// The requested conditions.
     pub(super) fn change(self) -> Result<TriggerChange, Error> {
         let instrument = self.trigger_instrument_id;
-        let instrument = instrument.map(|id| id.or_not_found("instrument"));
+        let instrument = instrument.map(|id| id.or_not_found(Resource::Instrument));
         Ok(TriggerChange {
             enabled: self.trigger_enabled,
             category: self.trigger_category,

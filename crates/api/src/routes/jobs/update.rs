@@ -8,6 +8,7 @@ use labdata_domain::{
         ParameterDefinition,
     },
     patterns,
+    refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
@@ -91,7 +92,7 @@ impl From<EditBody> for Edit {
 pub async fn handle(
     call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>,
 ) -> ApiResult<Json<JobView>> {
-    let id = call.path.job_id.or_not_found("job")?;
+    let id = call.path.job_id.or_not_found(Resource::Job)?;
     let JsonBody(body) = call.body.clone();
     let edits = body.edits.map(CodeChange::Edit);
     let command = UpdateJob {

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::{Error, jobs::get_job::get_job_version};
+use labdata_domain::refusal::Resource;
 
 use super::{VersionPath, VersionWithCodeView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
@@ -19,9 +20,9 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 pub async fn handle(
     call: Call<Read, NoBody, (), VersionPath>,
 ) -> ApiResult<Json<VersionWithCodeView>> {
-    let id = call.path.job_id.or_not_found("job")?;
+    let id = call.path.job_id.or_not_found(Resource::Job)?;
     let number = call.path.version_number;
-    let number = number.ok_or(Error::NotFound("script version"))?;
+    let number = number.ok_or_else(|| Error::not_found(Resource::ScriptVersion))?;
     let (script, is_current) = get_job_version(call.ports(), &call.actor, id, number).await?;
     Ok(Json(VersionWithCodeView::new(script, is_current)))
 }

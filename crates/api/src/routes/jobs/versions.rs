@@ -1,6 +1,7 @@
 //! `GET /api/v1/jobs/{job_id}/versions`
 
 use labdata_application::jobs::get_job::list_job_versions;
+use labdata_domain::refusal::Resource;
 
 use super::{JobPath, VersionView};
 use crate::http::{ApiResult, Call, Listing, NoBody, OrNotFound, PageQuery, Read};
@@ -19,7 +20,7 @@ use crate::http::{ApiResult, Call, Listing, NoBody, OrNotFound, PageQuery, Read}
 pub async fn handle(
     call: Call<Read, NoBody, PageQuery, JobPath>,
 ) -> ApiResult<Listing<VersionView>> {
-    let id = call.path.job_id.or_not_found("job")?;
+    let id = call.path.job_id.or_not_found(Resource::Job)?;
     let page = list_job_versions(call.ports(), &call.actor, id, call.query.page).await?;
     Ok(Listing::of(page, Into::into))
 }

@@ -10,6 +10,7 @@ use actix_web::{
 };
 use labdata_application::Error;
 use labdata_console::Plots;
+use labdata_domain::refusal::Resource;
 use uuid::Uuid;
 
 use crate::http::{ApiResult, endpoint::Endpoint};
@@ -55,7 +56,7 @@ async fn model(id: Path<String>) -> ApiResult<HttpResponse> {
 }
 
 fn parsed(id: &str) -> Result<Uuid, Error> {
-    id.parse().map_err(|_| Error::NotFound("page"))
+    id.parse().map_err(|_| Error::not_found(Resource::Page))
 }
 
 async fn file(request: HttpRequest, place: Path<(String, String)>) -> ApiResult<HttpResponse> {
@@ -64,7 +65,8 @@ async fn file(request: HttpRequest, place: Path<(String, String)>) -> ApiResult<
     if version == plots.version && path == Plots::PATH {
         return script_of_plots(plots, request.headers());
     }
-    let asset = labdata_console::asset(&version, &path).ok_or(Error::NotFound("file"))?;
+    let asset =
+        labdata_console::asset(&version, &path).ok_or_else(|| Error::not_found(Resource::File))?;
     let mut response = HttpResponse::Ok();
     response
         .content_type(asset.content_type)

@@ -12,6 +12,7 @@ use actix_web::{
     web::Path,
 };
 use labdata_application::Error;
+use labdata_domain::refusal::Resource;
 use utoipa_swagger_ui::{Config, serve};
 
 use crate::http::{ApiResult, endpoint::Endpoint};
@@ -40,7 +41,7 @@ async fn file(file: Path<String>) -> ApiResult<HttpResponse> {
         .validator_url("none");
     let found =
         serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
-    let found = found.ok_or(Error::NotFound("page"))?;
+    let found = found.ok_or_else(|| Error::not_found(Resource::Page))?;
     let mut response = HttpResponse::Ok();
     if found.gzpipped {
         response.insert_header((CONTENT_ENCODING, "gzip"));

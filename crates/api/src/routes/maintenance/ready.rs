@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use actix_web::{HttpResponse, web::Data};
 use labdata_application::maintenance::check_health::check_health;
+use labdata_domain::refusal::ErrorCode;
 use serde::Serialize;
 use tokio::time::timeout;
 use utoipa::ToSchema;
@@ -49,5 +50,5 @@ pub async fn handle(app: Data<App>) -> HttpResponse {
         Ok(Err(unhealthy)) => unhealthy.to_string(),
         Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
     };
-    HttpResponse::ServiceUnavailable().json(ErrorBody { detail: failure })
+    HttpResponse::ServiceUnavailable().json(ErrorBody::new(ErrorCode::Unavailable, failure))
 }

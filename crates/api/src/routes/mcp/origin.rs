@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, http::header::ORIGIN};
 use labdata_application::Error;
+use labdata_domain::people::credential::ForeignSite;
 use url::Url;
 
 use crate::http::public_url::PublicUrl;
@@ -10,7 +11,7 @@ use crate::http::public_url::PublicUrl;
 /// this server's address sends its name as the origin. Programs that are no browsers send none.
 ///
 /// # Errors
-/// [`Error::Forbidden`].
+/// `Forbidden`.
 pub(super) fn check_origin(public_url: &PublicUrl, request: &HttpRequest) -> Result<(), Error> {
     let Some(origin) = request.headers().get(ORIGIN) else {
         return Ok(());
@@ -19,9 +20,7 @@ pub(super) fn check_origin(public_url: &PublicUrl, request: &HttpRequest) -> Res
     let own = Url::parse(public_url.base()).ok();
     match (origin, own) {
         (Some(origin), Some(own)) if origin.origin() == own.origin() => Ok(()),
-        _ => Err(Error::Forbidden(
-            "requests of other sites' pages are not answered here".to_owned(),
-        )),
+        _ => Err(Error::refused(ForeignSite::Page)),
     }
 }
 

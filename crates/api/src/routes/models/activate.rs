@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::activate_version::activate_version;
+use labdata_domain::refusal::Resource;
 use labdata_request_body::{Reader as _, fields::required, readers::integer, shape};
 use serde_json::json;
 
@@ -35,7 +36,7 @@ shape! {
 pub async fn handle(
     call: Call<Write, JsonBody<ActivateBody>, (), ModelPath>,
 ) -> ApiResult<Json<ModelView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let JsonBody(body) = call.body;
     let number = version_number(body.version_number)?;
     let version = activate_version(call.ports(), &call.actor, id, number).await?;

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::archive_model::archive_model;
+use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, ModelView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write};
@@ -17,7 +18,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write};
     responses((status = 200, description = "The newest version", body = ModelView))
 )]
 pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> ApiResult<Json<ModelView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let version = archive_model(call.ports(), &call.actor, id).await?;
     Ok(Json(version.into()))
 }

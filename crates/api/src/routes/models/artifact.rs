@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::get_artifact::{ArtifactDownload, get_artifact};
+use labdata_domain::refusal::Resource;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -53,7 +54,7 @@ impl From<ArtifactDownload> for ArtifactView {
 pub async fn handle(
     call: Call<Read, NoBody, VersionQuery, ModelPath>,
 ) -> ApiResult<Json<ArtifactView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
     let mut download = get_artifact(call.ports(), &call.actor, id, number).await?;
     download.download_url = call.localize(download.download_url);

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::cancel_training::cancel_training;
+use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, ModelView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
@@ -20,7 +21,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Write, error::ErrorBody};
     )
 )]
 pub async fn handle(call: Call<Write, NoBody, (), ModelPath>) -> ApiResult<Json<ModelView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let version = cancel_training(call.ports(), &call.actor, id).await?;
     Ok(Json(version.into()))
 }

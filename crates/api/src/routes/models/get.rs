@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::get_model::get_model;
+use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, ModelView, VersionQuery};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
@@ -19,7 +20,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 pub async fn handle(
     call: Call<Read, NoBody, VersionQuery, ModelPath>,
 ) -> ApiResult<Json<ModelView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
     let version = get_model(call.ports(), &call.actor, id, number).await?;
     Ok(Json(version.into()))

@@ -18,7 +18,7 @@ pub mod train;
 pub mod trainings;
 pub mod versions;
 
-use labdata_domain::ids::ModelId;
+use labdata_domain::{ids::ModelId, refusal::Resource};
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
@@ -53,7 +53,7 @@ impl VersionQuery {
     /// Returns the number, if one is given.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a number that no version has.
+    /// `NotFound` for a number that no version has.
     pub fn number(self) -> Result<Option<u32>, ApiError> {
         let number = self.version_number.map(version_number);
         Ok(number.transpose()?)
@@ -63,7 +63,7 @@ impl VersionQuery {
 /// Returns the number of a version.
 ///
 /// # Errors
-/// [`Error::NotFound`] for a number that no version has.
+/// `NotFound` for a number that no version has.
 fn version_number(number: i64) -> Result<u32, Error> {
-    u32::try_from(number).map_err(|_| Error::NotFound("version"))
+    u32::try_from(number).map_err(|_| Error::not_found(Resource::ModelVersion))
 }

@@ -4,6 +4,7 @@ use actix_web::web::Json;
 use labdata_application::models::prediction::predict_table::{
     PredictTable, TablePredictions, predict_table,
 };
+use labdata_domain::refusal::Resource;
 use labdata_request_body::{
     Reader as _,
     fields::{optional, or, required},
@@ -88,7 +89,7 @@ pub async fn handle(
 ) -> ApiResult<Json<TablePredictionsView>> {
     let JsonBody(body) = call.body.clone();
     let command = PredictTable {
-        model: call.path.ml_model_id.or_not_found("ML model")?,
+        model: call.path.ml_model_id.or_not_found(Resource::Model)?,
         table: body.table,
         filters: body.filters,
         output_column: body.output_column,

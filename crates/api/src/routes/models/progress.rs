@@ -7,6 +7,7 @@ use labdata_application::{
     models::follow_training::{TrainingFollower, follow_training},
     subscription::Subscription,
 };
+use labdata_domain::refusal::Resource;
 use labdata_limits::{Slot, sending::while_read};
 use tokio::time::Instant;
 
@@ -34,7 +35,7 @@ use crate::http::{
     )
 )]
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
     let slot = call.app.follower_slot(call.actor.organization)?;
     let (follower, news) = follow_training(call.ports(), &call.actor, id, number).await?;

@@ -5,6 +5,7 @@ use actix_web::{
     http::header::{CONTENT_SECURITY_POLICY, ContentType},
 };
 use labdata_application::models::get_report::get_report;
+use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, VersionQuery};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
@@ -29,7 +30,7 @@ const CONTENT_POLICY: &str =
     )
 )]
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
     let _slot = call.app.result_slot(call.actor.organization).await?;
     let page = get_report(call.ports(), &call.actor, id, number).await?;

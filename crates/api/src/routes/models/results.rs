@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use actix_web::web::Json;
 use labdata_application::models::get_result::get_result;
-use labdata_domain::models::{Class, FeatureType, ModelVersion, TrainingResult};
+use labdata_domain::{
+    models::{Class, FeatureType, ModelVersion, TrainingResult},
+    refusal::Resource,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -227,7 +230,7 @@ impl ResultView {
 pub async fn handle(
     call: Call<Read, NoBody, VersionQuery, ModelPath>,
 ) -> ApiResult<Json<ResultView>> {
-    let id = call.path.ml_model_id.or_not_found("ML model")?;
+    let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
     let (version, result) = get_result(call.ports(), &call.actor, id, number).await?;
     Ok(Json(ResultView::new(&version, result)))

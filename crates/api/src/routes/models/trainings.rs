@@ -132,9 +132,7 @@ impl Turn {
         if calling().insert(version) {
             Ok(Self(version))
         } else {
-            Err(Error::Busy {
-                retry_after_seconds: 1,
-            })
+            Err(Error::busy())
         }
     }
 }

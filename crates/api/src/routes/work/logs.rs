@@ -10,6 +10,7 @@ use labdata_application::{
     subscription::Subscription,
     work::read_log::{LogReader, NextOfLog, open_log},
 };
+use labdata_domain::refusal::Resource;
 use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
@@ -75,7 +76,7 @@ pub enum LogEventView {
     )
 )]
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
-    let id = call.path.execution_id.or_not_found("job execution")?;
+    let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let organization = call.actor.organization;
     let slot = if call.query.follow {
         call.app.follower_slot(organization)?

@@ -5,6 +5,7 @@ use labdata_application::{
     executions::starters::with_starter,
     work::run_job::{RunJob, run_job},
 };
+use labdata_domain::refusal::Resource;
 use labdata_request_body::{
     fields::optional,
     readers::{object, storable, text},
@@ -44,7 +45,7 @@ shape! {
 pub async fn handle(
     call: Call<Write, OptionalJson<RunJobBody>, (), JobPath>,
 ) -> ApiResult<Json<ExecutionView>> {
-    let id = call.path.job_id.or_not_found("job")?;
+    let id = call.path.job_id.or_not_found(Resource::Job)?;
     let body = call.body.0.clone().unwrap_or_default();
     let command = RunJob {
         parameters: body.parameters.unwrap_or_default(),

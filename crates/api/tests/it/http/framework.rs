@@ -337,7 +337,7 @@ async fn a_failure_tells_the_client_nothing_but_the_request_id() {
         let client = server.admin().await;
         let reply = client.get("/api/v1/jobs").await;
         let id = reply.header("x-request-id").unwrap();
-        let expected = json!({"detail": "internal error", "request_id": id});
+        let expected = json!({"detail": "internal error", "code": "internal", "request_id": id});
         assert_eq!(reply.json(500), expected);
         // The server still answers.
         client.get("/api/v1/instruments").await.json(200);

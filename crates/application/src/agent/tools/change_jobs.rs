@@ -5,6 +5,7 @@ use labdata_domain::{
     agent::{JOB_ARCHIVED, RUN_QUEUED, SCRIPT_REPLACED},
     ids::JobId,
     jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH},
+    refusal::Resource,
     triggers::TriggerChange,
 };
 use labdata_request_body::{
@@ -92,7 +93,10 @@ impl TypedTool for UpdateJobTool {
     const IS_DESTRUCTIVE: bool = true;
 
     async fn run(&self, context: &ToolContext<'_>, input: UpdateJobInput) -> Result<String, Error> {
-        let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
+        let id = input
+            .job_id
+            .known()
+            .ok_or_else(|| Error::not_found(Resource::Job))?;
         let effects = [
             (input.archived == Some(true)).then_some(JOB_ARCHIVED),
             input.code.is_some().then_some(SCRIPT_REPLACED),
@@ -137,7 +141,10 @@ impl TypedTool for RunJobTool {
     const IS_DESTRUCTIVE: bool = true;
 
     async fn run(&self, context: &ToolContext<'_>, input: RunJobInput) -> Result<String, Error> {
-        let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
+        let id = input
+            .job_id
+            .known()
+            .ok_or_else(|| Error::not_found(Resource::Job))?;
         let command = RunJob {
             parameters: input.parameters,
             file: input.file_id.filter(|id| !id.is_empty()),

@@ -6,6 +6,7 @@ use labdata_domain::{
     files::{ExtensionFilter, FileFilter, NameQuery, preview::Preview},
     ids::{FileId, InstrumentId},
     page::PageRequest,
+    refusal::Resource,
     timestamp,
 };
 use labdata_request_body::{
@@ -102,7 +103,10 @@ impl TypedTool for ReadFile {
     const NEEDS_WRITE: bool = false;
 
     async fn run(&self, context: &ToolContext<'_>, input: ReadFileInput) -> Result<String, Error> {
-        let id = input.file_id.known().ok_or(Error::NotFound("file"))?;
+        let id = input
+            .file_id
+            .known()
+            .ok_or_else(|| Error::not_found(Resource::File))?;
         let found = get_file_content(context.ports, context.actor, id).await?;
         let path = found.file.path.as_str();
         let json = match &found.preview {

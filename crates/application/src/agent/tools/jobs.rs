@@ -6,6 +6,7 @@ use labdata_domain::{
     ids::JobId,
     jobs::Job,
     page::PageRequest,
+    refusal::Resource,
     timestamp,
 };
 use labdata_ports::{executions::ExecutionFilter, jobs::JobFilter};
@@ -115,7 +116,10 @@ impl TypedTool for GetJob {
     const NEEDS_WRITE: bool = false;
 
     async fn run(&self, context: &ToolContext<'_>, input: GetJobInput) -> Result<String, Error> {
-        let id = input.job_id.known().ok_or(Error::NotFound("job"))?;
+        let id = input
+            .job_id
+            .known()
+            .ok_or_else(|| Error::not_found(Resource::Job))?;
         let (job, script) = get_job(context.ports, context.actor, id).await?;
         let json = json!({
             "job": job_json(&job),
@@ -155,7 +159,7 @@ impl TypedTool for ListJobExecutions {
         input: ListJobExecutionsInput,
     ) -> Result<String, Error> {
         let job = match input.job_id.map(MaybeId::known) {
-            Some(None) => return Err(Error::NotFound("job")),
+            Some(None) => return Err(Error::not_found(Resource::Job)),
             job => job.flatten(),
         };
         let filter = ExecutionFilter {

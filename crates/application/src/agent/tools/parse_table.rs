@@ -1,7 +1,7 @@
 //! The tool `parse_table`.
 
 use async_trait::async_trait;
-use labdata_domain::ids::FileId;
+use labdata_domain::{ids::FileId, refusal::Resource};
 use labdata_request_body::{
     fields::{or, required},
     readers::{MaybeId, id, unsigned},
@@ -38,7 +38,10 @@ impl TypedTool for ParseTableTool {
         context: &ToolContext<'_>,
         input: ParseTableInput,
     ) -> Result<String, Error> {
-        let id = input.file_id.known().ok_or(Error::NotFound("file"))?;
+        let id = input
+            .file_id
+            .known()
+            .ok_or_else(|| Error::not_found(Resource::File))?;
         let displayed = usize::try_from(input.rows).unwrap_or(usize::MAX);
         let table = parse_table(context.ports, context.actor, id, displayed).await?;
         let columns = table

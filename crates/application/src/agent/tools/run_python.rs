@@ -103,9 +103,8 @@ impl Tool for RunPython {
 }
 
 async fn run(context: &ToolContext<'_>, input: RunPythonInput) -> Result<ToolOutput, Error> {
-    let invalid = |text: String| Error::Invalid(text);
     let names: Vec<&str> = input.inputs.iter().map(|input| &*input.name).collect();
-    check_input_names(&names).map_err(|refusal| invalid(refusal.to_string()))?;
+    check_input_names(&names).map_err(Error::refused)?;
     let mut inputs = Inputs::default();
     for (index, wanted) in input.inputs.into_iter().enumerate() {
         inputs.fetch(context, index, wanted).await?;
@@ -117,7 +116,7 @@ async fn run(context: &ToolContext<'_>, input: RunPythonInput) -> Result<ToolOut
         inputs: inputs.into_contents(),
     };
     let outcome = context.ports.python.run(snippet).await;
-    let outcome = outcome.map_err(|refusal| invalid(refusal.to_string()))?;
+    let outcome = outcome.map_err(Error::refused)?;
     Ok(output_of(&*context.ports.ids, outcome, described))
 }
 

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     agent::{TRAININGS_STOPPED, VERSION_REPLACED},
     ids::ModelId,
+    refusal::Resource,
 };
 use labdata_request_body::{
     fields::required,
@@ -69,7 +70,7 @@ impl TypedTool for CancelTrainingTool {
         input: CancelTrainingInput,
     ) -> Result<String, Error> {
         let id = input.ml_model_id.known();
-        let id = id.ok_or(Error::NotFound("ML model"))?;
+        let id = id.ok_or_else(|| Error::not_found(Resource::Model))?;
         let version = cancel_training(context.ports, context.actor, id).await?;
         let fields = json!({ "ml_model": model_json(&version) });
         Ok(with_effects(fields, [TRAININGS_STOPPED]))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions},
+    refusal::Resource,
 };
 use labdata_ports::models::{PredictionRequest, ServedModel};
 use time::Duration;
@@ -45,12 +46,14 @@ pub(super) async fn active_model(
         ModelReference::Id(id) => *id,
         ModelReference::Name(name) => {
             let found = ports.models.find_by_name(organization, name).await?;
-            found.ok_or(Error::NotFound("ML model"))?.model
+            found
+                .ok_or_else(|| Error::not_found(Resource::Model))?
+                .model
         }
     };
     let Some(version) = ports.models.active(organization, model).await? else {
         let newest = ports.models.get(organization, model, None).await?;
-        return Err(Error::Invalid(NoActiveVersion(newest.name).to_string()));
+        return Err(Error::refused(NoActiveVersion(newest.name)));
     };
     ActiveModel::new(ports, organization, version).await
 }

@@ -4,6 +4,7 @@ use labdata_domain::{
     data::write::Rows,
     models::{ModelVersion, Predictions, check_rows},
     people::{actor::Actor, scope::Scope},
+    refusal::Resource,
 };
 use labdata_request_body::models::PredictBody;
 
@@ -23,7 +24,7 @@ impl TryFrom<PredictBody> for Predict {
     type Error = Error;
 
     fn try_from(body: PredictBody) -> Result<Self, Error> {
-        let unknown = || Error::NotFound("ML model");
+        let unknown = || Error::not_found(Resource::Model);
         let model = match (body.ml_model_id, body.ml_model_name) {
             (Some(id), _) => ModelReference::Id(id.known().ok_or_else(unknown)?),
             (None, name) => ModelReference::Name(name.ok_or_else(unknown)?),
@@ -47,15 +48,15 @@ pub struct Prediction {
 /// Predicts rows with the active version of a model, or with the one before while that is prepared.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the read scope; [`Error::NotFound`] without such a model;
-/// [`Error::Invalid`] if no version is active, or for rows that the model cannot read;
-/// [`Error::Delayed`] while the model does not predict.
+/// `Forbidden` without the read scope; `NotFound` without such a model;
+/// `Invalid` if no version is active, or for rows that the model cannot read;
+/// `Unavailable` while the model does not predict.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
     let serving = serving_model(ports, actor.organization, &command.model).await?;
-    let input = check_rows(&serving.served.signature.features, &command.rows)
-        .map_err(|problems| Error::Invalid(problems.to_string()))?;
+    let input =
+        check_rows(&serving.served.signature.features, &command.rows).map_err(Error::refused)?;
     let predictions = serving.predict(ports, input).await?;
     Ok(Prediction {
         model: serving.version,

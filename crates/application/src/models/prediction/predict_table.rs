@@ -11,6 +11,7 @@ use labdata_domain::{
         ModelVersion, TablePrediction, check_rows,
     },
     people::{actor::Actor, scope::Scope},
+    refusal::{ErrorCode, Refusal, Refuse, Resource},
 };
 use labdata_ports::models::PredictError;
 use serde_json::{Map, Value};
@@ -56,9 +57,9 @@ pub struct TablePredictions {
 /// Predicts all rows that meet the filters, and writes the predictions in one transaction.
 ///
 /// # Errors
-/// [`Error::Forbidden`] without the write scope; [`Error::NotFound`] without such a model, table or
-/// execution; [`Error::Invalid`] if the model cannot predict the rows of the table, or there are too
-/// many; [`Error::Delayed`] while the model does not predict; errors of [`write_data`].
+/// `Forbidden` without the write scope; `NotFound` without such a model, table or
+/// execution; `Invalid` if the model cannot predict the rows of the table, or there are too
+/// many; `Unavailable` while the model does not predict; errors of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict_table(
     ports: &Ports,
@@ -71,7 +72,7 @@ pub async fn predict_table(
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let table = catalog
         .table(&command.table)
-        .ok_or(Error::NotFound("table"))?;
+        .ok_or_else(|| Error::not_found(Resource::Table))?;
     let plan = TablePrediction::plan(table, &active.served.signature, &command.output_column)
         .map_err(|problems| listed(&problems))?;
     // Before the predictions, which take longer.
@@ -83,7 +84,7 @@ pub async fn predict_table(
         ..RowSelection::default()
     };
     let read = ReadPlan::new(target, &catalog, selection)
-        .map_err(|problems| Error::Invalid(problems.join("; ")))?;
+        .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
     let predicted = predict_all(ports, actor, &active, &plan, read).await?;
     let rows = u64::try_from(predicted.len()).unwrap_or(u64::MAX);
     let mut execution = None;
@@ -112,8 +113,7 @@ pub async fn predict_table(
 }
 
 fn listed(problems: &[InvalidTablePrediction]) -> Error {
-    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    Error::Invalid(lines.join("; "))
+    Error::refused_for_all(problems)
 }
 
 /// Reads and predicts the rows, a batch at a time. Returns their keys with the predictions.
@@ -167,7 +167,10 @@ impl Batch {
         plan: &TablePrediction,
         predicted: &mut Rows,
     ) -> Result<(), Error> {
-        let refused = |problems: &InvalidRows| Error::Invalid(plan.describe(problems, &self.keys));
+        let refused = |problems: &InvalidRows| {
+            let message = plan.describe(problems, &self.keys);
+            Error::from(Refusal::invalid(problems.code(), message))
+        };
         let input = check_rows(&active.served.signature.features, &self.rows)
             .map_err(|problems| refused(&problems))?;
         let predictions = match active.predict(ports, input).await {

@@ -1,5 +1,6 @@
 //! Failures of predictions.
 
+use labdata_domain::refusal::{ErrorCode, Refusal};
 use labdata_ports::models::PredictError;
 
 use crate::Error;
@@ -18,8 +19,11 @@ pub(super) enum PredictionError {
 impl From<PredictionError> for Error {
     fn from(error: PredictionError) -> Self {
         match error {
-            PredictionError::Predictor(PredictError::Delayed(delay)) => Self::Delayed(delay),
-            PredictionError::Predictor(refusal) => Self::Invalid(refusal.to_string()),
+            PredictionError::Predictor(PredictError::Delayed(delay)) => Self::refused(delay),
+            PredictionError::Predictor(PredictError::Rejected(rows)) => Self::refused(rows),
+            PredictionError::Predictor(refusal @ PredictError::Refused(_)) => {
+                Refusal::invalid(ErrorCode::InvalidPrediction, refusal.to_string()).into()
+            }
             PredictionError::Other(error) => error,
         }
     }

@@ -73,18 +73,16 @@ pub(super) async fn store(
             table,
             size: stored.size,
         }),
-        (Err(QueryError::Refused(failure)), ..) => Err(Error::Invalid(failure.to_string())),
+        (Err(QueryError::Refused(failure)), ..) => Err(Error::refused(failure)),
         (Err(QueryError::Port(error)), ..) => Err(error.into()),
-        (_, Err(SnapshotError::Refused(text)), _) => Err(Error::Invalid(text)),
+        (_, Err(SnapshotError::Refused(refusal)), _) => Err(refusal.into()),
         (_, Err(SnapshotError::Failed(text)), _) => Err(Error::Internal(text)),
         (supplied, written, stored) => {
             if let Some(reason) = cut_off.reason() {
                 return Err(reason.into());
             }
             Err(match stored {
-                Err(PutBlobError::TooLarge { .. }) => {
-                    Error::Invalid(DatasetRefusal::TooLarge.to_string())
-                }
+                Err(PutBlobError::TooLarge { .. }) => Error::refused(DatasetRefusal::TooLarge),
                 Err(PutBlobError::Port(error)) => error.into(),
                 stored => {
                     Error::Internal(format!("a snapshot: {supplied:?}, {written:?}, {stored:?}"))

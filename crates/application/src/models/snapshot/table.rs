@@ -3,6 +3,7 @@
 use futures::{StreamExt, channel::mpsc::Receiver, executor::block_on};
 use labdata_domain::{
     models::{DatasetColumn, DatasetRefusal, MAX_DATASET_ROWS, check_column_names},
+    refusal::{ErrorCode, Refusal},
     scalar::DataType,
 };
 use labdata_table_formats::{
@@ -33,7 +34,7 @@ pub(in crate::models) struct WrittenTable {
 #[derive(Debug)]
 pub(in crate::models) enum SnapshotError {
     /// The data cannot be a dataset; for the person who asked.
-    Refused(String),
+    Refused(Refusal),
     /// The source of the rows or the storage failed, or the caller is gone.
     Abandoned,
     /// Something else failed.
@@ -42,14 +43,16 @@ pub(in crate::models) enum SnapshotError {
 
 impl From<DatasetRefusal> for SnapshotError {
     fn from(refusal: DatasetRefusal) -> Self {
-        Self::Refused(refusal.to_string())
+        Self::Refused(refusal.into())
     }
 }
 
 impl From<FormatError> for SnapshotError {
     fn from(error: FormatError) -> Self {
         match error {
-            FormatError::Unrepresentable(text) => Self::Refused(text),
+            FormatError::Unrepresentable(text) => {
+                Self::Refused(Refusal::invalid(ErrorCode::Unrepresentable, text))
+            }
             FormatError::Failed(text) => Self::Failed(text),
         }
     }
@@ -60,7 +63,7 @@ impl From<ReadError> for SnapshotError {
         match error {
             ReadError::Source(_) => Self::Failed(error.to_string()),
             ReadError::TooManyRows(_) => DatasetRefusal::TooManyRows.into(),
-            refusal => Self::Refused(refusal.to_string()),
+            refusal => Self::Refused(refusal.into()),
         }
     }
 }

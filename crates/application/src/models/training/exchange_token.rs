@@ -21,7 +21,7 @@ const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 /// URLs of its dataset and of its artifact. The token shown is unknown from now on.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a token that is malformed, unknown or already exchanged, or of a training
+/// `Unauthenticated` for a token that is malformed, unknown or already exchanged, or of a training
 /// that was taken from its worker.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn exchange_token(ports: &Ports, presented: &str) -> Result<String, Error> {

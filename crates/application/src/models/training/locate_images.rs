@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use labdata_domain::ids::FileId;
+use labdata_domain::{
+    ids::FileId,
+    refusal::{ErrorCode, Refusal},
+};
 use serde::Deserialize;
 
 use super::running_training::RunningTraining;
@@ -26,18 +29,18 @@ struct ImagesBody {
 /// out.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a body that is no list of at most 500 ids; errors of the ports.
+/// `Invalid` for a body that is no list of at most 500 ids; errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn locate_images(
     ports: &Ports,
     training: &RunningTraining,
     body: &[u8],
 ) -> Result<BTreeMap<String, String>, Error> {
-    let body: ImagesBody =
-        serde_json::from_slice(body).map_err(|error| Error::Invalid(error.to_string()))?;
+    let body: ImagesBody = serde_json::from_slice(body)
+        .map_err(|error| Refusal::invalid(ErrorCode::InvalidReport, error.to_string()))?;
     if body.images.len() > MAX_IMAGES {
         let text = format!("a request names at most {MAX_IMAGES} images");
-        return Err(Error::Invalid(text));
+        return Err(Refusal::invalid(ErrorCode::InvalidReport, text).into());
     }
     let located = stream::iter(body.images).map(|id| async move {
         let Ok(file) = id.parse::<FileId>() else {

@@ -1,7 +1,8 @@
 //! Takes the reports of running trainings.
 
-use labdata_domain::models::{
-    Progress, Score, TrainingError, TrainingPhase, TrainingReport, TrainingResult,
+use labdata_domain::{
+    models::{Progress, Score, TrainingError, TrainingPhase, TrainingReport, TrainingResult},
+    refusal::{ErrorCode, Refusal},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +35,7 @@ struct ReportedScore {
 /// Stores a report of a running training.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] if the training was taken from its worker in the meantime; [`Error::Invalid`]
+/// `Unauthenticated` if the training was taken from its worker in the meantime; `Invalid`
 /// for a body that is no report.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_report(
@@ -72,5 +73,5 @@ pub async fn receive_report(
     reason = "the signature that `map_err` expects"
 )]
 fn invalid(error: impl ToString) -> Error {
-    Error::Invalid(error.to_string())
+    Refusal::invalid(ErrorCode::InvalidReport, error.to_string()).into()
 }

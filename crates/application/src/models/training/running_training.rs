@@ -1,6 +1,9 @@
 //! Recognizes a running training by its token.
 
-use labdata_domain::models::{PlainReportToken, ReportTokenHash};
+use labdata_domain::{
+    models::{PlainReportToken, ReportTokenHash},
+    people::credential::InvalidCredential,
+};
 use labdata_ports::models::TrainingClaim;
 
 use crate::{Error, Ports};
@@ -17,7 +20,7 @@ pub struct RunningTraining {
 /// Finds the running training to which a token belongs.
 ///
 /// # Errors
-/// [`Error::Unauthenticated`] for a token that is malformed, unknown, or of a training that was taken from
+/// `Unauthenticated` for a token that is malformed, unknown, or of a training that was taken from
 /// its worker.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn running_training(ports: &Ports, displayed: &str) -> Result<RunningTraining, Error> {
@@ -28,6 +31,6 @@ pub async fn running_training(ports: &Ports, displayed: &str) -> Result<RunningT
     Ok(RunningTraining { claim, token })
 }
 
-pub(super) const fn unknown_token() -> Error {
-    Error::Unauthenticated("this token belongs to no running training")
+pub(super) fn unknown_token() -> Error {
+    Error::refused(InvalidCredential::TrainingToken)
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
     agent::{BrokenStream, ModelChoice, ModelFailure},
     ids::ChatId,
     people::scope::Scope::{self, Read, Write},
+    refusal::{Refusal, RefusalKind},
 };
 use labdata_memory::ScriptedResponse;
 use serde_json::json;
@@ -70,16 +71,31 @@ async fn requests_that_make_no_sense_begin_no_run() {
         begun.err().unwrap()
     };
     let refused = begin(&[Write], prompted("x")).await;
-    assert!(matches!(refused, AgentError::Platform(Error::Forbidden(_))));
+    assert!(matches!(
+        refused,
+        AgentError::Platform(Error::Refused(Refusal {
+            kind: RefusalKind::Forbidden,
+            ..
+        }))
+    ));
     let refused = begin(&[Read], prompted(" ")).await;
-    assert!(matches!(refused, AgentError::Platform(Error::Invalid(_))));
+    assert!(matches!(
+        refused,
+        AgentError::Platform(Error::Refused(Refusal {
+            kind: RefusalKind::Invalid,
+            ..
+        }))
+    ));
     let other = RunAgent {
         model: Some("other".to_owned()),
         ..prompted("x")
     };
     assert!(matches!(
         begin(&[Read], other).await,
-        AgentError::Platform(Error::Invalid(_))
+        AgentError::Platform(Error::Refused(Refusal {
+            kind: RefusalKind::Invalid,
+            ..
+        }))
     ));
     let unknown = RunAgent {
         chat_id: Some(ChatId::new(scripted.lab.ports.ids.next_id())),
@@ -87,7 +103,10 @@ async fn requests_that_make_no_sense_begin_no_run() {
     };
     assert!(matches!(
         begin(&[Read], unknown).await,
-        AgentError::Platform(Error::NotFound(_))
+        AgentError::Platform(Error::Refused(Refusal {
+            kind: RefusalKind::NotFound,
+            ..
+        }))
     ));
     assert_eq!(scripted.model.requests(), []);
 }

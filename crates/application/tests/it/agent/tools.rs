@@ -10,7 +10,7 @@ use labdata_domain::{
         ToolOutput,
     },
     people::{
-        INVALID_KEY,
+        credential::InvalidCredential,
         scope::Scope::{Read, Write},
     },
 };
@@ -162,7 +162,7 @@ async fn a_key_that_is_revoked_during_a_run_calls_no_further_tool() {
     let outputs = outputs(&result);
     assert!(!outputs[0].is_error, "{:?}", outputs[0]);
     assert!(outputs[1].is_error, "{:?}", outputs[1]);
-    assert_eq!(outputs[1].text, INVALID_KEY);
+    assert_eq!(outputs[1].text, InvalidCredential::Key.to_string());
 }
 
 #[tokio::test]

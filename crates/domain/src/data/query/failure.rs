@@ -3,7 +3,11 @@
 use std::{fmt, time::Duration};
 
 use super::Refusal;
-use crate::{models::MAX_DATASET_ROWS, numbers::grouped};
+use crate::{
+    models::MAX_DATASET_ROWS,
+    numbers::grouped,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Limits of one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +98,23 @@ pub enum QueryFailure {
     /// The store has no SQL.
     #[error("queries need PostgreSQL: this store has no SQL tables")]
     NoSql,
+}
+
+impl Refuse for QueryFailure {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(_) | Self::TooLong | Self::TooDeep => ErrorCode::InvalidQuery,
+            Self::TooSlow(_) => ErrorCode::QueryTimedOut,
+            Self::TooManyRows(_) | Self::TooLarge(_) | Self::RowTooLarge => {
+                ErrorCode::ResultTooLarge
+            }
+            Self::TooMuchMemory
+            | Self::TooMuchTemporarySpace
+            | Self::Unrunnable
+            | Self::Database(_) => ErrorCode::QueryFailed,
+            Self::SwitchedOff | Self::NoSql => ErrorCode::QueriesUnavailable,
+        }
+    }
 }
 
 /// The server's message about an error in a query.

@@ -15,6 +15,8 @@ pub use failure::{
     SNAPSHOT_LIMITS,
 };
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
 
@@ -22,6 +24,12 @@ pub const MAX_LENGTH: usize = 256 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(String);
+
+impl Refuse for Refusal {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidQuery
+    }
+}
 
 impl Refusal {
     fn new(reason: impl Into<String>) -> Self {

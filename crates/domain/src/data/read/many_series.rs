@@ -12,6 +12,7 @@ use super::{
 use crate::{
     catalog::{Catalog, Column, Table},
     numbers::grouped,
+    refusal::{ErrorCode, Refuse},
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -224,6 +225,12 @@ pub struct TablePart {
     .0.bytes >> 20
 )]
 pub struct ManySeriesTooLarge(pub SeriesLimits);
+
+impl Refuse for ManySeriesTooLarge {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ResultTooLarge
+    }
+}
 
 #[cfg(test)]
 mod tests {

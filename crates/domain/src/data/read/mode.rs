@@ -1,7 +1,10 @@
 //! Modes of a read: exactly one row, or pages of many.
 
 use super::RowPage;
-use crate::page::DEFAULT_LIMIT;
+use crate::{
+    page::DEFAULT_LIMIT,
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
 
 /// Number of rows expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +25,22 @@ pub enum SingleReadError {
     /// More than one row matches.
     #[error("several rows match; a single read needs exactly one")]
     Several,
+}
+
+impl Refuse for SingleReadError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::None => ErrorCode::NotFound,
+            Self::Several => ErrorCode::SeveralRows,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        match self {
+            Self::None => RefusalKind::NotFound,
+            Self::Several => RefusalKind::Invalid,
+        }
+    }
 }
 
 impl ReadMode {

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::{
     catalog::{Catalog, Column, Table},
     numbers::grouped,
+    refusal::{ErrorCode, RefusalKind, Refuse},
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -38,6 +39,22 @@ pub enum SeriesRefusal {
     /// The request is invalid; the text is for the client.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl Refuse for SeriesRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoTable | Self::NoParent | Self::UnknownParent(_) => ErrorCode::NotFound,
+            Self::Invalid(_) => ErrorCode::NotASeries,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        match self {
+            Self::NoTable | Self::NoParent | Self::UnknownParent(_) => RefusalKind::NotFound,
+            Self::Invalid(_) => RefusalKind::Invalid,
+        }
+    }
 }
 
 impl SeriesPlan {
@@ -173,6 +190,12 @@ pub const SERIES_LIMITS: SeriesLimits = SeriesLimits {
     .0.bytes >> 20
 )]
 pub struct SeriesTooLarge(SeriesLimits);
+
+impl Refuse for SeriesTooLarge {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ResultTooLarge
+    }
+}
 
 impl SeriesLimits {
     /// Checks the size of a series: its points, its columns without the reference to the parent, and

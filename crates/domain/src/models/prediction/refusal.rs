@@ -1,5 +1,7 @@
 //! Reasons why a model does not predict.
 
+use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+
 /// Error: the model has no version that answers predictions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -7,6 +9,12 @@
      version is activated"
 )]
 pub struct NoActiveVersion(pub String);
+
+impl Refuse for NoActiveVersion {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NoActiveVersion
+    }
+}
 
 /// Reason why a model does not predict at the moment. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +42,25 @@ pub enum PredictionDelay {
     /// The server lacks something else.
     #[error("this server cannot run models now: {0}")]
     Unavailable(String),
+}
+
+impl Refuse for PredictionDelay {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Preparing => ErrorCode::ModelPreparing,
+            Self::Busy => ErrorCode::PredictionBusy,
+            Self::Failed(_) => ErrorCode::PredictionFailed,
+            Self::PackagesNotInstalled | Self::Unavailable(_) => ErrorCode::PredictionUnavailable,
+        }
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Unavailable
+    }
+
+    fn retry_after_seconds(&self) -> Option<u32> {
+        Some(Self::retry_after_seconds(self))
+    }
 }
 
 /// Failure of a model that predicts.

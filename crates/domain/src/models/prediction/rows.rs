@@ -12,6 +12,7 @@ use crate::{
     ids::FileId,
     models::{FeatureType, ModelFeature},
     numbers::grouped,
+    refusal::{ErrorCode, Refuse},
     scalar::DataType,
     timestamp,
 };
@@ -151,6 +152,12 @@ impl fmt::Display for InvalidRows {
 }
 
 impl std::error::Error for InvalidRows {}
+
+impl Refuse for InvalidRows {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidPrediction
+    }
+}
 
 /// Checks rows against the features of a model, and turns them into columns. Columns that are no
 /// features are ignored.

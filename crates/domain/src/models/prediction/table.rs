@@ -12,6 +12,7 @@ use crate::{
     data::write::cell::Cell,
     models::{Class, ProblemType},
     numbers::grouped,
+    refusal::{ErrorCode, Refuse},
     scalar::DataType,
 };
 
@@ -77,6 +78,12 @@ pub enum InvalidTablePrediction {
         grouped(MAX_TABLE_PREDICTION_ROWS)
     )]
     TooManyRows,
+}
+
+impl Refuse for InvalidTablePrediction {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidPrediction
+    }
 }
 
 impl TablePrediction {

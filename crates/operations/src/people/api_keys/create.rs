@@ -7,6 +7,7 @@ use labdata_application::{
 use labdata_domain::{
     ids::UserId,
     people::{MAX_NAME_LENGTH, scope::Scope},
+    refusal::Resource,
 };
 use labdata_request_body::{
     Reader as _,
@@ -76,7 +77,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Result<NewApiKeyView, Error> {
-    let user = call.body.user_id.map(|id| id.or_not_found("user"));
+    let user = call.body.user_id.map(|id| id.or_not_found(Resource::User));
     let user = user.transpose()?;
     let command = CreateApiKey {
         name: call.body.name,

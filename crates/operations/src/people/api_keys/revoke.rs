@@ -1,7 +1,7 @@
 //! `DELETE /api/v1/api-keys/{api_key_id}`
 
 use labdata_application::{Error, people::revoke_api_key::revoke_api_key};
-use labdata_domain::ids::ApiKeyId;
+use labdata_domain::{ids::ApiKeyId, refusal::Resource};
 use labdata_request_body::{
     fields::required,
     readers::{MaybeId, id},
@@ -35,7 +35,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, NoBody, (), ApiKeyPath>) -> Result<NoContent, Error> {
-    let id = call.path.api_key_id.or_not_found("API key")?;
+    let id = call.path.api_key_id.or_not_found(Resource::ApiKey)?;
     revoke_api_key(&call.ports, &call.actor, id).await?;
     Ok(NoContent)
 }

@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::UserId,
     patterns,
     people::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+    refusal::Resource,
 };
 use labdata_request_body::{
     Reader as _,
@@ -56,7 +57,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, JsonBody<UpdateUserBody>, (), UserPath>) -> Result<UserView, Error> {
-    let id = call.path.user_id.or_not_found("user")?;
+    let id = call.path.user_id.or_not_found(Resource::User)?;
     let change = UserChange {
         name: call.body.name,
         disabled: call.body.disabled,

@@ -5,7 +5,7 @@ use diesel::{
     sql_types::{BigInt, Bool, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use labdata_domain::{catalog::PlatformTable, ids::OrganizationId};
+use labdata_domain::{catalog::PlatformTable, ids::OrganizationId, refusal::Resource};
 use labdata_ports::PortError;
 use sha2::{Digest, Sha256};
 
@@ -179,7 +179,7 @@ impl Role {
         }
         let tables = schema_name(self.organization);
         if !exists(connection, "pg_namespace WHERE nspname = $1", &tables).await? {
-            return Err(PortError::NotFound("organization").into());
+            return Err(PortError::NotFound(Resource::Organization).into());
         }
         let name = ident(&self.name);
         let known = exists(connection, "pg_roles WHERE rolname = $1", &self.name).await?;

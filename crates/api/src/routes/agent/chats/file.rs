@@ -7,6 +7,7 @@ use actix_web::{
 };
 use futures::TryStreamExt;
 use labdata_application::agent::chats::get_chat_file;
+use labdata_domain::refusal::Resource;
 
 use super::ChatFilePath;
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
@@ -25,8 +26,8 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
     )))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> ApiResult<HttpResponse> {
-    let chat = call.path.chat_id.or_not_found("chat")?;
-    let file = call.path.file_id.or_not_found("file")?;
+    let chat = call.path.chat_id.or_not_found(Resource::Chat)?;
+    let file = call.path.file_id.or_not_found(Resource::File)?;
     let agent = &call.app.agent;
     let file = get_chat_file(call.ports(), agent, &call.actor, chat, file).await?;
     let bytes = file

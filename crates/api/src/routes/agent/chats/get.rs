@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::agent::chats::get_chat;
+use labdata_domain::refusal::Resource;
 
 use super::{ChatPath, SavedChatView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
@@ -17,7 +18,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
     responses((status = 200, description = "The chat", body = SavedChatView))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> ApiResult<Json<SavedChatView>> {
-    let id = call.path.chat_id.or_not_found("chat")?;
+    let id = call.path.chat_id.or_not_found(Resource::Chat)?;
     // A chat has up to 16 MiB.
     let _slot = call.app.result_slot(call.actor.organization).await?;
     let saved = get_chat(&call.app.agent, &call.actor, id).await?;

@@ -8,6 +8,7 @@ use labdata_application::models::{
 use labdata_domain::{
     ids::FileId,
     models::{MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, NotOneSource},
+    refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
@@ -53,7 +54,7 @@ pub async fn prepare(
 ) -> Result<Snapshot, ApiError> {
     let JsonBody(body) = &call.body;
     let source = match (&body.query, body.file_id) {
-        (None, Some(id)) => SnapshotSource::File(id.or_not_found("file")?),
+        (None, Some(id)) => SnapshotSource::File(id.or_not_found(Resource::File)?),
         (query, _) => SnapshotSource::Query(query.clone().unwrap_or_default()),
     };
     let _turn = call.app.snapshot_turn(call.actor.organization).await?;

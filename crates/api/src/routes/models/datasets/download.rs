@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::get_dataset_download::{DatasetDownload, get_dataset_download};
+use labdata_domain::refusal::Resource;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -48,7 +49,7 @@ impl From<DatasetDownload> for DatasetDownloadView {
 pub async fn handle(
     call: Call<Read, NoBody, (), DatasetPath>,
 ) -> ApiResult<Json<DatasetDownloadView>> {
-    let id = call.path.dataset_id.or_not_found("dataset")?;
+    let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
     let mut download = get_dataset_download(call.ports(), &call.actor, id).await?;
     download.download_url = call.localize(download.download_url);
     Ok(Json(download.into()))

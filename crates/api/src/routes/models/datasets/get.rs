@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::get_dataset::get_dataset;
+use labdata_domain::refusal::Resource;
 
 use super::{DatasetPath, DatasetView};
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
@@ -17,7 +18,7 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
     responses((status = 200, description = "The dataset", body = DatasetView))
 )]
 pub async fn handle(call: Call<Read, NoBody, (), DatasetPath>) -> ApiResult<Json<DatasetView>> {
-    let id = call.path.dataset_id.or_not_found("dataset")?;
+    let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
     let dataset = get_dataset(call.ports(), &call.actor, id).await?;
     Ok(Json(dataset.into()))
 }

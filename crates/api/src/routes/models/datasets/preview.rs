@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::preview_dataset::{DatasetPreview, preview_dataset};
+use labdata_domain::refusal::Resource;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -49,7 +50,7 @@ impl From<DatasetPreview> for DatasetPreviewView {
 pub async fn handle(
     call: Call<Read, NoBody, (), DatasetPath>,
 ) -> ApiResult<Json<DatasetPreviewView>> {
-    let id = call.path.dataset_id.or_not_found("dataset")?;
+    let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
     let _slot = call.app.result_slot(call.actor.organization).await?;
     let preview = preview_dataset(call.ports(), &call.actor, id).await?;
     Ok(Json(preview.into()))

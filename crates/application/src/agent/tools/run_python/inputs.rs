@@ -3,6 +3,7 @@
 use labdata_domain::{
     agent::{InvalidPythonInput, MAX_PYTHON_INPUT_BYTES},
     data::query::PYTHON_QUERY_LIMITS,
+    refusal::{Refusal, RefusalKind, Resource},
     scalar::{DataType, KeyValue, Scalar},
 };
 use labdata_ports::agent::{PythonContent, PythonInput};
@@ -50,7 +51,7 @@ impl Inputs {
             (Some(sql), None, None) => self.of_query(context, QueryData { sql, params }).await,
             (None, Some(series), None) => self.of_series(context, series).await,
             (None, None, Some(id)) => {
-                let id = id.known().ok_or(Error::NotFound("file"))?;
+                let id = id.known().ok_or_else(|| Error::not_found(Resource::File))?;
                 let left = MAX_PYTHON_INPUT_BYTES.saturating_sub(self.bytes);
                 let read = read_file(context.ports, context.actor, id, left).await?;
                 let (file, bytes) = read.ok_or_else(too_large)?;
@@ -60,7 +61,7 @@ impl Inputs {
             }
             _ => {
                 let refusal = InvalidPythonInput::Source(index);
-                return Err(Error::Invalid(refusal.to_string()));
+                return Err(Error::refused(refusal));
             }
         };
         let data = data.map_err(|error| named(error, &name))?;
@@ -100,8 +101,9 @@ impl Inputs {
             };
             let read = read_series(context.ports, context.actor, wanted).await;
             let read = read.map_err(|error| match error {
-                Error::NotFound(what) => {
-                    Error::Invalid(format!("{what} not found: {} of {parent:?}", series.table))
+                Error::Refused(refusal) if refusal.kind == RefusalKind::NotFound => {
+                    let message = format!("{refusal}: {} of {parent:?}", series.table);
+                    Refusal::invalid(refusal.code, message).into()
                 }
                 other => other,
             })?;
@@ -150,13 +152,15 @@ impl Inputs {
 }
 
 fn too_large() -> Error {
-    Error::Invalid(InvalidPythonInput::TooLarge.to_string())
+    Error::refused(InvalidPythonInput::TooLarge)
 }
 
 /// The error of an input with the input's name.
 fn named(error: Error, name: &str) -> Error {
     match error {
-        Error::Invalid(text) => Error::Invalid(format!("inputs.{name}: {text}")),
+        Error::Refused(refusal) if refusal.kind == RefusalKind::Invalid => {
+            refusal.within(format_args!("inputs.{name}: ")).into()
+        }
         other => other,
     }
 }

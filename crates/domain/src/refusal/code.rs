@@ -1,0 +1,262 @@
+//! Stable codes of refusals.
+
+use std::fmt;
+
+/// Declares the codes once: variant, word and meaning.
+macro_rules! error_codes {
+    ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal,)+) => {
+        /// Stable word that says why a request failed. Messages may change, codes do not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ErrorCode {
+            $($(#[doc = $meaning])+ $variant,)+
+        }
+
+        impl ErrorCode {
+            /// All codes, sorted by their words.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Returns the word, in snake case.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// Returns the meaning, for the reference.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($meaning),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// A setting of the agent's provider is missing.
+    AgentNotConfigured = "agent_not_configured",
+    /// Too many agent runs of the organization are in progress.
+    AgentRunsExceeded = "agent_runs_exceeded",
+    /// The job backend does not fit the organization.
+    BackendUnfit = "backend_unfit",
+    /// The request body did not arrive in time.
+    BodyTimeout = "body_timeout",
+    /// The request body exceeds the limit.
+    BodyTooLarge = "body_too_large",
+    /// The request, or its body, is no valid HTTP.
+    BodyUnreadable = "body_unreadable",
+    /// Other requests hold what this one needs; retry after the seconds of `Retry-After`.
+    Busy = "busy",
+    /// The chat has reached its limit of messages.
+    ChatFull = "chat_full",
+    /// The table needs the column.
+    ColumnNeeded = "column_needed",
+    /// The column holds values; `force` drops it with them.
+    ColumnNotEmpty = "column_not_empty",
+    /// The API key, session, link or token is unknown, revoked, used or expired.
+    CredentialInvalid = "credential_invalid",
+    /// The request carries no API key or session.
+    CredentialMissing = "credential_missing",
+    /// The API key belongs to the user who would be disabled.
+    DisablesSelf = "disables_self",
+    /// The platform's disk is full.
+    DiskFull = "disk_full",
+    /// Another user of the organization has this e-mail address.
+    EmailTaken = "email_taken",
+    /// The execution has ended and accepts no writes and files.
+    ExecutionClosed = "execution_closed",
+    /// The execution has ended with another status, which is final.
+    ExecutionEnded = "execution_ended",
+    /// The platform or a data write owns the execution, so it cannot be closed.
+    ExecutionNotClosable = "execution_not_closable",
+    /// All connections or slots are in use; retry after the seconds of `Retry-After`.
+    Exhausted = "exhausted",
+    /// The upload of the file is not confirmed yet.
+    FileNotConfirmed = "file_not_confirmed",
+    /// The bytes of the file were not uploaded yet.
+    FileNotUploaded = "file_not_uploaded",
+    /// The file exceeds the limit.
+    FileTooLarge = "file_too_large",
+    /// A page of another site sent the request.
+    ForeignSite = "foreign_site",
+    /// The response holds a secret, so the operation takes no Idempotency-Key.
+    IdempotencyUnsupported = "idempotency_unsupported",
+    /// Files or triggers refer to the instrument.
+    InstrumentInUse = "instrument_in_use",
+    /// The platform failed; its log has the cause under the request id.
+    Internal = "internal",
+    /// The code is no Python, or its script metadata cannot be used.
+    InvalidCode = "invalid_code",
+    /// The data cannot become a dataset.
+    InvalidDataset = "invalid_dataset",
+    /// The table definition is invalid, or would lose or reject stored data.
+    InvalidDefinition = "invalid_definition",
+    /// An edit does not match exactly once, or makes the script too long.
+    InvalidEdit = "invalid_edit",
+    /// The text is no e-mail address.
+    InvalidEmail = "invalid_email",
+    /// The expiry time is in the past.
+    InvalidExpiry = "invalid_expiry",
+    /// The name is blank, too long, or has characters that are not permitted.
+    InvalidName = "invalid_name",
+    /// The notification's text, action or data are invalid.
+    InvalidNotification = "invalid_notification",
+    /// The parameters, or their definitions, are invalid.
+    InvalidParameters = "invalid_parameters",
+    /// The value is no position in the list or stream of events.
+    InvalidPosition = "invalid_position",
+    /// The rows or options of the prediction do not fit the model.
+    InvalidPrediction = "invalid_prediction",
+    /// The prompt is empty or too long.
+    InvalidPrompt = "invalid_prompt",
+    /// An input of the Python snippet is invalid or too large.
+    InvalidPythonInput = "invalid_python_input",
+    /// The query is refused before it runs.
+    InvalidQuery = "invalid_query",
+    /// The filters, columns or order of the read are invalid.
+    InvalidRead = "invalid_read",
+    /// The report of the training is invalid.
+    InvalidReport = "invalid_report",
+    /// The schedule is no cron expression, has an unknown time zone, or never fires.
+    InvalidSchedule = "invalid_schedule",
+    /// The dataset does not permit the training.
+    InvalidTraining = "invalid_training",
+    /// The trigger, or its conditions, are invalid.
+    InvalidTrigger = "invalid_trigger",
+    /// The rows or series of a write have problems, each with a code of its own.
+    InvalidWrite = "invalid_write",
+    /// The job is archived.
+    JobArchived = "job_archived",
+    /// Another API key has this prefix.
+    KeyPrefixTaken = "key_prefix_taken",
+    /// The path has no such method.
+    MethodNotAllowed = "method_not_allowed",
+    /// The model is archived.
+    ModelArchived = "model_archived",
+    /// The language model is not on the allowlist.
+    ModelNotAllowed = "model_not_allowed",
+    /// The model is being loaded; retry after the seconds of `Retry-After`.
+    ModelPreparing = "model_preparing",
+    /// Another resource of the organization has this name.
+    NameTaken = "name_taken",
+    /// The file is a native executable.
+    NativeExecutable = "native_executable",
+    /// The model has no version that predicts.
+    NoActiveVersion = "no_active_version",
+    /// The table has no series, or the reference to its parent is ambiguous.
+    NotASeries = "not_a_series",
+    /// The operation has no representation that `Accept` permits.
+    NotAcceptable = "not_acceptable",
+    /// The key of a platform run may not do this.
+    NotForRuns = "not_for_runs",
+    /// No such resource exists in the organization, or no such path.
+    NotFound = "not_found",
+    /// No version of the model is pending or training.
+    NothingInFlight = "nothing_in_flight",
+    /// The cap on delivered notifications is reached.
+    NotificationCapReached = "notification_cap_reached",
+    /// The connection broke during the commit; whether the request had an effect is not known.
+    OutcomeUnknown = "outcome_unknown",
+    /// A required parameter has neither a value nor a default.
+    ParameterMissing = "parameter_missing",
+    /// The instrument has a confirmed file of this path.
+    PathTaken = "path_taken",
+    /// The column belongs to the platform.
+    PlatformColumn = "platform_column",
+    /// The table belongs to the platform.
+    PlatformTable = "platform_table",
+    /// A condition of the request's headers does not hold.
+    PreconditionFailed = "precondition_failed",
+    /// Too many predictions are in progress; retry after the seconds of `Retry-After`.
+    PredictionBusy = "prediction_busy",
+    /// The model does not predict.
+    PredictionFailed = "prediction_failed",
+    /// This server cannot run models now.
+    PredictionUnavailable = "prediction_unavailable",
+    /// The provider of the language model failed.
+    ProviderFailed = "provider_failed",
+    /// This server cannot run Python now.
+    PythonUnavailable = "python_unavailable",
+    /// This server runs no queries.
+    QueriesUnavailable = "queries_unavailable",
+    /// The database cannot run the query, or found an error in it.
+    QueryFailed = "query_failed",
+    /// The query took longer than its limit.
+    QueryTimedOut = "query_timed_out",
+    /// The organization's storage quota does not have room for it.
+    QuotaExceeded = "quota_exceeded",
+    /// No byte of the requested range exists.
+    RangeNotSatisfiable = "range_not_satisfiable",
+    /// This API key sent too many requests in a minute.
+    RateLimited = "rate_limited",
+    /// The result exceeds the limits of rows, values or bytes.
+    ResultTooLarge = "result_too_large",
+    /// Rows of other executions reference rows that the revert would delete.
+    RevertBlocked = "revert_blocked",
+    /// The API key or session lacks the scope that the operation requires.
+    ScopeMissing = "scope_missing",
+    /// The job has no script.
+    ScriptMissing = "script_missing",
+    /// Several rows match a read of a single one.
+    SeveralRows = "several_rows",
+    /// The file has no such sheet, or no sheets at all.
+    SheetUnknown = "sheet_unknown",
+    /// Stored rows break a constraint of the definition.
+    StoredRowsConflict = "stored_rows_conflict",
+    /// The table holds rows; `force` drops it with them.
+    TableNotEmpty = "table_not_empty",
+    /// Other tables reference the table.
+    TableReferenced = "table_referenced",
+    /// Definitions of tables changed while the request was carried out.
+    TablesChanged = "tables_changed",
+    /// The request exceeded the platform's time limit; whether it had an effect is not known.
+    TimedOut = "timed_out",
+    /// The organization has used its tokens of this month.
+    TokenBudgetUsed = "token_budget_used",
+    /// Too many trainings of the organization wait.
+    TrainingQueueFull = "training_queue_full",
+    /// No worker can train models now.
+    TrainingUnavailable = "training_unavailable",
+    /// A service behind the platform does not respond.
+    Unavailable = "unavailable",
+    /// The file has no format that the platform reads as a table.
+    UnknownFormat = "unknown_format",
+    /// The file cannot be read as its format.
+    UnreadableFile = "unreadable_file",
+    /// A value cannot be written in the requested format.
+    Unrepresentable = "unrepresentable",
+    /// The operation does not read this Content-Type.
+    UnsupportedMediaType = "unsupported_media_type",
+    /// Another upload of this path was confirmed first.
+    UploadSuperseded = "upload_superseded",
+    /// The upload names neither an execution nor an instrument.
+    UploadUnattributed = "upload_unattributed",
+    /// The user is disabled.
+    UserDisabled = "user_disabled",
+    /// The version is not ready.
+    VersionNotReady = "version_not_ready",
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_sorted_words_in_snake_case_with_a_meaning() {
+        let words: Vec<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert!(words.is_sorted_by(|left, right| left < right), "{words:?}");
+        for code in ErrorCode::ALL {
+            let is_of_a_word = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(code.as_str().chars().all(is_of_a_word), "{code}");
+            assert!(code.meaning().ends_with('.'), "{code}");
+        }
+    }
+}
