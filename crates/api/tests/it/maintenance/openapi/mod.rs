@@ -1,6 +1,7 @@
 //! The OpenAPI document.
 
 mod completeness;
+mod errors;
 mod examples;
 mod names;
 
