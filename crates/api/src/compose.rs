@@ -13,7 +13,7 @@ mod upload_origin;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use labdata_application::{Ports, maintenance::ensure_secret::ensure_secret};
+use labdata_application::{Services, maintenance::ensure_secret::ensure_secret};
 use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
@@ -21,15 +21,10 @@ use labdata_embedded_postgres::{
 use labdata_mail::SmtpMailer;
 use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode, Variable};
 use labdata_ports::{
-    Clock, IdSource, files::blob::UrlSigner, maintenance::StoreHealth,
-    notifications::mailer::Mailer,
+    Clock, IdSource, Ports, files::blob::UrlSigner, notifications::mailer::Mailer,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, FileSearch, PgApiKeyRepository, PgCatalogStore, PgDataStore,
-    PgDatasetRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency,
-    PgInstrumentRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
-    PgPeriodicTaskStore, PgQueryRunner, PgRunLogStore, PgRunQueue, PgSessionRepository,
-    PgStoreHealth, PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    Database, DatabaseSettings, FileSearch, PgQueryRunner, PgStore, PgTenancyRepository,
     check_database_url, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{check_address, check_authorities};
@@ -221,12 +216,12 @@ impl DatabaseServer {
         Ok(())
     }
 
-    /// Creates the ports over this database and the configured storage, for a server with this
+    /// Composes the services over this database and the configured storage, for a server with this
     /// public URL.
     ///
     /// # Errors
     /// When the storage does not accept files, or the database does not answer.
-    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Ports> {
+    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Services> {
         let location = settings.storage_url().parse::<Location>()?;
         let storage =
             labdata_object_store::open(&location, &environment(), settings.data_dir.clone())
@@ -248,58 +243,32 @@ impl DatabaseServer {
         } else {
             LocalDiskReserve::none()
         };
-        let catalog = Arc::new(PgCatalogStore::new(self.database.clone()));
-        let health: Arc<dyn StoreHealth> = Arc::new(PgStoreHealth::new(self.database.clone()));
+        let store = PgStore::new(self.database.clone(), self.authentication.clone());
+        let repositories = store.repositories();
         let dependencies = ServerDependencies {
             settings: settings.clone(),
-            health: Arc::clone(&health),
+            health: Arc::clone(&repositories.health),
             blobs: Arc::clone(&storage.blobs),
         };
-        Ok(Ports {
-            api_keys: Arc::new(PgApiKeyRepository::new(self.authentication.clone())),
-            sessions: Arc::new(PgSessionRepository::new(self.authentication.clone())),
-            tenancy: Arc::new(tenancy),
-            instruments: Arc::new(PgInstrumentRepository::new(self.database.clone())),
-            jobs: Arc::new(PgJobRepository::new(self.database.clone())),
-            data: Arc::new(PgDataStore::new(
-                self.database.clone(),
-                Arc::clone(&catalog),
-            )),
-            catalog,
+        let ports = Ports {
+            repositories,
+            idempotency: Arc::new(store.idempotency()),
             queries: Arc::new(queries),
-            events: Arc::new(PgEventLog::new(self.database.clone())),
-            executions: Arc::new(PgExecutionRepository::new(self.database.clone())),
-            runs: Arc::new(PgRunQueue::new(self.database.clone())),
-            run_logs: Arc::new(PgRunLogStore::new(self.database.clone())),
-            triggers: Arc::new(PgTriggerStore::new(self.database.clone())),
-            files: Arc::new(PgFileRepository::new(self.database.clone())),
-            datasets: Arc::new(PgDatasetRepository::new(self.database.clone())),
-            models: Arc::new(PgModelRepository::new(self.database.clone())),
-            predictor: predictor(settings, backends::this_program()?, public_url),
-            python: python(settings, backends::this_program()?, public_url),
-            trainings: Arc::new(PgTrainingQueue::new(self.database.clone())),
             blobs: storage.blobs,
-            storage_quota: settings.storage_quota,
-            ongoing_uploads: Arc::default(),
             signer,
             gateway: Arc::new(GatewaySigner::new(public_url, &secret)),
-            notifications: Arc::new(PgNotificationRepository::new(self.database.clone())),
-            notification_caps: Caps {
-                per_user_and_hour: settings.notifications.per_hour,
-                per_organization_and_day: settings.notifications.per_day,
-            },
-            idempotency: Arc::new(PgIdempotency::new(self.database.clone())),
-            write_sessions: Arc::new(PgWriteSessions::new(self.database.clone())),
-            clock,
-            ids,
-            key_cache: Arc::default(),
-            served_models: Arc::default(),
-            recent_checks: Arc::default(),
-            health,
+            predictor: predictor(settings, backends::this_program()?, public_url),
+            python: python(settings, backends::this_program()?, public_url),
             dependencies: Arc::new(dependencies),
             disk_reserve: Arc::new(disk_reserve),
-            periodic_tasks: Arc::new(PgPeriodicTaskStore::new(self.database.clone())),
-        })
+            clock,
+            ids,
+        };
+        let caps = Caps {
+            per_user_and_hour: settings.notifications.per_hour,
+            per_organization_and_day: settings.notifications.per_day,
+        };
+        Ok(Services::new(ports, settings.storage_quota, caps))
     }
 }
 

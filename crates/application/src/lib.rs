@@ -18,10 +18,11 @@ pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod people;
-pub mod ports;
+pub mod services;
+pub mod slots;
 pub mod subscription;
 pub mod triggers;
 pub mod work;
 
 pub use error::Error;
-pub use ports::Ports;
+pub use services::{Services, Services as Ports};

@@ -31,7 +31,7 @@ pub use body::{Body, BodyDescription, BodyKind, JsonBody, NoBody, OptionalJson};
 pub use call::{Call, Request};
 pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
 pub use id::OrNotFound;
-pub use operation::{Idempotency, Operation};
+pub use operation::{Effect, Idempotency, Operation};
 pub use page::PageQuery;
 pub use platform::Platform;
 pub use response::{Describe, Listing, NoContent, Reply, Respond};

@@ -1,7 +1,9 @@
 //! An operation: its facts, its types, and the function that it runs.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
-use labdata_application::Error;
+use labdata_application::{Error, Ports};
 use labdata_request_body::{Definitions, Output, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
@@ -9,10 +11,12 @@ use crate::{
     Respond,
 };
 
-/// The function of an operation: reads the request, and returns what then takes place.
-type Read = dyn Fn(Request) -> Result<BoxFuture<'static, Result<Reply, Error>>, Vec<ShapeProblem>>
-    + Send
-    + Sync;
+/// Effect of a request that was read. It takes the ports that it uses, which may be those of a unit of
+/// work.
+pub type Effect = Box<dyn FnOnce(Arc<Ports>) -> BoxFuture<'static, Result<Reply, Error>> + Send>;
+
+/// The function of an operation: reads the request, and returns its effect.
+type Read = dyn Fn(Request) -> Result<Effect, Vec<ShapeProblem>> + Send + Sync;
 
 /// What a repeated request means to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +85,15 @@ impl About {
         F: Fn(Call<S, B, Q, P>) -> U + Send + Sync + 'static,
         U: Future<Output = Result<R, Error>> + Send + 'static,
     {
+        let run = Arc::new(run);
         let read = move |request: Request| {
-            let outcome = run(Call::read(request)?);
-            let reply: BoxFuture<'static, _> = Box::pin(async move { outcome.await?.reply() });
-            Ok(reply)
+            let (run, mut call) = (Arc::clone(&run), Call::read(request)?);
+            let effect: Effect = Box::new(move |ports| {
+                call.ports = ports;
+                let outcome = run(call);
+                Box::pin(async move { outcome.await?.reply() })
+            });
+            Ok(effect)
         };
         Operation {
             read: Some(Box::new(read)),
@@ -188,18 +197,16 @@ impl Operation {
         self.read.is_none()
     }
 
-    /// Reads a request; the future then calls the use case.
+    /// Reads a request; its effect then calls the use case.
     ///
     /// # Errors
     /// The problems of the request's shape.
-    pub fn read(
-        &self,
-        request: Request,
-    ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Vec<ShapeProblem>> {
+    pub fn read(&self, request: Request) -> Result<Effect, Vec<ShapeProblem>> {
         match &self.read {
             Some(read) => read(request),
-            None => Ok(Box::pin(async {
-                Err(Error::Internal("the operation has no function".to_owned()))
+            None => Ok(Box::new(|_| {
+                let missing = Error::Internal("the operation has no function".to_owned());
+                Box::pin(async { Err(missing) })
             })),
         }
     }

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Error, Ports};
-use labdata_domain::{ids::OrganizationId, refusal::Overload};
-use labdata_limits::{FairSlots, Slot};
+use labdata_application::{Error, Ports, slots::Work};
+use labdata_domain::ids::OrganizationId;
+use labdata_limits::Slot;
 
 /// The parts of a server that operations use, shared by all of its requests.
 #[derive(Clone, Debug)]
 pub struct Platform {
     /// Ports, for use cases.
     pub ports: Arc<Ports>,
-    /// Limits pages of rows, and of lists, in memory: each counts until its last byte is sent.
-    pub pages: Arc<FairSlots<OrganizationId>>,
 }
 
 impl Platform {
@@ -21,11 +19,6 @@ impl Platform {
     /// # Errors
     /// `Unavailable` if too many are held for 10 s.
     pub async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
-        let slot = self.pages.enter(organization).await;
-        slot.ok_or_else(|| {
-            Error::refused(Overload::Exhausted {
-                retry_after_seconds: 1,
-            })
-        })
+        self.ports.slots.enter(Work::Page, organization).await
     }
 }

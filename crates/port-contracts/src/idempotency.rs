@@ -2,15 +2,12 @@
 
 use std::cell::Cell;
 
-use futures::{
-    FutureExt,
-    future::{LocalBoxFuture, join_all},
-};
+use futures::future::join_all;
 use labdata_domain::{
     idempotency::StoredResponse,
     ids::{ApiKeyId, OrganizationId},
 };
-use labdata_ports::idempotency::{Idempotency, IdempotentRequest, Once, OnceError};
+use labdata_ports::idempotency::{Begun, Idempotency, IdempotentRequest, OnceError};
 use time::Duration;
 
 use crate::{
@@ -29,6 +26,7 @@ macro_rules! idempotency_contract {
             a_response_that_is_not_stored_lets_the_request_run_again,
             of_racing_requests_one_runs_and_the_rest_get_its_response,
             an_answer_can_be_looked_up_before_the_effect_runs,
+            a_unit_of_work_ends_once,
             another_api_key_operation_or_key_is_another_request,
             after_a_day_the_request_runs_again,
             only_expired_responses_are_deleted,
@@ -47,17 +45,35 @@ fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
     }
 }
 
-/// An effect that counts its runs, and answers with their number.
-fn counted(runs: &Cell<u8>) -> LocalBoxFuture<'_, Option<StoredResponse>> {
-    async {
-        runs.set(runs.get() + 1);
-        Some(StoredResponse {
-            status: 200,
-            content_type: "application/json".to_owned(),
-            body: vec![0, runs.get(), 255],
-        })
+/// Outcome of a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Once {
+    Ran,
+    Replayed(StoredResponse),
+}
+
+fn response(number: u8) -> StoredResponse {
+    StoredResponse {
+        status: 200,
+        content_type: "application/json".to_owned(),
+        body: vec![0, number, 255],
     }
-    .boxed_local()
+}
+
+/// Runs a request whose effect counts its runs, and responds with their number.
+async fn run(
+    port: &dyn Idempotency,
+    request: &IdempotentRequest,
+    runs: &Cell<u8>,
+) -> Result<Once, OnceError> {
+    Ok(match port.begin(request).await? {
+        Begun::New(unit) => {
+            runs.set(runs.get() + 1);
+            unit.commit(&response(runs.get())).await?;
+            Once::Ran
+        }
+        Begun::Replayed(response) => Once::Replayed(response),
+    })
 }
 
 /// A replay returns the first response, byte by byte.
@@ -67,12 +83,9 @@ where
 {
     let request = request(harness.organization("lab").await.id, "key");
     let (once, runs) = (harness.subject(), Cell::new(0));
-    assert_eq!(
-        once.once(&request, counted(&runs)).await.unwrap(),
-        Once::Ran
-    );
+    assert_eq!(run(&*once, &request, &runs).await.unwrap(), Once::Ran);
     for _ in 0..2 {
-        let Once::Replayed(response) = once.once(&request, counted(&runs)).await.unwrap() else {
+        let Once::Replayed(response) = run(&*once, &request, &runs).await.unwrap() else {
             panic!("it ran again");
         };
         assert_eq!(
@@ -94,29 +107,47 @@ where
     H: Tenants + Subject<dyn Idempotency>,
 {
     let request = request(harness.organization("lab").await.id, "key");
-    let (once, runs) = (harness.subject(), Cell::new(0));
-    assert_eq!(once.answered(&request).await.unwrap(), None);
-    let effect = async {
-        assert_eq!(once.answered(&request).await.unwrap(), None);
-        counted(&runs).await
+    let once = harness.subject();
+    assert_eq!(once.find_response(&request).await.unwrap(), None);
+    let Begun::New(unit) = once.begin(&request).await.unwrap() else {
+        panic!("it ran before");
     };
-    once.once(&request, effect.boxed_local()).await.unwrap();
-    let response = once.answered(&request).await.unwrap();
-    assert_eq!(
-        response.map(|response| response.body),
-        Some(vec![0, 1, 255])
-    );
+    assert_eq!(once.find_response(&request).await.unwrap(), None);
+    unit.commit(&response(1)).await.unwrap();
+    let found = once.find_response(&request).await.unwrap();
+    assert_eq!(found, Some(response(1)));
     let other_body = IdempotentRequest {
         body_sha256: [8; 32],
         ..request.clone()
     };
-    let refused = once.answered(&other_body).await;
+    let refused = once.find_response(&other_body).await;
     assert!(matches!(refused, Err(OnceError::Reused(_))), "{refused:?}");
     let later = IdempotentRequest {
         now: at(0) + Duration::days(2),
         ..request
     };
-    assert_eq!(once.answered(&later).await.unwrap(), None);
+    assert_eq!(once.find_response(&later).await.unwrap(), None);
+}
+
+/// After its end a unit stores nothing more, and lets the next request begin.
+pub async fn a_unit_of_work_ends_once<H>(harness: &H)
+where
+    H: Tenants + Subject<dyn Idempotency>,
+{
+    let request = request(harness.organization("lab").await.id, "key");
+    let once = harness.subject();
+    let Begun::New(unit) = once.begin(&request).await.unwrap() else {
+        panic!("it ran before");
+    };
+    unit.roll_back().await;
+    unit.roll_back().await;
+    assert!(unit.commit(&response(1)).await.is_err());
+    assert_eq!(once.find_response(&request).await.unwrap(), None);
+    // One that is dropped is rolled back as well.
+    drop(unit);
+    drop(once.begin(&request).await.unwrap());
+    let again = once.begin(&request).await.unwrap();
+    assert!(matches!(again, Begun::New(_)), "{again:?}");
 }
 
 /// The first request's answer is still there after the refusal.
@@ -130,10 +161,10 @@ where
         ..first.clone()
     };
     let (once, runs) = (harness.subject(), Cell::new(0));
-    once.once(&first, counted(&runs)).await.unwrap();
-    let refused = once.once(&other, counted(&runs)).await;
+    run(&*once, &first, &runs).await.unwrap();
+    let refused = run(&*once, &other, &runs).await;
     assert!(matches!(refused, Err(OnceError::Reused(_))), "{refused:?}");
-    let again = once.once(&first, counted(&runs)).await.unwrap();
+    let again = run(&*once, &first, &runs).await.unwrap();
     assert!(matches!(again, Once::Replayed(_)), "{again:?}");
     assert_eq!(runs.get(), 1);
 }
@@ -149,9 +180,12 @@ where
         ..failing.clone()
     };
     let (once, runs) = (harness.subject(), Cell::new(0));
-    let failed = once.once(&failing, async { None }.boxed_local()).await;
-    assert_eq!(failed.unwrap(), Once::Ran);
-    let ran = once.once(&fixed, counted(&runs)).await.unwrap();
+    let Begun::New(failed) = once.begin(&failing).await.unwrap() else {
+        panic!("it ran before");
+    };
+    failed.roll_back().await;
+    drop(failed);
+    let ran = run(&*once, &fixed, &runs).await.unwrap();
     assert_eq!((ran, runs.get()), (Once::Ran, 1));
 }
 
@@ -162,7 +196,7 @@ where
 {
     let request = request(harness.organization("lab").await.id, "key");
     let (once, runs) = (harness.subject(), Cell::new(0));
-    let all = join_all((0..5).map(|_| once.once(&request, counted(&runs)))).await;
+    let all = join_all((0..5).map(|_| run(&*once, &request, &runs))).await;
     let ran = all
         .iter()
         .filter(|one| matches!(one, Ok(Once::Ran)))
@@ -195,9 +229,9 @@ where
         },
     ];
     let (once, runs) = (harness.subject(), Cell::new(0));
-    once.once(&first, counted(&runs)).await.unwrap();
+    run(&*once, &first, &runs).await.unwrap();
     for other in &others {
-        let ran = once.once(other, counted(&runs)).await.unwrap();
+        let ran = run(&*once, other, &runs).await.unwrap();
         assert_eq!(ran, Once::Ran, "{other:?}");
     }
     assert_eq!(runs.get(), 4);
@@ -219,11 +253,11 @@ where
         ..first.clone()
     };
     let (once, runs) = (harness.subject(), Cell::new(0));
-    once.once(&first, counted(&runs)).await.unwrap();
-    let replayed = once.once(&nearly, counted(&runs)).await.unwrap();
+    run(&*once, &first, &runs).await.unwrap();
+    let replayed = run(&*once, &nearly, &runs).await.unwrap();
     assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
-    assert_eq!(once.once(&later, counted(&runs)).await.unwrap(), Once::Ran);
-    let replayed = once.once(&later, counted(&runs)).await.unwrap();
+    assert_eq!(run(&*once, &later, &runs).await.unwrap(), Once::Ran);
+    let replayed = run(&*once, &later, &runs).await.unwrap();
     assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
     assert_eq!(runs.get(), 2);
 }
@@ -236,17 +270,17 @@ where
     let lab = harness.organization("lab").await.id;
     let (once, runs) = (harness.subject(), Cell::new(0));
     for key in ["a", "b", "c"] {
-        once.once(&request(lab, key), counted(&runs)).await.unwrap();
+        run(&*once, &request(lab, key), &runs).await.unwrap();
     }
     let young = IdempotentRequest {
         now: at(0) + Duration::hours(1),
         ..request(lab, "young")
     };
-    once.once(&young, counted(&runs)).await.unwrap();
+    run(&*once, &young, &runs).await.unwrap();
     let now = at(0) + Duration::hours(24);
     assert_eq!(once.forget_expired(now, 2).await.unwrap(), 2);
     assert_eq!(once.forget_expired(now, 2).await.unwrap(), 1);
     assert_eq!(once.forget_expired(now, 2).await.unwrap(), 0);
-    let replayed = once.once(&young, counted(&runs)).await.unwrap();
+    let replayed = run(&*once, &young, &runs).await.unwrap();
     assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
 }

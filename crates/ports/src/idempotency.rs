@@ -1,21 +1,22 @@
 //! Requests that a client may send again without their effect happening twice.
 
+use std::fmt;
+
 use async_trait::async_trait;
-use futures::future::{BoxFuture, LocalBoxFuture};
 use labdata_domain::{
     idempotency::{KeyReused, StoredResponse},
     ids::{ApiKeyId, OrganizationId},
 };
 use time::OffsetDateTime;
 
-use crate::PortError;
+use crate::{PortError, Repositories};
 
 /// A request that bears an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotentRequest {
     /// Organization of the API key.
     pub organization: OrganizationId,
-    /// The API key that was shown: another one's requests are other requests.
+    /// The presented API key: another one's requests are other requests.
     pub api_key: ApiKeyId,
     /// Method and path, such as `POST /api/v1/jobs`.
     pub operation: String,
@@ -27,13 +28,42 @@ pub struct IdempotentRequest {
     pub now: OffsetDateTime,
 }
 
-/// Outcome of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Once {
-    /// Its effect ran now.
-    Ran,
-    /// It ran before; this was the answer.
+/// First step of a request.
+pub enum Begun {
+    /// Its effect is to run now, in this unit of work.
+    New(Box<dyn UnitOfWork>),
+    /// It ran before, with this response.
     Replayed(StoredResponse),
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New(_) => f.write_str("New"),
+            Self::Replayed(response) => f.debug_tuple("Replayed").field(response).finish(),
+        }
+    }
+}
+
+/// A transaction of the store that its caller holds: the effect of a request, and its response.
+///
+/// Dropping it rolls it back, and so does an error of [`UnitOfWork::commit`]. After its end, calls of
+/// its repositories fail.
+#[async_trait]
+pub trait UnitOfWork: Send + Sync {
+    /// Returns the repositories of the store, bound to this transaction. Work that they begin together
+    /// takes turns, as one transaction does one thing at a time.
+    fn repositories(&self) -> Repositories;
+
+    /// Stores the response together with the changes made through [`Self::repositories`]: both, or
+    /// neither.
+    ///
+    /// # Errors
+    /// [`PortError`] of the store; nothing was stored.
+    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError>;
+
+    /// Undoes the changes and stores no response: the request may run again.
+    async fn roll_back(&self);
 }
 
 /// Why a request was neither run nor replayed. Nothing was changed.
@@ -47,41 +77,29 @@ pub enum OnceError {
     Port(#[from] PortError),
 }
 
-/// Runs effects once per request.
-///
-/// The effect may do anything that a task does, so it need not be `Send`.
-#[async_trait(?Send)]
+/// Effects that happen once per request.
+#[async_trait]
 pub trait Idempotency: Send + Sync {
-    /// Runs `effect`, unless the same request (by API key, operation and key) was answered before
-    /// and [`CompletedRequest::replay`](labdata_domain::idempotency::CompletedRequest::replay) has a
-    /// response or a refusal. A response that the effect returns is stored; `None` says that the
-    /// effect failed, and nothing is stored. The effect, as far as it goes through ports of the same
-    /// store, and its response are stored in one step: both, or neither. Of racing calls one runs,
-    /// and the rest wait for it.
+    /// Begins a unit of work for the request, unless the same request (by API key, operation and key)
+    /// was responded to before and
+    /// [`CompletedRequest::replay`](labdata_domain::idempotency::CompletedRequest::replay) has a
+    /// response or a refusal. Of racing calls one begins, and the rest wait until its unit has ended.
     ///
     /// # Errors
     /// See [`OnceError`].
-    async fn once(
-        &self,
-        request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
-    ) -> Result<Once, OnceError>;
+    async fn begin(&self, request: &IdempotentRequest) -> Result<Begun, OnceError>;
 
     /// Returns the response to the same request, if there is one to replay. Waits for no request that
-    /// runs, so [`Idempotency::once`] decides.
+    /// runs, so [`Idempotency::begin`] decides.
     ///
     /// # Errors
     /// See [`OnceError`].
-    async fn answered(
+    async fn find_response(
         &self,
         request: &IdempotentRequest,
     ) -> Result<Option<StoredResponse>, OnceError>;
 
     /// Deletes up to `limit` responses that
     /// [have expired](labdata_domain::idempotency::expired_at); returns their number.
-    fn forget_expired(
-        &self,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<u64, PortError>>;
+    async fn forget_expired(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
 }

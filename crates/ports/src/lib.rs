@@ -22,9 +22,13 @@ pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod people;
+pub mod ports;
+pub mod repositories;
 pub mod triggers;
 pub mod work;
 
 pub use clock::Clock;
 pub use error::PortError;
 pub use ids::IdSource;
+pub use ports::Ports;
+pub use repositories::Repositories;

@@ -12,68 +12,19 @@ use labdata_application::{
 };
 use labdata_domain::{
     ids::ApiKeyId,
-    notifications::Caps,
     people::{
         actor::Actor,
         scope::Scope,
         tenancy::{Organization, User},
     },
-    storage::StorageQuota,
     triggers::TriggerChange,
 };
-use labdata_memory::{
-    FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
-    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
-};
+use labdata_memory::{FixedClock, Memory, ports};
 
-/// Ports over an empty store, with a clock that stands still.
+/// Services over an empty store, with a clock that stands still.
 pub(crate) fn in_memory() -> Ports {
-    let memory = Memory::new();
-    Ports {
-        api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
-        tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),
-        instruments: Arc::new(InMemoryInstrumentRepository::new(&memory)),
-        jobs: Arc::new(InMemoryJobRepository::new(&memory)),
-        catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
-        data: Arc::new(InMemoryDataStore::new(&memory)),
-        queries: Arc::new(NoQueryRunner),
-        events: Arc::new(InMemoryEventLog::new(&memory)),
-        executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
-        runs: Arc::new(InMemoryRunQueue::new(&memory)),
-        run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
-        triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
-        files: Arc::new(InMemoryFileRepository::new(&memory)),
-        datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
-        models: Arc::new(InMemoryModelRepository::new(&memory)),
-        trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
-        predictor: Arc::new(InMemoryPredictor::default()),
-        python: Arc::new(ScriptedPython::default()),
-        blobs: Arc::new(InMemoryBlobStore::new(&memory)),
-        storage_quota: StorageQuota::UNLIMITED,
-        ongoing_uploads: Arc::default(),
-        signer: Arc::new(InMemoryUrlSigner::new(&memory)),
-        gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
-        notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
-        notification_caps: Caps::default(),
-        idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
-        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
-        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
-        clock: Arc::new(FixedClock::default()),
-        ids: Arc::new(SequentialIds::default()),
-        key_cache: Arc::default(),
-        served_models: Arc::default(),
-        recent_checks: Arc::default(),
-        health: Arc::new(InMemoryStoreHealth::new(&memory)),
-        dependencies: Arc::new(InMemoryDependencyChecks::default()),
-        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
-        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
-    }
+    let clock = Arc::new(FixedClock::default());
+    Ports::unlimited(ports(&Memory::new(), clock))
 }
 
 /// A person of a new organization.

@@ -1,24 +1,23 @@
 //! Effects that happen once per request, in memory.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use async_trait::async_trait;
-use futures::{
-    FutureExt,
-    future::{BoxFuture, LocalBoxFuture},
-    lock::Mutex,
-};
+use futures::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 use labdata_domain::idempotency::{CompletedRequest, StoredResponse};
 use labdata_ports::{
-    PortError,
-    idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
+    PortError, Repositories,
+    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError, UnitOfWork},
 };
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::{Memory, repositories};
 
-/// The last answered request of a key, locked while a request runs.
-pub(crate) type Slot = Arc<Mutex<Option<CompletedRequest>>>;
+/// The last completed request of a key, locked while a request runs.
+pub(crate) type Slot = Arc<AsyncMutex<Option<CompletedRequest>>>;
 
 /// Idempotency keys in memory. What an effect did before it failed is not undone: the fakes of
 /// this crate change nothing when they fail.
@@ -35,9 +34,7 @@ impl InMemoryIdempotency {
             memory: memory.clone(),
         }
     }
-}
 
-impl InMemoryIdempotency {
     fn slot(&self, request: &IdempotentRequest) -> Slot {
         let mut state = self.memory.lock();
         let name = (
@@ -49,60 +46,90 @@ impl InMemoryIdempotency {
     }
 }
 
-#[async_trait(?Send)]
-impl Idempotency for InMemoryIdempotency {
-    async fn once(
-        &self,
-        request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
-    ) -> Result<Once, OnceError> {
-        let slot = self.slot(request);
-        let mut slot = slot.lock().await;
-        if let Some(answered) = slot.clone()
-            && let Some(response) = answered.replay(&request.body_sha256, request.now)?
-        {
-            return Ok(Once::Replayed(response));
-        }
-        *slot = effect.await.map(|response| CompletedRequest {
-            body_sha256: request.body_sha256,
-            answered_at: request.now,
-            response,
-        });
-        Ok(Once::Ran)
+/// A request that runs.
+struct Unit {
+    memory: Memory,
+    request: IdempotentRequest,
+    /// Empty after its end.
+    slot: Mutex<Option<OwnedMutexGuard<Option<CompletedRequest>>>>,
+}
+
+impl Unit {
+    fn end(&self) -> Option<OwnedMutexGuard<Option<CompletedRequest>>> {
+        mem::take(&mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[async_trait]
+impl UnitOfWork for Unit {
+    fn repositories(&self) -> Repositories {
+        repositories(&self.memory)
     }
 
-    async fn answered(
+    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError> {
+        let Some(mut slot) = self.end() else {
+            return Err(PortError::Internal("the unit of work has ended".to_owned()));
+        };
+        *slot = Some(CompletedRequest {
+            body_sha256: self.request.body_sha256,
+            answered_at: self.request.now,
+            response: response.clone(),
+        });
+        Ok(())
+    }
+
+    async fn roll_back(&self) {
+        drop(self.end());
+    }
+}
+
+#[async_trait]
+impl Idempotency for InMemoryIdempotency {
+    async fn begin(&self, request: &IdempotentRequest) -> Result<Begun, OnceError> {
+        let mut slot = self.slot(request).lock_owned().await;
+        if let Some(completed) = &*slot
+            && let Some(response) = completed
+                .clone()
+                .replay(&request.body_sha256, request.now)?
+        {
+            return Ok(Begun::Replayed(response));
+        }
+        // What is left has expired.
+        *slot = None;
+        Ok(Begun::New(Box::new(Unit {
+            memory: self.memory.clone(),
+            request: request.clone(),
+            slot: Mutex::new(Some(slot)),
+        })))
+    }
+
+    async fn find_response(
         &self,
         request: &IdempotentRequest,
     ) -> Result<Option<StoredResponse>, OnceError> {
         let slot = self.slot(request);
-        let answered = slot.try_lock().and_then(|answered| answered.clone());
-        Ok(match answered {
-            Some(answered) => answered.replay(&request.body_sha256, request.now)?,
+        let completed = slot.try_lock().and_then(|completed| completed.clone());
+        Ok(match completed {
+            Some(completed) => completed.replay(&request.body_sha256, request.now)?,
             None => None,
         })
     }
 
-    fn forget_expired(
-        &self,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<u64, PortError>> {
-        async move {
-            let state = self.memory.lock();
-            let mut forgotten = 0;
-            for slot in state.responses.values() {
-                if forgotten == u64::from(limit) {
-                    break;
-                }
-                if let Some(mut slot) = slot.try_lock()
-                    && slot.take_if(|answered| answered.has_expired(now)).is_some()
-                {
-                    forgotten += 1;
-                }
+    async fn forget_expired(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let state = self.memory.lock();
+        let mut forgotten = 0;
+        for slot in state.responses.values() {
+            if forgotten == u64::from(limit) {
+                break;
             }
-            Ok(forgotten)
+            if let Some(mut slot) = slot.try_lock()
+                && slot
+                    .take_if(|completed| completed.has_expired(now))
+                    .is_some()
+            {
+                forgotten += 1;
+            }
         }
-        .boxed()
+        Ok(forgotten)
     }
 }

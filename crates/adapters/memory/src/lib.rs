@@ -48,6 +48,7 @@ mod models;
 mod notifications;
 mod paging;
 mod people;
+mod ports;
 mod triggers;
 mod work;
 
@@ -79,6 +80,7 @@ pub use notifications::InMemoryNotificationRepository;
 pub use people::InMemoryApiKeyRepository;
 pub use people::sessions::InMemorySessionRepository;
 pub use people::tenancy::InMemoryTenancyRepository;
+pub use ports::{ports, repositories};
 pub use triggers::InMemoryTriggerStore;
 pub use work::InMemoryRunQueue;
 pub use work::logs::InMemoryRunLogStore;

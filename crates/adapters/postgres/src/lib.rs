@@ -18,6 +18,7 @@ mod models;
 mod notifications;
 mod people;
 mod schema;
+mod store;
 mod triggers;
 mod work;
 
@@ -49,6 +50,7 @@ pub use notifications::PgNotificationRepository;
 pub use people::PgApiKeyRepository;
 pub use people::sessions::PgSessionRepository;
 pub use people::tenancy::PgTenancyRepository;
+pub use store::PgStore;
 pub use triggers::PgTriggerStore;
 pub use work::PgRunQueue;
 pub use work::logs::PgRunLogStore;

@@ -125,7 +125,7 @@ impl RunningServer {
             handle,
             http: tokio::spawn(server),
             background,
-            predictor: ports.predictor,
+            predictor: Arc::clone(&ports.predictor),
         })
     }
 

@@ -1,6 +1,6 @@
 //! A call of an endpoint: who calls, with what. Its type says what the endpoint asks for.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, rc::Rc};
 
 use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderName, web::Data,
@@ -19,6 +19,7 @@ use super::{
     body::{Body, NoBody, drain},
     credential::Credential,
     observe,
+    once::Once,
 };
 use crate::app::App;
 
@@ -47,6 +48,8 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
     pub(crate) request: HttpRequest,
     /// The SHA-256 of the body, where the request bears an idempotency key.
     pub(super) body_sha256: Option<[u8; 32]>,
+    /// Set where the endpoint honors the key.
+    pub(super) once: Option<Rc<Once>>,
     scope: PhantomData<S>,
 }
 
@@ -55,6 +58,51 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     #[must_use]
     pub fn ports(&self) -> &Ports {
         &self.app.ports
+    }
+
+    /// Begins the effect of an endpoint that honors `Idempotency-Key`, and returns the ports for it. With
+    /// a key they are those of one transaction, which also stores the response when the handler returns;
+    /// it holds a connection to the database, so slow preparation comes before. Without a key they are
+    /// [`Self::ports`].
+    ///
+    /// # Errors
+    /// [`ApiError::Replayed`] where the request has a response already; the refusal of a key that another
+    /// body has used.
+    pub async fn begin(&self) -> Result<&Ports, ApiError> {
+        match &self.once {
+            Some(once) => Ok(once.begin(self.ports(), &self.actor).await?),
+            None => Ok(self.ports()),
+        }
+    }
+
+    /// Spares the preparation of a request that has a response already: [`Self::begin`] decides, but
+    /// comes after it.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn refuse_repeated(&self) -> Result<(), ApiError> {
+        match &self.once {
+            Some(once) => once.refuse_repeated(self.ports(), &self.actor).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the body out, which may be large.
+    #[must_use]
+    pub fn take_body(self) -> (Call<S, (), Q, P>, B) {
+        let call = Call {
+            app: self.app,
+            actor: self.actor,
+            body: (),
+            query: self.query,
+            path: self.path,
+            accepted: self.accepted,
+            request: self.request,
+            body_sha256: self.body_sha256,
+            once: self.once,
+            scope: PhantomData,
+        };
+        (call, self.body)
     }
 
     /// A URL of this server as the caller reaches it.
@@ -109,6 +157,7 @@ impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
                 accepted: Accepted::of(request),
                 request: request.clone(),
                 body_sha256,
+                once: None,
                 scope: PhantomData,
             }),
             _ => Err(ApiError::Shape(problems.explain(&Map::from_iter([

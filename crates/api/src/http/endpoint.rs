@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use actix_web::{
-    FromRequest, Handler, HttpRequest, HttpResponse, Responder, Route, http::Method, web,
-};
+use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
 use labdata_operations::{Access, Operation, RequiredScope, SCHEMAS};
 use labdata_request_body::{Definitions, Shape};
 use utoipa::{
@@ -80,7 +78,8 @@ impl Endpoint {
     }
 
     /// As [`Self::scoped`], for one that creates something: a request that bears an
-    /// `Idempotency-Key` has its effect once, and is answered the same when it is sent again.
+    /// `Idempotency-Key` has its effect once, and gets the same response when it is sent again. The
+    /// handler begins the effect with [`Call::begin`].
     pub fn creating<D, H, S, B, Q, P>(handler: H) -> Self
     where
         D: Path + SchemaReferences + Tags<'static>,
@@ -91,46 +90,10 @@ impl Endpoint {
         H: Handler<(Call<S, B, Q, P>,)>,
         H::Output: Responder + 'static,
     {
-        Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
+        let response = move |request: HttpRequest, call: Call<S, B, Q, P>| {
             let handler = handler.clone();
-            once::reply(request, call, async move |call| handler.call((call,)).await)
-        })
-    }
-
-    /// As [`Self::creating`], with work that is done before the effect begins, while no connection to
-    /// the database is held. The handler gets its outcome.
-    pub fn prepared<D, F, T, H, S, B, Q, P>(prepare: F, handler: H) -> Self
-    where
-        D: Path + SchemaReferences + Tags<'static>,
-        F: AsyncFn(&Call<S, B, Q, P>) -> T + Clone + 'static,
-        T: 'static,
-        S: RequiredScope,
-        B: Body,
-        Q: Shape + 'static,
-        P: Shape + 'static,
-        H: Handler<(Call<S, B, Q, P>, T)>,
-        H::Output: Responder + 'static,
-    {
-        Self::once::<D, _, _, S, B, Q, P>(move |request, call| {
-            let (prepare, handler) = (prepare.clone(), handler.clone());
-            async move {
-                let effect = async move |call, prepared| handler.call((call, prepared)).await;
-                once::response_prepared(request, call, prepare, effect).await
-            }
-        })
-    }
-
-    /// An endpoint that honors `Idempotency-Key`.
-    fn once<D, F, R, S, B, Q, P>(response: F) -> Self
-    where
-        D: Path + SchemaReferences + Tags<'static>,
-        F: Fn(HttpRequest, Call<S, B, Q, P>) -> R + Clone + 'static,
-        R: Future<Output = HttpResponse> + 'static,
-        S: RequiredScope,
-        B: Body,
-        Q: Shape + 'static,
-        P: Shape + 'static,
-    {
+            once::respond(request, call, async move |call| handler.call((call,)).await)
+        };
         Self {
             access: access::<S>(),
             is_idempotent: true,
@@ -267,8 +230,7 @@ fn standard(method: &HttpMethod) -> Method {
 
 /// The endpoint of a module that has a documented `handle`: `endpoint!(api_keys::create)`, or
 /// `endpoint!(open health)` for one that asks for no key, or `endpoint!(creating jobs::create)` for a
-/// POST that honors `Idempotency-Key`, or `endpoint!(prepared jobs::create)` for one whose module has a
-/// `prepare` besides.
+/// POST that honors `Idempotency-Key`.
 #[macro_export]
 macro_rules! endpoint {
     (open $($module:ident)::+) => {
@@ -278,14 +240,6 @@ macro_rules! endpoint {
     };
     (creating $($module:ident)::+) => {
         $crate::http::endpoint::Endpoint::creating::<$($module)::+::__path_handle, _, _, _, _, _>(
-            $($module)::+::handle,
-        )
-    };
-    (prepared $($module:ident)::+) => {
-        $crate::http::endpoint::Endpoint::prepared::<
-            $($module)::+::__path_handle, _, _, _, _, _, _, _,
-        >(
-            $($module)::+::prepare,
             $($module)::+::handle,
         )
     };

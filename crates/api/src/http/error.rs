@@ -9,6 +9,7 @@ use actix_web::{
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
     data::write::Problem,
+    idempotency::StoredResponse,
     refusal::{ErrorCode, RefusalKind},
 };
 use labdata_request_body::{LocationStep, ShapeProblem};
@@ -16,11 +17,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::error_code::ErrorCodeView;
+use super::{error_code::ErrorCodeView, once};
 
-/// Error of a request.
+/// Outcome of a request that ends its handler early.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
+    /// The request has had its effect: this was the response.
+    #[error("the request ran before")]
+    Replayed(StoredResponse),
     /// A use case refused or failed.
     #[error(transparent)]
     UseCase(#[from] Error),
@@ -243,7 +247,8 @@ impl ApiError {
         }
     }
 
-    /// Stable reason; `None` for problems of shape, each of which has its own kind.
+    /// Stable reason; `None` for problems of shape, each of which has its own kind, and for
+    /// no error.
     #[must_use]
     pub const fn code(&self) -> Option<ErrorCode> {
         Some(match self {
@@ -251,7 +256,7 @@ impl ApiError {
             Self::UseCase(Error::Problems(_)) => ErrorCode::InvalidWrite,
             Self::UseCase(Error::Unavailable(_)) => ErrorCode::Unavailable,
             Self::UseCase(Error::Internal(_)) => ErrorCode::Internal,
-            Self::Shape(_) => return None,
+            Self::Shape(_) | Self::Replayed(_) => return None,
             Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
             Self::NotAcceptable(_) => ErrorCode::NotAcceptable,
             Self::BrokenBody(_) => ErrorCode::BodyUnreadable,
@@ -309,6 +314,7 @@ const fn status_of(kind: RefusalKind) -> StatusCode {
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
+            Self::Replayed(response) => StatusCode::from_u16(response.status).unwrap_or_default(),
             Self::UseCase(Error::Refused(refusal)) => status_of(refusal.kind),
             Self::UseCase(Error::Problems(_)) | Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Self::UseCase(Error::Internal(_)) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -330,6 +336,7 @@ impl ResponseError for ApiError {
             response.insert_header((header::RETRY_AFTER, seconds));
         }
         match self {
+            Self::Replayed(response) => return once::replayed(response),
             Self::Shape(problems) => {
                 let detail = problems.iter().cloned().map(Into::into).collect();
                 return response.json(ShapeErrorBody { detail });

@@ -1,124 +1,124 @@
 //! `Idempotency-Key`: a repeated POST has its effect once.
 
-use std::cell::RefCell;
+use std::{rc::Rc, sync::Arc};
 
 use actix_web::{
     HttpRequest, HttpResponse, Responder, ResponseError,
     body::{BoxBody, to_bytes},
     http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use futures::FutureExt;
 use labdata_application::{
-    Error,
-    idempotency::respond_once::{RepeatableRequest, find_response, respond_once},
+    Error, Ports,
+    idempotency::{
+        begin_request::{BegunRequest, RepeatableRequest, begin_request, find_response},
+        unit_of_work::UnitOfWork,
+    },
 };
 use labdata_domain::{idempotency::StoredResponse, people::actor::Actor};
 use labdata_operations::MAX_KEY_LENGTH;
-use labdata_ports::idempotency::{Once, OnceError};
+use labdata_ports::idempotency::OnceError;
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::{
     ApiError,
     call::{Call, IDEMPOTENCY_KEY},
 };
-use crate::app::App;
 
 /// Header of a replayed response.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// As [`reply`], with a preparation before the handler. It is spared where the response is replayed,
-/// and no connection to the database is held while it takes place.
-pub(super) async fn response_prepared<R: Responder, T, S, B, Q, P>(
+/// A request with an `Idempotency-Key`, and its unit of work once its effect has begun.
+#[derive(Debug)]
+pub(super) struct Once {
+    request: RepeatableRequest,
+    unit: OnceCell<UnitOfWork>,
+}
+
+impl Once {
+    /// Reads the key of a request whose body has that SHA-256.
+    pub(super) fn of(request: &HttpRequest, body_sha256: [u8; 32]) -> Result<Self, ApiError> {
+        Ok(Self {
+            request: RepeatableRequest {
+                operation: format!("{} {}", request.method(), request.path()),
+                key: key_of(request)?,
+                body_sha256,
+            },
+            unit: OnceCell::new(),
+        })
+    }
+
+    /// Returns the error that makes the response the stored one, if there is one.
+    pub(super) async fn refuse_repeated(
+        &self,
+        ports: &Ports,
+        actor: &Actor,
+    ) -> Result<(), ApiError> {
+        match find_response(ports, actor, self.request.clone()).await {
+            Ok(None) => Ok(()),
+            Ok(Some(response)) => Err(ApiError::Replayed(response)),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    /// Begins the unit of work, unless the request has a response, and returns the ports within it.
+    pub(super) async fn begin(
+        &self,
+        ports: &Ports,
+        actor: &Actor,
+    ) -> Result<&Arc<Ports>, ApiError> {
+        let begin = async || match begin_request(ports, actor, self.request.clone()).await {
+            Ok(BegunRequest::New(unit)) => Ok(*unit),
+            Ok(BegunRequest::Replayed(response)) => Err(ApiError::Replayed(response)),
+            Err(error) => Err(self.error(error)),
+        };
+        Ok(self.unit.get_or_try_init(begin).await?.services())
+    }
+
+    /// Ends the unit of work, if it has begun: a successful response is stored in it, any other undoes it.
+    pub(super) async fn end(&self, response: HttpResponse) -> HttpResponse {
+        let Some(unit) = self.unit.get() else {
+            let is_replayed = response.headers().contains_key(IDEMPOTENT_REPLAYED);
+            if response.status().is_success() && !is_replayed {
+                // A handler that never began would have its effect again with each repetition.
+                let forgotten = Error::Internal("an effect has no unit of work".to_owned());
+                return ApiError::from(forgotten).error_response();
+            }
+            return response;
+        };
+        let (response, stored) = buffer(response).await;
+        match unit.end(stored.as_ref()).await {
+            Ok(()) => response,
+            Err(error) => ApiError::from(Error::from(error)).error_response(),
+        }
+    }
+
+    fn error(&self, error: OnceError) -> ApiError {
+        match error {
+            OnceError::Reused(reused) => refusal(&self.request.key, &reused.to_string()),
+            OnceError::Port(error) => Error::from(error).into(),
+        }
+    }
+}
+
+/// Calls a handler that begins its effect with [`Call::begin`], and ends its unit of work.
+pub(super) async fn respond<R: Responder, S, B, Q, P>(
     request: HttpRequest,
-    call: Call<S, B, Q, P>,
-    prepare: impl AsyncFnOnce(&Call<S, B, Q, P>) -> T,
-    handler: impl AsyncFnOnce(Call<S, B, Q, P>, T) -> R,
-) -> HttpResponse {
-    match earlier(&request, &call).await {
-        Ok(None) => {}
-        Ok(Some(response)) => return replayed(response),
-        Err(error) => return error.error_response(),
-    }
-    let prepared = prepare(&call).await;
-    reply(request, call, async move |call| {
-        handler(call, prepared).await
-    })
-    .await
-}
-
-/// The response to an earlier request with the same key.
-async fn earlier<S, B, Q, P>(
-    request: &HttpRequest,
-    call: &Call<S, B, Q, P>,
-) -> Result<Option<StoredResponse>, ApiError> {
-    let Some(body_sha256) = call.body_sha256 else {
-        return Ok(None);
-    };
-    let key = key_of(request)?;
-    let repeatable = repeatable(request, key.clone(), body_sha256);
-    let found = find_response(call.ports(), &call.actor, repeatable).await;
-    found.map_err(|error| error_of(&key, error))
-}
-
-fn repeatable(request: &HttpRequest, key: String, body_sha256: [u8; 32]) -> RepeatableRequest {
-    RepeatableRequest {
-        operation: format!("{} {}", request.method(), request.path()),
-        key,
-        body_sha256,
-    }
-}
-
-fn error_of(key: &str, error: OnceError) -> ApiError {
-    match error {
-        OnceError::Reused(reused) => refusal(key, &reused.to_string()),
-        OnceError::Port(error) => Error::from(error).into(),
-    }
-}
-
-/// Calls the handler, or replays the response to an earlier request with the same key.
-pub(super) async fn reply<R: Responder, S, B, Q, P>(
-    request: HttpRequest,
-    call: Call<S, B, Q, P>,
+    mut call: Call<S, B, Q, P>,
     handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
 ) -> HttpResponse {
-    let (app, actor, body_sha256) = (call.app.clone(), call.actor.clone(), call.body_sha256);
-    let effect = async {
-        let output = handler(call).await;
-        output.respond_to(&request).map_into_boxed_body()
-    };
-    response(&request, &app, &actor, body_sha256, effect).await
-}
-
-/// Awaits the effect, or replays the response to an earlier request with the same key. Without the
-/// SHA-256 of a body, the request bears no key.
-pub(super) async fn response(
-    request: &HttpRequest,
-    app: &App,
-    actor: &Actor,
-    body_sha256: Option<[u8; 32]>,
-    effect: impl Future<Output = HttpResponse>,
-) -> HttpResponse {
-    let Some(body_sha256) = body_sha256 else {
-        return effect.await;
-    };
-    let key = match key_of(request) {
-        Ok(key) => key,
+    let once = call.body_sha256.map(|sha256| Once::of(&request, sha256));
+    let once = match once.transpose() {
+        Ok(once) => once.map(Rc::new),
         Err(error) => return error.error_response(),
     };
-    let repeatable = repeatable(request, key.clone(), body_sha256);
-    let first = RefCell::new(None);
-    let effect = async {
-        let (response, stored) = keep(effect.await).await;
-        first.replace(Some(response));
-        stored
-    };
-    match respond_once(&app.ports, actor, repeatable, effect.boxed_local()).await {
-        Ok(Once::Ran) => first.take().unwrap_or_else(|| {
-            ApiError::from(Error::Internal("an effect did not answer".to_owned())).error_response()
-        }),
-        Ok(Once::Replayed(reply)) => replayed(reply),
-        Err(error) => error_of(&key, error).error_response(),
+    call.once.clone_from(&once);
+    let output = handler(call).await;
+    let response = output.respond_to(&request).map_into_boxed_body();
+    match once {
+        Some(once) => once.end(response).await,
+        None => response,
     }
 }
 
@@ -147,7 +147,7 @@ fn refusal(key: &str, message: &str) -> ApiError {
 }
 
 /// Buffers a successful response and returns it with a copy to store; returns others unchanged.
-async fn keep(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) {
+async fn buffer(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) {
     if !response.status().is_success() {
         return (response, None);
     }
@@ -160,7 +160,7 @@ async fn keep(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) 
         .to_owned();
     let (head, body) = response.into_parts();
     let Ok(body) = to_bytes(body).await else {
-        let broken = Error::Internal("an answer could not be rendered".to_owned());
+        let broken = Error::Internal("a response could not be rendered".to_owned());
         return (ApiError::from(broken).error_response(), None);
     };
     let stored = StoredResponse {
@@ -171,12 +171,13 @@ async fn keep(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) 
     (head.set_body(BoxBody::new(body)), Some(stored))
 }
 
-fn replayed(reply: StoredResponse) -> HttpResponse {
-    let status = actix_web::http::StatusCode::from_u16(reply.status).unwrap_or_default();
+/// The response of an earlier request.
+pub(super) fn replayed(stored: &StoredResponse) -> HttpResponse {
+    let status = actix_web::http::StatusCode::from_u16(stored.status).unwrap_or_default();
     let mut response = HttpResponse::build(status);
     response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
-    if !reply.content_type.is_empty() {
-        response.insert_header((CONTENT_TYPE, reply.content_type));
+    if !stored.content_type.is_empty() {
+        response.insert_header((CONTENT_TYPE, stored.content_type.as_str()));
     }
-    response.body(reply.body)
+    response.body(stored.body.clone())
 }

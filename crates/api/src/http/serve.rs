@@ -11,18 +11,17 @@ use actix_web::{
     },
     web::{self, Bytes, Data},
 };
-use futures::future::BoxFuture;
 use labdata_application::Error;
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed};
 use labdata_limits::{Slot, sending::while_read};
-use labdata_operations::{Access, BodyKind, Idempotency, Operation, Reply, Request};
+use labdata_operations::{Access, BodyKind, Effect, Idempotency, Operation, Reply, Request};
 use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
     body::{drain, receive_json},
     call::{IDEMPOTENCY_KEY, admit, path_document, query_document},
-    once,
+    once::Once,
     response::next_page,
 };
 use crate::app::App;
@@ -33,7 +32,7 @@ struct Received {
     actor: Actor,
     /// SHA-256 of the body, where the request bears an idempotency key.
     body_sha256: Option<[u8; 32]>,
-    effect: BoxFuture<'static, Result<Reply, Error>>,
+    effect: Effect,
 }
 
 /// Serves a request to an operation.
@@ -54,23 +53,27 @@ pub(super) async fn serve(
         body_sha256,
         effect,
     } = received?;
+    let ports = Arc::clone(&app.ports);
     match operation.idempotency {
-        Idempotency::Natural => Ok(respond(&request, effect.await?)),
+        Idempotency::Natural => Ok(respond(&request, effect(ports).await?)),
         Idempotency::ByKey => {
-            let effect = async {
-                match effect.await {
-                    Ok(reply) => respond(&request, reply),
-                    Err(error) => HttpResponse::from_error(ApiError::from(error)),
-                }
+            let once = body_sha256.map(|sha256| Once::of(&request, sha256));
+            let Some(once) = once.transpose()? else {
+                return Ok(respond(&request, effect(ports).await?));
             };
-            Ok(once::response(&request, &app, &actor, body_sha256, effect).await)
+            let ports = Arc::clone(once.begin(&ports, &actor).await?);
+            let response = match effect(ports).await {
+                Ok(reply) => respond(&request, reply),
+                Err(error) => HttpResponse::from_error(ApiError::from(error)),
+            };
+            Ok(once.end(response).await)
         }
         // A stored response would be a stored secret.
         Idempotency::Secret if body_sha256.is_some() => {
             Err(Error::refused(SecretNotReplayed).into())
         }
         Idempotency::Secret => {
-            let mut response = respond(&request, effect.await?);
+            let mut response = respond(&request, effect(ports).await?);
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(CACHE_CONTROL, no_store);
             Ok(response)

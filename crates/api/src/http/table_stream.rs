@@ -23,7 +23,6 @@ use labdata_domain::{
     refusal::{ErrorCode, Refusal},
     scalar::DataType,
 };
-use labdata_limits::Slot;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
 use labdata_table_formats::{Format, FormatError, TableWriter};
 use tokio::{
@@ -151,12 +150,11 @@ impl TableStream {
     /// Begins to read a table. Failures before its first bytes are errors.
     ///
     /// # Arguments
-    /// `stall` is the time that the client may keep the read waiting; `slots` are held until it ends.
+    /// `stall` is the time that the client may keep the read waiting.
     pub(crate) async fn begin<R>(
         format: Format,
         columns: Vec<(String, DataType)>,
         stall: Duration,
-        slots: (Slot, Slot),
         read: impl FnOnce(Box<dyn PartSink>) -> R,
     ) -> Result<Self, ApiError>
     where
@@ -171,11 +169,7 @@ impl TableStream {
             timeout: ClientTimeout::new(stall, BYTES_PER_SECOND),
             refusal: Arc::clone(&refusal),
         }));
-        let reading = tokio::spawn(async move {
-            let done = reading.await;
-            drop(slots);
-            done
-        });
+        let reading = tokio::spawn(reading);
         let abort = AbortOnDrop(reading.abort_handle());
         let first = match chunks.recv().await {
             Some(Chunk::Bytes(bytes)) => {

@@ -6,11 +6,7 @@ use labdata_application::{Ports, agent::Agent};
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
-    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
-    PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
-    PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgQueryRunner, PgRunLogStore, PgRunQueue, PgSessionRepository,
-    PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    Database, DatabaseSettings, PgAgentRunRepository, PgChatRepository, PgQueryRunner, PgStore,
 };
 use labdata_test_database::TestDatabase;
 use serde_json::{Value, json};
@@ -55,32 +51,13 @@ impl OnPostgres {
     ) -> Self {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), settings).unwrap();
-        let catalog = Arc::new(PgCatalogStore::new(database.clone()));
+        let store = PgStore::new(database.clone(), database.clone());
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let ports = Ports {
-            api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
-            tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
-            jobs: Arc::new(PgJobRepository::new(database.clone())),
-            triggers: Arc::new(PgTriggerStore::new(database.clone())),
-            events: Arc::new(PgEventLog::new(database.clone())),
-            executions: Arc::new(PgExecutionRepository::new(database.clone())),
-            runs: Arc::new(PgRunQueue::new(database.clone())),
-            run_logs: Arc::new(PgRunLogStore::new(database.clone())),
-            instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
-            files: Arc::new(PgFileRepository::new(database.clone())),
-            datasets: Arc::new(PgDatasetRepository::new(database.clone())),
-            models: Arc::new(PgModelRepository::new(database.clone())),
-            trainings: Arc::new(PgTrainingQueue::new(database.clone())),
-            notifications: Arc::new(PgNotificationRepository::new(database.clone())),
-            sessions: Arc::new(PgSessionRepository::new(database.clone())),
-            write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
-            idempotency: Arc::new(PgIdempotency::new(database.clone())),
-            queries: Arc::new(PgQueryRunner::new(database.clone(), &[1; 32])),
-            data: Arc::new(PgDataStore::new(database.clone(), Arc::clone(&catalog))),
-            catalog,
-            ..in_memory(displayed)
-        };
+        let mut ports = in_memory(displayed);
+        ports.repositories = store.repositories();
+        ports.idempotency = Arc::new(store.idempotency());
+        ports.queries = Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]));
         let ports = change(ports);
         let agent = Agent {
             chats: Arc::new(PgChatRepository::new(database.clone())),

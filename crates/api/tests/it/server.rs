@@ -23,26 +23,17 @@ use labdata_application::{
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
     ids::{OrganizationId, UserId},
-    notifications::Caps,
     people::{
         ApiKey, PlainApiKey,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
     refusal::ErrorCode,
-    storage::StorageQuota,
 };
 use labdata_llm::{LlmClient, LlmSettings};
 use labdata_memory::{
-    FixedClock, InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore,
-    InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
-    InMemoryDependencyChecks, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunLogStore, InMemoryRunQueue,
-    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWriteSessions, Memory,
-    NoQueryRunner, ScriptedPython,
+    FixedClock, InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryPredictor, Memory,
+    ports,
 };
 use labdata_ports::{
     Clock, PortError,
@@ -115,12 +106,11 @@ impl TestServer {
 
     /// Starts another server on the same store, as a second replica would be.
     pub(crate) async fn replica(&self) -> Self {
-        let ports = Ports {
-            key_cache: Arc::default(),
-            served_models: Arc::default(),
-            recent_checks: Arc::default(),
-            ..self.ports.clone()
-        };
+        let mut ports = self.ports.clone();
+        ports.slots = Arc::default();
+        ports.key_cache = Arc::default();
+        ports.served_models = Arc::default();
+        ports.recent_checks = Arc::default();
         Self::start_with(ports, self.agent.clone(), Arc::clone(&self.clock)).await
     }
 
@@ -131,12 +121,9 @@ impl TestServer {
     }
 
     /// Starts a server on these ports with that agent.
-    pub(crate) async fn start_with(ports: Ports, agent: Agent, clock: Arc<FixedClock>) -> Self {
+    pub(crate) async fn start_with(mut ports: Ports, agent: Agent, clock: Arc<FixedClock>) -> Self {
         let predictor = Arc::new(InMemoryPredictor::default());
-        let ports = Ports {
-            predictor: predictor.clone(),
-            ..ports
-        };
+        ports.predictor = predictor.clone();
         Self::serve(ports, agent, clock, predictor, |_| ()).await
     }
 
@@ -156,7 +143,7 @@ impl TestServer {
     }
 
     async fn serve(
-        ports: Ports,
+        mut ports: Ports,
         agent: Agent,
         clock: Arc<FixedClock>,
         predictor: Arc<InMemoryPredictor>,
@@ -168,10 +155,7 @@ impl TestServer {
             broken: AtomicBool::new(false),
             store: Arc::clone(&ports.health),
         });
-        let ports = Ports {
-            health: ready.clone(),
-            ..ports
-        };
+        ports.health = ready.clone();
         let public_url = PublicUrl::fixed(format!("http://{address}"));
         let mut app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
         app.stall = STALL;
@@ -313,46 +297,9 @@ pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
 
 /// Ports over an empty store in memory.
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
-    let memory = Memory::new();
-    Ports {
-        api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
-        tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),
-        instruments: Arc::new(InMemoryInstrumentRepository::new(&memory)),
-        jobs: Arc::new(InMemoryJobRepository::new(&memory)),
-        catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
-        data: Arc::new(InMemoryDataStore::new(&memory)),
-        events: Arc::new(InMemoryEventLog::new(&memory)),
-        executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
-        runs: Arc::new(InMemoryRunQueue::new(&memory)),
-        run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
-        notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
-        notification_caps: Caps::default(),
-        triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
-        files: Arc::new(InMemoryFileRepository::new(&memory)),
-        datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
-        models: Arc::new(InMemoryModelRepository::new(&memory)),
-        trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
-        predictor: Arc::new(InMemoryPredictor::default()),
-        python: Arc::new(ScriptedPython::default()),
-        blobs: Arc::new(InMemoryBlobStore::new(&memory)),
-        storage_quota: StorageQuota::UNLIMITED,
-        ongoing_uploads: Arc::default(),
-        queries: Arc::new(NoQueryRunner),
-        signer: Arc::new(InMemoryUrlSigner::new(&memory)),
-        gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
-        idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
-        health: Arc::new(InMemoryStoreHealth::new(&memory)),
-        dependencies: Arc::new(InMemoryDependencyChecks::default()),
-        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
-        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
-        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
-        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
-        clock,
-        ids: Arc::new(SystemIds::default()),
-        key_cache: Arc::default(),
-        served_models: Arc::default(),
-        recent_checks: Arc::default(),
-    }
+    let mut ports = Ports::unlimited(ports(&Memory::new(), clock));
+    ports.ids = Arc::new(SystemIds::default());
+    ports
 }
 
 /// Calls the server with one key, or none.

@@ -9,13 +9,17 @@ use labdata_domain::{
 };
 use labdata_ports::data::parts::{PartSink, StreamError};
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Slot, Work},
+};
 
 /// A table that can be read in parts.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct TableExport {
     organization: OrganizationId,
     plan: ExportPlan,
+    slots: StreamSlots,
 }
 
 /// Prepares to read a whole table.
@@ -25,11 +29,13 @@ pub struct TableExport {
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
+    let slots = StreamSlots::enter(ports, actor).await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
     Ok(TableExport {
         organization: actor.organization,
         plan,
+        slots,
     })
 }
 
@@ -47,7 +53,24 @@ impl TableExport {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sent = ports.data.export(self.organization, &self.plan, sink).await;
+        drop(self.slots);
         sent.map_err(failure)
+    }
+}
+
+/// Slots of a table that is sent while it is read. It counts as a result too.
+#[derive(Debug)]
+pub(super) struct StreamSlots {
+    _result: Slot,
+    _stream: Slot,
+}
+
+impl StreamSlots {
+    pub(super) async fn enter(ports: &Ports, actor: &Actor) -> Result<Self, Error> {
+        Ok(Self {
+            _result: ports.slots.enter(Work::Result, actor.organization).await?,
+            _stream: ports.slots.enter(Work::Stream, actor.organization).await?,
+        })
     }
 }
 

@@ -21,7 +21,10 @@ use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
 
 use super::write_data::{WriteData, choose_target, write_data};
 use crate::{
-    Error, Ports, files::interrupted::Interrupted, maintenance::disk_reserve::require_reserve,
+    Error, Ports,
+    files::interrupted::Interrupted,
+    maintenance::disk_reserve::require_reserve,
+    slots::{Slot, Work},
 };
 
 /// The file to import.
@@ -50,6 +53,8 @@ pub struct ReadImport {
     request: WriteRequest,
     columns: ImportColumns,
     job_execution_id: Option<String>,
+    /// Held until the rows are written: they are in memory as long.
+    slot: Slot,
 }
 
 /// Reads the file of an import to its end. A thread reads it; it stops when the caller has left.
@@ -66,6 +71,7 @@ pub async fn read_import(
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
+    let slot = ports.slots.enter(Work::Import, actor.organization).await?;
     require_reserve(ports)?;
     choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
@@ -97,6 +103,7 @@ pub async fn read_import(
         request,
         columns,
         job_execution_id,
+        slot,
     })
 }
 
@@ -110,14 +117,20 @@ pub async fn import_table(
     actor: &Actor,
     import: ReadImport,
 ) -> Result<Imported, Error> {
+    let ReadImport {
+        request,
+        columns,
+        job_execution_id,
+        slot: _slot,
+    } = import;
     let command = WriteData {
-        request: import.request,
-        job_execution_id: import.job_execution_id,
+        request,
+        job_execution_id,
         job_name: None,
         max_rows: Some(MAX_IMPORT_ROWS),
     };
     let outcome = write_data(ports, actor, command).await?;
-    Ok(Imported::new(&outcome, &import.columns))
+    Ok(Imported::new(&outcome, &columns))
 }
 
 fn read(

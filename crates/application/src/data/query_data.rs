@@ -7,7 +7,10 @@ use labdata_domain::{
 use labdata_ports::data::query::{Query, QueryError, QueryResult};
 use serde_json::Value;
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The query to run.
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ pub async fn query_data(
     ports: &Ports,
     actor: &Actor,
     command: QueryData,
-) -> Result<QueryResult, Error> {
+) -> Result<Held<QueryResult>, Error> {
     query_data_within(ports, actor, command, QUERY_LIMITS).await
 }
 
@@ -41,7 +44,7 @@ pub(crate) async fn query_data_within(
     actor: &Actor,
     command: QueryData,
     limits: QueryLimits,
-) -> Result<QueryResult, Error> {
+) -> Result<Held<QueryResult>, Error> {
     actor.require(Scope::Read)?;
     let text = QueryText::parse(&command.sql).map_err(Error::refused)?;
     text.check_parameters(command.params.len())
@@ -51,7 +54,8 @@ pub(crate) async fn query_data_within(
         params: command.params,
         limits,
     };
-    ports
+    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
+    let value = ports
         .queries
         .run(actor.organization, &query)
         .await
@@ -59,5 +63,6 @@ pub(crate) async fn query_data_within(
             QueryError::Refused(failure) => Error::refused(failure),
             QueryError::Port(error) => error.into(),
             QueryError::Closed(closed) => Error::Internal(closed.to_string()),
-        })
+        })?;
+    Ok(Held { value, slots })
 }

@@ -17,35 +17,66 @@ use labdata_ports::data::{
     query::SinkClosed,
 };
 
-use super::{export_table::failure, read_series::Series};
-use crate::{Error, Ports};
+use super::{
+    export_table::{StreamSlots, failure},
+    read_series::{Series, SeriesSlots},
+};
+use crate::{Error, Ports, slots::Held};
 
-/// Series that can be read.
-#[derive(Clone, Debug)]
+/// Series that can be read as one table.
+#[derive(Debug)]
 pub struct ManySeries {
     organization: OrganizationId,
     plan: ManySeriesPlan,
+    slots: StreamSlots,
 }
 
-/// Prepares to read the series of many rows.
+/// Prepares to send the series of many rows while they are read.
 ///
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound` for an unknown table;
 /// `NotFound` for a parent that is no key; `Invalid` for a table that is not raw,
 /// an ambiguous reference, unknown columns and wrong filters.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn read_many_series(
+pub async fn stream_many_series(
     ports: &Ports,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeries, Error> {
     actor.require(Scope::Read)?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
-    let plan = ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)?;
+    let slots = StreamSlots::enter(ports, actor).await?;
     Ok(ManySeries {
         organization: actor.organization,
-        plan,
+        plan: plan(ports, actor, selection).await?,
+        slots,
     })
+}
+
+/// Reads the series of many rows into memory, in the order of the parents.
+///
+/// # Errors
+/// As [`stream_many_series`]; `NotFound` for a parent that does not exist;
+/// `Invalid` for more than [`SERIES_LIMITS`]; those of the store.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn read_many_series(
+    ports: &Ports,
+    actor: &Actor,
+    selection: SeriesSelection,
+) -> Result<Held<Vec<Series>, SeriesSlots>, Error> {
+    actor.require(Scope::Read)?;
+    let slots = SeriesSlots::enter(ports, actor).await?;
+    let plan = plan(ports, actor, selection).await?;
+    let value = collect(ports, actor.organization, &plan, SERIES_LIMITS).await?;
+    Ok(Held { value, slots })
+}
+
+async fn plan(
+    ports: &Ports,
+    actor: &Actor,
+    selection: SeriesSelection,
+) -> Result<ManySeriesPlan, Error> {
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)
 }
 
 impl ManySeries {
@@ -71,44 +102,33 @@ impl ManySeries {
             .data
             .stream_series(self.organization, &self.plan, sink)
             .await;
+        drop(self.slots);
         sent.map_err(failure)
     }
+}
 
-    /// Reads all series into memory, in the order of the parents.
-    ///
-    /// # Errors
-    /// `NotFound` for a parent that does not exist; `Invalid` for more than
-    /// [`SERIES_LIMITS`]; those of the store.
-    #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn collect(self, ports: &Ports) -> Result<Vec<Series>, Error> {
-        self.collect_within(ports, SERIES_LIMITS).await
-    }
-
-    async fn collect_within(
-        self,
-        ports: &Ports,
-        limits: SeriesLimits,
-    ) -> Result<Vec<Series>, Error> {
-        let columns = self.plan.series_columns();
-        let names: Vec<String> = columns.map(|(_, column)| column.name.clone()).collect();
-        let collected = Arc::new(Mutex::new(Collected::default()));
-        let sink = Box::new(Collector {
-            names,
-            limits,
-            collected: Arc::clone(&collected),
-        });
-        let sent = ports
-            .data
-            .stream_series(self.organization, &self.plan, sink)
-            .await;
-        let mut collected = lock(&collected);
-        match sent {
-            Ok(()) => Ok(std::mem::take(&mut collected.series)),
-            Err(StreamError::Closed(_)) if collected.is_too_large => {
-                Err(Error::refused(ManySeriesTooLarge(limits)))
-            }
-            Err(error) => Err(failure(error)),
+async fn collect(
+    ports: &Ports,
+    organization: OrganizationId,
+    plan: &ManySeriesPlan,
+    limits: SeriesLimits,
+) -> Result<Vec<Series>, Error> {
+    let columns = plan.series_columns();
+    let names: Vec<String> = columns.map(|(_, column)| column.name.clone()).collect();
+    let collected = Arc::new(Mutex::new(Collected::default()));
+    let sink = Box::new(Collector {
+        names,
+        limits,
+        collected: Arc::clone(&collected),
+    });
+    let sent = ports.data.stream_series(organization, plan, sink).await;
+    let mut collected = lock(&collected);
+    match sent {
+        Ok(()) => Ok(std::mem::take(&mut collected.series)),
+        Err(StreamError::Closed(_)) if collected.is_too_large => {
+            Err(Error::refused(ManySeriesTooLarge(limits)))
         }
+        Err(error) => Err(failure(error)),
     }
 }
 

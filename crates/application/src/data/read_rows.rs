@@ -8,7 +8,10 @@ use labdata_domain::{
 use serde_json::{Map, Value};
 
 use super::{MAX_PLANS, planned_anew};
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// Kind of table to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +56,18 @@ pub struct ReadRows {
 /// without a row in single mode; `Invalid` for wrong filters and columns, or several rows
 /// in single mode.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn read_rows(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
+pub async fn read_rows(
+    ports: &Ports,
+    actor: &Actor,
+    query: ReadRows,
+) -> Result<Held<RowPage>, Error> {
     actor.require(Scope::Read)?;
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = read_planned(ports, actor, query).await?;
+    Ok(Held { value, slots })
+}
+
+async fn read_planned(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     planned_anew!(read_page(ports, actor, query.clone()))
 }
 

@@ -9,7 +9,10 @@ use labdata_domain::{
 use labdata_ports::data::ReadSeriesError;
 
 use super::{MAX_PLANS, planned_anew};
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Slot, Work},
+};
 
 /// The series to read.
 #[derive(Clone, Debug)]
@@ -38,8 +41,36 @@ pub struct Series {
 /// `Invalid` for a table that is not raw, an ambiguous reference, and a series above
 /// [`SERIES_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn read_series(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
+pub async fn read_series(
+    ports: &Ports,
+    actor: &Actor,
+    query: ReadSeries,
+) -> Result<Held<Series, SeriesSlots>, Error> {
     actor.require(Scope::Read)?;
+    let slots = SeriesSlots::enter(ports, actor).await?;
+    let value = read_planned(ports, actor, query).await?;
+    Ok(Held { value, slots })
+}
+
+/// Slots of series in memory.
+#[derive(Debug)]
+pub struct SeriesSlots {
+    /// Held until the last byte is sent.
+    pub result: Slot,
+    /// Held until the series are encoded.
+    pub encoding: Slot,
+}
+
+impl SeriesSlots {
+    pub(super) async fn enter(ports: &Ports, actor: &Actor) -> Result<Self, Error> {
+        Ok(Self {
+            result: ports.slots.enter(Work::Result, actor.organization).await?,
+            encoding: ports.slots.enter(Work::Series, actor.organization).await?,
+        })
+    }
+}
+
+async fn read_planned(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
     planned_anew!(read_points(ports, actor, &query))
 }
 

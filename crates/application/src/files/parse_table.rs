@@ -18,7 +18,7 @@ use labdata_table_formats::read::{ReadError, open_table};
 use serde_json::Value;
 
 use super::interrupted::Interrupted;
-use crate::{Error, Ports};
+use crate::{Error, Services, slots::Work};
 
 /// Table of a file.
 #[derive(Clone, Debug)]
@@ -41,18 +41,22 @@ pub struct ParsedTable {
 /// is no table, is too large, or awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn parse_table(
-    ports: &Ports,
+    services: &Services,
     actor: &Actor,
     id: FileId,
     displayed_rows: usize,
 ) -> Result<ParsedTable, Error> {
     actor.require(Scope::Read)?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let _slot = services
+        .slots
+        .enter(Work::ParsedTable, actor.organization)
+        .await?;
+    let file = services.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = &file.state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     let format = TableFormat::display(&file.path, bytes.size).map_err(Error::refused)?;
-    let source = ports.blobs.open(actor.organization, *object).await?;
+    let source = services.blobs.open(actor.organization, *object).await?;
     let caller = Arc::new(());
     let waiting = Arc::downgrade(&caller);
     let (done, outcome) = oneshot::channel();

@@ -1,4 +1,5 @@
 //! Stored responses of repeated requests.
 
-pub mod respond_once;
+pub mod begin_request;
 pub mod sweep_responses;
+pub mod unit_of_work;

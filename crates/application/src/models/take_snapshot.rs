@@ -24,6 +24,7 @@ use super::snapshot::{
 use crate::{
     Error, Ports,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
+    slots::Work,
 };
 
 /// Number of parts of a result that wait to be written. A part is about a mebibyte.
@@ -71,6 +72,10 @@ pub async fn take_snapshot(
     source: SnapshotSource,
 ) -> Result<Snapshot, Error> {
     actor.require(Scope::Write)?;
+    let _slot = ports
+        .slots
+        .enter(Work::Snapshot, actor.organization)
+        .await?;
     match source {
         SnapshotSource::Query(sql) => of_query(ports, actor, sql).await,
         SnapshotSource::File(id) => of_file(ports, actor, id).await,

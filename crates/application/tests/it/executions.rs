@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_application::{
-    Error, Ports,
+    Error,
     executions::{
         close_execution::close_execution,
         get_execution::get_execution,
@@ -149,10 +149,8 @@ async fn sweeping_continues_while_batches_are_full() {
             left -= batch;
             Ok(vec![one.clone(); batch])
         });
-    let ports = Ports {
-        executions: Arc::new(executions),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.executions = Arc::new(executions);
     assert_eq!(sweep_executions(&ports).await.unwrap(), 1_200);
 }
 

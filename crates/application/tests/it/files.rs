@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use labdata_application::{
-    Error, Ports,
+    Error,
     files::{
         begin_upload::{BeginUpload, begin_upload},
         confirm_upload::confirm_upload,
@@ -142,11 +142,9 @@ async fn bytes_stay_where_it_is_unknown_whether_they_were_recorded() {
         .expect_add()
         .once()
         .returning(move |_, _, _, _| Err(down()));
-    let ports = Ports {
-        files: Arc::new(records),
-        blobs: Arc::new(blobs),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.files = Arc::new(records);
+    ports.blobs = Arc::new(blobs);
     let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
 }
@@ -174,11 +172,9 @@ async fn bytes_of_a_refused_file_are_removed() {
             .expect_add()
             .once()
             .returning(move |_, _, _, _| Err(refusal()));
-        let ports = Ports {
-            files: Arc::new(records),
-            blobs: Arc::new(blobs),
-            ..lab.ports.clone()
-        };
+        let mut ports = lab.ports.clone();
+        ports.files = Arc::new(records);
+        ports.blobs = Arc::new(blobs);
         let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
         assert!(
             matches!(
@@ -222,11 +218,9 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
         records
             .expect_take_expired()
             .returning(move |_, _| Ok(expired.pop().unwrap_or_default()));
-        let ports = Ports {
-            files: Arc::new(records),
-            blobs: Arc::new(blobs),
-            ..lab.ports.clone()
-        };
+        let mut ports = lab.ports.clone();
+        ports.files = Arc::new(records);
+        ports.blobs = Arc::new(blobs);
         let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
         assert!(
             matches!(
@@ -254,11 +248,9 @@ async fn nothing_is_recorded_without_its_bytes() {
         .once()
         .returning(move |_, _, _, _| Err(full()));
     records.expect_add().never();
-    let ports = Ports {
-        files: Arc::new(records),
-        blobs: Arc::new(blobs),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.files = Arc::new(records);
+    ports.blobs = Arc::new(blobs);
     let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
     let full = InsufficientStorage::DiskFull;
     assert!(
@@ -342,10 +334,8 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         )
         .once()
         .returning(|_, _, _, _, _, _| Err(ConfirmFileError::Superseded));
-    let ports = Ports {
-        files: Arc::new(records),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.files = Arc::new(records);
     let refused = confirm_upload(&ports, &actor, id).await;
     assert!(
         matches!(
@@ -369,10 +359,8 @@ async fn the_sweeper_spares_uploads_of_the_last_hour() {
         .with(eq(limit))
         .once()
         .returning(|_| Ok(3));
-    let ports = Ports {
-        blobs: Arc::new(blobs),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.blobs = Arc::new(blobs);
     let swept = Swept {
         unfinished: 3,
         unconfirmed: 0,
@@ -486,10 +474,8 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
                 bytes: futures::stream::iter([Ok(Bytes::from_static(b"123456789"))]).boxed(),
             })
         });
-    let ports = Ports {
-        blobs: Arc::new(blobs),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.blobs = Arc::new(blobs);
     let file = confirm_upload(&ports, &actor, begun.file.id).await.unwrap();
     assert_eq!(file.state.bytes(), Some(stored));
 }
@@ -518,10 +504,8 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         .with(removed.0, removed.1)
         .once()
         .returning(|_, _| Ok(()));
-    let ports = Ports {
-        blobs: Arc::new(blobs),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.blobs = Arc::new(blobs);
     let reader = confirm_upload(&ports, &lab.actor(&[Scope::Read]), begun.file.id).await;
     assert!(
         matches!(
@@ -574,11 +558,9 @@ async fn a_full_disk_gives_its_reserve_up_to_remove_expired_uploads() {
             let response = responses.pop().unwrap();
             response.map_err(|text| PortError::DiskFull(text.to_owned()))
         });
-    let ports = Ports {
-        files: Arc::new(records),
-        disk_reserve: reserve.clone(),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.files = Arc::new(records);
+    ports.disk_reserve = reserve.clone();
     sweep_uploads(&ports).await.unwrap();
     assert!(!reserve.is_held());
 }
@@ -592,10 +574,8 @@ async fn while_the_reserve_is_given_up_only_removals_are_accepted() {
         held: true,
         available: 200,
     }));
-    let ports = Ports {
-        disk_reserve: reserve.clone(),
-        ..lab.ports.clone()
-    };
+    let mut ports = lab.ports.clone();
+    ports.disk_reserve = reserve.clone();
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     keep_reserve(&ports).await.unwrap();
     let stored = upload_file(&ports, &actor, upload(instrument))

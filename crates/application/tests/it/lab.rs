@@ -5,24 +5,13 @@ use std::sync::Arc;
 use labdata_application::Ports;
 use labdata_domain::{
     ids::ApiKeyId,
-    notifications::Caps,
     people::{
         actor::Actor,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
-    storage::StorageQuota,
 };
-use labdata_memory::{
-    FixedClock, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
-    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
-};
+use labdata_memory::{FixedClock, Memory, ports};
 use labdata_ports::Clock;
 
 /// An empty store with one organization and one user.
@@ -39,7 +28,7 @@ impl Lab {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
         let memory = Memory::new();
-        let ports = in_memory(&memory, displayed);
+        let ports = Ports::unlimited(ports(&memory, displayed));
         let organization = Organization {
             id: ports.ids.next_id().into(),
             name: "lab".to_owned(),
@@ -77,48 +66,5 @@ impl Lab {
             scopes: scopes.iter().copied().collect::<Scopes>(),
             execution: None,
         }
-    }
-}
-
-fn in_memory(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
-    let memory = memory.clone();
-    Ports {
-        api_keys: Arc::new(InMemoryApiKeyRepository::new(&memory)),
-        tenancy: Arc::new(InMemoryTenancyRepository::new(&memory)),
-        instruments: Arc::new(InMemoryInstrumentRepository::new(&memory)),
-        jobs: Arc::new(InMemoryJobRepository::new(&memory)),
-        catalog: Arc::new(InMemoryCatalogStore::new(&memory)),
-        data: Arc::new(InMemoryDataStore::new(&memory)),
-        events: Arc::new(InMemoryEventLog::new(&memory)),
-        executions: Arc::new(InMemoryExecutionRepository::new(&memory)),
-        runs: Arc::new(InMemoryRunQueue::new(&memory)),
-        run_logs: Arc::new(InMemoryRunLogStore::new(&memory)),
-        notifications: Arc::new(InMemoryNotificationRepository::new(&memory)),
-        notification_caps: Caps::default(),
-        triggers: Arc::new(InMemoryTriggerStore::new(&memory)),
-        files: Arc::new(InMemoryFileRepository::new(&memory)),
-        datasets: Arc::new(InMemoryDatasetRepository::new(&memory)),
-        models: Arc::new(InMemoryModelRepository::new(&memory)),
-        trainings: Arc::new(InMemoryTrainingQueue::new(&memory)),
-        predictor: Arc::new(InMemoryPredictor::default()),
-        python: Arc::new(ScriptedPython::default()),
-        blobs: Arc::new(InMemoryBlobStore::new(&memory)),
-        storage_quota: StorageQuota::UNLIMITED,
-        ongoing_uploads: Arc::default(),
-        queries: Arc::new(NoQueryRunner),
-        signer: Arc::new(InMemoryUrlSigner::new(&memory)),
-        gateway: Arc::new(InMemoryUrlSigner::new(&memory)),
-        idempotency: Arc::new(InMemoryIdempotency::new(&memory)),
-        health: Arc::new(InMemoryStoreHealth::new(&memory)),
-        dependencies: Arc::new(InMemoryDependencyChecks::default()),
-        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
-        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(&memory)),
-        sessions: Arc::new(InMemorySessionRepository::new(&memory)),
-        write_sessions: Arc::new(InMemoryWriteSessions::new(&memory)),
-        clock,
-        ids: Arc::new(SequentialIds::default()),
-        key_cache: Arc::default(),
-        served_models: Arc::default(),
-        recent_checks: Arc::default(),
     }
 }

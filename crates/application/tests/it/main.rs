@@ -12,5 +12,6 @@ mod executions;
 mod files;
 mod lab;
 mod people;
+mod slots;
 mod spans;
 mod work;

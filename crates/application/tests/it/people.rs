@@ -61,10 +61,9 @@ fn active(key: &ApiKey) -> FoundKey {
 }
 
 fn with_keys(lab: &Lab, keys: MockKeys) -> Ports {
-    Ports {
-        api_keys: Arc::new(keys),
-        ..lab.ports.clone()
-    }
+    let mut ports = lab.ports.clone();
+    ports.api_keys = Arc::new(keys);
+    ports
 }
 
 async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, PlainApiKey), Error> {

@@ -88,20 +88,27 @@ pub struct EventReferences {
 }
 
 impl LoggedEventKind {
+    /// Name of the type of [`Self::ExecutionStarted`].
+    pub const EXECUTION_STARTED: &'static str = "job_execution.started";
+    /// Name of the type of [`Self::DataWritten`].
+    pub const DATA_WRITTEN: &'static str = "data.written";
+    /// Name of the type of [`Self::NotificationCreated`].
+    pub const NOTIFICATION_CREATED: &'static str = "notification.created";
+
     /// The names of all types.
     pub const TYPES: [&'static str; 12] = [
         "file.confirmed",
         "file.deleted",
-        "job_execution.started",
+        Self::EXECUTION_STARTED,
         "job_execution.completed",
         "job_execution.failed",
         "job_execution.cancelled",
         "job_execution.reverted",
-        "data.written",
+        Self::DATA_WRITTEN,
         "table.changed",
         "model.ready",
         "model.failed",
-        "notification.created",
+        Self::NOTIFICATION_CREATED,
     ];
 
     /// The event of an execution that ended; `None` if it has not, or if a data write created it:
@@ -143,16 +150,16 @@ impl LoggedEventKind {
         match self {
             Self::FileConfirmed(_) => "file.confirmed",
             Self::FileDeleted(_) => "file.deleted",
-            Self::ExecutionStarted(_) => "job_execution.started",
+            Self::ExecutionStarted(_) => Self::EXECUTION_STARTED,
             Self::ExecutionCompleted(_) => "job_execution.completed",
             Self::ExecutionFailed(_) => "job_execution.failed",
             Self::ExecutionCancelled(_) => "job_execution.cancelled",
             Self::ExecutionReverted(_) => "job_execution.reverted",
-            Self::DataWritten { .. } => "data.written",
+            Self::DataWritten { .. } => Self::DATA_WRITTEN,
             Self::TableChanged(_) => "table.changed",
             Self::ModelReady { .. } => "model.ready",
             Self::ModelFailed { .. } => "model.failed",
-            Self::NotificationCreated(_) => "notification.created",
+            Self::NotificationCreated(_) => Self::NOTIFICATION_CREATED,
         }
     }
 

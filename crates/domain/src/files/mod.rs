@@ -37,8 +37,6 @@ use crate::{
 
 /// Maximum size of a file in bytes (500 MB, contract §4).
 pub const MAX_FILE_BYTES: u64 = 524_288_000;
-/// A request body of this size or more is refused on the one-request upload (contract §3).
-pub const ONE_REQUEST_LIMIT_BYTES: u64 = 4_718_592;
 /// Lifetime of a signed upload URL.
 pub const UPLOAD_URL_LIFETIME: Duration = Duration::minutes(15);
 /// Lifetime of a signed download URL.

@@ -134,10 +134,8 @@ struct Lab {
 impl Lab {
     async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let ports = Ports {
-            clock: clock.clone(),
-            ..in_memory()
-        };
+        let mut ports = in_memory();
+        ports.clock = clock.clone();
         let actor = actor(&ports).await;
         let dataset = Dataset {
             id: DatasetId::new(ports.ids.next_id()),

@@ -51,7 +51,7 @@ const MAX_CACHED: usize = 1000;
 /// Definitions of tables in PostgreSQL.
 pub struct PgCatalogStore {
     database: Database,
-    snapshots: Mutex<HashMap<OrganizationId, Arc<Catalog>>>,
+    snapshots: Arc<Mutex<HashMap<OrganizationId, Arc<Catalog>>>>,
 }
 
 #[derive(QueryableByName)]
@@ -78,7 +78,15 @@ impl PgCatalogStore {
     pub fn new(database: Database) -> Self {
         Self {
             database,
-            snapshots: Mutex::new(HashMap::new()),
+            snapshots: Arc::default(),
+        }
+    }
+
+    /// The same on that database, with the same cache.
+    pub(crate) fn on(&self, database: Database) -> Self {
+        Self {
+            database,
+            snapshots: Arc::clone(&self.snapshots),
         }
     }
 

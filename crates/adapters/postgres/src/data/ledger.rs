@@ -5,12 +5,18 @@ use diesel::{
     sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::data::write::{LedgerAction, LedgerEntry};
+use labdata_domain::{
+    data::write::{LedgerAction, LedgerEntry},
+    events::LoggedEventKind,
+};
 
 use super::{context::WriteContext, failure::Failure, row_images::to_json};
-use crate::database::{
-    errors::corrupt,
-    sql::{CachedStatement, statement},
+use crate::{
+    database::{
+        errors::corrupt,
+        sql::{CachedStatement, statement},
+    },
+    events::record,
 };
 
 /// Maximum number of rows of one statement: five parameters each, of PostgreSQL's 65,535.
@@ -52,10 +58,15 @@ pub(super) async fn record(
         let mut query = statement(format!(
             "WITH recorded AS (INSERT INTO labdata.write_ledger \
              (organization_id, execution_id, created_at, table_name, action, row_count, ids, row_images) VALUES {} \
-             RETURNING table_name) \
-             INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
-             SELECT DISTINCT $1::uuid, 'data.written', $3::timestamptz, $2::uuid, table_name FROM recorded",
-            rows.join(", ")
+             RETURNING table_name) {}",
+            rows.join(", "),
+            // One event for each table, however many kinds of changes it had.
+            record::insertion(
+                LoggedEventKind::DATA_WRITTEN,
+                "organization_id, at, job_execution_id, table_name",
+                "DISTINCT $1::uuid, $3::timestamptz, $2::uuid, table_name",
+                "recorded",
+            )
         ))
         .bind::<SqlUuid, _>(context.organization.as_uuid())
         .bind::<SqlUuid, _>(context.execution.as_uuid())

@@ -11,6 +11,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{CatalogVersion, Table},
     data::write::{Action, WritePlan},
+    events::LoggedEventKind,
     ids::OrganizationId,
     jobs::JobName,
     scalar::Values,
@@ -28,6 +29,7 @@ use crate::{
         pool::Database,
         sql::{CachedStatement, Schemas, statement},
     },
+    events::record,
 };
 
 /// Maximum number of rows of a request that is batched.
@@ -118,7 +120,7 @@ struct Form {
 }
 
 /// Small inserts that arrive together become one transaction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SmallInserts {
     database: Database,
     combiner: Arc<Combiner<Form, SmallInsert, Written>>,
@@ -256,11 +258,15 @@ impl<'b> Batch<'b> {
             10,
         );
         let text = format!(
-            "WITH created AS ({}), told AS ( \
-                 INSERT INTO labdata.event_log (organization_id, type, at, job_execution_id, table_name) \
-                 SELECT $1, 'data.written', u.at, u.execution, $4 FROM unnest($5, $9) AS u (execution, at)) \
+            "WITH created AS ({}), recorded AS ({}) \
              SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-            insertion.text
+            insertion.text,
+            record::insertion(
+                LoggedEventKind::DATA_WRITTEN,
+                "organization_id, at, job_execution_id, table_name",
+                "$1, u.at, u.execution, $4",
+                "unnest($5, $9) AS u (execution, at)",
+            )
         );
         let query = statement(text)
             .bind::<SqlUuid, _>(form.organization.as_uuid())

@@ -55,7 +55,7 @@ const MAX_COUNTS: usize = 8;
 pub struct PgDataStore {
     database: Database,
     catalog: Arc<PgCatalogStore>,
-    jobs: KnownJobs,
+    jobs: Arc<KnownJobs>,
     small_inserts: SmallInserts,
 }
 
@@ -67,7 +67,17 @@ impl PgDataStore {
             small_inserts: SmallInserts::new(database.clone()),
             database,
             catalog,
-            jobs: KnownJobs::default(),
+            jobs: Arc::default(),
+        }
+    }
+
+    /// The same on that database, beside that catalog store.
+    pub(crate) fn on(&self, database: Database, catalog: Arc<PgCatalogStore>) -> Self {
+        Self {
+            small_inserts: self.small_inserts.clone(),
+            database,
+            catalog,
+            jobs: Arc::clone(&self.jobs),
         }
     }
 
@@ -217,7 +227,8 @@ impl DataStore for PgDataStore {
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
-        if !self.database.is_in_unit_of_work()
+        // A batch commits on a connection of its own, so what is part of a transaction goes alone.
+        if !self.database.is_bound()
             && let Some(small) = SmallInsert::of(plan, attribution)
             && self.jobs.contain(organization, small.job_name())
         {

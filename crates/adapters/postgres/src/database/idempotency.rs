@@ -8,37 +8,36 @@ use diesel::{
     sql_types::{BigInt, Binary, SmallInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use futures::{
-    FutureExt,
-    future::{BoxFuture, LocalBoxFuture},
-};
 use labdata_domain::idempotency::{CompletedRequest, StoredResponse, expired_at};
 use labdata_ports::{
-    PortError,
-    idempotency::{Idempotency, IdempotentRequest, Once, OnceError},
+    PortError, Repositories,
+    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError, UnitOfWork},
 };
 use time::OffsetDateTime;
 
-use crate::database::{
-    duplicates::Duplicates,
-    errors::{corrupt, port_error},
-    pool::{Connection, Database},
-    transaction,
+use crate::{
+    database::{
+        duplicates::{Duplicates, Turn},
+        errors::{corrupt, port_error},
+        pool::{Database, HeldConnection},
+        transaction,
+    },
+    store::PgStore,
 };
 
 /// Idempotency keys in PostgreSQL.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PgIdempotency {
-    database: Database,
+    store: PgStore,
     duplicates: Arc<Duplicates>,
 }
 
 impl PgIdempotency {
-    /// The keys in that database.
+    /// The keys in the database of that store, whose repositories take part in units of work.
     #[must_use]
-    pub fn new(database: Database) -> Self {
+    pub fn new(store: PgStore) -> Self {
         Self {
-            database,
+            store,
             duplicates: Arc::default(),
         }
     }
@@ -76,100 +75,107 @@ impl StoredResponseRow {
     }
 }
 
-#[async_trait(?Send)]
+#[async_trait]
 impl Idempotency for PgIdempotency {
-    async fn once(
-        &self,
-        request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
-    ) -> Result<Once, OnceError> {
-        let _turn = self.duplicates.wait(request).await?;
-        let database = self.database.of(request.organization);
-        let mut connection = database.connection().await?;
+    async fn begin(&self, request: &IdempotentRequest) -> Result<Begun, OnceError> {
+        // Before the connection: duplicates that wait must not use up the organization's share.
+        let turn = self.duplicates.wait(request).await?;
+        let database = self.store.database();
+        let mut connection = database.of(request.organization).connection().await?;
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;
-        let replay = match answered(&mut connection, request).await {
+        let replay = match locked_response(&mut connection, request).await {
             Ok(None) => Ok(None),
-            Ok(Some(answered)) => answered
+            Ok(Some(completed)) => completed
                 .replay(&request.body_sha256, request.now)
                 .map_err(OnceError::from),
             Err(error) => Err(error.into()),
         };
-        match replay {
-            Ok(None) => self.run(connection, request, effect).await,
-            Ok(Some(response)) => {
-                transaction::rollback(&mut connection).await;
-                Ok(Once::Replayed(response))
-            }
-            Err(error) => {
-                transaction::rollback(&mut connection).await;
-                Err(error)
-            }
+        if !matches!(replay, Ok(None)) {
+            transaction::rollback(&mut connection).await;
         }
+        if let Some(response) = replay? {
+            return Ok(Begun::Replayed(response));
+        }
+        let (database, connection) = database.bound_to(connection);
+        Ok(Begun::New(Box::new(PgUnitOfWork {
+            store: self.store.clone(),
+            database,
+            connection,
+            request: request.clone(),
+            _turn: turn,
+        })))
     }
 
-    async fn answered(
+    async fn find_response(
         &self,
         request: &IdempotentRequest,
     ) -> Result<Option<StoredResponse>, OnceError> {
-        let database = self.database.of(request.organization);
+        let database = self.store.database().of(request.organization);
         let mut connection = database.connection().await?;
         Ok(match stored(&mut connection, request).await? {
-            Some(answered) => answered.replay(&request.body_sha256, request.now)?,
+            Some(completed) => completed.replay(&request.body_sha256, request.now)?,
             None => None,
         })
     }
 
-    fn forget_expired(
-        &self,
-        now: OffsetDateTime,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<u64, PortError>> {
-        async move {
-            let mut connection = self.database.connection().await?;
-            let forgotten = diesel::sql_query(
-                "DELETE FROM labdata.idempotency_key WHERE (api_key_id, operation, key) IN \
-                 (SELECT api_key_id, operation, key FROM labdata.idempotency_key WHERE created_at <= $1 \
-                 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
-            )
-            .bind::<Timestamptz, _>(expired_at(now))
-            .bind::<BigInt, _>(i64::from(limit))
-            .execute(&mut connection)
-            .await
-            .map_err(port_error)?;
-            Ok(u64::try_from(forgotten).unwrap_or(u64::MAX))
-        }
-        .boxed()
+    async fn forget_expired(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let mut connection = self.store.database().connection().await?;
+        let forgotten = diesel::sql_query(
+            "DELETE FROM labdata.idempotency_key WHERE (api_key_id, operation, key) IN \
+             (SELECT api_key_id, operation, key FROM labdata.idempotency_key WHERE created_at <= $1 \
+             ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        )
+        .bind::<Timestamptz, _>(expired_at(now))
+        .bind::<BigInt, _>(i64::from(limit))
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        Ok(u64::try_from(forgotten).unwrap_or(u64::MAX))
     }
 }
 
-impl PgIdempotency {
-    async fn run(
-        &self,
-        connection: Connection,
-        request: &IdempotentRequest,
-        effect: LocalBoxFuture<'_, Option<StoredResponse>>,
-    ) -> Result<Once, OnceError> {
-        let (reply, mut connection) = self.database.unit_of_work(connection, effect).await;
-        let Some(reply) = reply else {
-            transaction::rollback(&mut connection).await;
-            return Ok(Once::Ran);
+/// The transaction of a request. A connection that is dropped within it is closed by the pool, which
+/// rolls it back.
+struct PgUnitOfWork {
+    store: PgStore,
+    /// The database of the store, bound to `connection`.
+    database: Database,
+    connection: HeldConnection,
+    request: IdempotentRequest,
+    _turn: Turn,
+}
+
+#[async_trait]
+impl UnitOfWork for PgUnitOfWork {
+    fn repositories(&self) -> Repositories {
+        self.store.bound_to(&self.database)
+    }
+
+    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError> {
+        let Some(mut connection) = self.connection.take().await else {
+            return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
-        let stored = match keep(&mut connection, request, &reply).await {
+        let stored = match store(&mut connection, &self.request, response).await {
             Ok(()) => transaction::commit(&mut connection).await,
             Err(error) => {
                 transaction::rollback(&mut connection).await;
                 Err(error)
             }
         };
-        stored.map_err(port_error)?;
-        Ok(Once::Ran)
+        stored.map_err(port_error)
+    }
+
+    async fn roll_back(&self) {
+        if let Some(mut connection) = self.connection.take().await {
+            transaction::rollback(&mut connection).await;
+        }
     }
 }
 
-/// Waits while the same request is running elsewhere, and then loads what was answered.
-async fn answered(
+/// Waits while the same request runs on another server, and then loads its response.
+async fn locked_response(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
 ) -> Result<Option<CompletedRequest>, PortError> {
@@ -185,7 +191,7 @@ async fn answered(
     stored(connection, request).await
 }
 
-/// Loads what was answered to the same request.
+/// Loads the response to the same request.
 async fn stored(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
@@ -205,10 +211,10 @@ async fn stored(
 }
 
 /// Stores a response; it replaces an expired one.
-async fn keep(
+async fn store(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
-    reply: &StoredResponse,
+    response: &StoredResponse,
 ) -> Result<(), diesel::result::Error> {
     diesel::sql_query(
         "INSERT INTO labdata.idempotency_key \
@@ -223,9 +229,9 @@ async fn keep(
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
     .bind::<Binary, _>(request.body_sha256.as_slice())
-    .bind::<SmallInt, _>(i16::try_from(reply.status).unwrap_or(200))
-    .bind::<Text, _>(&reply.content_type)
-    .bind::<Binary, _>(&reply.body)
+    .bind::<SmallInt, _>(i16::try_from(response.status).unwrap_or(200))
+    .bind::<Text, _>(&response.content_type)
+    .bind::<Binary, _>(&response.body)
     .bind::<Timestamptz, _>(request.now)
     .execute(connection)
     .await?;

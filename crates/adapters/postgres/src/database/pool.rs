@@ -17,9 +17,8 @@ use labdata_domain::ids::OrganizationId;
 use labdata_ports::{PortError, maintenance::ConnectionCounts};
 use tokio::{
     runtime::Handle,
-    sync::{Mutex, OwnedMutexGuard},
+    sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard},
     task::JoinSet,
-    task_local,
 };
 use tracing::{Instrument as _, Span};
 
@@ -34,23 +33,24 @@ use crate::database::{
 
 type Pool = deadpool::managed::Pool<Manager>;
 
-/// A connection, outside of any transaction or in that of the unit of work which the task is part
-/// of.
-pub(crate) enum Connection {
-    /// Lent by the pool. The span ends when it is given back.
-    Pooled(Box<Loan>, Span),
-    /// Connection of the unit of work, while the caller holds it.
-    Shared(
-        OwnedMutexGuard<Loan>,
-        #[expect(dead_code, reason = "ends when it is dropped")] Span,
-    ),
+/// A connection. Its span ends when it is given back.
+pub(crate) struct Connection {
+    lent: Lent,
+    _span: Span,
+}
+
+enum Lent {
+    /// Lent by the pool, outside of any transaction.
+    Pooled(Box<Loan>),
+    /// In the transaction that the [`Database`] is bound to.
+    Held(OwnedMappedMutexGuard<Option<Loan>, Loan>),
 }
 
 impl Connection {
     fn loan(&self) -> &Loan {
-        match self {
-            Self::Pooled(connection, _) => connection,
-            Self::Shared(connection, _) => connection,
+        match &self.lent {
+            Lent::Pooled(loan) => loan,
+            Lent::Held(loan) => loan,
         }
     }
 
@@ -71,25 +71,33 @@ impl Deref for Connection {
     type Target = AsyncPgConnection;
 
     fn deref(&self) -> &AsyncPgConnection {
-        match self {
-            Self::Pooled(connection, _) => connection,
-            Self::Shared(connection, _) => connection,
-        }
+        self.loan()
     }
 }
 
 impl DerefMut for Connection {
     fn deref_mut(&mut self) -> &mut AsyncPgConnection {
-        match self {
-            Self::Pooled(connection, _) => connection,
-            Self::Shared(connection, _) => connection,
+        match &mut self.lent {
+            Lent::Pooled(loan) => loan,
+            Lent::Held(loan) => loan,
         }
     }
 }
 
-task_local! {
-    /// The connection that all of a task's work goes through, and the URL of its database.
-    static UNIT_OF_WORK: (Arc<Mutex<Loan>>, String);
+/// Connection of a transaction that its caller ends. `None` after the end: repositories that were bound
+/// to it fail instead of working outside of any transaction.
+#[derive(Clone)]
+pub(crate) struct HeldConnection(Arc<Mutex<Option<Loan>>>);
+
+impl HeldConnection {
+    /// Waits until no call of a bound repository uses the connection, and returns it.
+    pub(crate) async fn take(&self) -> Option<Connection> {
+        let loan = self.0.lock().await.take()?;
+        Some(Connection {
+            lent: Lent::Pooled(Box::new(loan)),
+            _span: Span::none(),
+        })
+    }
 }
 
 /// A connection that rested this long is asked for a sign of life before it is lent again.
@@ -129,11 +137,13 @@ impl Default for DatabaseSettings {
     }
 }
 
-/// The platform's database. Cheap to clone; all clones share one pool.
+/// The platform's database. Cheap to clone; all clones share one pool. Each call of a repository is a
+/// transaction, unless the database that it was given is [bound](Database::bound_to) to one.
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
-    url: String,
+    /// Transaction that all work is part of, whose connection is used for it.
+    held: Option<HeldConnection>,
     server: Arc<Server>,
     shares: Arc<Shares>,
     listener: Arc<Listener>,
@@ -191,7 +201,7 @@ impl Database {
             .map_err(|error| InvalidDatabaseUrl::of_pool(&error))?;
         Ok(Self {
             pool,
-            url: url.to_owned(),
+            held: None,
             server,
             shares: Arc::new(Shares::new(settings.max_connections, settings.wait)),
             listener: Arc::default(),
@@ -215,8 +225,28 @@ impl Database {
         }
     }
 
-    /// A connection for the platform's own work; within [`Self::unit_of_work`] that of the unit. It was
-    /// alive a moment ago. A caller that holds one MUST NOT ask for another.
+    /// The same database, with that connection for all work: transactions of repositories become
+    /// savepoints of the one that the connection is in. Also returns a handle that ends it.
+    pub(crate) fn bound_to(&self, connection: Connection) -> (Self, HeldConnection) {
+        let held = match connection.lent {
+            Lent::Pooled(loan) => HeldConnection(Arc::new(Mutex::new(Some(*loan)))),
+            // A nested unit would commit the outer one.
+            Lent::Held(_) => HeldConnection(Arc::default()),
+        };
+        let bound = Self {
+            held: Some(held.clone()),
+            ..self.clone()
+        };
+        (bound, held)
+    }
+
+    /// Returns true if all work is part of one transaction.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// A connection for the platform's own work, or that of the transaction which the database is bound
+    /// to. It was alive a moment ago. A caller that holds one MUST NOT ask for another.
     ///
     /// # Errors
     /// [`PortError::Exhausted`] when all stay in use; [`PortError::Unavailable`] when none can be made.
@@ -230,31 +260,39 @@ impl Database {
         organization: Option<OrganizationId>,
         span: Span,
     ) -> Result<Connection, PortError> {
-        let shared = UNIT_OF_WORK
-            .try_with(|(connection, url)| (*url == self.url).then(|| Arc::clone(connection)));
-        let Some(shared) = shared.ok().flatten() else {
-            let permit = match organization {
-                Some(organization) => Some(self.shares.enter(organization).await?),
-                None => None,
-            };
-            let pooled = self.pool.get().await.map_err(pool_error)?;
-            return Ok(Connection::Pooled(
-                Box::new(Loan::new(pooled, permit)),
-                span,
-            ));
+        let lent = match &self.held {
+            Some(held) => Lent::Held(self.lend_held(held).await?),
+            None => Lent::Pooled(Box::new(self.lend_pooled(organization).await?)),
         };
-        let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
-        match tokio::time::timeout(wait, shared.lock_owned()).await {
-            Ok(connection) => Ok(Connection::Shared(connection, span)),
-            Err(_) => Err(PortError::Busy(
-                "the connection of this request is in use".to_owned(),
-            )),
-        }
+        Ok(Connection { lent, _span: span })
     }
 
-    /// Does work that awaits many answers of the database where connections are served: a thread
-    /// of another runtime would have to be woken for each piece of them. It ends when the caller is
-    /// dropped. Within a unit of work it is done here, as that is the task's.
+    async fn lend_pooled(&self, organization: Option<OrganizationId>) -> Result<Loan, PortError> {
+        // The organization's share first: a request that waits for it must not hold a connection.
+        let permit = match organization {
+            Some(organization) => Some(self.shares.enter(organization).await?),
+            None => None,
+        };
+        let pooled = self.pool.get().await.map_err(pool_error)?;
+        Ok(Loan::new(pooled, permit))
+    }
+
+    async fn lend_held(
+        &self,
+        held: &HeldConnection,
+    ) -> Result<OwnedMappedMutexGuard<Option<Loan>, Loan>, PortError> {
+        let wait = self.pool.timeouts().wait.unwrap_or(CONNECT);
+        // Only a caller that breaks the rule of one connection waits this long: for itself.
+        let guard = tokio::time::timeout(wait, Arc::clone(&held.0).lock_owned())
+            .await
+            .map_err(|_| PortError::Busy("the connection of this request is in use".to_owned()))?;
+        OwnedMutexGuard::try_map(guard, Option::as_mut)
+            .map_err(|_| PortError::Internal("the unit of work has ended".to_owned()))
+    }
+
+    /// Does work that awaits many responses of the database where connections are served: a thread
+    /// of another runtime would have to be woken for each chunk of them. It ends when the caller is
+    /// dropped.
     ///
     /// # Errors
     /// [`PortError::Internal`] when the work panics.
@@ -262,9 +300,6 @@ impl Database {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, PortError> {
-        if self.is_in_unit_of_work() {
-            return Ok(work.await);
-        }
         let mut tasks = JoinSet::new();
         tasks.spawn_on(work.in_current_span(), &self.runtime);
         match tasks.join_next().await {
@@ -272,32 +307,6 @@ impl Database {
             Some(Err(error)) => Err(PortError::Internal(error.to_string())),
             None => Err(PortError::Internal("a task was lost".to_owned())),
         }
-    }
-
-    /// Returns true if the task is part of a unit of work, and so must do all its work itself.
-    pub(crate) fn is_in_unit_of_work(&self) -> bool {
-        UNIT_OF_WORK
-            .try_with(|(_, url)| *url == self.url)
-            .unwrap_or_default()
-    }
-
-    /// Runs work on one connection, across all parts of this adapter that it calls: their
-    /// transactions become savepoints of the one that the connection is in. Returns the connection
-    /// too.
-    pub(crate) async fn unit_of_work<T>(
-        &self,
-        connection: Connection,
-        work: impl Future<Output = T>,
-    ) -> (T, Connection) {
-        let (connection, span) = match connection {
-            Connection::Pooled(connection, span) => (*connection, span),
-            // Already part of one.
-            shared @ Connection::Shared(..) => return (work.await, shared),
-        };
-        let shared = Arc::new(Mutex::new(connection));
-        let unit = (Arc::clone(&shared), self.url.clone());
-        let done = UNIT_OF_WORK.scope(unit, work).await;
-        (done, Connection::Shared(shared.lock_owned().await, span))
     }
 
     /// Makes a round trip to the database.

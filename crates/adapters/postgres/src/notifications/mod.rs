@@ -49,6 +49,14 @@ impl PgNotificationRepository {
             database,
         }
     }
+
+    /// The same on that database.
+    pub(crate) fn on(&self, database: Database) -> Self {
+        Self {
+            sends: self.sends.on(database.clone()),
+            database,
+        }
+    }
 }
 
 #[async_trait]

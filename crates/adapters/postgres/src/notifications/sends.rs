@@ -1,7 +1,7 @@
 //! Sending notifications: the database's function counts and stores, and sends of an organization
 //! that arrive together share a statement, which is a transaction by itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use diesel::{
     prelude::*,
@@ -10,6 +10,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
+    events::LoggedEventKind,
     ids::{ApiKeyId, OrganizationId, UserId},
     notifications::{Caps, PLATFORM, Sent},
     refusal::Resource,
@@ -21,11 +22,14 @@ use labdata_ports::{
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use crate::database::{
-    combine::{BatchOutcome, Combiner},
-    errors::{Fault, is_refusal, port_error, retried},
-    pool::Database,
-    sql::CachedStatement,
+use crate::{
+    database::{
+        combine::{BatchOutcome, Combiner},
+        errors::{Fault, is_refusal, port_error, retried},
+        pool::Database,
+        sql::CachedStatement,
+    },
+    events::record,
 };
 
 /// Maximum number of concurrent batches of an organization: more would wait for its lock.
@@ -66,6 +70,14 @@ impl Sends {
         }
     }
 
+    /// The same on that database.
+    pub(crate) fn on(&self, database: Database) -> Self {
+        Self {
+            database,
+            combiner: Arc::clone(&self.combiner),
+        }
+    }
+
     pub(crate) async fn send(
         &self,
         organization: OrganizationId,
@@ -93,7 +105,8 @@ impl Sends {
     }
 
     async fn response(&self, send: Send) -> Result<Response, PortError> {
-        if !self.database.is_in_unit_of_work() {
+        // A batch commits on a connection of its own, so what is part of a transaction goes alone.
+        if !self.database.is_bound() {
             let database = self.database.clone();
             let outcome = self.combiner.submit(
                 send.organization,
@@ -148,6 +161,26 @@ async fn send_batch(
     }
 }
 
+/// Sends notifications, one after the other, and stores an event for each that was delivered.
+static DELIVER: LazyLock<String> = LazyLock::new(|| {
+    let delivered = record::insertion(
+        LoggedEventKind::NOTIFICATION_CREATED,
+        "organization_id, at, user_id, notification_id",
+        "$1, now, user_id, id",
+        "sent WHERE outcome = 'delivered' ORDER BY nth",
+    );
+    format!(
+        "WITH sent AS MATERIALIZED (SELECT u.nth, u.user_id, u.id, u.now, \
+         sent.outcome, sent.hour_at, sent.day_at FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
+         $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
+         AS u(user_id, id, dedupe_key, title, body, action_url, data, api_key, now, per_hour, per_day, nth) \
+         CROSS JOIN LATERAL labdata.send_notification($1, u.user_id, u.id, u.dedupe_key, u.title, u.body, \
+         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent), recorded AS ({delivered} \
+         RETURNING pg_notify('labdata_event_log', organization_id::text)) \
+         SELECT outcome, hour_at, day_at FROM sent ORDER BY nth"
+    )
+});
+
 /// Sends notifications of one organization, one after the other; an answer for each.
 async fn deliver(
     connection: &mut AsyncPgConnection,
@@ -160,30 +193,23 @@ async fn deliver(
         return Ok(Vec::new());
     };
     let data = each(sends, |send| send.new.draft.data.clone().map(Value::Object));
-    let query = diesel::sql_query(
-        "WITH sent AS MATERIALIZED (SELECT u.nth, u.user_id, u.id, u.now, \
-         sent.outcome, sent.hour_at, sent.day_at FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
-         $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
-         AS u(user_id, id, dedupe_key, title, body, action_url, data, api_key, now, per_hour, per_day, nth) \
-         CROSS JOIN LATERAL labdata.send_notification($1, u.user_id, u.id, u.dedupe_key, u.title, u.body, \
-         u.action_url, u.data, u.api_key, $2, u.now, u.per_hour, u.per_day) AS sent), told AS ( \
-         INSERT INTO labdata.event_log (organization_id, type, at, user_id, notification_id) \
-         SELECT $1, 'notification.created', now, user_id, id FROM sent WHERE outcome = 'delivered' ORDER BY nth \
-         RETURNING pg_notify('labdata_event_log', organization_id::text)) \
-         SELECT outcome, hour_at, day_at FROM sent ORDER BY nth",
-    )
-    .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(PLATFORM)
-    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.user.as_uuid()))
-    .bind::<Array<SqlUuid>, _>(each(sends, |send| send.new.id.as_uuid()))
-    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.dedupe_key.as_str()))
-    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.title.as_str()))
-    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.body.as_str()))
-    .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.action_url.as_str()))
-    .bind::<Array<Nullable<Jsonb>>, _>(data)
-    .bind::<Array<Nullable<SqlUuid>>, _>(each(sends, |send| send.new.api_key.map(ApiKeyId::as_uuid)))
-    .bind::<Array<Timestamptz>, _>(each(sends, |send| send.new.now))
-    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_user_and_hour)))
-    .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_organization_and_day)));
+    let query = diesel::sql_query(DELIVER.as_str())
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Text, _>(PLATFORM)
+        .bind::<Array<SqlUuid>, _>(each(sends, |send| send.user.as_uuid()))
+        .bind::<Array<SqlUuid>, _>(each(sends, |send| send.new.id.as_uuid()))
+        .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.dedupe_key.as_str()))
+        .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.title.as_str()))
+        .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.body.as_str()))
+        .bind::<Array<Text>, _>(each(sends, |send| send.new.draft.action_url.as_str()))
+        .bind::<Array<Nullable<Jsonb>>, _>(data)
+        .bind::<Array<Nullable<SqlUuid>>, _>(each(sends, |send| {
+            send.new.api_key.map(ApiKeyId::as_uuid)
+        }))
+        .bind::<Array<Timestamptz>, _>(each(sends, |send| send.new.now))
+        .bind::<Array<BigInt>, _>(each(sends, |send| i64::from(send.caps.per_user_and_hour)))
+        .bind::<Array<BigInt>, _>(each(sends, |send| {
+            i64::from(send.caps.per_organization_and_day)
+        }));
     CachedStatement(query).get_results(connection).await
 }

@@ -23,9 +23,9 @@ use labdata_ports::{
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
     PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
-    PgFileRepository, PgIdempotency, PgInstrumentRepository, PgJobRepository, PgModelRepository,
+    PgFileRepository, PgInstrumentRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgPeriodicTaskStore, PgRunLogStore, PgRunQueue, PgSessionRepository,
-    PgStoreHealth, PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingQueue, PgTriggerStore, PgWriteSessions,
     SearchLimits,
 };
 use labdata_test_database::TestDatabase;
@@ -84,7 +84,6 @@ subjects! {
     ChatRepository => PgChatRepository,
     AgentRunRepository => PgAgentRunRepository,
     WriteSessions => PgWriteSessions,
-    Idempotency => PgIdempotency,
     DatasetRepository => PgDatasetRepository,
     ModelRepository => PgModelRepository,
     TrainingQueue => PgTrainingQueue,
@@ -113,6 +112,13 @@ impl Subject<dyn FileRepository> for Postgres {
     fn subject(&self) -> Arc<dyn FileRepository> {
         let files = PgFileRepository::new(self.database.clone());
         Arc::new(files.with_search_limits(SMALL))
+    }
+}
+
+impl Subject<dyn Idempotency> for Postgres {
+    fn subject(&self) -> Arc<dyn Idempotency> {
+        let store = PgStore::new(self.database.clone(), self.database.clone());
+        Arc::new(store.idempotency())
     }
 }
 

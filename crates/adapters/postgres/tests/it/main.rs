@@ -31,6 +31,7 @@ mod rows;
 mod schema_facts;
 mod shares;
 mod tls;
+mod units_of_work;
 
 /// A connection past the adapter, to look behind it.
 async fn look_behind(url: &str) -> tokio_postgres::Client {

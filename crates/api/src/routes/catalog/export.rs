@@ -49,10 +49,9 @@ shape! {
 )]
 pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> ApiResult<TableStream> {
     let format = call.query.format;
-    let slots = call.app.stream_slots(call.actor.organization).await?;
     let export = export_table(call.ports(), &call.actor, &call.path.name).await?;
     let (ports, columns) = (call.ports().clone(), export.columns());
-    let stream = TableStream::begin(format, columns, call.app.stall, slots, |sink| async move {
+    let stream = TableStream::begin(format, columns, call.app.stall, |sink| async move {
         export.send(&ports, sink).await
     });
     let file_name = format!(

@@ -2,8 +2,8 @@
 
 use actix_web::Either;
 use labdata_application::data::{
-    read_many_series::{ManySeries, read_many_series},
-    read_series::Series,
+    read_many_series::{read_many_series, stream_many_series},
+    read_series::{Series, SeriesSlots},
 };
 use labdata_domain::data::read::SeriesSelection;
 use labdata_request_body::{
@@ -110,13 +110,11 @@ pub async fn handle(
 type SeriesCall = Call<Read, JsonBody<ManySeriesBody>>;
 
 async fn json(call: &SeriesCall, selection: SeriesSelection) -> ApiResult<Written> {
-    let slot = call.app.result_slot(call.actor.organization).await?;
-    let turn = call.app.series_turn(call.actor.organization).await?;
-    let series: ManySeries = read_many_series(call.ports(), &call.actor, selection).await?;
-    let series = series.collect(call.ports()).await?;
-    Written::by(ResultForm::Json, slot, move || {
-        let body = written(series);
-        drop(turn);
+    let series = read_many_series(call.ports(), &call.actor, selection).await?;
+    let SeriesSlots { result, encoding } = series.slots;
+    Written::by(ResultForm::Json, result, move || {
+        let body = written(series.value);
+        drop(encoding);
         Ok::<_, FormatError>(body)
     })
     .await
@@ -127,10 +125,9 @@ async fn table(
     selection: SeriesSelection,
     format: Format,
 ) -> ApiResult<TableStream> {
-    let slots = call.app.stream_slots(call.actor.organization).await?;
-    let series = read_many_series(call.ports(), &call.actor, selection).await?;
+    let series = stream_many_series(call.ports(), &call.actor, selection).await?;
     let (ports, columns) = (call.ports().clone(), series.columns());
-    TableStream::begin(format, columns, call.app.stall, slots, |sink| async move {
+    TableStream::begin(format, columns, call.app.stall, |sink| async move {
         series.send(&ports, sink).await
     })
     .await

@@ -105,7 +105,6 @@ pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> ApiResult<Written>
         sql: body.query,
         params: body.params,
     };
-    let slot = call.app.result_slot(call.actor.organization).await?;
     let result = query_data(call.ports(), &call.actor, command).await?;
-    Written::by(form, slot, move || written(result, form)).await
+    Written::by(form, result.slots, move || written(result.value, form)).await
 }

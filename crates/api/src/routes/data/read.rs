@@ -138,9 +138,9 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),
     };
-    let slot = call.app.page_slot(call.actor.organization).await?;
-    let RowPage { rows, next } = read_rows(call.ports(), &call.actor, query).await?;
-    let begun = Begun::of(Box::new(json_chunks(rows)), slot)
+    let page = read_rows(call.ports(), &call.actor, query).await?;
+    let RowPage { rows, next } = page.value;
+    let begun = Begun::of(Box::new(json_chunks(rows)), page.slots)
         .map_err(|error| Error::Internal(error.to_string()))?;
     Ok(Rows { begun, next })
 }

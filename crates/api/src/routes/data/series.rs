@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use labdata_application::data::read_series::{ReadSeries, Series, read_series};
+use labdata_application::data::read_series::{ReadSeries, Series, SeriesSlots, read_series};
 use labdata_domain::{
     catalog::Name,
     for_each_values,
@@ -160,12 +160,11 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> ApiRes
         parent: call.query.parent.clone(),
         parent_column: call.query.parent_column.clone(),
     };
-    let slot = call.app.result_slot(call.actor.organization).await?;
-    let turn = call.app.series_turn(call.actor.organization).await?;
     let series = read_series(call.ports(), &call.actor, query).await?;
-    Written::by(form, slot, move || {
-        let body = written(series, form);
-        drop(turn);
+    let SeriesSlots { result, encoding } = series.slots;
+    Written::by(form, result, move || {
+        let body = written(series.value, form);
+        drop(encoding);
         body
     })
     .await

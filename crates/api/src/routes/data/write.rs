@@ -60,18 +60,13 @@ impl Body for StreamedBody {
     )
 )]
 pub async fn handle(call: Call<Write, StreamedBody>) -> ApiResult<Json<DataWriteView>> {
-    let Call {
-        app,
-        actor,
-        body: StreamedBody(mut body),
-        ..
-    } = call;
+    let (call, StreamedBody(mut body)) = call.take_body();
     let command = WriteData {
         job_execution_id: body.job_execution_id.take(),
         job_name: body.job_name.take(),
         max_rows: None,
         request: body.into(),
     };
-    let outcome = write_data(&app.ports, &actor, command).await?;
+    let outcome = write_data(call.begin().await?, &call.actor, command).await?;
     Ok(Json(outcome.into()))
 }

@@ -62,7 +62,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
     let credential = Credential::of(&call.request, &call.app.public_url)?;
-    let slot = call.app.follower_slot(call.actor.organization)?;
+    let slot = call.app.ports.slots.follow(call.actor.organization)?;
     let (follower, news) = follow_events(call.ports(), &call.actor, after).await?;
     Ok(Events {
         ports: call.ports().clone(),

@@ -3,6 +3,7 @@
 use labdata_application::executions::{
     list_executions::list_executions, starters::page_with_starters,
 };
+use labdata_application::slots::Work;
 use labdata_domain::{
     executions::ExecutionState,
     ids::{FileId, JobId},
@@ -59,7 +60,12 @@ pub async fn handle(
         status: query.status.map(str::to_owned),
         trigger_file: file,
     };
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;
     let page = page_with_starters(call.ports(), &call.actor, page).await?;
     Ok(Listing::of(page, ExecutionView::from).counted(slot))

@@ -53,7 +53,8 @@ pub async fn handle(
         job_name: body.job_name,
         timeout_minutes: body.timeout_minutes,
     };
-    let execution = start_execution(call.ports(), &call.actor, command).await?;
-    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    let ports = call.begin().await?;
+    let execution = start_execution(ports, &call.actor, command).await?;
+    let started = with_starter(ports, &call.actor, execution).await?;
     Ok(Json(started.into()))
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use labdata_application::files::list_files::list_files;
+use labdata_application::slots::Work;
 use labdata_domain::{
     files::{ExtensionFilter, FileFilter, NameQuery},
     page::{DEFAULT_LIMIT, Page, PageRequest},
@@ -66,7 +67,12 @@ fn wanted<T: FromStr>(id: Option<&str>) -> Result<Option<T>, T::Err> {
     responses((status = 200, description = "The files", body = Vec<FileView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> ApiResult<Listing<FileView>> {
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = match call.query.filter() {
         Some(filter) => list_files(call.ports(), &call.actor, &filter, call.query.page).await?,
         None => Page {

@@ -24,9 +24,7 @@ use crate::http::{ApiResult, Call, Write, error::ErrorBody};
     )
 )]
 pub async fn handle(call: Call<Write, UploadForm>) -> ApiResult<Json<FileUploadView>> {
-    let Call {
-        app, actor, body, ..
-    } = call;
+    let (call, body) = call.take_body();
     let command = UploadFile {
         path: body.path,
         content_type: body.content_type,
@@ -35,6 +33,6 @@ pub async fn handle(call: Call<Write, UploadForm>) -> ApiResult<Json<FileUploadV
         source: body.source,
         bytes: body.bytes,
     };
-    let file = upload_file(&app.ports, &actor, command).await?;
+    let file = upload_file(call.begin().await?, &call.actor, command).await?;
     Ok(Json(file.into()))
 }

@@ -117,7 +117,7 @@ pub async fn handle(call: Call<Write, JsonBody<UploadUrlBody>>) -> ApiResult<Jso
         instrument,
         source: body.source_type,
     };
-    let mut begun = begin_upload(call.ports(), &call.actor, command).await?;
+    let mut begun = begin_upload(call.begin().await?, &call.actor, command).await?;
     begun.upload.url = call.localize(begun.upload.url);
     Ok(Json(begun.into()))
 }

@@ -53,12 +53,6 @@ shape! {
     });
 }
 
-/// Checks the script.
-pub async fn prepare(call: &Call<Write, JsonBody<CreateJobBody>>) -> CheckedScript {
-    let JsonBody(body) = &call.body;
-    CheckedScript::check(body.code.clone()).await
-}
-
 /// Creates a job
 ///
 /// Its code is the first version of its script.
@@ -72,18 +66,16 @@ pub async fn prepare(call: &Call<Write, JsonBody<CreateJobBody>>) -> CheckedScri
         (status = 409, description = "The organization has a job of this name", body = ErrorBody),
     )
 )]
-pub async fn handle(
-    call: Call<Write, JsonBody<CreateJobBody>>,
-    script: CheckedScript,
-) -> ApiResult<Json<JobView>> {
+pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> ApiResult<Json<JobView>> {
+    call.refuse_repeated().await?;
     let JsonBody(body) = call.body.clone();
     let command = CreateJob {
         name: body.name,
-        script,
+        script: CheckedScript::check(body.code).await,
         description: body.description,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
-    let job = create_job(call.ports(), &call.actor, command).await?;
+    let job = create_job(call.begin().await?, &call.actor, command).await?;
     Ok(Json(job.into()))
 }

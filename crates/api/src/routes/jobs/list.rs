@@ -1,6 +1,7 @@
 //! `GET /api/v1/jobs`
 
 use labdata_application::jobs::list_jobs::list_jobs;
+use labdata_application::slots::Work;
 use labdata_domain::page::PageRequest;
 use labdata_ports::jobs::JobFilter;
 use labdata_request_body::{
@@ -39,7 +40,12 @@ pub async fn handle(call: Call<Read, NoBody, ListJobsQuery>) -> ApiResult<Listin
         name: call.query.name.clone(),
         include_archived: call.query.archived,
     };
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = list_jobs(call.ports(), &call.actor, &filter, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))
 }

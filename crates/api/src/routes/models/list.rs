@@ -1,6 +1,7 @@
 //! `GET /api/v1/ml-models`
 
 use labdata_application::models::list_models::list_models;
+use labdata_application::slots::Work;
 use labdata_domain::page::PageRequest;
 use labdata_request_body::{fields::page, shape};
 
@@ -26,7 +27,12 @@ shape! {
     responses((status = 200, description = "The models", body = Vec<ModelView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, ListModelsQuery>) -> ApiResult<Listing<ModelView>> {
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = list_models(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))
 }

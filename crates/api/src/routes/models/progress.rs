@@ -37,7 +37,7 @@ use crate::http::{
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let slot = call.app.follower_slot(call.actor.organization)?;
+    let slot = call.app.ports.slots.follow(call.actor.organization)?;
     let (follower, news) = follow_training(call.ports(), &call.actor, id, number).await?;
     Ok(Progress {
         ports: call.ports().clone(),

@@ -5,6 +5,7 @@ use actix_web::{
     http::header::{CONTENT_SECURITY_POLICY, ContentType},
 };
 use labdata_application::models::get_report::get_report;
+use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, VersionQuery};
@@ -32,7 +33,12 @@ const CONTENT_POLICY: &str =
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let _slot = call.app.result_slot(call.actor.organization).await?;
+    let _slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Result, call.actor.organization)
+        .await?;
     let page = get_report(call.ports(), &call.actor, id, number).await?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::html())

@@ -26,6 +26,6 @@ use crate::http::{ApiResult, Call, JsonBody, Write, error::ErrorBody};
 pub async fn handle(call: Call<Write, JsonBody<TrainModelBody>>) -> ApiResult<Json<ModelView>> {
     let JsonBody(body) = call.body.clone();
     let command = TrainModel::try_from(body)?;
-    let version = train_model(call.ports(), &call.actor, command).await?;
+    let version = train_model(call.begin().await?, &call.actor, command).await?;
     Ok(Json(version.into()))
 }

@@ -1,6 +1,7 @@
 //! `GET /api/v1/ml-models/{ml_model_id}/versions`
 
 use labdata_application::models::list_models::list_model_versions;
+use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
 
 use super::{ModelPath, ModelView, list::ListModelsQuery};
@@ -20,7 +21,12 @@ pub async fn handle(
     call: Call<Read, NoBody, ListModelsQuery, ModelPath>,
 ) -> ApiResult<Listing<ModelView>> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = list_model_versions(call.ports(), &call.actor, id, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
+use labdata_application::slots::Work;
 use labdata_application::{
     Error, Ports,
     subscription::Subscription,
@@ -79,9 +80,13 @@ pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiRe
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let organization = call.actor.organization;
     let slot = if call.query.follow {
-        call.app.follower_slot(organization)?
+        call.app.ports.slots.follow(organization)?
     } else {
-        call.app.result_slot(organization).await?
+        call.app
+            .ports
+            .slots
+            .enter(Work::Result, organization)
+            .await?
     };
     let reader = open_log(call.ports(), &call.actor, id).await?;
     let news = call.query.follow.then(|| reader.follow(call.ports()));

@@ -51,7 +51,8 @@ pub async fn handle(
         parameters: body.parameters.unwrap_or_default(),
         file: body.file_id,
     };
-    let execution = run_job(call.ports(), &call.actor, id, command).await?;
-    let started = with_starter(call.ports(), &call.actor, execution).await?;
+    let ports = call.begin().await?;
+    let execution = run_job(ports, &call.actor, id, command).await?;
+    let started = with_starter(ports, &call.actor, execution).await?;
     Ok(Json(started.into()))
 }

@@ -61,9 +61,9 @@ impl AgentLab {
         let settings = llm_settings(&provider, Dialect::OpenAi, Duration::from_secs(2));
         let on = OnPostgres::start(
             DatabaseSettings::default(),
-            |ports| Ports {
-                python: snippets(),
-                ..ports
+            |mut ports| {
+                ports.python = snippets();
+                ports
             },
             |agent, ports| on_provider(agent, ports, &settings),
         )

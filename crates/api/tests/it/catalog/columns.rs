@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
 use labdata_domain::people::scope::Scope;
-use labdata_postgres::{Database, DatabaseSettings, PgCatalogStore, PgDataStore};
+use labdata_postgres::{Database, DatabaseSettings, PgStore};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -20,12 +19,10 @@ async fn lab() -> OnPostgres {
 /// A server on the same database, with a cache of definitions for itself.
 async fn another_server(lab: &OnPostgres) -> TestServer {
     let database = Database::new(lab.url(), DatabaseSettings::default()).unwrap();
-    let catalog = Arc::new(PgCatalogStore::new(database.clone()));
-    let ports = Ports {
-        data: Arc::new(PgDataStore::new(database, Arc::clone(&catalog))),
-        catalog,
-        ..lab.server.ports.clone()
-    };
+    let store = PgStore::new(database.clone(), database);
+    let mut ports = lab.server.ports.clone();
+    ports.repositories = store.repositories();
+    ports.idempotency = Arc::new(store.idempotency());
     TestServer::start_on(ports, Arc::clone(&lab.server.clock)).await
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
 use labdata_domain::storage::StorageQuota;
 use labdata_memory::FixedClock;
 use labdata_object_store::{GatewaySigner, LocalBlobStore};
@@ -50,12 +49,10 @@ impl Lab {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
-        let ports = Ports {
-            blobs: Arc::new(LocalBlobStore::open(directory.path()).await.unwrap()),
-            signer: Arc::new(GatewaySigner::new(SIGNED, &[9; 32])),
-            storage_quota,
-            ..in_memory(time)
-        };
+        let mut ports = in_memory(time);
+        ports.blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
+        ports.signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
+        ports.storage_quota = storage_quota;
         let server = TestServer::start_on(ports, clock).await;
         let client = server.admin().await;
         let instrument = instrument(&client, "reader").await;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use labdata_application::Ports;
 use labdata_domain::{
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion, VersionSummary},
@@ -314,15 +313,9 @@ impl JobRepository for Broken {
 async fn broken(how: fn() -> PortError) -> TestServer {
     let clock = Arc::new(FixedClock::default());
     let displayed: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(displayed);
-    TestServer::start_on(
-        Ports {
-            jobs: Arc::new(Broken(how)),
-            ..ports
-        },
-        clock,
-    )
-    .await
+    let mut ports = in_memory(displayed);
+    ports.jobs = Arc::new(Broken(how));
+    TestServer::start_on(ports, clock).await
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 use std::{path::Path, sync::Arc};
 
 use arrow_array::RecordBatch;
-use labdata_application::Ports;
 use labdata_domain::storage::StorageQuota;
 use labdata_object_store::{GatewaySigner, LocalBlobStore};
 use labdata_postgres::DatabaseSettings;
@@ -38,11 +37,11 @@ impl DatasetLab {
         let directory = tempfile::tempdir().unwrap();
         let blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
         let signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
-        let on = OnPostgres::with_ports(DatabaseSettings::default(), |ports| Ports {
-            blobs,
-            signer,
-            storage_quota,
-            ..ports
+        let on = OnPostgres::with_ports(DatabaseSettings::default(), |mut ports| {
+            ports.blobs = blobs;
+            ports.signer = signer;
+            ports.storage_quota = storage_quota;
+            ports
         });
         let on = on.await;
         Self {

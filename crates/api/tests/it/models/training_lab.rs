@@ -156,13 +156,11 @@ impl TrainingLab {
         let predictor = Arc::new(BoundPredictor::default());
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
-        let ports = Ports {
-            blobs: Arc::new(LocalBlobStore::open(objects.path()).await.unwrap()),
-            signer: Arc::new(GatewaySigner::new(UNBOUND, &SECRET)),
-            gateway: Arc::new(GatewaySigner::new(UNBOUND, &SECRET)),
-            predictor: predictor.clone(),
-            ..in_memory(time)
-        };
+        let mut ports = in_memory(time);
+        ports.blobs = Arc::new(LocalBlobStore::open(objects.path()).await.unwrap());
+        ports.signer = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
+        ports.gateway = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
+        ports.predictor = predictor.clone();
         let server = TestServer::start_predicting(ports, clock).await;
         let address = format!("http://{}", server.address);
         let predicts = sandboxed_predictor(&address);
@@ -183,10 +181,9 @@ impl TrainingLab {
     /// Ports of a worker, which signs URLs of this server.
     fn ports(&self) -> Ports {
         let base = format!("http://{}", self.server.address);
-        Ports {
-            gateway: Arc::new(GatewaySigner::new(&base, &SECRET)),
-            ..self.server.ports.clone()
-        }
+        let mut ports = self.server.ports.clone();
+        ports.gateway = Arc::new(GatewaySigner::new(&base, &SECRET));
+        ports
     }
 
     /// A backend in the sandbox of this machine.

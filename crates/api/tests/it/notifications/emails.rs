@@ -3,16 +3,11 @@
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration as StdDuration};
 
 use futures::future::join_all;
-use labdata_application::{
-    Ports,
-    notifications::send_emails::{EMAIL_LEASE, send_emails},
-};
+use labdata_application::notifications::send_emails::{EMAIL_LEASE, send_emails};
 use labdata_mail::SmtpMailer;
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;
-use labdata_postgres::{
-    Database, DatabaseSettings, PgApiKeyRepository, PgNotificationRepository, PgTenancyRepository,
-};
+use labdata_postgres::{Database, DatabaseSettings, PgStore};
 use labdata_test_database::TestDatabase;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -44,12 +39,8 @@ impl Post {
         let database = Database::new(own.url(), DatabaseSettings::default()).unwrap();
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let ports = Ports {
-            api_keys: Arc::new(PgApiKeyRepository::new(database.clone())),
-            tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
-            notifications: Arc::new(PgNotificationRepository::new(database)),
-            ..in_memory(displayed)
-        };
+        let mut ports = in_memory(displayed);
+        ports.repositories = PgStore::new(database.clone(), database).repositories();
         let server = TestServer::start_on(ports, clock).await;
         let client = server.admin().await;
         client

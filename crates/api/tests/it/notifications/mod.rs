@@ -5,7 +5,6 @@ mod emails;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use labdata_application::Ports;
 use labdata_domain::{
     notifications::{Caps, unsubscribe_token},
     people::scope::Scope,
@@ -27,15 +26,9 @@ async fn with_caps(per_user_and_hour: u32, per_organization_and_day: u32) -> Tes
         per_organization_and_day,
     };
     let displayed: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(displayed);
-    TestServer::start_on(
-        Ports {
-            notification_caps: caps,
-            ..ports
-        },
-        clock,
-    )
-    .await
+    let mut ports = in_memory(displayed);
+    ports.notification_caps = caps;
+    TestServer::start_on(ports, clock).await
 }
 
 async fn send(client: &Client, key: &str) -> Reply {

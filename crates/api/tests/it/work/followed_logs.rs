@@ -10,7 +10,6 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use labdata_application::Ports;
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     people::scope::Scope,
@@ -117,15 +116,12 @@ impl RunLogStore for Counted {
 async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
     let clock = Arc::new(FixedClock::default());
     let displayed: Arc<dyn Clock> = clock.clone();
-    let ports = in_memory(displayed);
+    let mut ports = in_memory(displayed);
     let counted = Arc::new(Counted {
         store: Arc::clone(&ports.run_logs),
         reads: AtomicUsize::new(0),
     });
-    let ports = Ports {
-        run_logs: counted.clone(),
-        ..ports
-    };
+    ports.run_logs = counted.clone();
     let mut lab = Lab::on(TestServer::start_on(ports, clock).await).await;
     lab.start_worker();
     let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;

@@ -55,7 +55,7 @@ impl TypedTool for QueryDataTool {
         // Rows are JSON texts already.
         Ok(format!(
             "{{\"columns\":{},\"row_count\":{},\"rows_shown\":{},\"data\":[{}]}}",
-            Value::from(result.columns),
+            json!(result.columns),
             result.rows.len(),
             displayed.len(),
             displayed.join(",")

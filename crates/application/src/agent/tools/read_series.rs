@@ -65,7 +65,7 @@ impl TypedTool for ReadSeriesTool {
             .map(|(name, values)| (name.clone(), thinned(values, points, step)))
             .collect();
         let json = json!({
-            "parent": Scalar::from(series.parent).to_json(),
+            "parent": Scalar::from(series.parent.clone()).to_json(),
             "points": points,
             "every": step,
             "columns": columns,

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::agent::chats::get_chat;
+use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
 
 use super::{ChatPath, SavedChatView};
@@ -20,7 +21,12 @@ use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 pub async fn handle(call: Call<Read, NoBody, (), ChatPath>) -> ApiResult<Json<SavedChatView>> {
     let id = call.path.chat_id.or_not_found(Resource::Chat)?;
     // A chat has up to 16 MiB.
-    let _slot = call.app.result_slot(call.actor.organization).await?;
+    let _slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Result, call.actor.organization)
+        .await?;
     let saved = get_chat(&call.app.agent, &call.actor, id).await?;
     Ok(Json(saved.into()))
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
 use labdata_application::Error;
+use labdata_application::slots::Work;
 use labdata_domain::{
     data::import::{ImportMode, MAX_IMPORT_BYTES},
     files::FilePath,
@@ -190,7 +191,11 @@ async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
     let app = request.app_data::<Data<App>>();
     let organization = request.extensions().get::<OrganizationId>().copied();
     match (app, organization) {
-        (Some(app), Some(organization)) => Ok(app.spool_slot(organization).await?),
+        (Some(app), Some(organization)) => Ok(app
+            .ports
+            .slots
+            .enter(Work::SpooledFile, organization)
+            .await?),
         _ => Err(Error::Internal("an import without its caller".to_owned()).into()),
     }
 }

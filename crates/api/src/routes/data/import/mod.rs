@@ -10,7 +10,6 @@ use labdata_application::{
     data::import_table::{ImportFile, ImportTable, ReadImport, import_table, read_import},
 };
 use labdata_domain::data::import::{ImportWrite, Imported};
-use labdata_limits::Slot;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -18,7 +17,7 @@ pub use form::{ImportForm, ImportTableBody};
 
 use crate::{
     http::{
-        ApiError, ApiResult, Call, Write,
+        ApiResult, Call, Write,
         error::{ErrorBody, WriteRefusalBody},
     },
     routes::catalog::put::TablePath,
@@ -50,15 +49,8 @@ impl From<Imported> for ImportView {
     }
 }
 
-/// An import whose file is read, and the turn that it has.
-pub struct Prepared {
-    import: ReadImport,
-    _turn: Slot,
-}
-
 /// Reads the file.
-pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Prepared, ApiError> {
-    let turn = call.app.import_turn(call.actor.organization).await?;
+async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadImport> {
     let ImportTableBody {
         file,
         mode,
@@ -86,11 +78,7 @@ pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Pr
         path: file,
         source: Box::new(source),
     };
-    let import = read_import(call.ports(), &call.actor, file, command).await?;
-    Ok(Prepared {
-        import,
-        _turn: turn,
-    })
+    Ok(read_import(call.ports(), &call.actor, file, command).await?)
 }
 
 /// Import a file into a table
@@ -113,11 +101,9 @@ pub async fn prepare(call: &Call<Write, ImportForm, (), TablePath>) -> Result<Pr
         (status = 503, description = "Too many files are being imported; try again after `Retry-After` seconds", body = ErrorBody),
     )
 )]
-pub async fn handle(
-    call: Call<Write, ImportForm, (), TablePath>,
-    prepared: Result<Prepared, ApiError>,
-) -> ApiResult<Json<ImportView>> {
-    let Prepared { import, _turn } = prepared?;
-    let imported = import_table(call.ports(), &call.actor, import).await?;
+pub async fn handle(call: Call<Write, ImportForm, (), TablePath>) -> ApiResult<Json<ImportView>> {
+    call.refuse_repeated().await?;
+    let import = read(&call).await?;
+    let imported = import_table(call.begin().await?, &call.actor, import).await?;
     Ok(Json(imported.into()))
 }

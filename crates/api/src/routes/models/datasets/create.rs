@@ -19,7 +19,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::DatasetView;
-use crate::http::{ApiError, ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
 
 shape! {
     /// The dataset to make, of a query or a file.
@@ -49,15 +49,12 @@ shape! {
 }
 
 /// Stores the rows.
-pub async fn prepare(
-    call: &Call<Write, JsonBody<CreateDatasetBody>>,
-) -> Result<Snapshot, ApiError> {
+async fn snapshot(call: &Call<Write, JsonBody<CreateDatasetBody>>) -> ApiResult<Snapshot> {
     let JsonBody(body) = &call.body;
     let source = match (&body.query, body.file_id) {
         (None, Some(id)) => SnapshotSource::File(id.or_not_found(Resource::File)?),
         (query, _) => SnapshotSource::Query(query.clone().unwrap_or_default()),
     };
-    let _turn = call.app.snapshot_turn(call.actor.organization).await?;
     Ok(take_snapshot(call.ports(), &call.actor, source).await?)
 }
 
@@ -82,15 +79,15 @@ pub async fn prepare(
 )]
 pub async fn handle(
     call: Call<Write, JsonBody<CreateDatasetBody>>,
-    snapshot: Result<Snapshot, ApiError>,
 ) -> ApiResult<Json<DatasetView>> {
-    let snapshot = snapshot?;
+    call.refuse_repeated().await?;
+    let snapshot = snapshot(&call).await?;
     let JsonBody(body) = call.body.clone();
     let command = CreateDataset {
         name: body.name,
         description: body.description,
         snapshot,
     };
-    let dataset = create_dataset(call.ports(), &call.actor, command).await?;
+    let dataset = create_dataset(call.begin().await?, &call.actor, command).await?;
     Ok(Json(dataset.into()))
 }

@@ -1,6 +1,7 @@
 //! `GET /api/v1/datasets`
 
 use labdata_application::models::list_datasets::list_datasets;
+use labdata_application::slots::Work;
 
 use super::DatasetView;
 use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
@@ -16,7 +17,12 @@ use crate::http::{ApiResult, Call, Listing, NoBody, PageQuery, Read};
     responses((status = 200, description = "The datasets", body = Vec<DatasetView>))
 )]
 pub async fn handle(call: Call<Read, NoBody, PageQuery>) -> ApiResult<Listing<DatasetView>> {
-    let slot = call.app.page_slot(call.actor.organization).await?;
+    let slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Page, call.actor.organization)
+        .await?;
     let page = list_datasets(call.ports(), &call.actor, call.query.page).await?;
     Ok(Listing::of(page, Into::into).counted(slot))
 }

@@ -2,6 +2,7 @@
 
 use actix_web::web::Json;
 use labdata_application::models::preview_dataset::{DatasetPreview, preview_dataset};
+use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,7 +52,12 @@ pub async fn handle(
     call: Call<Read, NoBody, (), DatasetPath>,
 ) -> ApiResult<Json<DatasetPreviewView>> {
     let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
-    let _slot = call.app.result_slot(call.actor.organization).await?;
+    let _slot = call
+        .app
+        .ports
+        .slots
+        .enter(Work::Result, call.actor.organization)
+        .await?;
     let preview = preview_dataset(call.ports(), &call.actor, id).await?;
     Ok(Json(preview.into()))
 }

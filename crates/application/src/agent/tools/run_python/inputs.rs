@@ -80,6 +80,7 @@ impl Inputs {
         let limits = PYTHON_QUERY_LIMITS;
         let result = query_data_within(context.ports, context.actor, query, limits).await?;
         self.count(result.rows.iter().map(String::len).sum())?;
+        let result = result.value;
         let columns = result.columns.into_iter().zip(result.types);
         Ok(PythonContent::Table {
             columns: columns.collect(),
@@ -110,7 +111,7 @@ impl Inputs {
             if columns.is_empty() {
                 columns = columns_of(&read);
             }
-            let added = rows_of(read);
+            let added = rows_of(read.value);
             self.count(added.iter().map(String::len).sum())?;
             rows.extend(added);
         }

@@ -1,0 +1,62 @@
+//! The fakes, composed.
+
+use std::sync::Arc;
+
+use labdata_ports::{Clock, Ports, Repositories};
+
+use crate::{
+    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
+    InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve, InMemoryEventLog,
+    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
+    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+};
+
+/// The repositories over that memory.
+#[must_use]
+pub fn repositories(memory: &Memory) -> Repositories {
+    Repositories {
+        api_keys: Arc::new(InMemoryApiKeyRepository::new(memory)),
+        sessions: Arc::new(InMemorySessionRepository::new(memory)),
+        tenancy: Arc::new(InMemoryTenancyRepository::new(memory)),
+        instruments: Arc::new(InMemoryInstrumentRepository::new(memory)),
+        jobs: Arc::new(InMemoryJobRepository::new(memory)),
+        catalog: Arc::new(InMemoryCatalogStore::new(memory)),
+        data: Arc::new(InMemoryDataStore::new(memory)),
+        events: Arc::new(InMemoryEventLog::new(memory)),
+        executions: Arc::new(InMemoryExecutionRepository::new(memory)),
+        runs: Arc::new(InMemoryRunQueue::new(memory)),
+        run_logs: Arc::new(InMemoryRunLogStore::new(memory)),
+        triggers: Arc::new(InMemoryTriggerStore::new(memory)),
+        files: Arc::new(InMemoryFileRepository::new(memory)),
+        datasets: Arc::new(InMemoryDatasetRepository::new(memory)),
+        models: Arc::new(InMemoryModelRepository::new(memory)),
+        trainings: Arc::new(InMemoryTrainingQueue::new(memory)),
+        notifications: Arc::new(InMemoryNotificationRepository::new(memory)),
+        write_sessions: Arc::new(InMemoryWriteSessions::new(memory)),
+        health: Arc::new(InMemoryStoreHealth::new(memory)),
+        periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(memory)),
+    }
+}
+
+/// All ports over that memory.
+#[must_use]
+pub fn ports(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
+    Ports {
+        repositories: repositories(memory),
+        idempotency: Arc::new(InMemoryIdempotency::new(memory)),
+        queries: Arc::new(NoQueryRunner),
+        blobs: Arc::new(InMemoryBlobStore::new(memory)),
+        signer: Arc::new(InMemoryUrlSigner::new(memory)),
+        gateway: Arc::new(InMemoryUrlSigner::new(memory)),
+        predictor: Arc::new(InMemoryPredictor::default()),
+        python: Arc::new(ScriptedPython::default()),
+        dependencies: Arc::new(InMemoryDependencyChecks::default()),
+        disk_reserve: Arc::new(InMemoryDiskReserve::default()),
+        clock,
+        ids: Arc::new(SequentialIds::default()),
+    }
+}

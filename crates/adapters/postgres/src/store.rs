@@ -1,0 +1,94 @@
+//! The repositories of one database, composed.
+
+use std::sync::Arc;
+
+use labdata_ports::Repositories;
+
+use crate::{
+    Database, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgDatasetRepository, PgEventLog,
+    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
+    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore,
+    PgRunLogStore, PgRunQueue, PgSessionRepository, PgStoreHealth, PgTenancyRepository,
+    PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+};
+
+/// The database as a store: what its repositories share, however often they are composed.
+#[derive(Clone)]
+pub struct PgStore {
+    database: Database,
+    authentication: Database,
+    catalog: Arc<PgCatalogStore>,
+    data: Arc<PgDataStore>,
+    notifications: PgNotificationRepository,
+}
+
+impl std::fmt::Debug for PgStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PgStore")
+            .field("database", &self.database)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PgStore {
+    /// A store in that database. Keys and sessions are checked over `authentication`, connections to the
+    /// same database that no other work can use up.
+    #[must_use]
+    pub fn new(database: Database, authentication: Database) -> Self {
+        let catalog = Arc::new(PgCatalogStore::new(database.clone()));
+        Self {
+            data: Arc::new(PgDataStore::new(database.clone(), Arc::clone(&catalog))),
+            catalog,
+            notifications: PgNotificationRepository::new(database.clone()),
+            authentication,
+            database,
+        }
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The repositories; each call is a transaction.
+    #[must_use]
+    pub fn repositories(&self) -> Repositories {
+        self.compose(&self.database, &self.authentication)
+    }
+
+    /// Keys of idempotent requests, whose units of work are transactions of this store.
+    #[must_use]
+    pub fn idempotency(&self) -> PgIdempotency {
+        PgIdempotency::new(self.clone())
+    }
+
+    /// The repositories within the transaction that `database` is bound to.
+    pub(crate) fn bound_to(&self, database: &Database) -> Repositories {
+        self.compose(database, database)
+    }
+
+    fn compose(&self, database: &Database, authentication: &Database) -> Repositories {
+        let catalog = Arc::new(self.catalog.on(database.clone()));
+        Repositories {
+            api_keys: Arc::new(PgApiKeyRepository::new(authentication.clone())),
+            sessions: Arc::new(PgSessionRepository::new(authentication.clone())),
+            tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
+            instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
+            jobs: Arc::new(PgJobRepository::new(database.clone())),
+            data: Arc::new(self.data.on(database.clone(), Arc::clone(&catalog))),
+            catalog,
+            events: Arc::new(PgEventLog::new(database.clone())),
+            executions: Arc::new(PgExecutionRepository::new(database.clone())),
+            runs: Arc::new(PgRunQueue::new(database.clone())),
+            run_logs: Arc::new(PgRunLogStore::new(database.clone())),
+            triggers: Arc::new(PgTriggerStore::new(database.clone())),
+            files: Arc::new(PgFileRepository::new(database.clone())),
+            datasets: Arc::new(PgDatasetRepository::new(database.clone())),
+            models: Arc::new(PgModelRepository::new(database.clone())),
+            trainings: Arc::new(PgTrainingQueue::new(database.clone())),
+            notifications: Arc::new(self.notifications.on(database.clone())),
+            write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
+            health: Arc::new(PgStoreHealth::new(database.clone())),
+            periodic_tasks: Arc::new(PgPeriodicTaskStore::new(database.clone())),
+        }
+    }
+}

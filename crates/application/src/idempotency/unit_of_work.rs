@@ -1,0 +1,54 @@
+//! Transaction that a caller of use cases holds.
+
+use std::{fmt, sync::Arc};
+
+use labdata_domain::idempotency::StoredResponse;
+use labdata_ports::{PortError, idempotency};
+
+use crate::Services;
+
+/// The effect of a request and its stored response, as one transaction. Use cases take part in it if
+/// they are called with [`UnitOfWork::services`], and only then.
+///
+/// It holds a connection to the database, so slow work is done before it begins. Objects in storage are not
+/// part of it.
+pub struct UnitOfWork {
+    services: Arc<Services>,
+    transaction: Box<dyn idempotency::UnitOfWork>,
+}
+
+impl UnitOfWork {
+    pub(super) fn new(services: &Services, transaction: Box<dyn idempotency::UnitOfWork>) -> Self {
+        let mut services = services.clone();
+        services.repositories = transaction.repositories();
+        Self {
+            services: Arc::new(services),
+            transaction,
+        }
+    }
+
+    /// The services, whose repositories are part of this transaction.
+    #[must_use]
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// Ends it: stores the response of a request that succeeded together with its changes, or undoes the
+    /// changes of one that failed.
+    ///
+    /// # Errors
+    /// [`PortError`]; nothing was stored.
+    pub async fn end(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
+        if let Some(response) = response {
+            return self.transaction.commit(response).await;
+        }
+        self.transaction.roll_back().await;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for UnitOfWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnitOfWork").finish_non_exhaustive()
+    }
+}

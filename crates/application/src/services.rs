@@ -1,0 +1,80 @@
+//! Everything that use cases work with, in one place.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
+
+use labdata_domain::{notifications::Caps, storage::StorageQuota};
+use labdata_ports::Ports;
+
+use crate::{
+    files::ongoing_uploads::OngoingUploads, maintenance::check_dependencies::RecentChecks,
+    models::prediction::ServedModels, people::key_cache::KeyCache, slots::Slots,
+};
+
+/// The ports, the settings of use cases, and what the use cases of one process share. Every use case takes
+/// it by reference, first. The fields of the ports are reached as its own.
+#[derive(Clone)]
+pub struct Services {
+    /// The ports.
+    pub ports: Ports,
+    /// Quota of files per organization.
+    pub storage_quota: StorageQuota,
+    /// Caps on notifications.
+    pub notification_caps: Caps,
+    /// Limits of concurrent work.
+    pub slots: Arc<Slots>,
+    /// Uploads under way.
+    pub ongoing_uploads: Arc<OngoingUploads>,
+    /// Keys that were checked a moment ago.
+    pub key_cache: Arc<KeyCache>,
+    /// Models that predicted a moment ago.
+    pub served_models: Arc<ServedModels>,
+    /// Checks of dependencies a moment ago.
+    pub recent_checks: Arc<RecentChecks>,
+}
+
+impl Services {
+    /// Services of a new process.
+    #[must_use]
+    pub fn new(ports: Ports, storage_quota: StorageQuota, notification_caps: Caps) -> Self {
+        Self {
+            ports,
+            storage_quota,
+            notification_caps,
+            slots: Arc::default(),
+            ongoing_uploads: Arc::default(),
+            key_cache: Arc::default(),
+            served_models: Arc::default(),
+            recent_checks: Arc::default(),
+        }
+    }
+
+    /// Services of a new process without quota and with the default caps.
+    #[must_use]
+    pub fn unlimited(ports: Ports) -> Self {
+        Self::new(ports, StorageQuota::UNLIMITED, Caps::default())
+    }
+}
+
+impl Deref for Services {
+    type Target = Ports;
+
+    fn deref(&self) -> &Ports {
+        &self.ports
+    }
+}
+
+impl DerefMut for Services {
+    fn deref_mut(&mut self) -> &mut Ports {
+        &mut self.ports
+    }
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services").finish_non_exhaustive()
+    }
+}

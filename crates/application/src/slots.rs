@@ -1,0 +1,134 @@
+//! Limits of concurrent work in one process, so that no organization takes all of it. Use cases take
+//! the slots, so that REST, the agent's tools and MCP share them.
+
+use std::ops::Deref;
+
+use labdata_domain::{ids::OrganizationId, refusal::Overload};
+use labdata_limits::FairSlots;
+pub use labdata_limits::Slot;
+
+use crate::Error;
+
+/// Time after which a refused follower is to try again, in seconds.
+const FOLLOW_LATER: u32 = 10;
+
+/// Work that takes slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Result in memory, until its last byte is sent.
+    Result,
+    /// Page of rows, or of a list, in memory. More than its share of the connections: reads that are small
+    /// wait for connections only.
+    Page,
+    /// Series that is read and encoded. Takes memory and a processor.
+    Series,
+    /// Snapshot that is taken. Takes a thread, up to 200 MiB of memory, and for queries a connection to the
+    /// database.
+    Snapshot,
+    /// Table that is sent while it is read. Holds a connection to the database.
+    Stream,
+    /// Log, training or stream of events that is followed.
+    Follower,
+    /// MCP request.
+    McpRequest,
+    /// Received file of an import. Takes up to 100 MiB of the disk.
+    SpooledFile,
+    /// Import of a file. Takes up to 700 MiB of memory.
+    Import,
+    /// Table of a file that is read for display. Takes a thread and up to 100 MiB of memory.
+    ParsedTable,
+}
+
+impl Work {
+    /// All of it, in the order of the variants.
+    const ALL: [Self; 10] = [
+        Self::Result,
+        Self::Page,
+        Self::Series,
+        Self::Snapshot,
+        Self::Stream,
+        Self::Follower,
+        Self::McpRequest,
+        Self::SpooledFile,
+        Self::Import,
+        Self::ParsedTable,
+    ];
+
+    /// Maximum number at a time, of one organization and of all.
+    const fn slots(self) -> (usize, usize) {
+        match self {
+            Self::Result => (4, 16),
+            Self::Page => (12, 36),
+            Self::Series => (3, 4),
+            Self::Follower => (32, 128),
+            Self::McpRequest => (8, 32),
+            Self::SpooledFile => (4, 32),
+            Self::Import => (1, 3),
+            Self::Snapshot | Self::Stream | Self::ParsedTable => (2, 4),
+        }
+    }
+}
+
+/// The slots of one process.
+#[derive(Debug)]
+pub struct Slots(Vec<(Work, FairSlots<OrganizationId>)>);
+
+impl Default for Slots {
+    fn default() -> Self {
+        let all = Work::ALL.into_iter().map(|work| {
+            let (of_one, of_all) = work.slots();
+            (work, FairSlots::new(of_one, of_all))
+        });
+        Self(all.collect())
+    }
+}
+
+impl Slots {
+    fn of(&self, work: Work) -> Result<&FairSlots<OrganizationId>, Error> {
+        let found = self.0.iter().find(|(other, _)| *other == work);
+        let missing = || Error::Internal(format!("there are no slots for {work:?}"));
+        found.map(|(_, slots)| slots).ok_or_else(missing)
+    }
+
+    /// Waits for a slot of the organization.
+    ///
+    /// # Errors
+    /// `Unavailable` if others take 10 s.
+    pub async fn enter(&self, work: Work, organization: OrganizationId) -> Result<Slot, Error> {
+        let slot = self.of(work)?.enter(organization).await;
+        slot.ok_or_else(|| exhausted(1))
+    }
+
+    /// Takes a slot to follow a log, a training or the events of that organization. Does not wait, as
+    /// followers stay long.
+    ///
+    /// # Errors
+    /// `Unavailable` if too many are followed.
+    pub fn follow(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        let slot = self.of(Work::Follower)?.try_enter(organization);
+        slot.ok_or_else(|| exhausted(FOLLOW_LATER))
+    }
+}
+
+fn exhausted(retry_after_seconds: u32) -> Error {
+    Error::refused(Overload::Exhausted {
+        retry_after_seconds,
+    })
+}
+
+/// A result, with the slots that it takes until it is dropped.
+#[derive(Debug)]
+pub struct Held<T, S = Slot> {
+    /// The result.
+    pub value: T,
+    /// Its slots.
+    pub slots: S,
+}
+
+impl<T, S> Deref for Held<T, S> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
