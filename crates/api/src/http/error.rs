@@ -188,6 +188,8 @@ pub struct WriteDataProblem {
     /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
     #[schema(example = "tables[1].rows[0].sample")]
     pub path: Option<String>,
+    /// Stable reason for programs.
+    pub code: ErrorCodeView,
     /// Explanation, and what to do about it.
     #[schema(example = "there is no sample with the id s9")]
     pub message: String,
@@ -219,6 +221,7 @@ impl From<Problem> for WriteDataProblem {
     fn from(problem: Problem) -> Self {
         Self {
             path: problem.path,
+            code: ErrorCodeView(problem.code),
             message: problem.message,
         }
     }

@@ -11,11 +11,11 @@ use labdata_domain::{
     catalog::Table,
     data::{
         import::{ImportColumns, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
-        write::{FileCell, Problem, WriteRequest},
+        write::{FileCell, Problem, Reason, WriteRequest},
     },
     files::{FilePath, TableFormat},
     people::{actor::Actor, scope::Scope},
-    refusal::Resource,
+    refusal::{ErrorCode, Refuse, Resource},
 };
 use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
 
@@ -81,7 +81,10 @@ pub async fn read_import(
         .clone();
     let format = TableFormat::of(&file.path).ok_or_else(|| {
         let unknown = TableFormat::unknown(&file.path);
-        Error::Problems(vec![Problem::at("file", unknown.to_string())])
+        Error::Problems(vec![Problem::at(
+            "file",
+            Reason::new(ErrorCode::UnknownFormat, unknown.to_string()),
+        )])
     })?;
     let job_execution_id = command.job_execution_id.clone();
     let caller = Arc::new(());
@@ -218,5 +221,8 @@ fn refusal(error: &ReadError) -> Error {
         ReadError::NoSheets | ReadError::UnknownSheet { .. } => "sheet",
         _ => "file",
     };
-    Error::Problems(vec![Problem::at(path, error.to_string())])
+    Error::Problems(vec![Problem::at(
+        path,
+        Reason::new(error.code(), error.to_string()),
+    )])
 }

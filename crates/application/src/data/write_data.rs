@@ -3,11 +3,11 @@
 use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
-    data::write::{MAX_ROWS, Problem, WriteOutcome, WriteRequest, check_up_to},
+    data::write::{MAX_ROWS, Problem, Reason, WriteOutcome, WriteRequest, check_up_to},
     ids::{ExecutionId, JobId},
     jobs::JobName,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
-    refusal::Resource,
+    refusal::{Refuse, Resource},
 };
 use labdata_ports::{
     PortError,
@@ -112,8 +112,12 @@ pub(crate) async fn choose_target(
         return Ok(WriteTarget::Existing(id));
     }
     let job_name = match job_name {
-        Some(name) => JobName::parse(&name)
-            .map_err(|error| Error::Problems(vec![Problem::at("job_name", error.to_string())]))?,
+        Some(name) => JobName::parse(&name).map_err(|error| {
+            Error::Problems(vec![Problem::at(
+                "job_name",
+                Reason::new(error.code(), error.to_string()),
+            )])
+        })?,
         None => JobName::default_job(),
     };
     Ok(WriteTarget::New {

@@ -49,12 +49,18 @@ error_codes! {
     BodyUnreadable = "body_unreadable",
     /// Other requests hold what this one needs; retry after the seconds of `Retry-After`.
     Busy = "busy",
+    /// The row's `updated_at` differs from the one given.
+    ChangedSince = "changed_since",
     /// The chat has reached its limit of messages.
     ChatFull = "chat_full",
     /// The table needs the column.
     ColumnNeeded = "column_needed",
     /// The column holds values; `force` drops it with them.
     ColumnNotEmpty = "column_not_empty",
+    /// The platform or the key determines the column, so it cannot be written.
+    ColumnNotWritable = "column_not_writable",
+    /// A row would break a constraint of the table.
+    ConstraintViolation = "constraint_violation",
     /// The API key, session, link or token is unknown, revoked, used or expired.
     CredentialInvalid = "credential_invalid",
     /// The request carries no API key or session.
@@ -63,6 +69,12 @@ error_codes! {
     DisablesSelf = "disables_self",
     /// The platform's disk is full.
     DiskFull = "disk_full",
+    /// A column is named twice.
+    DuplicateColumn = "duplicate_column",
+    /// Two rows of one table write have the same key, or two points the same place.
+    DuplicateKey = "duplicate_key",
+    /// A parent has a second series of the same table in the request.
+    DuplicateSeries = "duplicate_series",
     /// Another user of the organization has this e-mail address.
     EmailTaken = "email_taken",
     /// The execution has ended and accepts no writes and files.
@@ -79,6 +91,8 @@ error_codes! {
     FileNotUploaded = "file_not_uploaded",
     /// The file exceeds the limit.
     FileTooLarge = "file_too_large",
+    /// A row would reference a row that does not exist.
+    ForeignKeyViolation = "foreign_key_violation",
     /// A page of another site sent the request.
     ForeignSite = "foreign_site",
     /// The response holds a secret, so the operation takes no Idempotency-Key.
@@ -99,6 +113,10 @@ error_codes! {
     InvalidEmail = "invalid_email",
     /// The expiry time is in the past.
     InvalidExpiry = "invalid_expiry",
+    /// The columns cannot serve as a key.
+    InvalidKey = "invalid_key",
+    /// The lookup object has no columns, or one by which no row can be looked up.
+    InvalidLookup = "invalid_lookup",
     /// The name is blank, too long, or has characters that are not permitted.
     InvalidName = "invalid_name",
     /// The notification's text, action or data are invalid.
@@ -125,20 +143,38 @@ error_codes! {
     InvalidTraining = "invalid_training",
     /// The trigger, or its conditions, are invalid.
     InvalidTrigger = "invalid_trigger",
+    /// The value is not permitted.
+    InvalidValue = "invalid_value",
     /// The rows or series of a write have problems, each with a code of its own.
     InvalidWrite = "invalid_write",
     /// The job is archived.
     JobArchived = "job_archived",
+    /// The key matches several stored rows.
+    KeyAmbiguous = "key_ambiguous",
     /// Another API key has this prefix.
     KeyPrefixTaken = "key_prefix_taken",
+    /// Two rows have the same label.
+    LabelDuplicate = "label_duplicate",
+    /// No earlier row has this label, or it is a row of another table or deleted.
+    LabelUnknown = "label_unknown",
+    /// The lists of a series differ in length.
+    LengthMismatch = "length_mismatch",
+    /// The lookup matches several rows.
+    LookupAmbiguous = "lookup_ambiguous",
+    /// The lookup matches no row.
+    LookupNoMatch = "lookup_no_match",
     /// The path has no such method.
     MethodNotAllowed = "method_not_allowed",
+    /// A required column or key value is missing or null.
+    MissingValue = "missing_value",
     /// The model is archived.
     ModelArchived = "model_archived",
     /// The language model is not on the allowlist.
     ModelNotAllowed = "model_not_allowed",
     /// The model is being loaded; retry after the seconds of `Retry-After`.
     ModelPreparing = "model_preparing",
+    /// Further problems, which are only counted.
+    MoreProblems = "more_problems",
     /// Another resource of the organization has this name.
     NameTaken = "name_taken",
     /// The file is a native executable.
@@ -161,6 +197,8 @@ error_codes! {
     OutcomeUnknown = "outcome_unknown",
     /// A required parameter has neither a value nor a default.
     ParameterMissing = "parameter_missing",
+    /// The table has several references; `parent_column` names the one to the parent.
+    ParentAmbiguous = "parent_ambiguous",
     /// The instrument has a confirmed file of this path.
     PathTaken = "path_taken",
     /// The column belongs to the platform.
@@ -191,10 +229,16 @@ error_codes! {
     RangeNotSatisfiable = "range_not_satisfiable",
     /// This API key sent too many requests in a minute.
     RateLimited = "rate_limited",
+    /// No row has this id.
+    ReferenceNotFound = "reference_not_found",
     /// The result exceeds the limits of rows, values or bytes.
     ResultTooLarge = "result_too_large",
     /// Rows of other executions reference rows that the revert would delete.
     RevertBlocked = "revert_blocked",
+    /// No stored row has this key.
+    RowNotFound = "row_not_found",
+    /// Rows reference the row that would be deleted; `cascade` deletes them with it.
+    RowReferenced = "row_referenced",
     /// The API key or session lacks the scope that the operation requires.
     ScopeMissing = "scope_missing",
     /// The job has no script.
@@ -215,14 +259,24 @@ error_codes! {
     TimedOut = "timed_out",
     /// The organization has used its tokens of this month.
     TokenBudgetUsed = "token_budget_used",
+    /// The request has more rows than the limit.
+    TooManyRows = "too_many_rows",
+    /// The request has more values than the limit.
+    TooManyValues = "too_many_values",
     /// Too many trainings of the organization wait.
     TrainingQueueFull = "training_queue_full",
     /// No worker can train models now.
     TrainingUnavailable = "training_unavailable",
     /// A service behind the platform does not respond.
     Unavailable = "unavailable",
+    /// A row would repeat values that must be unique.
+    UniqueViolation = "unique_violation",
+    /// The table has no such column, or the file no such field.
+    UnknownColumn = "unknown_column",
     /// The file has no format that the platform reads as a table.
     UnknownFormat = "unknown_format",
+    /// The organization has no such table.
+    UnknownTable = "unknown_table",
     /// The file cannot be read as its format.
     UnreadableFile = "unreadable_file",
     /// A value cannot be written in the requested format.
@@ -235,8 +289,14 @@ error_codes! {
     UploadUnattributed = "upload_unattributed",
     /// The user is disabled.
     UserDisabled = "user_disabled",
+    /// A value, or all of a row, exceeds a limit of the database.
+    ValueTooLarge = "value_too_large",
     /// The version is not ready.
     VersionNotReady = "version_not_ready",
+    /// The table is raw or the platform's, where a curated one is needed, or the reverse.
+    WrongTableKind = "wrong_table_kind",
+    /// The value does not have the column's type.
+    WrongType = "wrong_type",
 }
 
 impl fmt::Display for ErrorCode {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::data::write::{Problem, TableOutcome, TableWrite};
+use labdata_domain::{
+    data::write::{Problem, Reason, TableOutcome, TableWrite},
+    refusal::ErrorCode,
+};
 use serde_json::json;
 
 use crate::{
@@ -82,7 +85,10 @@ pub async fn a_referenced_row_is_not_deleted<H: DataHarness>(harness: &H) {
     .map(|(row, text)| {
         Problem::at(
             format!("tables[0].rows[{row}]"),
-            format!("{text}; delete them first, or set cascade"),
+            Reason::new(
+                ErrorCode::RowReferenced,
+                format!("{text}; delete them first, or set cascade"),
+            ),
         )
     });
     assert_problems_are(

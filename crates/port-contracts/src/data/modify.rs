@@ -1,7 +1,8 @@
 //! Contract of [`labdata_ports::data::DataStore`]: updates and upserts.
 
 use labdata_domain::{
-    data::write::{Mode, OnMatch, Problem, TableOutcome, TableWrite},
+    data::write::{Mode, OnMatch, Problem, Reason, TableOutcome, TableWrite},
+    refusal::ErrorCode,
     scalar::DataType,
     timestamp,
 };
@@ -87,8 +88,8 @@ async fn assert_refused(lab: &Lab, write: TableWrite, expected: &[Problem]) {
 }
 
 /// A problem at a row of the first table write.
-fn at_row(row: usize, message: &str) -> Problem {
-    Problem::at(format!("tables[0].rows[{row}]"), message)
+fn at_row(row: usize, code: ErrorCode, message: &str) -> Problem {
+    Problem::at(format!("tables[0].rows[{row}]"), Reason::new(code, message))
 }
 
 pub(crate) fn ids(outcome: &TableOutcome) -> Vec<String> {
@@ -184,9 +185,14 @@ pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
     let no_row = "the key matches no row of \"sample\"";
-    assert_refused(&lab, update("sample", rows), &[at_row(1, no_row)]).await;
+    assert_refused(
+        &lab,
+        update("sample", rows),
+        &[at_row(1, ErrorCode::RowNotFound, no_row)],
+    )
+    .await;
     let rows = json!([{"id": "B"}, {"id": "b"}, {"id": "A"}]);
-    let expected = [at_row(0, no_row), at_row(2, no_row)];
+    let expected = [0, 2].map(|row| at_row(row, ErrorCode::RowNotFound, no_row));
     assert_refused(&lab, delete("sample", rows), &expected).await;
 }
 
@@ -194,7 +200,11 @@ pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
 pub async fn a_row_that_matches_several_is_a_problem<H: DataHarness>(harness: &H) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
-    let expected = [at_row(1, "the key matches several rows of \"sample\"")];
+    let expected = [at_row(
+        1,
+        ErrorCode::KeyAmbiguous,
+        "the key matches several rows of \"sample\"",
+    )];
     assert_refused(&lab, by(&["volume"], update("sample", rows)), &expected).await;
     let named = json!([{"volume": 3, "name": "c"}, {"volume": 1, "name": "n"}]);
     assert_refused(&lab, by(&["volume"], upsert("sample", named)), &expected).await;
@@ -226,7 +236,10 @@ pub async fn rows_that_match_one_row_are_a_problem<H: DataHarness>(harness: &H) 
     );
     let expected = Problem::at(
         "tables[1].rows[1]",
-        "matches the same row of \"owner\" as rows[0]",
+        Reason::new(
+            ErrorCode::DuplicateKey,
+            "matches the same row of \"owner\" as rows[0]",
+        ),
     );
     assert_problems_are(
         lab.write(request([named(Mode::Upsert), owners], [])).await,
@@ -252,7 +265,10 @@ pub async fn a_primary_key_cannot_be_changed<H: DataHarness>(harness: &H) {
     ] {
         let problem = Problem::at(
             "tables[0].rows[0].id",
-            "the row that matches has the key \"a\", which cannot be changed",
+            Reason::new(
+                ErrorCode::ColumnNotWritable,
+                "the row that matches has the key \"a\", which cannot be changed",
+            ),
         );
         assert_refused(&lab, changed, &[problem]).await;
     }
@@ -296,7 +312,11 @@ pub async fn an_upsert_cannot_create_an_incomplete_row<H: DataHarness>(harness: 
     let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
     let missing = |name: &str| {
         let text = "matches no row, and cannot be created: the required column";
-        at_row(1, &format!("{text} \"{name}\" is missing"))
+        at_row(
+            1,
+            ErrorCode::MissingValue,
+            &format!("{text} \"{name}\" is missing"),
+        )
     };
     assert_refused(&lab, upsert("sample", rows), &[missing("name")]).await;
     let two = vec![

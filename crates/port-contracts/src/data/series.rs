@@ -2,7 +2,8 @@
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SYSTEM_COLUMNS},
-    data::write::{LABEL_KEY, Mode, Problem, SeriesOutcome, SeriesWrite},
+    data::write::{LABEL_KEY, Mode, Problem, Reason, SeriesOutcome, SeriesWrite},
+    refusal::ErrorCode,
     scalar::{DataType, KeyValue},
 };
 use serde_json::{Value, json};
@@ -352,7 +353,10 @@ pub async fn labels_that_turn_out_to_be_one_row_have_one_series<H: DataHarness>(
         lab.write(request(rows, curves)).await,
         &[Problem::at(
             "series[1].parent",
-            "series[0] writes the same parent's series in \"curve\"; put all points into one",
+            Reason::new(
+                ErrorCode::DuplicateSeries,
+                "series[0] writes the same parent's series in \"curve\"; put all points into one",
+            ),
         )],
     );
     assert_eq!(lab.count("curve").await, 0);

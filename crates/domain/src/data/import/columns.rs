@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
     catalog::{Catalog, Column, PlatformTable, Table},
-    data::write::{Problem, quoted, unknown_column, writable_table},
+    data::write::{Problem, Reason, quoted, unknown_column, writable_table},
+    refusal::ErrorCode,
 };
 
 /// The column of each field of a file's header, if it has one.
@@ -60,17 +61,26 @@ impl ImportColumns {
             let column = table.column(name).map(|(_, column)| column);
             let other = column.and_then(|column| taken.insert(&column.name, field));
             let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
-                Some("the file has several columns of this name; rename all but one, or choose null for it to leave all of them out".to_owned())
+                Some(Reason::new(
+                    ErrorCode::DuplicateColumn,
+                    "the file has several columns of this name; rename all but one, or choose null for it to leave all of them out",
+                ))
             } else if let Some(other) = other {
-                Some(format!(
-                    "column \"{name}\" is also the column for \"{}\"",
-                    quoted(other)
+                Some(Reason::new(
+                    ErrorCode::DuplicateColumn,
+                    format!(
+                        "column \"{name}\" is also the column for \"{}\"",
+                        quoted(other)
+                    ),
                 ))
             } else if column.is_none() {
-                Some(format!(
-                    "{}; choose a column for it in \"columns\", or null to leave it out",
-                    unknown_column(table, name)
-                ))
+                {
+                    let Reason { code, message } = unknown_column(table, name);
+                    let message = format!(
+                        "{message}; choose a column for it in \"columns\", or null to leave it out"
+                    );
+                    Some(Reason::new(code, message))
+                }
             } else {
                 None
             };
@@ -85,7 +95,10 @@ impl ImportColumns {
             .keys()
             .filter(|name| !names.contains_key(name.as_str()));
         problems.extend(unused.map(|name| {
-            let message = "the file has no column of this name in its header";
+            let message = Reason::new(
+                ErrorCode::UnknownColumn,
+                "the file has no column of this name in its header",
+            );
             Problem::at(path(name), message)
         }));
         if problems.is_empty() {

@@ -6,10 +6,11 @@ use super::{ImportColumns, ImportMode, MAX_IMPORT_CELLS};
 use crate::{
     catalog::Column,
     data::write::{
-        FileCell, Problem, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest, cell::Cell,
-        is_missing,
+        FileCell, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest,
+        cell::Cell, is_missing,
     },
     ids::ExecutionId,
+    refusal::ErrorCode,
     scalar::DataType,
 };
 
@@ -58,8 +59,11 @@ impl ImportRows {
         if self.cells > MAX_IMPORT_CELLS {
             return Err(Problem::at(
                 "file",
-                format!(
-                    "the file has more than {MAX_IMPORT_CELLS} cells in columns of the table; import it in parts"
+                Reason::new(
+                    ErrorCode::TooManyValues,
+                    format!(
+                        "the file has more than {MAX_IMPORT_CELLS} cells in columns of the table; import it in parts"
+                    ),
                 ),
             ));
         }
@@ -69,7 +73,10 @@ impl ImportRows {
     /// Notes a line that is no row, and why.
     pub fn refuse(&mut self, line: u64, message: String) {
         let path = RowNames::Lines([line].into()).row(0);
-        self.problems.push(Problem::at(path, message));
+        self.problems.push(Problem::at(
+            path,
+            Reason::new(ErrorCode::UnreadableFile, message),
+        ));
     }
 
     /// The request of a write of all rows, and the columns of the fields.

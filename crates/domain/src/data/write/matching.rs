@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
-use super::{Action, Problem, RowMatch, TableStep, problem::missing_column};
-use crate::scalar::KeyValue;
+use super::{
+    Action, Problem, RowMatch, TableStep,
+    problem::{Reason, missing_column},
+};
+use crate::{refusal::ErrorCode, scalar::KeyValue};
 
 /// A step whose rows are matched with stored rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,12 +68,12 @@ impl TableStep {
         let mut first_rows: HashMap<KeyValue, usize> = HashMap::with_capacity(found.len());
         for (row, found) in found.into_iter().enumerate() {
             let reported = problems.len();
-            let mut report = |message| problems.push(Problem::at(self.path(row), message));
+            let mut report = |reason: Reason| problems.push(Problem::at(self.path(row), reason));
             let key = match found {
                 RowMatch::Several => {
-                    report(format!(
-                        "the key matches several rows of \"{}\"",
-                        self.table.name
+                    report(Reason::new(
+                        ErrorCode::KeyAmbiguous,
+                        format!("the key matches several rows of \"{}\"", self.table.name),
                     ));
                     continue;
                 }
@@ -79,10 +82,13 @@ impl TableStep {
                         Entry::Vacant(entry) => {
                             entry.insert(row);
                         }
-                        Entry::Occupied(first) => report(format!(
-                            "matches the same row of \"{}\" as {}",
-                            self.table.name,
-                            self.row_names.row(*first.get())
+                        Entry::Occupied(first) => report(Reason::new(
+                            ErrorCode::DuplicateKey,
+                            format!(
+                                "matches the same row of \"{}\" as {}",
+                                self.table.name,
+                                self.row_names.row(*first.get())
+                            ),
                         )),
                     }
                     problems.extend(self.changed_primary_key(row, &key));
@@ -91,16 +97,18 @@ impl TableStep {
                 }
                 RowMatch::None if matches!(self.action, Action::Upsert { .. }) => {
                     for name in self.missing_to_create(row) {
-                        report(format!(
-                            "matches no row, and cannot be created: {}",
-                            missing_column(name)
-                        ));
+                        let Reason { code, message } = missing_column(name);
+                        let message = format!("matches no row, and cannot be created: {message}");
+                        report(Reason::new(code, message));
                     }
                     assigned.created.push(row);
                     self.new_keys.as_ref().and_then(|keys| keys.key(row))
                 }
                 RowMatch::None => {
-                    report(format!("the key matches no row of \"{}\"", self.table.name));
+                    report(Reason::new(
+                        ErrorCode::RowNotFound,
+                        format!("the key matches no row of \"{}\"", self.table.name),
+                    ));
                     continue;
                 }
             };
@@ -108,7 +116,7 @@ impl TableStep {
                 Some(key) => assigned.keys.push(key),
                 None if problems.len() == reported => problems.push(Problem::at(
                     self.path(row),
-                    "a created row needs a primary key",
+                    Reason::new(ErrorCode::MissingValue, "a created row needs a primary key"),
                 )),
                 None => {}
             }
@@ -128,7 +136,10 @@ impl TableStep {
         (given != *key).then(|| {
             Problem::at(
                 format!("{}.{}", self.path(row), column.name),
-                format!("the row that matches has the key \"{key}\", which cannot be changed"),
+                Reason::new(
+                    ErrorCode::ColumnNotWritable,
+                    format!("the row that matches has the key \"{key}\", which cannot be changed"),
+                ),
             )
         })
     }
@@ -179,10 +190,10 @@ impl TableStep {
             let key = keys.get(row).map(ToString::to_string).unwrap_or_default();
             Problem::at(
                 self.path(row),
-                format!(
+                Reason::new(ErrorCode::RowReferenced, format!(
                     "\"{key}\" is referenced by {} {noun} of \"{table}\"; delete them first, or set cascade",
                     rows.len()
-                ),
+                )),
             )
         });
         Err(Problem::first_of(problems.collect()))

@@ -38,7 +38,7 @@ pub use plan::{
     Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
 };
 pub(super) use problem::quoted;
-pub use problem::{MAX_PROBLEMS, Problem};
+pub use problem::{MAX_PROBLEMS, Problem, Reason};
 pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};
 pub use request::{
     InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{Problem, RowKey, SeriesStep, TableOutcome, WritePlan, outcome::key_at};
-use crate::scalar::KeyValue;
+use crate::{data::write::problem::Reason, refusal::ErrorCode, scalar::KeyValue};
 
 /// Parents whose series a request writes. A request writes at most one series per raw table,
 /// reference and parent.
@@ -27,16 +27,19 @@ impl<'p, K: Eq + Hash> SeriesParents<'p, K> {
     ///
     /// # Errors
     /// A sentence if an earlier series has the same parent.
-    pub(super) fn add(&mut self, step: &'p SeriesStep, parent: K) -> Result<(), String> {
+    pub(super) fn add(&mut self, step: &'p SeriesStep, parent: K) -> Result<(), Reason> {
         let table = step.table.name.as_str();
         match self.first.entry((table, step.parent_column, parent)) {
             Entry::Vacant(entry) => {
                 entry.insert(step.index);
                 Ok(())
             }
-            Entry::Occupied(first) => Err(format!(
-                "series[{}] writes the same parent's series in \"{table}\"; put all points into one",
-                first.get()
+            Entry::Occupied(first) => Err(Reason::new(
+                ErrorCode::DuplicateSeries,
+                format!(
+                    "series[{}] writes the same parent's series in \"{table}\"; put all points into one",
+                    first.get()
+                ),
             )),
         }
     }
@@ -57,7 +60,12 @@ impl WritePlan {
                 RowKey::Late(address) => key_at(tables, *address),
             };
             let added = key
-                .ok_or_else(|| "the parent row was not written".to_owned())
+                .ok_or_else(|| {
+                    Reason::new(
+                        ErrorCode::ReferenceNotFound,
+                        "the parent row was not written",
+                    )
+                })
                 .and_then(|key| parents.add(step, key).map(|()| key));
             match added {
                 Ok(key) => keys.push(key.clone()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     address::{RowAddress, RowNames},
-    problem::{MAX_PROBLEMS, Problem},
+    problem::{MAX_PROBLEMS, Problem, Reason},
 };
 
 /// Position of a problem in the request. Positions sort in request order; a whole sorts before its
@@ -69,26 +69,26 @@ impl ProblemList {
     }
 
     /// Adds a problem of the whole request.
-    pub(super) fn of_the_request(&mut self, message: impl FnOnce() -> String) {
-        self.add(Position::Request, |_| Problem::of_the_request(message()));
+    pub(super) fn of_the_request(&mut self, reason: impl FnOnce() -> Reason) {
+        self.add(Position::Request, |_| Problem::of_the_request(reason()));
     }
 
     /// Adds a problem of a part of a table write, such as `key[0]`.
-    pub(super) fn at_table(&mut self, table: usize, part: &str, message: impl FnOnce() -> String) {
+    pub(super) fn at_table(&mut self, table: usize, part: &str, reason: impl FnOnce() -> Reason) {
         let position = Position::Table {
             table,
             row: None,
             column: None,
         };
         self.add(position, |names| {
-            Problem::at(names.part(table, part), message())
+            Problem::at(names.part(table, part), reason())
         });
     }
 
     /// Adds a problem of a row.
-    pub(super) fn at_row(&mut self, row: RowAddress, message: impl FnOnce() -> String) {
+    pub(super) fn at_row(&mut self, row: RowAddress, reason: impl FnOnce() -> Reason) {
         self.add(Position::row(row, None), |names| {
-            Problem::at(names.path(row), message())
+            Problem::at(names.path(row), reason())
         });
     }
 
@@ -99,27 +99,22 @@ impl ProblemList {
         row: RowAddress,
         input: Option<usize>,
         column: &str,
-        message: impl FnOnce() -> String,
+        reason: impl FnOnce() -> Reason,
     ) {
         self.add(Position::row(row, input), |names| {
-            Problem::at(format!("{}.{column}", names.path(row)), message())
+            Problem::at(format!("{}.{column}", names.path(row)), reason())
         });
     }
 
     /// Adds a problem of a part of a series, such as `parent`.
-    pub(super) fn at_series(
-        &mut self,
-        series: usize,
-        part: &str,
-        message: impl FnOnce() -> String,
-    ) {
+    pub(super) fn at_series(&mut self, series: usize, part: &str, reason: impl FnOnce() -> Reason) {
         let position = Position::Series {
             series,
             column: None,
             point: None,
         };
         self.add(position, |_| {
-            Problem::at(format!("series[{series}].{part}"), message())
+            Problem::at(format!("series[{series}].{part}"), reason())
         });
     }
 
@@ -128,7 +123,7 @@ impl ProblemList {
         &mut self,
         address: PointAddress,
         column: &str,
-        message: impl FnOnce() -> String,
+        reason: impl FnOnce() -> Reason,
     ) {
         let PointAddress {
             series,
@@ -143,7 +138,7 @@ impl ProblemList {
         self.add(position, |_| {
             Problem::at(
                 format!("series[{series}].columns.{column}[{point}]"),
-                message(),
+                reason(),
             )
         });
     }
@@ -185,22 +180,19 @@ mod tests {
     fn past_one_hundred_a_last_problem_counts_the_rest() {
         let mut list = ProblemList::default();
         for row in (0..250).rev() {
-            list.at_row(RowAddress { table: 0, row }, || "x".to_owned());
+            list.at_row(RowAddress { table: 0, row }, || Reason::from("x"));
         }
         let problems = list.into_problems();
         assert_eq!(problems.len(), 101);
         assert_eq!(problems[0].path.as_deref(), Some("tables[0].rows[0]"));
         assert_eq!(problems[99].path.as_deref(), Some("tables[0].rows[99]"));
-        assert_eq!(
-            problems[100],
-            Problem::of_the_request("and 150 more problems")
-        );
+        assert_eq!(problems[100], Problem::rest(150).unwrap());
     }
 
     #[test]
     fn a_whole_comes_before_its_parts_and_a_table_before_the_next() {
         let mut list = ProblemList::default();
-        let message = || "x".to_owned();
+        let message = || Reason::from("x");
         let row = |table, row| RowAddress { table, row };
         let point = |input, point| PointAddress {
             series: 0,

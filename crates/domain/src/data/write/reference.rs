@@ -6,10 +6,12 @@ use serde_json::{Map, Value};
 
 use super::{
     IdQuestion, LookupQuestion, LookupResults, Mode, Questions, RowAddress, RowKey, RowMatch,
-    cell::Cell, problem::quoted,
+    cell::Cell,
+    problem::{Reason, quoted},
 };
 use crate::{
     catalog::{Catalog, Table},
+    refusal::ErrorCode,
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
@@ -106,7 +108,7 @@ impl<'a> ReferenceReader<'a> {
         cell: &Cell,
         target: &str,
         at: Option<RowAddress>,
-    ) -> Result<Reference, String> {
+    ) -> Result<Reference, Reason> {
         match cell {
             Cell::Absent | Cell::Null => Ok(Reference::None),
             Cell::Text(text) if text.starts_with('@') => self.read_label(text, target, at),
@@ -120,28 +122,36 @@ impl<'a> ReferenceReader<'a> {
         text: &str,
         target: &str,
         at: Option<RowAddress>,
-    ) -> Result<Reference, String> {
+    ) -> Result<Reference, Reason> {
         let name = text.get(1..).unwrap_or_default();
         let displayed = quoted(text);
         let Some(label) = self.labels.get(name) else {
-            return Err(format!(
-                "label \"{displayed}\" is not defined in this request"
+            return Err(Reason::new(
+                ErrorCode::LabelUnknown,
+                format!("label \"{displayed}\" is not defined in this request"),
             ));
         };
         if at.is_some_and(|at| label.address >= at) {
-            return Err(format!(
-                "label \"{displayed}\" is defined later; a row may reference only rows before it"
+            return Err(Reason::new(
+                ErrorCode::LabelUnknown,
+                format!(
+                    "label \"{displayed}\" is defined later; a row may reference only rows before it"
+                ),
             ));
         }
         if label.table != target {
-            return Err(format!(
-                "label \"{displayed}\" is a row of \"{}\", but a row of \"{target}\" is needed",
-                label.table
+            return Err(Reason::new(
+                ErrorCode::LabelUnknown,
+                format!(
+                    "label \"{displayed}\" is a row of \"{}\", but a row of \"{target}\" is needed",
+                    label.table
+                ),
             ));
         }
         if label.mode == Mode::Delete {
-            return Err(format!(
-                "label \"{displayed}\" is a row that this request deletes"
+            return Err(Reason::new(
+                ErrorCode::LabelUnknown,
+                format!("label \"{displayed}\" is a row that this request deletes"),
             ));
         }
         Ok(Reference::Row(label.address))
@@ -152,7 +162,7 @@ impl<'a> ReferenceReader<'a> {
         cell: &Cell,
         target: &str,
         at: Option<RowAddress>,
-    ) -> Result<Reference, String> {
+    ) -> Result<Reference, Reason> {
         let table = self.table(target)?;
         let key_type = table
             .primary_key()
@@ -160,19 +170,26 @@ impl<'a> ReferenceReader<'a> {
         let scalar = match (cell, cell.to_scalar(key_type)) {
             (_, Ok(Some(scalar))) => scalar,
             (Cell::File(_), Err(message)) => {
-                return Err(format!(
-                    "must be the id of a row of \"{target}\": {message}"
+                return Err(Reason::new(
+                    ErrorCode::WrongType,
+                    format!("must be the id of a row of \"{target}\": {message}"),
                 ));
             }
             _ => {
-                return Err(format!(
-                    "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {}",
-                    cell.kind()
+                return Err(Reason::new(
+                    ErrorCode::WrongType,
+                    format!(
+                        "must be the id of a row of \"{target}\" ({key_type}), an \"@label\" of an earlier row, or a lookup object, not {}",
+                        cell.kind()
+                    ),
                 ));
             }
         };
         let Some(key) = scalar.into_key() else {
-            return Err(format!("\"{target}\" has no primary key to reference"));
+            return Err(Reason::new(
+                ErrorCode::ReferenceNotFound,
+                format!("\"{target}\" has no primary key to reference"),
+            ));
         };
         let given = self.given_keys.get(target).and_then(|keys| keys.get(&key));
         if given.is_some_and(|given| at.is_none_or(|at| *given < at)) {
@@ -180,7 +197,7 @@ impl<'a> ReferenceReader<'a> {
         }
         self.ask_id(&table, key)
             .map(Reference::Id)
-            .ok_or_else(|| "this id cannot be looked up".to_owned())
+            .ok_or_else(|| Reason::new(ErrorCode::ReferenceNotFound, "this id cannot be looked up"))
     }
 
     fn ask_id(&mut self, table: &Arc<Table>, key: KeyValue) -> Option<Asked> {
@@ -207,19 +224,19 @@ impl<'a> ReferenceReader<'a> {
         Some(Asked { question, index })
     }
 
-    fn table(&self, name: &str) -> Result<Arc<Table>, String> {
+    fn table(&self, name: &str) -> Result<Arc<Table>, Reason> {
         self.catalog
             .table(name)
             .map(Arc::clone)
             .ok_or_else(|| no_table(name))
     }
 
-    fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, String> {
+    fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, Reason> {
         let table = self.table(target)?;
         let wanted = WantedValues::read(map, &table)?;
         self.ask_lookup(&table, wanted)
             .map(Reference::Lookup)
-            .ok_or_else(|| "this row cannot be looked up".to_owned())
+            .ok_or_else(|| Reason::new(ErrorCode::LookupNoMatch, "this row cannot be looked up"))
     }
 
     fn ask_lookup(&mut self, table: &Arc<Table>, wanted: WantedValues) -> Option<Asked> {
@@ -260,8 +277,11 @@ impl<'a> ReferenceReader<'a> {
 }
 
 /// Message for a table name that the organization does not have.
-pub(super) fn no_table(name: &str) -> String {
-    format!("there is no table \"{}\"", quoted(name))
+pub(super) fn no_table(name: &str) -> Reason {
+    Reason::new(
+        ErrorCode::UnknownTable,
+        format!("there is no table \"{}\"", quoted(name)),
+    )
 }
 
 /// Values of a lookup object, by column index.
@@ -271,11 +291,12 @@ struct WantedValues {
 }
 
 impl WantedValues {
-    fn read(map: &Map<String, Value>, table: &Table) -> Result<Self, String> {
+    fn read(map: &Map<String, Value>, table: &Table) -> Result<Self, Reason> {
         let target = &table.name;
         if map.is_empty() {
-            return Err(format!(
-                "a lookup object needs at least one column of \"{target}\""
+            return Err(Reason::new(
+                ErrorCode::InvalidLookup,
+                format!("a lookup object needs at least one column of \"{target}\""),
             ));
         }
         let mut wanted = Self {
@@ -284,22 +305,34 @@ impl WantedValues {
         };
         for (name, value) in map {
             let Some((index, column)) = table.column(name) else {
-                return Err(format!("lookup: \"{target}\" has no column \"{name}\""));
+                return Err(Reason::new(
+                    ErrorCode::UnknownColumn,
+                    format!("lookup: \"{target}\" has no column \"{name}\""),
+                ));
             };
             if column.data_type == DataType::Json {
-                return Err(format!(
-                    "lookup: column \"{name}\" is json, by which no row can be looked up"
+                return Err(Reason::new(
+                    ErrorCode::InvalidLookup,
+                    format!("lookup: column \"{name}\" is json, by which no row can be looked up"),
                 ));
             }
             if column.references.is_some()
                 && value.as_str().is_some_and(|text| text.starts_with('@'))
             {
-                return Err(format!(
-                    "lookup: column \"{name}\" takes no label: a lookup finds only rows that existed before the request"
+                return Err(Reason::new(
+                    ErrorCode::InvalidLookup,
+                    format!(
+                        "lookup: column \"{name}\" takes no label: a lookup finds only rows that existed before the request"
+                    ),
                 ));
             }
             match Cell::from(value.clone()).to_scalar(column.data_type) {
-                Err(problem) => return Err(format!("lookup: column \"{name}\" {problem}")),
+                Err(problem) => {
+                    return Err(Reason::new(
+                        ErrorCode::WrongType,
+                        format!("lookup: column \"{name}\" {problem}"),
+                    ));
+                }
                 Ok(None) => wanted.null_columns.push(index),
                 Ok(Some(scalar)) => wanted.columns.push((index, scalar)),
             }
@@ -323,7 +356,7 @@ impl Answered<'_> {
         self,
         reference: &Reference,
         known_key: impl Fn(RowAddress) -> Option<KeyValue>,
-    ) -> Result<Option<RowKey>, String> {
+    ) -> Result<Option<RowKey>, Reason> {
         match reference {
             Reference::None => Ok(None),
             Reference::Known(key) => Ok(Some(RowKey::Known(key.clone()))),
@@ -335,32 +368,39 @@ impl Answered<'_> {
         }
     }
 
-    fn existing(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
+    fn existing(self, Asked { question, index }: Asked) -> Result<RowKey, Reason> {
         let asked = self.questions.ids.get(question);
         let key = asked.and_then(|asked| asked.keys.get(index));
         let found = self.results.ids.get(question);
         let exists = found.and_then(|found| found.get(index)) == Some(&true);
         match key {
             Some(key) if exists => Ok(RowKey::Known(key.clone())),
-            _ => Err(format!(
-                "no row of \"{}\" has the id \"{}\"",
-                asked.map_or("", |asked| asked.table.name.as_str()),
-                key.map(|key| quoted(&key.to_string())).unwrap_or_default()
+            _ => Err(Reason::new(
+                ErrorCode::ReferenceNotFound,
+                format!(
+                    "no row of \"{}\" has the id \"{}\"",
+                    asked.map_or("", |asked| asked.table.name.as_str()),
+                    key.map(|key| quoted(&key.to_string())).unwrap_or_default()
+                ),
             )),
         }
     }
 
-    fn found(self, Asked { question, index }: Asked) -> Result<RowKey, String> {
+    fn found(self, Asked { question, index }: Asked) -> Result<RowKey, Reason> {
         let asked = self.questions.lookups.get(question);
         let table = asked.map_or("", |asked| asked.table.name.as_str());
         let found = self.results.lookups.get(question);
         match found.and_then(|found| found.get(index)) {
             Some(RowMatch::One(key)) => Ok(RowKey::Known(key.clone())),
-            Some(RowMatch::Several) => Err(format!(
-                "the lookup matches several rows of \"{table}\"; it must match exactly one"
+            Some(RowMatch::Several) => Err(Reason::new(
+                ErrorCode::LookupAmbiguous,
+                format!(
+                    "the lookup matches several rows of \"{table}\"; it must match exactly one"
+                ),
             )),
-            Some(RowMatch::None) | None => Err(format!(
-                "the lookup matches no row of \"{table}\" that existed before the request"
+            Some(RowMatch::None) | None => Err(Reason::new(
+                ErrorCode::LookupNoMatch,
+                format!("the lookup matches no row of \"{table}\" that existed before the request"),
             )),
         }
     }

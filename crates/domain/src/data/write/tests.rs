@@ -12,6 +12,8 @@ use uuid::Uuid;
 use super::{cell::Cell, *};
 use crate::{
     catalog::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, TableDefinition},
+    data::write::Reason,
+    refusal::ErrorCode,
     scalar::{DataType, KeyValue},
 };
 
@@ -379,15 +381,24 @@ fn equal_keys_are_found_by_value_in_any_spelling() {
         [
             Problem::at(
                 "tables[2].rows[1]",
-                "has the same key (sample, value) as rows[0] of this table write"
+                Reason::new(
+                    ErrorCode::DuplicateKey,
+                    "has the same key (sample, value) as rows[0] of this table write"
+                )
             ),
             Problem::at(
                 "tables[2].rows[3]",
-                "has the same key (sample, value) as rows[2] of this table write"
+                Reason::new(
+                    ErrorCode::DuplicateKey,
+                    "has the same key (sample, value) as rows[2] of this table write"
+                )
             ),
             Problem::at(
                 "tables[3].rows[3]",
-                "has the same key (taken_on, sample) as rows[0] of this table write"
+                Reason::new(
+                    ErrorCode::DuplicateKey,
+                    "has the same key (taken_on, sample) as rows[0] of this table write"
+                )
             ),
         ]
     );

@@ -2,8 +2,12 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use crate::data::write::{
-    LABEL_KEY, RowAddress, TableWrite, cell::Cell, problem_list::ProblemList, reference::Label,
+use crate::{
+    data::write::{
+        LABEL_KEY, RowAddress, TableWrite, cell::Cell, problem::Reason, problem_list::ProblemList,
+        reference::Label,
+    },
+    refusal::ErrorCode,
 };
 
 /// Reads the labels of a table write's rows.
@@ -24,7 +28,10 @@ pub(super) fn read<'r>(
                 match labels.entry(name) {
                     Entry::Occupied(label) => {
                         problems.at_cell(address, None, LABEL_KEY, || {
-                            format!("label \"{}\" is given twice", label.key())
+                            Reason::new(
+                                ErrorCode::LabelDuplicate,
+                                format!("label \"{}\" is given twice", label.key()),
+                            )
                         });
                     }
                     Entry::Vacant(label) => {
@@ -37,9 +44,12 @@ pub(super) fn read<'r>(
                 }
             }
             other => problems.at_cell(address, None, LABEL_KEY, || {
-                format!(
-                    "a label must be a string that is not empty, not {}",
-                    other.kind()
+                Reason::new(
+                    ErrorCode::WrongType,
+                    format!(
+                        "a label must be a string that is not empty, not {}",
+                        other.kind()
+                    ),
                 )
             }),
         }

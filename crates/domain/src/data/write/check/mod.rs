@@ -10,7 +10,7 @@ use super::{
     MAX_ROWS, MAX_SERIES_VALUES, RowAddress, WriteRequest, problem_list::ProblemList,
     reference::ReferenceReader,
 };
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, data::write::problem::Reason, refusal::ErrorCode};
 
 pub use checked::Checked;
 pub(super) use checked::{CheckedColumn, CheckedSeries, CheckedTable, Content};
@@ -67,7 +67,10 @@ fn check_size(max_rows: usize, request: &WriteRequest, problems: &mut ProblemLis
     let rows: usize = request.tables.iter().map(|write| write.rows.len()).sum();
     if rows > max_rows {
         problems.of_the_request(|| {
-            format!("{rows} rows in one request; at most {max_rows} are accepted, so split it")
+            Reason::new(
+                ErrorCode::TooManyRows,
+                format!("{rows} rows in one request; at most {max_rows} are accepted, so split it"),
+            )
         });
     }
     let values: usize = request
@@ -78,9 +81,9 @@ fn check_size(max_rows: usize, request: &WriteRequest, problems: &mut ProblemLis
         .sum();
     if values > MAX_SERIES_VALUES {
         problems.of_the_request(|| {
-            format!(
+            Reason::new(ErrorCode::TooManyValues, format!(
                 "{values} series values in one request; at most {MAX_SERIES_VALUES} are accepted, so split it"
-            )
+            ))
         });
     }
 }

@@ -8,10 +8,11 @@ use crate::{
     data::write::{
         Order, SeriesValues, SeriesWrite,
         cell::{Cell, integer_to_float},
-        problem::{missing_column, quoted},
+        problem::{Reason, missing_column, must_not_be_null, quoted},
         problem_list::{PointAddress, ProblemList},
         reference::{Reference, ReferenceReader, no_table},
     },
+    refusal::ErrorCode,
     scalar::{DataType, Values},
 };
 
@@ -48,11 +49,12 @@ pub(super) fn check(
     })
 }
 
-fn raw_table<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Arc<Table>, String> {
+fn raw_table<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Arc<Table>, Reason> {
     match catalog.table(name) {
         Some(table) if table.is_raw() => Ok(table),
-        Some(_) => Err(format!(
-            "\"{name}\" is not a raw table; write its rows through \"tables\""
+        Some(_) => Err(Reason::new(
+            ErrorCode::WrongTableKind,
+            format!("\"{name}\" is not a raw table; write its rows through \"tables\""),
         )),
         None => Err(no_table(name)),
     }
@@ -98,7 +100,10 @@ impl SeriesChecker<'_, '_> {
             let Some((index, column)) = table.column(name) else {
                 let displayed = quoted(name);
                 self.at(&format!("columns.{displayed}"), || {
-                    format!("\"{}\" has no column \"{displayed}\"", table.name)
+                    Reason::new(
+                        ErrorCode::UnknownColumn,
+                        format!("\"{}\" has no column \"{displayed}\"", table.name),
+                    )
                 });
                 continue;
             };
@@ -109,7 +114,10 @@ impl SeriesChecker<'_, '_> {
             };
             if Some(index) == parent_column {
                 self.at(&format!("columns.{name}"), || {
-                    "the server fills in the parent; leave this column out".to_owned()
+                    Reason::new(
+                        ErrorCode::ColumnNotWritable,
+                        "the server fills in the parent; leave this column out",
+                    )
                 });
                 continue;
             }
@@ -131,17 +139,17 @@ impl SeriesChecker<'_, '_> {
         read
     }
 
-    fn at(&mut self, part: &str, message: impl FnOnce() -> String) {
-        self.problems.at_series(self.index, part, message);
+    fn at(&mut self, part: &str, reason: impl FnOnce() -> Reason) {
+        self.problems.at_series(self.index, part, reason);
     }
 
-    fn at_point(&mut self, given: GivenColumn<'_>, point: usize, message: impl FnOnce() -> String) {
+    fn at_point(&mut self, given: GivenColumn<'_>, point: usize, reason: impl FnOnce() -> Reason) {
         let address = PointAddress {
             series: self.index,
             input: Some(given.position),
             point,
         };
-        self.problems.at_point(address, &given.column.name, message);
+        self.problems.at_point(address, &given.column.name, reason);
     }
 
     fn parent_column(&mut self, named: Option<&str>) -> Option<usize> {
@@ -154,7 +162,10 @@ impl SeriesChecker<'_, '_> {
                     .find(|(_, column)| column.name == name || column.sql_name() == name);
                 if found.is_none() {
                     self.at("parent_column", || {
-                        format!("\"{}\" has no reference \"{}\"", table.name, quoted(name))
+                        Reason::new(
+                            ErrorCode::UnknownColumn,
+                            format!("\"{}\" has no reference \"{}\"", table.name, quoted(name)),
+                        )
                     });
                 }
                 found.map(|(index, _)| *index)
@@ -166,10 +177,13 @@ impl SeriesChecker<'_, '_> {
                     .map(|(_, column)| column.name.as_str())
                     .collect();
                 self.at("parent_column", || {
-                    format!(
-                        "\"{}\" has several references; say which one points at the parent: {}",
-                        table.name,
-                        listed.join(", ")
+                    Reason::new(
+                        ErrorCode::ParentAmbiguous,
+                        format!(
+                            "\"{}\" has several references; say which one points at the parent: {}",
+                            table.name,
+                            listed.join(", ")
+                        ),
                     )
                 });
                 None
@@ -180,7 +194,10 @@ impl SeriesChecker<'_, '_> {
     fn parent(&mut self, parent_column: Option<usize>, cell: &Cell) -> Reference {
         if matches!(cell, Cell::Absent | Cell::Null) {
             self.at("parent", || {
-                "a series needs a parent: an id, an \"@label\" or a lookup object".to_owned()
+                Reason::new(
+                    ErrorCode::MissingValue,
+                    "a series needs a parent: an id, an \"@label\" or a lookup object",
+                )
             });
             return Reference::None;
         }
@@ -211,11 +228,11 @@ impl SeriesChecker<'_, '_> {
         for (name, values) in columns {
             if values.len() != points {
                 self.at(&format!("columns.{}", quoted(name)), || {
-                    format!(
+                    Reason::new(ErrorCode::LengthMismatch, format!(
                         "has {} values, but \"{}\" has {points}; all lists must have the same length",
                         values.len(),
                         quoted(longest)
-                    )
+                    ))
                 });
             }
         }
@@ -261,7 +278,7 @@ impl SeriesChecker<'_, '_> {
                     read.push_null();
                 }
                 Err(message) => {
-                    self.at_point(given, point, || message);
+                    self.at_point(given, point, || Reason::new(ErrorCode::WrongType, message));
                     read.push_null();
                 }
             }
@@ -285,7 +302,10 @@ impl SeriesChecker<'_, '_> {
                     && !seen.insert(*place)
                 {
                     self.at_point(given, point, || {
-                        format!("the place {place} is given twice in this series")
+                        Reason::new(
+                            ErrorCode::DuplicateKey,
+                            format!("the place {place} is given twice in this series"),
+                        )
                     });
                 }
             }
@@ -346,8 +366,4 @@ impl SeriesChecker<'_, '_> {
                 }));
         }
     }
-}
-
-fn must_not_be_null() -> String {
-    "must not be null".to_owned()
 }

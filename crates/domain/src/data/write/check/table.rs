@@ -8,10 +8,11 @@ use crate::{
     data::write::{
         InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
-        problem::{missing_column, quoted},
+        problem::{Reason, missing_column, must_not_be_null, quoted},
         problem_list::ProblemList,
         reference::{Reference, ReferenceReader, no_table},
     },
+    refusal::ErrorCode,
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -54,14 +55,16 @@ pub(super) fn check(
 pub(in crate::data) fn writable_table<'c>(
     catalog: &'c Catalog,
     name: &str,
-) -> Result<&'c Arc<Table>, String> {
+) -> Result<&'c Arc<Table>, Reason> {
     match catalog.table(name) {
-        Some(table) if table.is_raw() => Err(format!(
-            "\"{name}\" is a raw table; write its points through \"series\""
+        Some(table) if table.is_raw() => Err(Reason::new(
+            ErrorCode::WrongTableKind,
+            format!("\"{name}\" is a raw table; write its points through \"series\""),
         )),
         Some(table) => Ok(table),
-        None if PlatformTable::from_name(name).is_some() => Err(format!(
-            "\"{name}\" is the platform's own table, which is read only"
+        None if PlatformTable::from_name(name).is_some() => Err(Reason::new(
+            ErrorCode::WrongTableKind,
+            format!("\"{name}\" is the platform's own table, which is read only"),
         )),
         None => Err(no_table(name)),
     }
@@ -93,7 +96,10 @@ impl<'a> TableChecker<'a, '_> {
         for given in self.given_columns() {
             if self.write.mode == Mode::Delete && !key.contains(&given.index) {
                 self.report_each_given(given.position, given.input, || {
-                    "a delete takes only the key columns".to_owned()
+                    Reason::new(
+                        ErrorCode::ColumnNotWritable,
+                        "a delete takes only the key columns",
+                    )
                 });
             } else {
                 columns.push(self.check_column(&given));
@@ -120,15 +126,9 @@ impl<'a> TableChecker<'a, '_> {
         }
     }
 
-    fn at_cell(
-        &mut self,
-        row: usize,
-        input: usize,
-        column: &str,
-        message: impl FnOnce() -> String,
-    ) {
+    fn at_cell(&mut self, row: usize, input: usize, column: &str, reason: impl FnOnce() -> Reason) {
         let address = self.address(row);
-        self.problems.at_cell(address, Some(input), column, message);
+        self.problems.at_cell(address, Some(input), column, reason);
     }
 
     /// The indices of the key columns; none for an insert.
@@ -142,7 +142,7 @@ impl<'a> TableChecker<'a, '_> {
         };
         if names.is_empty() {
             self.problems.at_table(self.index, "key", || {
-                "a key needs at least one column".to_owned()
+                Reason::new(ErrorCode::InvalidKey, "a key needs at least one column")
             });
         }
         let mut key = Vec::with_capacity(names.len());
@@ -158,15 +158,17 @@ impl<'a> TableChecker<'a, '_> {
         key
     }
 
-    fn key_column(&self, name: &str, earlier: &[usize]) -> Result<usize, String> {
+    fn key_column(&self, name: &str, earlier: &[usize]) -> Result<usize, Reason> {
         match self.table.column(name) {
             None => Err(unknown_column(self.table, name)),
-            Some((_, column)) if column.data_type == DataType::Json => Err(format!(
-                "column \"{name}\" is json, by which rows cannot be matched"
+            Some((_, column)) if column.data_type == DataType::Json => Err(Reason::new(
+                ErrorCode::InvalidKey,
+                format!("column \"{name}\" is json, by which rows cannot be matched"),
             )),
-            Some((index, _)) if earlier.contains(&index) => {
-                Err(format!("column \"{name}\" is given twice"))
-            }
+            Some((index, _)) if earlier.contains(&index) => Err(Reason::new(
+                ErrorCode::DuplicateColumn,
+                format!("column \"{name}\" is given twice"),
+            )),
             Some((index, _)) => Ok(index),
         }
     }
@@ -198,11 +200,11 @@ impl<'a> TableChecker<'a, '_> {
         &mut self,
         position: usize,
         input: InputColumn<'_>,
-        message: impl Fn() -> String,
+        reason: impl Fn() -> Reason,
     ) {
         let displayed = quoted(input.name);
         for (row, _) in input.given() {
-            self.at_cell(row, position, &displayed, &message);
+            self.at_cell(row, position, &displayed, &reason);
         }
     }
 
@@ -257,7 +259,9 @@ impl<'a> TableChecker<'a, '_> {
                     values.push_null();
                 }
                 Err(message) => {
-                    self.at_cell(row, position, &column.name, || message);
+                    self.at_cell(row, position, &column.name, || {
+                        Reason::new(ErrorCode::WrongType, message)
+                    });
                     values.push_null();
                 }
             }
@@ -310,7 +314,10 @@ impl<'a> TableChecker<'a, '_> {
                 && matches!(mode, Mode::Insert | Mode::Upsert)
             {
                 self.at_cell(row, position, name, || {
-                    "an id must not begin with \"@\", which marks labels".to_owned()
+                    Reason::new(
+                        ErrorCode::InvalidValue,
+                        "an id must not begin with \"@\", which marks labels",
+                    )
                 });
             }
             if !exists_from_here {
@@ -324,9 +331,12 @@ impl<'a> TableChecker<'a, '_> {
                 let displayed = values.key(row).map(|key| key.to_string());
                 let first = self.problems.names().row(first.row);
                 self.at_cell(row, position, name, || {
-                    format!(
-                        "the key \"{}\" is given twice (first in {first})",
-                        displayed.unwrap_or_default(),
+                    Reason::new(
+                        ErrorCode::DuplicateKey,
+                        format!(
+                            "the key \"{}\" is given twice (first in {first})",
+                            displayed.unwrap_or_default(),
+                        ),
                     )
                 });
             }
@@ -361,12 +371,18 @@ impl<'a> TableChecker<'a, '_> {
             for row in 0..self.write.rows.len() {
                 let address = self.address(row);
                 match given.filter(|given| given.is_provided(row)) {
-                    None => self
-                        .problems
-                        .at_row(address, || format!("the key column \"{name}\" is missing")),
+                    None => self.problems.at_row(address, || {
+                        Reason::new(
+                            ErrorCode::MissingValue,
+                            format!("the key column \"{name}\" is missing"),
+                        )
+                    }),
                     Some(given) if column.is_nullable && given.is_null(row) => {
                         self.problems.at_cell(address, given.input, name, || {
-                            "a key column must not be null: null matches no row".to_owned()
+                            Reason::new(
+                                ErrorCode::MissingValue,
+                                "a key column must not be null: null matches no row",
+                            )
                         });
                     }
                     Some(_) => {}
@@ -394,25 +410,30 @@ impl<'a> TableChecker<'a, '_> {
     }
 }
 
-fn must_not_be_null() -> String {
-    "must not be null".to_owned()
-}
-
 /// Message for a column that the table does not have, or that cannot be written.
-pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> String {
+pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
     let displayed = quoted(name);
     if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
-        return format!("column \"{displayed}\" is kept by the server and cannot be written");
+        return Reason::new(
+            ErrorCode::ColumnNotWritable,
+            format!("column \"{displayed}\" is kept by the server and cannot be written"),
+        );
     }
     if let Some(column) = table
         .columns
         .iter()
         .find(|column| column.references.is_some() && column.sql_name() == name)
     {
-        return format!(
-            "\"{}\" has no column \"{displayed}\"; the reference is called \"{}\"",
-            table.name, column.name
+        return Reason::new(
+            ErrorCode::UnknownColumn,
+            format!(
+                "\"{}\" has no column \"{displayed}\"; the reference is called \"{}\"",
+                table.name, column.name
+            ),
         );
     }
-    format!("\"{}\" has no column \"{displayed}\"", table.name)
+    Reason::new(
+        ErrorCode::UnknownColumn,
+        format!("\"{}\" has no column \"{displayed}\"", table.name),
+    )
 }

@@ -6,6 +6,7 @@ use crate::{
         address::RowAddress,
         check::{CheckedSeries, Content},
         parents::SeriesParents,
+        problem::Reason,
         problem_list::{PointAddress, ProblemList},
         reference::{Answered, Reference},
     },
@@ -44,7 +45,7 @@ struct SeriesPlanner<'a> {
 }
 
 impl SeriesPlanner<'_> {
-    fn resolve(&self, reference: &Reference) -> Result<Option<RowKey>, String> {
+    fn resolve(&self, reference: &Reference) -> Result<Option<RowKey>, Reason> {
         self.answered
             .resolve(reference, |address| self.known_key(address))
     }

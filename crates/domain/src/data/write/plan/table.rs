@@ -11,9 +11,11 @@ use crate::{
         Mode,
         address::RowAddress,
         check::{CheckedColumn, CheckedTable, Content},
+        problem::Reason,
         problem_list::ProblemList,
         reference::{Answered, Reference},
     },
+    refusal::ErrorCode,
     scalar::{ComparableValue, KeyValue, Values},
 };
 
@@ -179,7 +181,7 @@ impl TablePlanner<'_> {
                     planned.values.push_null();
                     if is_key && address.table == self.index {
                         self.at_cell(row, input, &column.name, || {
-                            "a key column cannot refer to a row of the same table write, whose rows are matched together; put that row into an earlier one".to_owned()
+                            Reason::new(ErrorCode::InvalidKey, "a key column cannot refer to a row of the same table write, whose rows are matched together; put that row into an earlier one")
                         });
                     } else {
                         planned.late.push(LateKey {
@@ -210,13 +212,13 @@ impl TablePlanner<'_> {
         row: usize,
         input: Option<usize>,
         column: &str,
-        message: impl FnOnce() -> String,
+        reason: impl FnOnce() -> Reason,
     ) {
         let address = RowAddress {
             table: self.index,
             row,
         };
-        self.problems.at_cell(address, input, column, message);
+        self.problems.at_cell(address, input, column, reason);
     }
 
     /// Reports rows that give the same key as an earlier one.
@@ -248,7 +250,10 @@ impl TablePlanner<'_> {
                     let names = self.key_names();
                     let first = self.problems.names().row(*first.get());
                     self.problems.at_row(address, || {
-                        format!("has the same key ({names}) as {first} of this table write")
+                        Reason::new(
+                            ErrorCode::DuplicateKey,
+                            format!("has the same key ({names}) as {first} of this table write"),
+                        )
                     });
                 }
             }

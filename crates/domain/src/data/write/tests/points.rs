@@ -1,5 +1,6 @@
 //! Checks and plans of series.
 
+use crate::{data::write::Reason, refusal::ErrorCode};
 use std::collections::BTreeSet;
 
 use super::{requests::parts, *};
@@ -31,7 +32,10 @@ fn the_parent_of_a_series_is_named_as_in_writes_or_as_in_sql() {
         assert_eq!(plan.series[0].parent, RowKey::Known(text("E1")));
     }
     let problems = plan(&many_series([owned_by("v")])).unwrap_err();
-    let expected = Problem::at("series[0].parent_column", "\"link\" has no reference \"v\"");
+    let expected = Problem::at(
+        "series[0].parent_column",
+        Reason::new(ErrorCode::UnknownColumn, "\"link\" has no reference \"v\""),
+    );
     assert_eq!(problems, [expected]);
 }
 
@@ -163,6 +167,9 @@ fn a_point_that_references_no_stored_row_is_reported_at_its_index() {
     let text = "no row of \"experiment\" has the id \"E2\"";
     assert_eq!(
         problems,
-        [Problem::at("series[0].columns.experiment[1]", text)]
+        [Problem::at(
+            "series[0].columns.experiment[1]",
+            Reason::new(ErrorCode::ReferenceNotFound, text)
+        )]
     );
 }

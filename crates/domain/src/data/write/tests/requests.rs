@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scalar::{Scalar, Values};
+use crate::{data::write::Reason, refusal::ErrorCode};
 
 fn text(value: &str) -> KeyValue {
     KeyValue::Text(value.to_owned())
@@ -410,7 +411,13 @@ fn an_upserted_row_without_a_key_that_can_be_generated_has_one_problem() {
     assert_eq!(step.key_columns(), [1]);
     let problems = step.assign_matches(vec![RowMatch::None]).unwrap_err();
     let text = "matches no row, and cannot be created: the required column \"number\" is missing";
-    assert_eq!(problems, [Problem::at("tables[0].rows[0]", text)]);
+    assert_eq!(
+        problems,
+        [Problem::at(
+            "tables[0].rows[0]",
+            Reason::new(ErrorCode::MissingValue, text)
+        )]
+    );
     let found = RowMatch::One(KeyValue::Integer(3));
     let matched = step.assign_matches(vec![found]).unwrap();
     assert_eq!(matched.keys, [KeyValue::Integer(3)]);
@@ -463,7 +470,10 @@ fn problems_are_found_without_a_database_where_every_lookup_would_succeed() {
         check(&request(json!("much")), &catalog()).problems(),
         [Problem::at(
             "tables[0].rows[0].volume",
-            "must be a whole number of 64 bits, not a string"
+            Reason::new(
+                ErrorCode::WrongType,
+                "must be a whole number of 64 bits, not a string"
+            )
         )]
     );
 }

@@ -1,5 +1,6 @@
 //! The rules of series.
 
+use crate::{data::write::Reason, refusal::ErrorCode};
 use serde_json::json;
 
 use super::{many_series, paths, plan, series};
@@ -48,7 +49,10 @@ fn a_second_series_for_the_same_parent_is_a_problem() {
     let second = |index: usize| {
         Problem::at(
             format!("series[{index}].parent"),
-            "series[0] writes the same parent's series in \"curve\"; put all points into one",
+            Reason::new(
+                ErrorCode::DuplicateSeries,
+                "series[0] writes the same parent's series in \"curve\"; put all points into one",
+            ),
         )
     };
     assert_eq!(
@@ -61,7 +65,10 @@ fn a_second_series_for_the_same_parent_is_a_problem() {
 fn every_list_shorter_than_the_longest_is_a_problem() {
     let short = Problem::at(
         "series[0].columns.od",
-        "has 1 values, but \"t\" has 2; all lists must have the same length",
+        Reason::new(
+            ErrorCode::LengthMismatch,
+            "has 1 values, but \"t\" has 2; all lists must have the same length",
+        ),
     );
     let write = series(
         "curve",
@@ -75,16 +82,29 @@ fn every_list_shorter_than_the_longest_is_a_problem() {
 fn a_value_of_the_wrong_type_or_null_in_the_order_column_is_one_problem() {
     let order = json!({ "od": [1, 2, 3, 4, 5], "order": ["x", "y", null, 0, 0] });
     let problems = plan(&many_series([series("curve", &json!("S1"), &order)])).unwrap_err();
-    let at = |point: usize, message: &str| {
-        Problem::at(format!("series[0].columns.order[{point}]"), message)
+    let at = |point: usize, code, message: &str| {
+        let reason = Reason::new(code, message);
+        Problem::at(format!("series[0].columns.order[{point}]"), reason)
     };
     assert_eq!(
         problems,
         [
-            at(0, "must be a whole number of 64 bits, not a string"),
-            at(1, "must be a whole number of 64 bits, not a string"),
-            at(2, "must not be null"),
-            at(4, "the place 0 is given twice in this series"),
+            at(
+                0,
+                ErrorCode::WrongType,
+                "must be a whole number of 64 bits, not a string"
+            ),
+            at(
+                1,
+                ErrorCode::WrongType,
+                "must be a whole number of 64 bits, not a string"
+            ),
+            at(2, ErrorCode::MissingValue, "must not be null"),
+            at(
+                4,
+                ErrorCode::DuplicateKey,
+                "the place 0 is given twice in this series"
+            ),
         ]
     );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{plan, series, table, tables};
-use crate::{data::write::*, scalar::KeyValue};
+use crate::{data::write::Reason, data::write::*, refusal::ErrorCode, scalar::KeyValue};
 
 fn key(text: &str) -> KeyValue {
     KeyValue::Text(text.to_owned())
@@ -25,8 +25,8 @@ fn step(mode: Mode, by: &[&str], rows: &Value) -> TableStep {
     plan(&tables([write])).unwrap().tables.remove(0)
 }
 
-fn row(row: usize, message: &str) -> Problem {
-    Problem::at(format!("tables[0].rows[{row}]"), message)
+fn row(row: usize, code: ErrorCode, message: &str) -> Problem {
+    Problem::at(format!("tables[0].rows[{row}]"), Reason::new(code, message))
 }
 
 #[test]
@@ -38,9 +38,21 @@ fn every_row_of_an_update_or_delete_must_match_exactly_one_row() {
         assert_eq!(
             step.assign_matches(found),
             Err(vec![
-                row(0, "the key matches no row of \"sample\""),
-                row(2, "the key matches several rows of \"sample\""),
-                row(3, "matches the same row of \"sample\" as rows[1]"),
+                row(
+                    0,
+                    ErrorCode::RowNotFound,
+                    "the key matches no row of \"sample\""
+                ),
+                row(
+                    2,
+                    ErrorCode::KeyAmbiguous,
+                    "the key matches several rows of \"sample\""
+                ),
+                row(
+                    3,
+                    ErrorCode::DuplicateKey,
+                    "matches the same row of \"sample\" as rows[1]"
+                ),
             ])
         );
         let found = ["d", "c", "b", "a"].map(one).to_vec();
@@ -78,11 +90,22 @@ fn an_upsert_reports_every_problem_of_its_rows_in_their_order() {
         Err(vec![
             Problem::at(
                 "tables[0].rows[0].id",
-                "the row that matches has the key \"old\", which cannot be changed"
+                Reason::new(
+                    ErrorCode::ColumnNotWritable,
+                    "the row that matches has the key \"old\", which cannot be changed"
+                )
             ),
-            row(1, "the key matches several rows of \"sample\""),
-            row(2, message),
-            row(3, "matches the same row of \"sample\" as rows[0]"),
+            row(
+                1,
+                ErrorCode::KeyAmbiguous,
+                "the key matches several rows of \"sample\""
+            ),
+            row(2, ErrorCode::MissingValue, message),
+            row(
+                3,
+                ErrorCode::DuplicateKey,
+                "matches the same row of \"sample\" as rows[0]"
+            ),
         ])
     );
 }
@@ -127,14 +150,17 @@ fn rows_that_are_referenced_are_deleted_by_a_cascade_or_after_what_references_th
         Err(vec![
             row(
                 0,
+                ErrorCode::RowReferenced,
                 "\"A\" is referenced by 2 rows of \"measurement\"; delete them first, or set cascade"
             ),
             row(
                 1,
+                ErrorCode::RowReferenced,
                 "\"B\" is referenced by 2 rows of \"measurement\"; delete them first, or set cascade"
             ),
             row(
                 1,
+                ErrorCode::RowReferenced,
                 "\"B\" is referenced by 1 row of \"step\"; delete them first, or set cascade"
             ),
         ])
@@ -238,8 +264,11 @@ fn labels_that_turn_out_to_be_one_row_have_one_series() {
     let second = |index: usize, first: usize| {
         Problem::at(
             format!("series[{index}].parent"),
-            format!(
-                "series[{first}] writes the same parent's series in \"curve\"; put all points into one"
+            Reason::new(
+                ErrorCode::DuplicateSeries,
+                format!(
+                    "series[{first}] writes the same parent's series in \"curve\"; put all points into one"
+                ),
             ),
         )
     };
@@ -252,7 +281,10 @@ fn labels_that_turn_out_to_be_one_row_have_one_series() {
         Err([0, 1]
             .map(|index| Problem::at(
                 format!("series[{index}].parent"),
-                "the parent row was not written"
+                Reason::new(
+                    ErrorCode::ReferenceNotFound,
+                    "the parent row was not written"
+                )
             ))
             .to_vec())
     );
