@@ -15,6 +15,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncExecution": "Execution",
     "AsyncLab": "Lab",
+    "AsyncOperations": "Operations",
     "AsyncTransport": "Transport",
     "aclose": "close",
     "aiter_bytes": "iter_bytes",

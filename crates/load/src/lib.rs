@@ -4,6 +4,7 @@
 //! **Invariants.** An HTTP client only: it knows the platform's API and no crate of the platform. Every
 //! value depends on the seed and on the order of answers.
 
+mod action;
 mod actions;
 mod client;
 mod events;
@@ -84,7 +85,7 @@ async fn serve(mut connection: Connection, mix: Mix) {
     connection.execution = executions::open(&load, &tag).await.unwrap_or_default();
     while Instant::now() < load.ends_at {
         match mix.draw(&mut connection.random) {
-            Some(action) => action.run(&mut connection).await,
+            Some(action) => actions::run(action, &mut connection).await,
             None => return,
         }
         tokio::time::sleep(IDLE).await;

@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 use clap::Parser;
 
-use crate::actions::Action;
+use crate::action::Action;
 
 /// Produces a mixed load, and checks at the end that every acknowledged write is there exactly once.
 #[derive(Clone, Debug, Parser)]

@@ -31,7 +31,7 @@ use uuid::Uuid;
 use crate::{
     agent::{AgentRunRow, ChatRow, WriteSessionRow},
     data::tables::Tables,
-    events::EventRow,
+    events::row::EventRow,
     idempotency,
     maintenance::TaskSchedule,
     models::rows::VersionRow,

@@ -7,72 +7,39 @@ mod resources;
 mod rows;
 mod work;
 
-use crate::{load::Connection, options::Options, random::Random};
+use crate::{action::Action, load::Connection, options::Options, random::Random};
 
-macro_rules! actions {
-    ($($variant:ident = $name:literal * $weight:literal => $function:path;)*) => {
-        /// An action of the mix.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Action {
-            $($variant,)*
-        }
-
-        impl Action {
-            /// All actions.
-            pub(crate) const ALL: [Self; [$(Self::$variant),*].len()] = [$(Self::$variant),*];
-
-            /// Name in `--mix`.
-            pub(crate) const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
-
-            /// Default weight.
-            const fn weight(self) -> u64 {
-                match self {
-                    $(Self::$variant => $weight,)*
-                }
-            }
-
-            /// Does it.
-            pub(crate) async fn run(self, connection: &mut Connection) {
-                match self {
-                    $(Self::$variant => $function(connection).await,)*
-                }
-            }
-        }
-    };
-}
-
-actions! {
-    Insert = "insert" * 20 => rows::insert;
-    Transaction = "transaction" * 6 => rows::transaction;
-    Update = "update" * 8 => rows::update;
-    Upsert = "upsert" * 6 => rows::upsert;
-    Delete = "delete" * 3 => rows::delete;
-    Series = "series" * 4 => rows::series;
-    Import = "import" * 1 => rows::import;
-    Execution = "execution" * 2 => executions::open_write_and_close;
-    Revert = "revert" * 2 => executions::revert;
-    Read = "read" * 10 => reading::read;
-    ReadSeries = "read-series" * 4 => reading::series;
-    Query = "query" * 6 => reading::query;
-    Export = "export" * 1 => reading::export;
-    List = "list" * 8 => reading::lists;
-    Upload = "upload" * 5 => files::upload;
-    SignedUpload = "signed-upload" * 4 => files::signed_upload;
-    Download = "download" * 4 => files::download;
-    DeleteFile = "delete-file" * 1 => files::delete;
-    Notification = "notification" * 3 => resources::notification;
-    ApiKey = "api-key" * 1 => resources::api_key;
-    Table = "table" * 1 => resources::table;
-    Job = "job" * 1 => resources::job;
-    Dataset = "dataset" * 1 => resources::dataset;
-    Run = "run" * 2 => work::run;
-    Trigger = "trigger" * 2 => work::trigger;
-    Agent = "agent" * 1 => work::agent;
-    Training = "training" * 1 => work::training;
+/// Runs an action on that connection.
+pub(crate) async fn run(action: Action, connection: &mut Connection) {
+    match action {
+        Action::Insert => rows::insert(connection).await,
+        Action::Transaction => rows::transaction(connection).await,
+        Action::Update => rows::update(connection).await,
+        Action::Upsert => rows::upsert(connection).await,
+        Action::Delete => rows::delete(connection).await,
+        Action::Series => rows::series(connection).await,
+        Action::Import => rows::import(connection).await,
+        Action::Execution => executions::open_write_and_close(connection).await,
+        Action::Revert => executions::revert(connection).await,
+        Action::Read => reading::read(connection).await,
+        Action::ReadSeries => reading::series(connection).await,
+        Action::Query => reading::query(connection).await,
+        Action::Export => reading::export(connection).await,
+        Action::List => reading::lists(connection).await,
+        Action::Upload => files::upload(connection).await,
+        Action::SignedUpload => files::signed_upload(connection).await,
+        Action::Download => files::download(connection).await,
+        Action::DeleteFile => files::delete(connection).await,
+        Action::Notification => resources::notification(connection).await,
+        Action::ApiKey => resources::api_key(connection).await,
+        Action::Table => resources::table(connection).await,
+        Action::Job => resources::job(connection).await,
+        Action::Dataset => resources::dataset(connection).await,
+        Action::Run => work::run(connection).await,
+        Action::Trigger => work::trigger(connection).await,
+        Action::Agent => work::agent(connection).await,
+        Action::Training => work::training(connection).await,
+    }
 }
 
 /// Actions with their weights.

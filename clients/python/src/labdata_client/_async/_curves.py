@@ -11,7 +11,7 @@ from labdata_client._results import Curves
 if TYPE_CHECKING:
     from labdata_client._batches import Schema
 
-    from ._lab import AsyncLab
+    from ._transport import AsyncTransport
 
 ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/tools/series"
@@ -39,11 +39,11 @@ class CurvesRequest:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-async def read(lab: AsyncLab, request: CurvesRequest, schema: Schema) -> Curves:
+async def read(transport: AsyncTransport, request: CurvesRequest, schema: Schema) -> Curves:
     """Read all curves by one request."""
     parent_name = request.parent_column or next(iter(schema.references(request.table)), "parent")
     headers = {"Accept": ARROW} if _frames.has_arrow() else None
-    response = await lab.transport.request("POST", PATH, json=request.body(), headers=headers)
+    response = await transport.request("POST", PATH, json=request.body(), headers=headers)
     if response.headers.get("Content-Type", "").startswith(ARROW):
         return Curves(parent_name=parent_name, stream=response.content, parents=request.parents)
     return Curves(

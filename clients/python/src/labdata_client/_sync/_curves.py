@@ -12,7 +12,7 @@ from labdata_client._results import Curves
 if TYPE_CHECKING:
     from labdata_client._batches import Schema
 
-    from ._lab import Lab
+    from ._transport import Transport
 
 ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/tools/series"
@@ -40,11 +40,11 @@ class CurvesRequest:
         return {name: value for name, value in fields.items() if value is not None}
 
 
-def read(lab: Lab, request: CurvesRequest, schema: Schema) -> Curves:
+def read(transport: Transport, request: CurvesRequest, schema: Schema) -> Curves:
     """Read all curves by one request."""
     parent_name = request.parent_column or next(iter(schema.references(request.table)), "parent")
     headers = {"Accept": ARROW} if _frames.has_arrow() else None
-    response = lab.transport.request("POST", PATH, json=request.body(), headers=headers)
+    response = transport.request("POST", PATH, json=request.body(), headers=headers)
     if response.headers.get("Content-Type", "").startswith(ARROW):
         return Curves(parent_name=parent_name, stream=response.content, parents=request.parents)
     return Curves(

@@ -10,6 +10,8 @@ from labdata_client._html import table as html_table
 from labdata_client._results import Record, WriteResult
 from labdata_client.errors import LabdataError
 
+from . import _executions
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from labdata_client._batches import Series, Tables
     from labdata_client._uploads import Source
 
-    from ._lab import Lab
+    from ._operations import Operations
 
 _log = logging.getLogger("labdata_client")
 
@@ -30,7 +32,7 @@ class Execution:
 
     def __init__(
         self,
-        lab: Lab,
+        lab: Operations,
         *,
         job_name: str | None,
         job_id: str | None,
@@ -69,18 +71,14 @@ class Execution:
             self._is_platform_run = True
             self._record = self._lab.get_execution(run.job_execution_id)
         else:
-            body = {name: value for name, value in self._fields.items() if value is not None}
-            response = self._lab.transport.request("POST", "/job-executions", json=body, creates=True)
-            self._record = Record(response.json())
+            self._record = _executions.start(self._lab.transport, self._fields)
         return self
 
     def close(self, status: str = "completed") -> None:
         """End the execution as `completed` or `failed`."""
         if self._is_platform_run:
             return
-        path = f"/job-executions/{self.id}"
-        response = self._lab.transport.request("PATCH", path, json={"status": status})
-        self._record = Record(response.json())
+        self._record = _executions.end(self._lab.transport, self.id, status)
 
     def changes(self) -> Record:
         """Return what this execution has changed so far."""
@@ -181,16 +179,13 @@ class Execution:
         if error is None:
             self.close()
             return
-        # The exception that the caller sees is the cause, not a failure of cleaning up after it.
         if self._revert_on_error:
             try:
                 self.revert()
             except LabdataError as failure:
                 _log.warning("execution %s could not be reverted: %s", self.id, failure)
-        try:
-            self.close("failed")
-        except LabdataError as failure:
-            _log.warning("execution %s could not be closed: %s", self.id, failure)
+        if not self._is_platform_run:
+            self._record = _executions.fail(self._lab.transport, self.id) or self._record
 
     def _count(self, result: WriteResult) -> None:
         for entry in result.tables:

@@ -1,5 +1,7 @@
 //! The event log in memory.
 
+pub(crate) mod row;
+
 use async_trait::async_trait;
 use futures::channel::mpsc;
 use labdata_domain::{
@@ -13,22 +15,8 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
+use self::row::EventRow;
 use crate::{Memory, memory::State, work::subscribers::Subscription};
-
-/// An event in the log.
-#[derive(Clone, Debug)]
-pub(crate) struct EventRow {
-    organization: OrganizationId,
-    /// The only user who may see it, if not all may.
-    user: Option<UserId>,
-    event: LoggedEvent,
-}
-
-impl EventRow {
-    fn is_readable_by(&self, organization: OrganizationId, user: UserId) -> bool {
-        self.organization == organization && self.user.is_none_or(|only| only == user)
-    }
-}
 
 /// The event log in memory.
 #[derive(Clone, Debug)]

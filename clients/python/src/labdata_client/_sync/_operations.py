@@ -1,0 +1,439 @@
+# Generated from ../_async by scripts/generate_sync.py: change that one.
+"""Operations of the client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from labdata_client import _frames
+from labdata_client._batches import (
+    Batch,
+    Packer,
+    Schema,
+    Series,
+    Tables,
+    needs_schema,
+    series_writes,
+    table_writes,
+)
+from labdata_client._environment import PlatformRun, connection
+from labdata_client._json import encode
+from labdata_client._merging import distinct, merged, total_rows
+from labdata_client._progress import Progress
+from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
+from labdata_client._uploads import Source, open_source
+from labdata_client._waiting import blocking
+from labdata_client.errors import LabdataError, NotFound
+
+from . import _curves, _executions, _predictions, _transfers, _writing
+from ._transport import Transport
+
+if TYPE_CHECKING:
+    import os
+    import ssl
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from labdata_client._batches import SeriesWrite
+
+PAGE_ROWS = 1000
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+class Operations:
+    """Operations of one platform, with one key."""
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout: float = 120.0,
+        retry_seconds: float = 120.0,
+        progress: bool | None = None,
+        verify: bool | ssl.SSLContext = True,
+    ) -> None:
+        found = connection(base_url, api_key)
+        self.platform_run: PlatformRun | None = found.platform_run
+        """The run on the platform that this script is, with its file and parameters; else None."""
+        self.transport = Transport(found, timeout=timeout, retry_seconds=retry_seconds, verify=verify)
+        self._progress = progress
+        self._cached_schema: Schema | None = None
+        self._core_tables: set[str] = set()
+        self._instruments: dict[str, str] = {}
+
+    # --- any operation ------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        creates: bool = False,
+    ) -> Any:
+        """Call any operation by its path below `/api/v1` and return the answer's JSON.
+
+        `creates=True` sends an `Idempotency-Key`, so that a retry has no second effect.
+        """
+        response = self.transport.request(method, path, json=json, params=params, creates=creates)
+        return response.json() if response.content else None
+
+    # --- executions ---------------------------------------------------------------------------------------
+
+    def get_execution(self, job_execution_id: str) -> Record:
+        """Return the record of an execution."""
+        return Record(self.request("GET", f"/job-executions/{job_execution_id}"))
+
+    def changes(self, job_execution_id: str) -> Record:
+        """Return what an execution changed: rows and points by table, files, and who reverted it.
+
+        Each table has the counts and the first 100 ids of the rows created, updated and deleted.
+        """
+        return Record(self.request("GET", f"/job-executions/{job_execution_id}/changes"))
+
+    def revert(self, job_execution_id: str, *, dry_run: bool = False) -> Record:
+        """Delete the rows and series that an execution created, and return counts and warnings.
+
+        `dry_run=True` changes nothing: it returns the `changes`, or fails as the revert would.
+        """
+        path = f"/job-executions/{job_execution_id}/revert"
+        return Record(self.request("POST", path, json={"dry_run": dry_run}))
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def upload(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        instrument: str | None = None,
+        job_execution_id: str | None = None,
+        content_type: str | None = None,
+        source_type: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Record:
+        """Upload a path, bytes or an open binary file, and return the file's record.
+
+        A file belongs to an instrument (its name or id), to an execution, or to both. Large files are
+        streamed in constant memory.
+        """
+        if job_execution_id is None and self.platform_run is not None:
+            job_execution_id = self.platform_run.job_execution_id
+        fields = {"job_execution_id": job_execution_id, "source_type": source_type}
+        if instrument is not None:
+            fields["instrument_id"] = self.instrument_id(instrument)
+        given = {name: value for name, value in fields.items() if value is not None}
+        opened = blocking(lambda: open_source(source, name, content_type))
+        try:
+            return _transfers.upload(
+                self.transport, opened, given, idempotency_key=idempotency_key, progress=self._progress
+            )
+        finally:
+            opened.close()
+
+    def download(self, file_id: str, to: str | os.PathLike[str] | None = None) -> Path:
+        """Download a file to a path or into a directory, by default the working directory."""
+        target = None if to is None else str(to)
+        return _transfers.download(self.transport, file_id, target, progress=self._progress)
+
+    def files(
+        self,
+        query: str | None = None,
+        *,
+        instrument: str | None = None,
+        extensions: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Rows:
+        """List files, newest first; `query` is a part of the name."""
+        params: dict[str, Any] = {"query": query, "extensions": extensions and ",".join(extensions)}
+        if instrument is not None:
+            params["instrument_id"] = self.instrument_id(instrument)
+        return self._list("/files", params, limit)
+
+    def instruments(self) -> Rows:
+        """List the instruments."""
+        return self._list("/instruments", {}, None)
+
+    def instrument_id(self, instrument: str) -> str:
+        """Return the id of an instrument given by name or id."""
+        if instrument in self._instruments:
+            return self._instruments[instrument]
+        known = self.instruments()
+        self._instruments = {record[field]: record["id"] for field in ("name", "id") for record in known}
+        if instrument not in self._instruments:
+            names = ", ".join(repr(record["name"]) for record in known) or "none"
+            message = f"no instrument {instrument!r}; there are: {names}"
+            raise LabdataError(message)
+        return self._instruments[instrument]
+
+    def _list(self, path: str, params: Mapping[str, Any], limit: int | None) -> Rows:
+        given = {name: value for name, value in params.items() if value is not None}
+        found: list[dict[str, Any]] = []
+        size = PAGE_ROWS if limit is None else min(limit, PAGE_ROWS)
+        for page in self.transport.pages("GET", path, params={**given, "limit": size}):
+            found.extend(page)
+            if limit is not None and len(found) >= limit:
+                break
+        return Rows(found[:limit])
+
+    # --- tables -------------------------------------------------------------------------------------------
+
+    def tables(self) -> Rows:
+        """List the tables with their columns."""
+        entries = self.request("GET", "/tools/schema")
+        self._cached_schema = Schema(entries)
+        return Rows(entries)
+
+    def define_table(
+        self,
+        name: str,
+        columns: Sequence[Mapping[str, Any]],
+        *,
+        semantic_category: str = "curated",
+        description: str | None = None,
+        unique_together: Sequence[Sequence[str]] | None = None,
+    ) -> Record:
+        """Create a table, or add columns to it; the same definition again changes nothing."""
+        body = {
+            "semantic_category": semantic_category,
+            "columns": columns,
+            "description": description,
+            "unique_together": unique_together,
+        }
+        given = {field: value for field, value in body.items() if value is not None}
+        entry = self.request("PUT", f"/tables/{name}", json=given)
+        self._cached_schema = None
+        return Record(entry)
+
+    def _schema(self, *tables: str) -> Schema:
+        """Return the schema, as of the first use unless it lacks one of these tables."""
+        if self._cached_schema is None or any(table not in self._cached_schema for table in tables):
+            self.tables()
+        return cast("Schema", self._cached_schema)
+
+    # --- writing ------------------------------------------------------------------------------------------
+
+    def write(
+        self,
+        tables: Tables | None = None,
+        series: Series | None = None,
+        *,
+        mode: str | None = None,
+        key: Sequence[str] | None = None,
+        on_match: str | None = None,
+        cascade: bool | None = None,
+        parent_column: str | Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        return_rows: bool = False,
+        job_execution_id: str | None = None,
+        job_name: str | None = None,
+    ) -> WriteResult:
+        """Write rows and series.
+
+        `tables` is `{table: rows}`, rows being a frame or an iterable of mappings, or a list of table
+        writes as the API has them. `series` is `{table: {parent: {column: values}}}`, the parent being a
+        key or `@label`, or `{table: frame}` with the parent's column in the frame.
+
+        A write that fits one request is one transaction. A larger one is cut into batches, each a
+        transaction, under one execution, so that reverting the execution undoes all of them.
+        """
+        schema = self._schema() if series and needs_schema(series) else None
+        if schema is not None and isinstance(series, dict):
+            schema = self._schema(*series)
+        options = {"mode": mode, "key": key, "on_match": on_match, "cascade": cascade}
+        writes = table_writes(tables or {}, options)
+        points: Iterator[SeriesWrite] = series_writes(series or {}, parent_column, schema)
+        packer = Packer(writes, points)
+        run = self.platform_run
+        execution_id = job_execution_id or (run.job_execution_id if run is not None else None)
+        envelope: dict[str, Any] = {}
+        if dry_run:
+            envelope["dry_run"] = True
+        if return_rows:
+            envelope["return_rows"] = True
+        if execution_id is not None:
+            envelope["job_execution_id"] = execution_id
+        elif job_name is not None:
+            envelope["job_name"] = job_name
+        names = [write.table for write in writes]
+        batch = packer.next_batch({}, None)
+        total = total_rows([write.rows for write in writes])
+        if packer.exhausted:
+            return merged(names, [_writing.send(self.transport, batch, envelope)])
+        if dry_run:
+            message = "a dry run checks one request, and this write needs several: check a part of it"
+            raise ValueError(message)
+        if execution_id is not None:
+            return self._send_all(packer, batch, envelope, names, total)
+        envelope.pop("job_name", None)
+        opened = (_executions.start(self.transport, {"job_name": job_name})).job_execution_id
+        envelope["job_execution_id"] = opened
+        try:
+            result = self._send_all(packer, batch, envelope, names, total)
+        except BaseException:
+            _executions.fail(self.transport, opened)
+            raise
+        _executions.end(self.transport, opened, "completed")
+        return result
+
+    def _send_all(
+        self,
+        packer: Packer,
+        batch: Batch,
+        envelope: Mapping[str, Any],
+        names: Sequence[str],
+        total: int | None,
+    ) -> WriteResult:
+        results: list[tuple[Batch, dict[str, Any]]] = []
+        refs: dict[str, str] = {}
+        with Progress(self._progress, "write", " rows", total) as bar:
+            while True:
+                sent = _writing.send(self.transport, batch, envelope)
+                bar.advance(batch.rows)
+                results.append(sent)
+                refs.update(sent[1]["refs"])
+                if packer.exhausted:
+                    return merged(names, results)
+                batch = packer.next_batch(refs, self._schema(*names) if refs else None)
+
+    def import_file(
+        self,
+        table: str,
+        source: Source,
+        *,
+        mode: str = "insert",
+        key: str | Sequence[str] | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        sheet: str | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+        job_execution_id: str | None = None,
+    ) -> Record:
+        """Write the rows of a CSV, TSV, XLSX or Parquet file into a table, in one transaction.
+
+        `source` is a path, bytes or an open binary file; the extension of its name tells the format.
+        `columns` maps headers to columns, or to None to leave them out; other headers are for the column of
+        their name. The platform reads the cells, and names the lines of what it refuses
+        (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated` and `columns`.
+        """
+        if job_execution_id is None and self.platform_run is not None:
+            job_execution_id = self.platform_run.job_execution_id
+        fields: dict[str, Any] = {"mode": mode, "sheet": sheet, "job_execution_id": job_execution_id}
+        if key is not None:
+            fields["key"] = [key] if isinstance(key, str) else list(key)
+        if columns is not None:
+            fields["columns"] = encode(columns).decode()
+        if dry_run:
+            fields["dry_run"] = "true"
+        given = {field: value for field, value in fields.items() if value is not None}
+        opened = blocking(lambda: open_source(source, name, None))
+        return _transfers.import_file(self.transport, table, opened, given)
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        table: str,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        limit: int | None = None,
+        **conditions: Any,
+    ) -> Rows:
+        """Return the rows of a table that meet all conditions, such as `name__contains="A"`.
+
+        The pages are followed to the end unless `limit` is given. `filters` takes conditions on columns
+        whose names are taken here (`limit`, `columns`, …).
+        """
+        body: dict[str, Any] = {
+            "target_name": table,
+            "filters": {**(filters or {}), **conditions},
+            "limit": PAGE_ROWS if limit is None else min(limit, PAGE_ROWS),
+        }
+        if columns is not None:
+            body["columns"] = list(columns)
+        if order_by is not None:
+            body["order_by"] = [order_by] if isinstance(order_by, str) else list(order_by)
+        found: list[dict[str, Any]] = []
+        if table in self._core_tables:
+            self._collect({**body, "target_type": "core-table"}, found, limit)
+        else:
+            try:
+                self._collect({**body, "target_type": "table"}, found, limit)
+            except NotFound:
+                self._collect({**body, "target_type": "core-table"}, found, limit)
+                self._core_tables.add(table)
+        types = (self._schema(*([] if table in self._core_tables else [table]))).types(table)
+        names = list(found[0]) if found else list(columns or types)
+        return Rows(found[:limit], columns=names, types=types)
+
+    def _collect(self, body: Mapping[str, Any], found: list[dict[str, Any]], limit: int | None) -> None:
+        for page in self.transport.pages("POST", "/tools/read", json=body):
+            found.extend(page)
+            if limit is not None and len(found) >= limit:
+                return
+
+    def query(self, sql: str, params: Sequence[Any] | None = None) -> Rows:
+        """Run one SELECT; `params` fill `%s` or `$1`. JSON values and arrays come as texts."""
+        body: dict[str, Any] = {"query": sql}
+        if params is not None:
+            body["params"] = list(params)
+        if _frames.has_arrow():
+            response = self.transport.request("POST", "/tools/query", json=body, headers={"Accept": ARROW})
+            return Rows.from_arrow(response.content)
+        answer = self.request("POST", "/tools/query", json=body)
+        names = distinct(answer["columns"])
+        rows = [dict(zip(names, map(as_text, row))) for row in answer["data"]]
+        return Rows(rows, columns=names)
+
+    def series(
+        self,
+        table: str,
+        parents: Sequence[Any] | None = None,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+        parent_column: str | None = None,
+        **conditions: Any,
+    ) -> Curves:
+        """Return the series of many rows of a raw table at once.
+
+        `parents` are primary keys; the curves come in their order, empty where a row has no points.
+        Otherwise the conditions choose among the parent rows, as `read` does, and rows without points
+        are left out.
+        """
+        schema = self._schema(table)
+        wanted = {**(filters or {}), **conditions}
+        request = _curves.CurvesRequest(
+            table=table,
+            parents=None if parents is None else list(parents),
+            filters=wanted,
+            columns=None if columns is None else list(columns),
+            parent_column=parent_column,
+        )
+        return _curves.read(self.transport, request, schema)
+
+    def export(
+        self, table: str, to: str | os.PathLike[str] | None = None, *, file_format: str | None = None
+    ) -> Path:
+        """Save a whole table, as of one moment, as CSV, an Arrow stream or Parquet.
+
+        `to` is a path or a directory, by default the working directory. The end of its name (`.csv`,
+        `.arrow`, `.arrows`, `.parquet`) chooses the format unless `file_format` does (`csv`, `arrow`,
+        `parquet`).
+        """
+        target = Path() if to is None else Path(to)
+        return _transfers.export(self.transport, table, target, file_format, progress=self._progress)
+
+    # --- models -------------------------------------------------------------------------------------------
+
+    def predict(
+        self, model: str | None = None, data: _frames.Rows = (), *, model_id: str | None = None
+    ) -> Predictions:
+        """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`."""
+        target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
+        rows = list(_frames.rows(data))
+        return _predictions.predict(self.transport, target, rows, progress=self._progress)

@@ -1,0 +1,21 @@
+//! Rows of the event log.
+
+use labdata_domain::{
+    events::LoggedEvent,
+    ids::{OrganizationId, UserId},
+};
+
+/// An event in the log.
+#[derive(Clone, Debug)]
+pub(crate) struct EventRow {
+    pub(super) organization: OrganizationId,
+    /// The only user who may see it, if not all may.
+    pub(super) user: Option<UserId>,
+    pub(super) event: LoggedEvent,
+}
+
+impl EventRow {
+    pub(super) fn is_readable_by(&self, organization: OrganizationId, user: UserId) -> bool {
+        self.organization == organization && self.user.is_none_or(|only| only == user)
+    }
+}
