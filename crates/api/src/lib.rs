@@ -7,6 +7,7 @@
 pub mod app;
 pub mod commands;
 pub mod compose;
+pub mod dependencies;
 pub mod http;
 pub mod routes;
 pub mod settings;

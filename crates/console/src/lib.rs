@@ -3,7 +3,7 @@
 
 mod plots;
 
-use std::{fmt::Write as _, io::Write as _, sync::LazyLock};
+use std::{io::Write as _, sync::LazyLock};
 
 use flate2::{Compression, write::GzEncoder};
 pub use plots::{Plots, plots};
@@ -100,14 +100,9 @@ static RENDERED: LazyLock<String> = LazyLock::new(|| {
 
 /// The first bytes of a hash in hexadecimal digits.
 fn shortened(digest: &[u8]) -> String {
-    digest
-        .iter()
-        .take(VERSION_BYTES)
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    let mut digits = base16ct::lower::encode_string(digest);
+    digits.truncate(2 * VERSION_BYTES);
+    digits
 }
 
 /// Version of the files, a hash of their content: browsers may keep what they have of it for ever.

@@ -50,11 +50,7 @@ fn main() -> Outcome<()> {
     files.push((record.clone(), format!("{listed}{record},,\n")));
 
     let wheel = pack(&files)?;
-    let digest = Sha256::digest(&wheel);
-    let digest = digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let digest = base16ct::lower::encode_string(&Sha256::digest(&wheel));
     fs::write(Path::new(&env::var("OUT_DIR")?).join("client.whl"), wheel)?;
     let instructions = format!(
         "cargo:rerun-if-changed={project}/pyproject.toml\ncargo:rerun-if-changed={project}/src\n\

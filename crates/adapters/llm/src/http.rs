@@ -1,22 +1,16 @@
-//! HTTP: one request, and its answer as a stream of bytes.
+//! HTTP: one request, and its response as a stream of bytes.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use ::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use bytes::Bytes;
-use futures::{StreamExt, stream::BoxStream};
-use http_body_util::{BodyExt, Full};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use futures::StreamExt;
+use http_body_util::{BodyDataStream, BodyExt, Full};
 use labdata_domain::agent::{BrokenStream, ModelFailure};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use tokio::time::timeout;
+use labdata_http_client::{Authorities, HttpClient, HttpError, InvalidAuthorities, TimedBody};
 use url::Url;
 
 use crate::settings::InvalidLlm;
@@ -30,24 +24,21 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// A client of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: HttpClient<Full<Bytes>>,
     url: Url,
     headers: HeaderMap,
     timeout: Duration,
 }
 
-/// The beginning of an answer.
+/// The beginning of a response.
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
 }
 
-/// The bytes of an answer.
-pub(crate) struct Body {
-    bytes: BoxStream<'static, Result<Bytes, BrokenStream>>,
-    timeout: Duration,
-}
+/// The bytes of a response.
+pub(crate) struct Body(BodyDataStream<TimedBody>);
 
 impl Http {
     /// Creates a client that sends these headers with each request. The server need not be reachable
@@ -59,18 +50,20 @@ impl Http {
     ) -> Result<Self, InvalidLlm> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let connector = connector(url.scheme() == "https")?;
+        let authorities = match url.scheme() {
+            // Of a server on this machine no certificate is asked for.
+            "http" => Authorities::none(),
+            _ => Authorities::of_machine().map_err(invalid)?,
+        };
         Ok(Self {
-            client: Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .build(connector),
+            client: HttpClient::new(authorities, CONNECT_TIMEOUT).map_err(invalid)?,
             url,
             headers,
             timeout,
         })
     }
 
-    /// Sends a request and waits until its answer begins.
+    /// Sends a request and waits until its response begins.
     pub(crate) async fn send(&self, body: Vec<u8>) -> Result<Response, ModelFailure> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
@@ -80,24 +73,16 @@ impl Http {
             .parse()
             .map_err(|_| ModelFailure::Unreachable("its URL is invalid".to_owned()))?;
         request.headers_mut().clone_from(&self.headers);
-        let response = timeout(self.timeout, self.client.request(request)).await;
-        let response = response
-            .map_err(|_| ModelFailure::Timeout(self.timeout.as_secs()))?
-            .map_err(|error| ModelFailure::Unreachable(causes(&error)))?;
+        let response = self.client.send(request, self.timeout).await;
+        let response = response.map_err(|error| match error {
+            HttpError::Timeout(timeout) => ModelFailure::Timeout(timeout.as_secs()),
+            error => ModelFailure::Unreachable(error.to_string()),
+        })?;
         let (head, body) = response.into_parts();
-        let bytes = body.into_data_stream().map(|chunk| {
-            chunk.map_err(|error| {
-                tracing::debug!(error = causes(&error), "an answer of a model broke off");
-                BrokenStream::Connection
-            })
-        });
         Ok(Response {
             status: head.status,
             headers: head.headers,
-            body: Body {
-                bytes: bytes.boxed(),
-                timeout: self.timeout,
-            },
+            body: Body(body.into_data_stream()),
         })
     }
 }
@@ -105,11 +90,14 @@ impl Http {
 impl Body {
     /// Waits for the next bytes; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelFailure> {
-        match timeout(self.timeout, self.bytes.next()).await {
-            Err(_) => Err(ModelFailure::Timeout(self.timeout.as_secs())),
-            Ok(None) => Ok(None),
-            Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
-            Ok(Some(Err(broken))) => Err(ModelFailure::Broken(broken)),
+        match self.0.next().await {
+            None => Ok(None),
+            Some(Ok(bytes)) => Ok(Some(bytes)),
+            Some(Err(HttpError::Timeout(timeout))) => Err(ModelFailure::Timeout(timeout.as_secs())),
+            Some(Err(error)) => {
+                tracing::debug!(%error, "a response of a model broke off");
+                Err(ModelFailure::Broken(BrokenStream::Connection))
+            }
         }
     }
 
@@ -137,37 +125,9 @@ pub(crate) fn add_secret(headers: &mut HeaderMap, name: &'static str, value: &st
     true
 }
 
-fn connector(is_encrypted: bool) -> Result<HttpsConnector<HttpConnector>, InvalidLlm> {
-    let mut roots = RootCertStore::empty();
-    if is_encrypted {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            return Err(InvalidLlm::NoAuthorities);
-        }
+fn invalid(error: InvalidAuthorities) -> InvalidLlm {
+    match error {
+        InvalidAuthorities::NoneOnThisMachine => InvalidLlm::NoAuthorities,
+        error => InvalidLlm::Tls(error.to_string()),
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| InvalidLlm::Tls(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    Ok(HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp))
-}
-
-/// The causes of an error in one line.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let mut causes = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        causes.push(error.to_string());
-        next = error.source();
-    }
-    causes.join(": ")
 }

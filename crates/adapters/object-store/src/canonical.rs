@@ -1,7 +1,5 @@
 //! The text that a signature covers.
 
-use std::fmt::Write;
-
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -38,15 +36,7 @@ impl Key {
     /// the bounds between the parts.
     pub(crate) fn sign(&self, canonical: &Canonical<'_>) -> Option<String> {
         let mac = self.mac(canonical)?;
-        Some(
-            mac.finalize()
-                .into_bytes()
-                .iter()
-                .fold(String::new(), |mut hex, byte| {
-                    let _ = write!(hex, "{byte:02x}");
-                    hex
-                }),
-        )
+        Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
     }
 
     /// Returns true if the signature is that of the request. Compares in constant time.
@@ -100,12 +90,5 @@ fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-        return None;
-    }
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok()?;
-    }
-    Some(bytes)
+    base16ct::lower::decode_vec(text).ok()?.try_into().ok()
 }

@@ -1,6 +1,6 @@
 //! Process of a model: its environment, its limits, its end.
 
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
 use labdata_domain::models::{ModelFailure, PredictionDelay};
 use labdata_ports::models::ServedModel;
@@ -81,11 +81,7 @@ pub(crate) async fn prepare(
 }
 
 fn manifest(model: &ServedModel, settings: &PredictorSettings) -> String {
-    let mut sha256 = String::new();
-    for byte in model.artifact.sha256 {
-        // Writing to a String cannot fail.
-        let _ = write!(sha256, "{byte:02x}");
-    }
+    let sha256 = base16ct::lower::encode_string(&model.artifact.sha256);
     json!({"artifact": model.artifact_url, "sha256": sha256, "cpus": settings.cpus}).to_string()
 }
 

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     compose::{DatabaseServer, backend_policy},
+    dependencies::ServerDependencies,
     settings::Settings,
 };
 
@@ -45,7 +46,11 @@ async fn run(
     command: ApiKeyCommand,
 ) -> anyhow::Result<String> {
     let ports = database
-        .ports(settings, &settings.public_url(settings.bind))
+        .ports(
+            settings,
+            &settings.public_url(settings.bind),
+            ServerDependencies::of(settings),
+        )
         .await?;
     match command {
         ApiKeyCommand::Create(arguments) => {

@@ -7,7 +7,7 @@ use labdata_ports::maintenance::Dependency;
 
 use super::output::say;
 use crate::{
-    compose::doctor::{Finding, check},
+    dependencies::{Finding, check},
     settings::{Flags, Settings, SettingsError},
 };
 

@@ -122,12 +122,15 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
         _ => Settings::load(config, flags)?,
     };
     labdata_heap::give_memory_back_regularly();
-    let export = logging::start(&settings.log, command.default_log_filter())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
+    let export = {
+        let _context = runtime.enter();
+        logging::start(&settings.log, command.default_log_filter())?
+    };
     let done = runtime.block_on(async {
         match command {
             Command::Openapi | Command::RunSupervisor => print_openapi(),

@@ -26,6 +26,7 @@ use super::sign_in;
 use crate::{
     app::App,
     compose::{DatabaseServer, backend_policy, remove_leftovers, upload_origin, worker_settings},
+    dependencies::ServerDependencies,
     http::{
         self, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,
         server::DRAIN_TIMEOUT,
@@ -99,7 +100,9 @@ impl RunningServer {
         } else {
             PublicUrl::fixed(&public_url)
         };
-        let ports = database.ports(settings, &public_url).await?;
+        let ports = database
+            .ports(settings, &public_url, ServerDependencies::of(settings))
+            .await?;
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
         let console = console_link(&ports, &public_url).await?;
         let worker = if with_worker {

@@ -8,7 +8,7 @@ use labdata_application::people::{
 use labdata_domain::people::session::PlainToken;
 
 use super::{arguments::SignIn, output::say};
-use crate::{compose::DatabaseServer, settings::Settings};
+use crate::{compose::DatabaseServer, dependencies::ServerDependencies, settings::Settings};
 
 /// The link that opens the console signed in. The token is in the fragment, which browsers do not send.
 pub(super) fn link(url: &str, token: &PlainToken) -> String {
@@ -30,7 +30,9 @@ async fn made(
     arguments: SignIn,
 ) -> anyhow::Result<String> {
     let url = settings.public_url(settings.bind);
-    let ports = database.ports(settings, &url).await?;
+    let ports = database
+        .ports(settings, &url, ServerDependencies::of(settings))
+        .await?;
     let organization = arguments.organization.as_deref().unwrap_or(ORGANIZATION);
     let user = arguments.user.as_deref().unwrap_or(ADMINISTRATOR);
     let token = sign_in_link(&ports, organization, user)

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use labdata_worker::{Background, NoObserver, TaskObserver};
 
 use super::{output::say, server::checked_worker_settings, signals::Signals};
-use crate::{compose::DatabaseServer, http::server::DRAIN_TIMEOUT, settings::Settings};
+use crate::{
+    compose::DatabaseServer, dependencies::ServerDependencies, http::server::DRAIN_TIMEOUT,
+    settings::Settings,
+};
 
 /// Runs the background worker until SIGTERM or SIGINT arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
@@ -25,7 +28,9 @@ async fn work(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let public_url = settings.public_url(settings.bind);
-    let ports = database.ports(settings, &public_url).await?;
+    let ports = database
+        .ports(settings, &public_url, ServerDependencies::of(settings))
+        .await?;
     let worker = checked_worker_settings(&ports, settings, &public_url).await?;
     // Without an HTTP server there is no `/metrics`.
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);

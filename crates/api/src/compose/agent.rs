@@ -7,7 +7,8 @@ use labdata_application::{
     agent::{Agent, NoUsageObserver, tools::all_tools},
 };
 use labdata_domain::agent::{AgentLimits, ModelChoice};
-use labdata_llm::{LlmClient, LlmSettings, Provider};
+use labdata_llm::{InvalidLlm, LlmClient, LlmSettings, Provider};
+use labdata_ports::IdSource;
 use labdata_postgres::{PgAgentRunRepository, PgChatRepository};
 use labdata_redacted::Secret;
 use time::Duration as Span;
@@ -30,7 +31,7 @@ impl DatabaseServer {
     /// When a setting of the provider is wrong.
     pub fn agent(&self, settings: &Settings, ports: &Ports) -> anyhow::Result<Agent> {
         let llm = &settings.llm;
-        let model = LlmClient::new(&llm_settings(settings), Arc::clone(&ports.ids))?;
+        let model = language_model(settings, Arc::clone(&ports.ids))?;
         Ok(Agent {
             model: Arc::new(model),
             chats: Arc::new(PgChatRepository::new(self.database.clone())),
@@ -53,15 +54,22 @@ impl DatabaseServer {
     }
 }
 
-/// The access to the model.
-pub(super) fn llm_settings(settings: &Settings) -> LlmSettings {
+/// Creates the client of the configured provider of models.
+///
+/// # Errors
+/// When a setting of the provider is wrong.
+pub(crate) fn language_model(
+    settings: &Settings,
+    ids: Arc<dyn IdSource>,
+) -> Result<LlmClient, InvalidLlm> {
     let llm = &settings.llm;
-    LlmSettings {
+    let access = LlmSettings {
         provider: llm.provider.map(provider),
         base_url: llm.base_url.as_ref().map(Secret::reveal).map(str::to_owned),
         api_key: llm.api_key.clone(),
         timeout: Duration::from_secs(llm.timeout_seconds.into()),
-    }
+    };
+    LlmClient::new(&access, ids)
 }
 
 const fn provider(provider: LlmProvider) -> Provider {

@@ -207,7 +207,7 @@ fn runner(
 ///
 /// # Errors
 /// When the address is unusable.
-pub(super) fn ray_runner(settings: &Settings, address: &str) -> anyhow::Result<RayRunner> {
+pub(crate) fn ray_runner(settings: &Settings, address: &str) -> anyhow::Result<RayRunner> {
     let token = settings.ray_token.as_ref();
     Ok(RayRunner::new(RaySettings {
         access: Access {
@@ -223,7 +223,7 @@ pub(super) fn ray_runner(settings: &Settings, address: &str) -> anyhow::Result<R
 ///
 /// # Errors
 /// When the path is not known.
-pub(super) fn this_program() -> anyhow::Result<PathBuf> {
+pub(crate) fn this_program() -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         Ok("/proc/self/exe".into())
     } else {
@@ -239,7 +239,7 @@ pub(super) fn sandbox(settings: &Settings, program: PathBuf, public_url: &str) -
 }
 
 /// Settings of [`sandbox`].
-pub(super) fn sandbox_settings(
+pub(crate) fn sandbox_settings(
     settings: &Settings,
     program: PathBuf,
     public_url: &str,

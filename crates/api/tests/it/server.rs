@@ -298,7 +298,7 @@ pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
 /// Ports over an empty store in memory.
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
     let mut ports = Ports::unlimited(ports(&Memory::new(), clock));
-    ports.ids = Arc::new(SystemIds::default());
+    ports.ids = Arc::new(SystemIds);
     ports
 }
 

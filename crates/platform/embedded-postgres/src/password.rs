@@ -8,7 +8,6 @@
 //! file gets its name, and the access rules come last. A start repeats all of them unless both the
 //! rules and the file are in place.
 
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
@@ -167,11 +166,7 @@ fn random() -> Result<String, Error> {
     File::open(source)
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(Error::io("read", source))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(base16ct::lower::encode_string(&bytes))
 }
 
 #[cfg(test)]

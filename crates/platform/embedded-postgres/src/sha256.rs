@@ -1,18 +1,10 @@
 //! SHA-256 in hexadecimal digits.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of the bytes, in lower case.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

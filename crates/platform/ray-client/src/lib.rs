@@ -3,26 +3,22 @@
 //! **Invariants.** No port, no domain, no state. Answers and errors are facts: a job that Ray does not
 //! know is `None`, and a duplicate submission is [`Submission::AlreadyExists`].
 
-mod tls;
-
-use std::{error::Error, fmt, net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
     Method, Request, StatusCode, Uri,
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use http_body_util::Full;
+use labdata_http_client::{Authorities, HttpClient, HttpError, InvalidAuthorities};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::timeout;
-
-pub use tls::{InvalidAuthorities, check_authorities};
 
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,8 +26,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum length of an answer, in bytes: a whole log with every character escaped.
-const MAX_ANSWER_BYTES: usize = 80 << 20;
+/// Maximum length of a response, in bytes: a whole log with every character escaped.
+const MAX_RESPONSE_BYTES: usize = 80 << 20;
 
 /// Address of a cluster, and what it takes to call it.
 #[derive(Clone, Default)]
@@ -57,7 +53,7 @@ impl fmt::Debug for Access {
 /// Client of one cluster.
 #[derive(Clone)]
 pub struct RayClient {
-    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: HttpClient<Full<Bytes>>,
     base: String,
     token: Option<String>,
     sends_in_clear: bool,
@@ -130,7 +126,7 @@ pub enum RayError {
         source: serde_json::Error,
     },
     /// The answer is longer than the client reads.
-    #[error("an answer of the Ray cluster at {base} is longer than {MAX_ANSWER_BYTES} bytes")]
+    #[error("an answer of the Ray cluster at {base} is longer than {MAX_RESPONSE_BYTES} bytes")]
     TooLong {
         /// Address of the job API.
         base: String,
@@ -143,7 +139,10 @@ pub enum InvalidAddress {
     /// The address is no URL of HTTP or HTTPS.
     #[error("the address takes the form http://host:8265 or https://host:8265")]
     Form,
-    /// There are no certificates that could be trusted.
+    /// The machine has no certificates that could be trusted.
+    #[error("{0}, or set LABDATA_RAY_CA_FILE")]
+    NoAuthorities(InvalidAuthorities),
+    /// The file of certificate authorities cannot be used.
     #[error(transparent)]
     Authorities(#[from] InvalidAuthorities),
 }
@@ -255,15 +254,15 @@ impl RayClient {
     /// [`InvalidAddress`].
     pub fn new(access: &Access) -> Result<Self, InvalidAddress> {
         let address = Address::parse(&access.address)?;
-        let connector = tls::connector(
-            address.is_encrypted,
-            access.ca_file.as_deref(),
-            CONNECT_TIMEOUT,
-        )?;
+        let authorities = match &access.ca_file {
+            Some(path) => Authorities::of_file(path)?,
+            None if address.is_encrypted => {
+                Authorities::of_machine().map_err(InvalidAddress::NoAuthorities)?
+            }
+            None => Authorities::none(),
+        };
         Ok(Self {
-            http: Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .build(connector),
+            http: HttpClient::new(authorities, CONNECT_TIMEOUT)?,
             base: address.base,
             token: access.token.clone(),
             sends_in_clear: !address.is_encrypted && !address.is_this_machine,
@@ -349,20 +348,11 @@ impl RayClient {
             let base = self.base.clone();
             RayError::InvalidRequest { base, cause }
         })?;
-        let exchange = async {
-            let response = self.http.request(request).await;
-            let response = response.map_err(|error| self.failed(&error))?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
-            let body = body.await.map_err(|error| self.failed(&*error))?;
-            Ok((status, body.to_bytes().into()))
-        };
-        let reply = timeout(REQUEST_TIMEOUT, exchange).await;
-        let (status, body): (StatusCode, Vec<u8>) = reply.map_err(|_| {
-            let cause = format!("no answer within {} s", REQUEST_TIMEOUT.as_secs());
-            let base = self.base.clone();
-            RayError::Unreachable { base, cause }
-        })??;
+        let exchange = self
+            .http
+            .exchange(request, REQUEST_TIMEOUT, MAX_RESPONSE_BYTES);
+        let response = exchange.await.map_err(|error| self.failed(error))?;
+        let (status, body) = (response.status(), Vec::from(response.into_body()));
         Ok(if status.is_success() {
             Response::Success(body)
         } else {
@@ -393,23 +383,17 @@ impl RayClient {
         request.map_err(|error| error.to_string())
     }
 
-    /// Returns the error of a call that got no answer, or not all of one.
-    fn failed(&self, error: &(dyn Error + 'static)) -> RayError {
+    /// Returns the error of a call that got no response, or not all of one.
+    fn failed(&self, error: HttpError) -> RayError {
         let base = self.base.clone();
-        if error.is::<LengthLimitError>() {
-            return RayError::TooLong { base };
+        match error {
+            HttpError::TooLong(_) => RayError::TooLong { base },
+            HttpError::Untrusted(cause) => RayError::Untrusted { base, cause },
+            error => RayError::Unreachable {
+                base,
+                cause: error.to_string(),
+            },
         }
-        let mut causes = Vec::new();
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(cause) = tls::certificate_problem(error) {
-                return RayError::Untrusted { base, cause };
-            }
-            causes.push(error.to_string());
-            next = error.source();
-        }
-        let cause = causes.join(": ");
-        RayError::Unreachable { base, cause }
     }
 
     fn parsed<'a, T: Deserialize<'a>>(&self, body: &'a [u8]) -> Result<T, RayError> {
@@ -431,6 +415,14 @@ impl RayClient {
             message: last.chars().take(300).collect(),
         }
     }
+}
+
+/// Checks that a PEM file contains certificates of authorities.
+///
+/// # Errors
+/// [`InvalidAuthorities`].
+pub fn check_authorities(path: &Path) -> Result<(), InvalidAuthorities> {
+    Authorities::of_file(path).map(drop)
 }
 
 /// Checks the form of a cluster's address.

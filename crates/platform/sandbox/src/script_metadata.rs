@@ -1,6 +1,6 @@
 //! Environments that scripts share, by their inline metadata (PEP 723).
 
-use std::{fmt::Write as _, str::FromStr};
+use std::str::FromStr;
 
 use labdata_python_packages::{CLIENT_WHEEL, ScriptMetadata};
 use pep440_rs::{Version, VersionSpecifiers};
@@ -52,15 +52,8 @@ pub(crate) fn environment_name(
         digest.update([0]);
         digest.update(code.as_bytes());
     }
-    let name = digest
-        .finalize()
-        .iter()
-        .take(16)
-        .fold(String::new(), |mut name, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{byte:02x}");
-            name
-        });
+    let mut name = base16ct::lower::encode_string(&digest.finalize());
+    name.truncate(32);
     Ok(Some(name))
 }
 

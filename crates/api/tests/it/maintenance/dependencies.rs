@@ -3,7 +3,7 @@
 use std::{fs, fs::File, net::TcpListener, sync::Arc};
 
 use labdata_api::{
-    compose::dependencies::ServerDependencies,
+    dependencies::ServerDependencies,
     settings::{Flags, Settings},
 };
 use labdata_memory::{InMemoryBlobStore, InMemoryStoreHealth, Memory};

@@ -1,25 +1,23 @@
 //! Package indexes with credentials, served to installations without them.
 
-use std::{fmt::Write as _, io, time::Duration};
+use std::{io, time::Duration};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::{
+use http::{
     Request, Response,
-    body::Incoming,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION},
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use http_body_util::{BodyExt, Empty, Limited};
+use labdata_http_client::{Authorities, HttpClient, TimedBody};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
 use super::request_head::RequestHead;
 
-/// Time limit of a request's head, and of the index's answer until its body begins.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of connecting to an index.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Timeout of a request's head, of the index's response until its body begins, and of each chunk.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Maximum length of a page of an index, in bytes.
 const MAX_PAGE_BYTES: usize = 64 << 20;
@@ -66,7 +64,7 @@ pub(crate) struct Mirror {
     /// Start of all paths: on the machine's own network a secret that keeps other processes away.
     token: String,
     servers: Vec<MirroredServer>,
-    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    client: HttpClient<Empty<Bytes>>,
 }
 
 impl std::fmt::Debug for Mirror {
@@ -86,15 +84,11 @@ impl Mirror {
         } else {
             random_token()?
         };
-        let connector = HttpsConnectorBuilder::new()
-            .with_native_roots()?
-            .https_or_http()
-            .enable_http1()
-            .build();
+        let authorities = Authorities::of_machine().map_err(io::Error::other)?;
         Ok(Self {
             token,
             servers,
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: HttpClient::new(authorities, CONNECT_TIMEOUT).map_err(io::Error::other)?,
         })
     }
 
@@ -106,7 +100,7 @@ impl Mirror {
 
     /// Serves one request.
     pub(crate) async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
-        let Ok(head) = timeout(PATIENCE, RequestHead::read(&mut client)).await else {
+        let Ok(head) = timeout(TIMEOUT, RequestHead::read(&mut client)).await else {
             return Ok(());
         };
         let port = client.local_addr()?.port();
@@ -114,10 +108,8 @@ impl Mirror {
         let Some(((number, server, request), head)) = target else {
             return respond(&mut client, "404 Not Found", &[], b"").await;
         };
-        let response = timeout(PATIENCE, self.client.request(request)).await;
-        let response = match response.map_err(io::Error::from) {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return refuse(&mut client, &error.to_string()).await,
+        let response = match self.client.send(request, TIMEOUT).await {
+            Ok(response) => response,
             Err(error) => return refuse(&mut client, &error.to_string()).await,
         };
         let own = format!("{}/{number}", self.url(port));
@@ -182,11 +174,7 @@ impl Mirror {
 fn random_token() -> io::Result<String> {
     let mut random = [0_u8; 16];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
-    Ok(random.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(base16ct::lower::encode_string(&random))
 }
 
 /// Returns a page whose links to the same server lead through the mirror.
@@ -206,7 +194,7 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
 }
 
 /// Returns the headers for the installation.
-fn headers(response: &Response<Incoming>, origin: &str, own: &str) -> Vec<(HeaderName, String)> {
+fn headers(response: &Response<TimedBody>, origin: &str, own: &str) -> Vec<(HeaderName, String)> {
     let passed = response.headers().iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?;
         let value = if name == LOCATION {

@@ -13,7 +13,6 @@ mod wire;
 
 use std::{
     collections::HashSet,
-    fmt::Write as _,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -188,7 +187,7 @@ impl PgQueryRunner {
 
     /// The password of an organization's role.
     fn password(&self, organization: OrganizationId) -> String {
-        hex(&self.derive(organization.as_uuid().as_bytes()))
+        base16ct::lower::encode_string(&self.derive(organization.as_uuid().as_bytes()))
     }
 
     /// The server's hash of the password, so that no log of statements contains the password.
@@ -208,7 +207,7 @@ impl PgQueryRunner {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let of = format!("{count} {}", query.text.as_str());
         let alias = self.derive(of.as_bytes());
-        format!("q_{}", hex(alias.iter().take(12)))
+        format!("q_{}", hex(&alias, 12))
     }
 
     async fn ensure_role(
@@ -320,13 +319,11 @@ fn is_refused_login(wire: &Result<Wire, WireError>) -> bool {
         if error.code.starts_with("28") || error.code == "42501")
 }
 
-/// Bytes as hexadecimal digits.
-fn hex<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
-    bytes.into_iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+/// Returns the first bytes as hexadecimal digits.
+fn hex(bytes: &[u8], count: usize) -> String {
+    let mut digits = base16ct::lower::encode_string(bytes);
+    digits.truncate(2 * count);
+    digits
 }
 
 /// A failure as the caller sees it.

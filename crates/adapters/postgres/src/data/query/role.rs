@@ -125,7 +125,7 @@ impl Role {
             views.join(";")
         );
         let digest = Sha256::digest(setup.as_bytes());
-        let mark = hex(digest.iter().take(8));
+        let mark = hex(&digest, 8);
         let (schemas, name) = (Schemas::of(organization), role_name(organization));
         Self {
             organization,

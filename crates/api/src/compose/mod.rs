@@ -2,34 +2,38 @@
 
 mod agent;
 mod backends;
-pub mod backup;
-pub mod dependencies;
-mod disk_reserve;
-pub mod doctor;
+mod existing_database;
 mod predictors;
 mod snippets;
 mod upload_origin;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context;
 use labdata_application::{Services, maintenance::ensure_secret::ensure_secret};
+use labdata_disk_reserve::LocalDiskReserve;
 use labdata_domain::notifications::Caps;
 use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
 };
 use labdata_mail::SmtpMailer;
-use labdata_object_store::{DirectSigner, GatewaySigner, Location, Storage, UploadMode, Variable};
+use labdata_object_store::{DirectSigner, GatewaySigner, Storage, UploadMode, Variable};
 use labdata_ports::{
-    Clock, IdSource, Ports, files::blob::UrlSigner, notifications::mailer::Mailer,
+    Clock, IdSource, Ports,
+    files::blob::{BlobStore, UrlSigner},
+    maintenance::{DependencyChecks, StoreHealth},
+    notifications::mailer::Mailer,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, FileSearch, PgQueryRunner, PgStore, PgTenancyRepository,
-    check_database_url, migrate, prepare_file_search,
+    Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgStore,
+    PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
 };
 use labdata_ray_runner::{check_address, check_authorities};
 
-use self::{dependencies::ServerDependencies, disk_reserve::LocalDiskReserve};
 use crate::{
     settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
@@ -48,7 +52,13 @@ const URL_SIGNING: &str = "url-signing";
 const QUERY_ROLES: &str = "query-roles";
 
 pub use agent::check_model_key;
+pub(crate) use agent::language_model;
 pub use backends::{backend_policy, worker_settings};
+pub(crate) use backends::{ray_runner, sandbox_settings, this_program};
+pub(crate) use existing_database::{
+    DatabaseSnapshot, ExistingDatabase, NeededObject, knows_migration,
+};
+pub(crate) use labdata_object_store::{LocalBlobStore, Location};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;
 pub use snippets::{python, remove_leftovers};
@@ -66,6 +76,30 @@ pub fn check_storage_url(url: &str, direct: bool) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Opens the storage at a location; `copies` is a directory for uploads on their way to a cloud.
+pub(crate) async fn open_storage(location: &Location, copies: PathBuf) -> anyhow::Result<Storage> {
+    Ok(labdata_object_store::open(location, &environment(), copies).await?)
+}
+
+/// Connects to the database and returns its version and migrations.
+///
+/// # Errors
+/// The reason, in one line, without the password.
+pub(crate) async fn database_state(url: &str, within: Duration) -> Result<DatabaseState, String> {
+    let database = Database::new(url, DatabaseSettings::default());
+    let database = database.map_err(|error| error.to_string())?;
+    database.wait_until_reachable(within).await?;
+    inspect(&database).await.map_err(|error| error.to_string())
+}
+
+/// Creates the mailer of that server and sender.
+///
+/// # Errors
+/// The reason, in one line, without the password.
+pub(crate) fn smtp_mailer(server: &str, sender: &str) -> Result<SmtpMailer, String> {
+    SmtpMailer::new(server, sender).map_err(|error| error.to_string())
 }
 
 /// Checks the database's URL.
@@ -97,8 +131,7 @@ pub fn check_cluster_authorities(path: &str) -> Result<(), String> {
 /// # Errors
 /// The reason, in one line, without the password.
 pub fn check_mail_server(url: &str) -> Result<(), String> {
-    let checked = SmtpMailer::new(url, "lab@example.org");
-    checked.map(drop).map_err(|error| error.to_string())
+    smtp_mailer(url, "lab@example.org").map(drop)
 }
 
 /// Checks the sender's e-mail address.
@@ -106,8 +139,7 @@ pub fn check_mail_server(url: &str) -> Result<(), String> {
 /// # Errors
 /// The reason, in one line.
 pub fn check_sender(address: &str) -> Result<(), String> {
-    let checked = SmtpMailer::new("smtp://localhost", address);
-    checked.map(drop).map_err(|error| error.to_string())
+    smtp_mailer("smtp://localhost", address).map(drop)
 }
 
 /// Creates the signer of the storage's URLs, which also decides who receives uploads.
@@ -217,17 +249,20 @@ impl DatabaseServer {
     }
 
     /// Composes the services over this database and the configured storage, for a server with this
-    /// public URL.
+    /// public URL. `dependencies` creates the checks of the server, given its database and its storage.
     ///
     /// # Errors
     /// When the storage does not accept files, or the database does not answer.
-    pub async fn ports(&self, settings: &Settings, public_url: &str) -> anyhow::Result<Services> {
+    pub async fn ports(
+        &self,
+        settings: &Settings,
+        public_url: &str,
+        dependencies: impl FnOnce(Arc<dyn StoreHealth>, Arc<dyn BlobStore>) -> Arc<dyn DependencyChecks>,
+    ) -> anyhow::Result<Services> {
         let location = settings.storage_url().parse::<Location>()?;
-        let storage =
-            labdata_object_store::open(&location, &environment(), settings.data_dir.clone())
-                .await?;
+        let storage = open_storage(&location, settings.data_dir.clone()).await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
+        let ids: Arc<dyn IdSource> = Arc::new(SystemIds);
         let tenancy = PgTenancyRepository::new(self.database.clone());
         let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
         let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
@@ -245,11 +280,8 @@ impl DatabaseServer {
         };
         let store = PgStore::new(self.database.clone(), self.authentication.clone());
         let repositories = store.repositories();
-        let dependencies = ServerDependencies {
-            settings: settings.clone(),
-            health: Arc::clone(&repositories.health),
-            blobs: Arc::clone(&storage.blobs),
-        };
+        let dependencies =
+            dependencies(Arc::clone(&repositories.health), Arc::clone(&storage.blobs));
         let ports = Ports {
             repositories,
             idempotency: Arc::new(store.idempotency()),
@@ -259,7 +291,7 @@ impl DatabaseServer {
             gateway: Arc::new(GatewaySigner::new(public_url, &secret)),
             predictor: predictor(settings, backends::this_program()?, public_url),
             python: python(settings, backends::this_program()?, public_url),
-            dependencies: Arc::new(dependencies),
+            dependencies,
             disk_reserve: Arc::new(disk_reserve),
             clock,
             ids,
@@ -275,7 +307,9 @@ impl DatabaseServer {
 /// Creates the configured mailer; `None` unless both server and sender are set.
 fn mailer(settings: &NotificationSettings) -> anyhow::Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
-        (Some(server), Some(from)) => Ok(Some(Arc::new(SmtpMailer::new(server.reveal(), from)?))),
+        (Some(server), Some(from)) => Ok(Some(Arc::new(
+            smtp_mailer(server.reveal(), from).map_err(anyhow::Error::msg)?,
+        ))),
         (None, None) => Ok(None),
         (Some(_), None) | (None, Some(_)) => {
             tracing::warn!("no e-mail is sent: set both LABDATA_SMTP_URL and LABDATA_MAIL_FROM");

@@ -4,17 +4,17 @@ use std::{collections::HashSet, path::Path};
 
 use anyhow::{Context, bail};
 use futures::{StreamExt, TryStreamExt, stream};
-use labdata_object_store::{LocalBlobStore, Location};
 use labdata_ports::{PortError, files::blob::BlobStore};
-use labdata_postgres::{is_empty, knows_migration};
 
 use super::{
-    Opened, Summary,
     manifest::{DATABASE, Manifest, OBJECTS},
     objects::{self, AT_ONCE, lines, put_back},
-    storage,
+    write::{Summary, storage},
 };
-use crate::settings::Settings;
+use crate::{
+    compose::{ExistingDatabase, LocalBlobStore, Location, knows_migration},
+    settings::Settings,
+};
 
 /// Restores a backup into an empty data directory or database, and its objects into the configured storage.
 /// An interrupted restore can be repeated. If the backup lists its objects only, the storage should have them:
@@ -22,7 +22,7 @@ use crate::settings::Settings;
 ///
 /// # Errors
 /// The reason; the database is as empty as before.
-pub async fn restore(settings: &Settings, directory: &Path) -> anyhow::Result<Summary> {
+pub(super) async fn restore(settings: &Settings, directory: &Path) -> anyhow::Result<Summary> {
     let manifest = Manifest::read(directory)?;
     if !knows_migration(&manifest.migration)? {
         bail!(
@@ -37,25 +37,25 @@ pub async fn restore(settings: &Settings, directory: &Path) -> anyhow::Result<Su
         .check(&directory.join(OBJECTS))
         .await?;
     let location: Location = settings.storage_url().parse()?;
-    let opened = Opened::open(settings).await?;
+    let opened = ExistingDatabase::open(settings).await?;
     let done = restore_into(&opened, settings, &location, directory, manifest).await;
     opened.close().await?;
     done
 }
 
 async fn restore_into(
-    opened: &Opened,
+    opened: &ExistingDatabase,
     settings: &Settings,
     location: &Location,
     directory: &Path,
     manifest: Manifest,
 ) -> anyhow::Result<Summary> {
-    if !is_empty(&opened.database).await? {
+    if !opened.is_empty().await? {
         bail!(
             "the database is in use: a backup is restored into an empty one; set LABDATA_DATA_DIR or DATABASE_URL to a new one"
         );
     }
-    let programs = opened.programs(settings).await?;
+    let programs = opened.programs().await?;
     let storage = storage(settings, location).await?;
     if matches!(location, Location::Local(_)) {
         refuse_others(&*storage, directory, location).await?;
@@ -67,7 +67,7 @@ async fn restore_into(
         look_up(&*storage, directory).await?
     };
     let dump = directory.join(DATABASE);
-    labdata_postgres::restore(&opened.database, &opened.url, &programs, &dump).await?;
+    opened.restore(&programs, &dump).await?;
     let mut objects = manifest.objects;
     objects.missing.extend(missing);
     Ok(Summary {

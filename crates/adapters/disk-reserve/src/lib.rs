@@ -1,4 +1,6 @@
-//! Reserve of disk space beside the embedded PostgreSQL.
+//! Reserve of disk space beside the embedded PostgreSQL: the port over the file that takes the space.
+//!
+//! **Invariants.** No rule of when the reserve is given up: that is a use case's.
 
 use std::{
     io,
@@ -15,7 +17,7 @@ use labdata_ports::{PortError, maintenance::DiskReserve};
 
 /// The reserve of this machine. There is none to keep where the database is elsewhere.
 #[derive(Debug)]
-pub(super) struct LocalDiskReserve(Option<Arc<Reserve>>);
+pub struct LocalDiskReserve(Option<Arc<Reserve>>);
 
 #[derive(Debug)]
 struct Reserve {
@@ -52,12 +54,13 @@ impl Reserve {
 
 impl LocalDiskReserve {
     /// No reserve.
-    pub(super) const fn none() -> Self {
+    #[must_use]
+    pub const fn none() -> Self {
         Self(None)
     }
 
     /// Takes the reserve, if there is room for it.
-    pub(super) async fn open(file: ReserveFile) -> Self {
+    pub async fn open(file: ReserveFile) -> Self {
         let reserve = Self(Some(Arc::new(Reserve {
             file,
             is_held: AtomicBool::new(false),

@@ -1,7 +1,6 @@
 //! What a backup says about itself.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::{Read, Write},
     path::Path,
@@ -101,12 +100,7 @@ impl Contents {
             hash.update(read);
             bytes += u64::try_from(read.len()).unwrap_or(u64::MAX);
         }
-        let digest = hash.finalize();
-        let sha256 = digest.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
+        let sha256 = base16ct::lower::encode_string(&hash.finalize());
         Ok(Self { bytes, sha256 })
     }
 

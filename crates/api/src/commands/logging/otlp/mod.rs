@@ -2,8 +2,10 @@
 //!
 //! The standard variables `OTEL_…` configure it. Without an endpoint nothing is exported.
 
+mod collector;
+
 use opentelemetry::{KeyValue, trace::TracerProvider as _};
-use opentelemetry_otlp::SpanExporter;
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
 use tracing::Subscriber;
 use tracing_subscriber::{
@@ -12,6 +14,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use self::collector::Collector;
 use super::ENDPOINTS;
 use crate::settings::SettingsError;
 
@@ -19,7 +22,7 @@ use crate::settings::SettingsError;
 pub(in super::super) struct Export(Option<SdkTracerProvider>);
 
 impl Export {
-    /// Starts the export if an endpoint is set.
+    /// Starts the export if an endpoint is set. Must be called within a Tokio runtime, which sends the spans.
     ///
     /// # Errors
     /// [`SettingsError`] for an endpoint that is not a URL.
@@ -27,11 +30,12 @@ impl Export {
         if !super::is_endpoint_set() {
             return Ok(Self(None));
         }
-        let refused = |error| SettingsError(format!("{}: {error}", ENDPOINTS.join(" or ")));
+        let refused = |error: String| SettingsError(format!("{}: {error}", ENDPOINTS.join(" or ")));
         let exporter = SpanExporter::builder()
             .with_http()
+            .with_http_client(Collector::new().map_err(|error| refused(error.to_string()))?)
             .build()
-            .map_err(refused)?;
+            .map_err(|error| refused(error.to_string()))?;
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name("labdata");

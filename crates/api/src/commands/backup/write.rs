@@ -9,90 +9,50 @@
 //! | `objects/` | the objects, unless the storage is a bucket |
 //! | `manifest.json` | what the backup is of, with the checksums of both files; written last |
 
-mod manifest;
-mod objects;
-mod restore;
-
 use std::{
     fs::{self, DirBuilder},
     os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
 use anyhow::{Context, bail};
-use labdata_embedded_postgres::{EmbeddedPostgres, client_programs};
-use labdata_object_store::Location;
 use labdata_ports::{Clock, files::blob::BlobStore};
-use labdata_postgres::{Database, Snapshot, inspect, server_major};
-use tokio::task::spawn_blocking;
 
-use self::{
-    manifest::{Contents, DATABASE, Manifest, OBJECTS, Objects},
-    objects::{Copied, copy, list},
+use super::{
+    manifest::{self, Contents, DATABASE, Manifest, OBJECTS, Objects},
+    objects::{self, Copied, copy, list},
 };
-use super::{environment, reach};
-use crate::{settings::Settings, system::SystemClock};
-
-pub use restore::restore;
+use crate::{
+    compose::{ExistingDatabase, Location, open_storage},
+    settings::Settings,
+    system::SystemClock,
+};
 
 /// What a backup holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// Size of the database's copy in bytes.
-    pub database_bytes: u64,
+    pub(super) database_bytes: u64,
     /// Number of objects.
-    pub objects: u64,
+    pub(super) objects: u64,
     /// Size of all objects in bytes.
-    pub object_bytes: u64,
+    pub(super) object_bytes: u64,
     /// True if the objects are part of the backup, not only listed.
-    pub are_objects_included: bool,
+    pub(super) are_objects_included: bool,
     /// The storage in which they are otherwise.
-    pub storage: String,
+    pub(super) storage: String,
     /// Objects that a record names and that the storage does not have.
-    pub missing: Vec<String>,
-}
-
-/// The configured database, as it is: nothing is migrated.
-struct Opened {
-    embedded: Option<EmbeddedPostgres>,
-    database: Database,
-    url: String,
-}
-
-impl Opened {
-    async fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let (embedded, database, url) = reach(settings).await?;
-        Ok(Self {
-            embedded,
-            database,
-            url,
-        })
-    }
-
-    /// The directory of PostgreSQL's programs for this server.
-    async fn programs(&self, settings: &Settings) -> anyhow::Result<PathBuf> {
-        let major = server_major(&self.database).await?;
-        let (named, cache) = (settings.pg_bin_dir.clone(), settings.data_dir.join("cache"));
-        let found = spawn_blocking(move || client_programs(named.as_deref(), &cache, major));
-        Ok(found.await??)
-    }
-
-    async fn close(self) -> anyhow::Result<()> {
-        drop(self.database);
-        if let Some(embedded) = self.embedded {
-            embedded.stop().await?;
-        }
-        Ok(())
-    }
+    pub(super) missing: Vec<String>,
 }
 
 /// Opens the storage at a location.
-async fn storage(settings: &Settings, location: &Location) -> anyhow::Result<Arc<dyn BlobStore>> {
-    let copies = settings.data_dir.clone();
-    Ok(labdata_object_store::open(location, &environment(), copies)
-        .await?
-        .blobs)
+pub(super) async fn storage(
+    settings: &Settings,
+    location: &Location,
+) -> anyhow::Result<Arc<dyn BlobStore>> {
+    let storage = open_storage(location, settings.data_dir.clone()).await?;
+    Ok(storage.blobs)
 }
 
 /// Copies the platform into a directory that is new or empty, while servers run. Objects of a bucket are
@@ -100,7 +60,7 @@ async fn storage(settings: &Settings, location: &Location) -> anyhow::Result<Arc
 ///
 /// # Errors
 /// The reason. Nothing of an unfinished backup is left.
-pub async fn backup(
+pub(super) async fn backup(
     settings: &Settings,
     directory: &Path,
     with_objects: bool,
@@ -160,28 +120,28 @@ async fn write(
     directory: &Path,
     with_objects: bool,
 ) -> anyhow::Result<Summary> {
-    let opened = Opened::open(settings).await?;
+    let opened = ExistingDatabase::open(settings).await?;
     let done = write_from(&opened, settings, location, directory, with_objects).await;
     opened.close().await?;
     done
 }
 
 async fn write_from(
-    opened: &Opened,
+    opened: &ExistingDatabase,
     settings: &Settings,
     location: &Location,
     directory: &Path,
     with_objects: bool,
 ) -> anyhow::Result<Summary> {
-    let state = inspect(&opened.database).await?;
+    let state = opened.state().await?;
     let Some(migration) = state.migration.filter(|_| state.pending == 0) else {
         bail!(
             "the database is not that of this version of the program: copy it with the program that its servers run"
         );
     };
-    let programs = opened.programs(settings).await?;
+    let programs = opened.programs().await?;
     let created_at = SystemClock.now();
-    let mut snapshot = Snapshot::take(&opened.database, &opened.url).await?;
+    let mut snapshot = opened.snapshot().await?;
     let needed = list(&mut snapshot).await?;
     let database = directory.join(DATABASE);
     snapshot.write(&programs, &database).await?;

@@ -1,4 +1,7 @@
-//! Checks of a running server.
+//! Checks of everything that the platform depends on, for `labdata doctor` and running servers. None
+//! changes anything that outlives it.
+
+mod checks;
 
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use labdata_ports::{
     maintenance::{Dependency, DependencyChecks, DependencyState, StoreHealth},
 };
 
-use super::doctor::{Finding, check};
+pub use self::checks::{Finding, check};
 use crate::settings::Settings;
 
 /// Checks the database and the storage over the server's own connections, and the rest like
@@ -21,6 +24,23 @@ pub struct ServerDependencies {
     pub health: Arc<dyn StoreHealth>,
     /// The server's storage.
     pub blobs: Arc<dyn BlobStore>,
+}
+
+impl ServerDependencies {
+    /// Returns what creates the checks of a server with these settings.
+    pub(crate) fn of(
+        settings: &Settings,
+    ) -> impl FnOnce(Arc<dyn StoreHealth>, Arc<dyn BlobStore>) -> Arc<dyn DependencyChecks> + use<>
+    {
+        let settings = settings.clone();
+        move |health, blobs| {
+            Arc::new(Self {
+                settings,
+                health,
+                blobs,
+            })
+        }
+    }
 }
 
 #[async_trait]

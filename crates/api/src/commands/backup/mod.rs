@@ -1,20 +1,23 @@
 //! `labdata backup` and `labdata restore`
 
+mod manifest;
+mod objects;
+mod restore;
+mod write;
+
+use self::write::Summary;
 use super::{
     arguments::{Backup, Restore},
     output::{complain, say},
 };
-use crate::{
-    compose::backup::{self, Summary},
-    settings::Settings,
-};
+use crate::settings::Settings;
 
 /// Number of missing objects that are named.
 const NAMED: usize = 5;
 
 /// Copies the platform of the settings while its servers run.
 pub(super) async fn backup(settings: &Settings, arguments: &Backup) -> anyhow::Result<()> {
-    let summary = backup::backup(settings, &arguments.directory, arguments.objects).await?;
+    let summary = write::backup(settings, &arguments.directory, arguments.objects).await?;
     let directory = arguments.directory.display();
     say(&format!("{directory}: {}", contents(&summary)));
     warn(&summary);
@@ -23,7 +26,7 @@ pub(super) async fn backup(settings: &Settings, arguments: &Backup) -> anyhow::R
 
 /// Restores a backup into the empty platform of the settings.
 pub(super) async fn restore(settings: &Settings, arguments: &Restore) -> anyhow::Result<()> {
-    let summary = backup::restore(settings, &arguments.directory).await?;
+    let summary = restore::restore(settings, &arguments.directory).await?;
     say(&format!(
         "restored: {}; `labdata serve` starts it",
         contents(&summary)

@@ -12,15 +12,14 @@ use labdata_domain::{
     files::{Crc32c, ObjectKey, StoredBytes},
     ids::OrganizationId,
 };
-use labdata_object_store::LocalBlobStore;
 use labdata_ports::{
     PortError,
     files::blob::{BlobStore, PutBlobError},
 };
-use labdata_postgres::{NeededObject, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::OBJECTS;
+use crate::compose::{DatabaseSnapshot, LocalBlobStore, NeededObject};
 
 /// Name of the directory of objects.
 pub(super) const DIRECTORY: &str = "objects";
@@ -55,7 +54,7 @@ pub(super) struct Copied {
 }
 
 /// All objects that the records of a snapshot need, in an unnamed file: there may be millions.
-pub(super) async fn list(snapshot: &mut Snapshot) -> anyhow::Result<File> {
+pub(super) async fn list(snapshot: &mut DatabaseSnapshot) -> anyhow::Result<File> {
     let mut file = BufWriter::new(tempfile::tempfile()?);
     loop {
         let batch = snapshot.next_objects().await?;

@@ -1,5 +1,4 @@
-//! Checks of everything that the platform depends on, for `labdata doctor` and running servers. None
-//! changes anything that outlives it.
+//! The check of each dependency.
 
 use std::{
     fs::{self, Permissions},
@@ -12,14 +11,10 @@ use std::{
 use futures::{FutureExt, StreamExt};
 use labdata_domain::{agent::Message, work::Isolation};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings as PostgresSettings};
-use labdata_llm::LlmClient;
-use labdata_mail::SmtpMailer;
-use labdata_object_store::Location;
 use labdata_ports::{
     agent::{LanguageModel, ModelRequest},
     maintenance::Dependency,
 };
-use labdata_postgres::{Database, DatabaseSettings, DatabaseState, inspect};
 use labdata_redacted::redacted_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Python, Sandbox, Settings as SandboxSettings, Uv,
@@ -27,12 +22,11 @@ use labdata_sandbox::{
 use tempfile::TempDir;
 use tokio::{task::spawn_blocking, time::timeout};
 
-use super::{
-    agent::llm_settings,
-    backends::{ray_runner, sandbox_settings, this_program},
-    environment,
-};
 use crate::{
+    compose::{
+        Location, database_state, language_model, open_storage, ray_runner, sandbox_settings,
+        smtp_mailer, this_program,
+    },
     settings::{Backend, Settings},
     system::SystemIds,
 };
@@ -93,12 +87,9 @@ fn scratch() -> Result<TempDir, String> {
 
 async fn database(settings: &Settings) -> Result<String, String> {
     if let Some(url) = &settings.database_url {
-        let database = opened(url.reveal())?;
-        database
-            .wait_until_reachable(DATABASE_WITHIN)
+        let described = described(url.reveal())
             .await
             .map_err(|reason| format!("{reason}; check DATABASE_URL"))?;
-        let described = described(&database).await?;
         return match &settings.query_database_url {
             Some(replica) => {
                 let replica = query_replica(replica.reveal()).await?;
@@ -127,10 +118,7 @@ async fn database(settings: &Settings) -> Result<String, String> {
         } else {
             "embedded"
         };
-        let described = match opened(server.database_url()) {
-            Ok(database) => described(&database).await,
-            Err(reason) => Err(reason),
-        };
+        let described = described(server.database_url()).await;
         described.map(|described| format!("{described}, {how}"))
     } else {
         Ok("embedded PostgreSQL runs here; the first start makes the cluster".to_owned())
@@ -140,33 +128,21 @@ async fn database(settings: &Settings) -> Result<String, String> {
 }
 
 async fn query_replica(url: &str) -> Result<String, String> {
-    let check = |reason: String| format!("{reason}; check LABDATA_QUERY_DATABASE_URL");
-    let replica = opened(url)?;
-    replica
-        .wait_until_reachable(DATABASE_WITHIN)
+    let state = database_state(url, DATABASE_WITHIN)
         .await
-        .map_err(check)?;
-    let state = inspect(&replica).await;
-    let state = state.map_err(|error| check(error.to_string()))?;
+        .map_err(|reason| format!("{reason}; check LABDATA_QUERY_DATABASE_URL"))?;
     Ok(format!(
         "a replica with PostgreSQL {}",
         state.server_version
     ))
 }
 
-fn opened(url: &str) -> Result<Database, String> {
-    Database::new(url, DatabaseSettings::default()).map_err(|error| error.to_string())
-}
-
-async fn described(database: &Database) -> Result<String, String> {
-    let DatabaseState {
-        server_version,
-        pending,
-        migration: _,
-    } = inspect(database).await.map_err(|error| error.to_string())?;
+async fn described(url: &str) -> Result<String, String> {
+    let state = database_state(url, DATABASE_WITHIN).await?;
+    let (version, pending) = (state.server_version, state.pending);
     Ok(match pending {
-        0 => format!("PostgreSQL {server_version}, up to date"),
-        _ => format!("PostgreSQL {server_version}; the next start applies {pending} migrations"),
+        0 => format!("PostgreSQL {version}, up to date"),
+        _ => format!("PostgreSQL {version}; the next start applies {pending} migrations"),
     })
 }
 
@@ -187,7 +163,7 @@ async fn storage(settings: &Settings) -> Result<String, String> {
         };
     }
     let scratch = scratch()?;
-    labdata_object_store::open(&location, &environment(), scratch.path().to_owned())
+    open_storage(&location, scratch.path().to_owned())
         .await
         .map_err(|error| format!("{error}; check LABDATA_STORAGE_URL and the cloud's variables"))?;
     Ok(format!("{displayed} accepts objects"))
@@ -311,9 +287,9 @@ async fn smtp(settings: &Settings) -> Finding {
             return Finding::Fails("no e-mail is sent: set LABDATA_SMTP_URL, too".to_owned());
         }
     };
-    let mailer = match SmtpMailer::new(server, from) {
+    let mailer = match smtp_mailer(server, from) {
         Ok(mailer) => mailer,
-        Err(error) => return Finding::Fails(error.to_string()),
+        Err(reason) => return Finding::Fails(reason),
     };
     let displayed = redacted_url(server);
     match mailer.check().await {
@@ -330,7 +306,7 @@ async fn llm(settings: &Settings) -> Finding {
     let Some(model) = &settings.llm.model else {
         return Finding::Fails("no agent: set LABDATA_LLM_MODEL, too".to_owned());
     };
-    let client = match LlmClient::new(&llm_settings(settings), Arc::new(SystemIds::default())) {
+    let client = match language_model(settings, Arc::new(SystemIds)) {
         Ok(client) => client,
         Err(error) => return Finding::Fails(error.to_string()),
     };

@@ -1,0 +1,71 @@
+//! Errors of requests.
+
+use std::{error::Error, io, time::Duration};
+
+use hyper_util::client::legacy::Error as ClientError;
+use rustls::Error as TlsError;
+
+/// Error of a request. Its text has one line, without URL and headers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// There was no response, or no next chunk of it, in time.
+    #[error("no answer within {} s", .0.as_secs())]
+    Timeout(Duration),
+    /// The server's certificate is not trusted, or is not valid for the address.
+    #[error("the server's certificate is not trusted: {0}")]
+    Untrusted(String),
+    /// The server cannot be reached; nothing was sent.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The connection broke before the response began.
+    #[error("{0}")]
+    Broken(String),
+    /// The connection broke within the response.
+    #[error("{0}")]
+    Interrupted(String),
+    /// The response is longer than this number of bytes.
+    #[error("the response is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+impl HttpError {
+    pub(crate) fn from_client(error: &ClientError) -> Self {
+        let mut next: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = next {
+            if let Some(problem) = certificate_problem(error) {
+                return Self::Untrusted(problem);
+            }
+            next = error.source();
+        }
+        let causes = causes(error);
+        if error.is_connect() {
+            Self::Unreachable(causes)
+        } else {
+            Self::Broken(causes)
+        }
+    }
+}
+
+/// Returns the causes of an error in one line.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut causes = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        causes = format!("{causes}: {error}");
+        next = error.source();
+    }
+    causes
+}
+
+/// Returns the problem with the server's certificate, if the error is one.
+fn certificate_problem(error: &(dyn Error + 'static)) -> Option<String> {
+    // The inner error of an I/O error is not among its sources. The connector nests them.
+    let mut inner = error;
+    while let Some(error) = inner.downcast_ref::<io::Error>() {
+        inner = error.get_ref()?;
+    }
+    match inner.downcast_ref::<TlsError>()? {
+        TlsError::InvalidCertificate(problem) => Some(problem.to_string()),
+        _ => None,
+    }
+}
