@@ -22,6 +22,31 @@ pub trait Subject<P: ?Sized>: Harness {
     fn subject(&self) -> Arc<P>;
 }
 
+/// What a clause starts from, made over a fresh harness.
+#[async_trait]
+pub trait Fixture<H>: Sized {
+    /// The fixture that owns the harness.
+    async fn over(harness: H) -> Self;
+}
+
+/// A harness as the fixture of clauses that need no more.
+pub struct Itself<H>(H);
+
+#[async_trait]
+impl<H: Harness> Fixture<H> for Itself<H> {
+    async fn over(harness: H) -> Self {
+        Self(harness)
+    }
+}
+
+impl<H> std::ops::Deref for Itself<H> {
+    type Target = H;
+
+    fn deref(&self) -> &H {
+        &self.0
+    }
+}
+
 /// Makes one test of each clause of a suite. The macros of the suites call it.
 #[doc(hidden)]
 #[macro_export]

@@ -49,13 +49,60 @@ mod harness;
 pub mod idempotency;
 pub mod instruments;
 pub mod jobs;
+pub mod lab;
 pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod paging;
 pub mod people;
+mod suite;
 pub mod triggers;
 pub mod work;
 
 pub use async_trait::async_trait;
-pub use harness::{Harness, Subject};
+pub use harness::{Fixture, Harness, Itself, Subject};
+pub(crate) use suite::suite;
+
+/// Makes the tests of every suite of the ports that share one store.
+#[macro_export]
+macro_rules! store {
+    ($harness:ty $(, $test:meta)?) => {
+        $crate::tenancy! { $harness $(, $test)? }
+        $crate::users! { $harness $(, $test)? }
+        $crate::api_keys! { $harness $(, $test)? }
+        $crate::sessions! { $harness $(, $test)? }
+        $crate::chats! { $harness $(, $test)? }
+        $crate::agent_runs! { $harness $(, $test)? }
+        $crate::write_sessions! { $harness $(, $test)? }
+        $crate::instruments! { $harness $(, $test)? }
+        $crate::instrument_changes! { $harness $(, $test)? }
+        $crate::datasets! { $harness $(, $test)? }
+        $crate::jobs! { $harness $(, $test)? }
+        $crate::job_changes! { $harness $(, $test)? }
+        $crate::executions! { $harness $(, $test)? }
+        $crate::execution_ends! { $harness $(, $test)? }
+        $crate::files! { $harness $(, $test)? }
+        $crate::file_ends! { $harness $(, $test)? }
+        $crate::file_quota! { $harness $(, $test)? }
+        $crate::file_sweeps! { $harness $(, $test)? }
+        $crate::file_lists! { $harness $(, $test)? }
+        $crate::notifications! { $harness $(, $test)? }
+        $crate::inboxes! { $harness $(, $test)? }
+        $crate::notification_caps! { $harness $(, $test)? }
+        $crate::notification_emails! { $harness $(, $test)? }
+        $crate::idempotency_contract! { $harness $(, $test)? }
+        $crate::models_contract! { $harness $(, $test)? }
+        $crate::training_queue_contract! { $harness $(, $test)? }
+        $crate::training_notices_contract! { $harness $(, $test)? }
+        $crate::triggers_contract! { $harness $(, $test)? }
+        $crate::event_log_contract! { $harness $(, $test)? }
+        $crate::run_queue_contract! { $harness $(, $test)? }
+        $crate::run_logs_contract! { $harness $(, $test)? }
+        $crate::events_contract! { $harness $(, $test)? }
+        $crate::catalog_contract! { $harness $(, $test)? }
+        $crate::data_contract! { $harness $(, $test)? }
+        $crate::failure_notices_contract! { $harness $(, $test)? }
+        $crate::periodic_tasks_contract! { $harness $(, $test)? }
+        $crate::store_health_contract! { $harness $(, $test)? }
+    };
+}

@@ -1,5 +1,7 @@
 //! Reading of lists page by page.
 
+use std::fmt::Debug;
+
 use labdata_domain::page::{Cursor, Page, PageRequest};
 use labdata_ports::PortError;
 
@@ -52,4 +54,16 @@ pub async fn read_to_the_end<T>(
         }
     }
     panic!("the list has no end");
+}
+
+/// Fails unless a list reads as expected with each of these numbers of items a page.
+pub async fn assert_pages<T: Debug + PartialEq>(
+    limits: impl IntoIterator<Item = u32>,
+    expected: &[T],
+    mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>, PortError>,
+) {
+    for limit in limits {
+        let items = read_to_the_end(limit, async |_, page| read(page).await).await;
+        assert_eq!(items, expected, "in pages of {limit}");
+    }
 }

@@ -28,7 +28,7 @@ impl Subject<dyn BlobStore> for Fresh {
     }
 }
 
-labdata_port_contracts::blob_contract!(Fresh);
+labdata_port_contracts::blob!(Fresh);
 
 /// A process that dies in an upload leaves a file that the sweep removes. Not a clause of the suite, as it
 /// is about how this adapter stores.

@@ -31,4 +31,4 @@ impl Subject<dyn BlobStore> for LocalDisk {
     }
 }
 
-labdata_port_contracts::blob_contract!(LocalDisk);
+labdata_port_contracts::blob!(LocalDisk);

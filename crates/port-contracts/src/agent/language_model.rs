@@ -11,21 +11,7 @@ use labdata_domain::agent::{
 use labdata_ports::agent::{LanguageModel, ModelRequest, ResponsePart, ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use crate::Subject;
-
-/// Makes one test of each clause of [`crate::agent::language_model`].
-#[macro_export]
-macro_rules! language_model_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, language_model in agent::language_model:
-            the_texts_of_an_answer_add_up_to_its_end,
-            tool_calls_and_usage_come_with_the_end,
-            an_answer_continues_tool_results,
-            a_refusal_has_status_and_time_to_wait,
-            an_answer_that_breaks_off_ends_with_an_error,
-        }
-    };
-}
+use crate::{Itself, Subject};
 
 /// A harness whose provider does as it is told.
 #[async_trait]
@@ -102,98 +88,102 @@ fn usage() -> Usage {
     }
 }
 
-/// The texts in their order are the text of the whole answer, for any characters.
-pub async fn the_texts_of_an_answer_add_up_to_its_end<H: Scripted>(harness: &H) {
-    let response = ModelResponse {
-        text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
-        tool_calls: Vec::new(),
-        usage: usage(),
-        stop: StopReason::Complete,
-    };
-    harness.will_respond(response.clone()).await;
-    let (text, end) = read(harness, &prompt()).await;
-    assert_eq!(text, response.text);
-    assert_eq!(end, response);
-}
+crate::suite!(
+    use agent::language_model;
 
-/// Tool calls keep their order, ids and arguments.
-pub async fn tool_calls_and_usage_come_with_the_end<H: Scripted>(harness: &H) {
-    let call = |id: &str, arguments: Value| RequestedCall {
-        id: id.to_owned(),
-        name: "query_data".to_owned(),
-        arguments: arguments.to_string(),
-        provider_data: None,
-    };
-    let response = ModelResponse {
-        text: "Let me look.".to_owned(),
-        tool_calls: vec![
-            call("call_a", json!({ "query": "SELECT 'ä\"\\n'" })),
-            call("call_b", json!({ "query": "SELECT 2" })),
-        ],
-        usage: usage(),
-        stop: StopReason::Complete,
-    };
-    harness.will_respond(response.clone()).await;
-    let (_, end) = read(harness, &prompt()).await;
-    assert_eq!(end, response);
-}
-
-/// A conversation with tool calls, failed ones among them, is a request like any other.
-pub async fn an_answer_continues_tool_results<H: Scripted>(harness: &H) {
-    let call = |id: &str, arguments: &str| ToolCall {
-        id: id.to_owned(),
-        name: "query_data".to_owned(),
-        input: ToolInput::parse(arguments),
-        provider_data: None,
-    };
-    let result = |id: &str, is_error| Message::ToolResult {
-        call_id: id.to_owned(),
-        output: "[[1]]".to_owned(),
-        is_error,
-    };
-    let conversation = request(vec![
-        Message::User("How many?".to_owned()),
-        Message::Assistant {
-            text: String::new(),
-            tool_calls: vec![call("a", "{\"query\": \"SELECT 1\"}"), call("b", "no JSON")],
-        },
-        result("a", false),
-        result("b", true),
-    ]);
-    let response = ModelResponse {
-        text: "One.".to_owned(),
-        usage: usage(),
-        ..ModelResponse::default()
-    };
-    harness.will_respond(response.clone()).await;
-    let (text, _) = read(harness, &conversation).await;
-    assert_eq!(text, response.text);
-}
-
-/// A refusal is known before any part of an answer.
-pub async fn a_refusal_has_status_and_time_to_wait<H: Scripted>(harness: &H) {
-    harness.will_refuse().await;
-    match parts(harness, &prompt()).await {
-        Err(ModelFailure::Refused {
-            status: 429,
-            retry_after: Some(30),
-            message,
-        }) => assert!(!message.is_empty()),
-        other => panic!("expected a refusal, got {other:?}"),
+    /// The texts in their order are the text of the whole answer, for any characters.
+    async fn the_texts_of_an_answer_add_up_to_its_end(harness: &Itself<impl Scripted>) {
+        let response = ModelResponse {
+            text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
+            tool_calls: Vec::new(),
+            usage: usage(),
+            stop: StopReason::Complete,
+        };
+        harness.will_respond(response.clone()).await;
+        let (text, end) = read(&**harness, &prompt()).await;
+        assert_eq!(text, response.text);
+        assert_eq!(end, response);
     }
-}
 
-/// What arrived before is passed on; the error is the last part.
-pub async fn an_answer_that_breaks_off_ends_with_an_error<H: Scripted>(harness: &H) {
-    harness.will_break_off("The answer is").await;
-    let mut parts = parts(harness, &prompt()).await.unwrap();
-    match parts.pop() {
-        Some(Err(ModelFailure::Broken(BrokenStream::NoEnd | BrokenStream::Connection))) => {}
-        other => panic!("expected a broken answer, got {other:?}"),
+    /// Tool calls keep their order, ids and arguments.
+    async fn tool_calls_and_usage_come_with_the_end(harness: &Itself<impl Scripted>) {
+        let call = |id: &str, arguments: Value| RequestedCall {
+            id: id.to_owned(),
+            name: "query_data".to_owned(),
+            arguments: arguments.to_string(),
+            provider_data: None,
+        };
+        let response = ModelResponse {
+            text: "Let me look.".to_owned(),
+            tool_calls: vec![
+                call("call_a", json!({ "query": "SELECT 'ä\"\\n'" })),
+                call("call_b", json!({ "query": "SELECT 2" })),
+            ],
+            usage: usage(),
+            stop: StopReason::Complete,
+        };
+        harness.will_respond(response.clone()).await;
+        let (_, end) = read(&**harness, &prompt()).await;
+        assert_eq!(end, response);
     }
-    let texts = parts.into_iter().map(|part| match part {
-        Ok(ResponsePart::Text(text)) => text,
-        other => panic!("before the error come texts, not {other:?}"),
-    });
-    assert_eq!(texts.collect::<String>(), "The answer is");
-}
+
+    /// A conversation with tool calls, failed ones among them, is a request like any other.
+    async fn an_answer_continues_tool_results(harness: &Itself<impl Scripted>) {
+        let call = |id: &str, arguments: &str| ToolCall {
+            id: id.to_owned(),
+            name: "query_data".to_owned(),
+            input: ToolInput::parse(arguments),
+            provider_data: None,
+        };
+        let result = |id: &str, is_error| Message::ToolResult {
+            call_id: id.to_owned(),
+            output: "[[1]]".to_owned(),
+            is_error,
+        };
+        let conversation = request(vec![
+            Message::User("How many?".to_owned()),
+            Message::Assistant {
+                text: String::new(),
+                tool_calls: vec![call("a", "{\"query\": \"SELECT 1\"}"), call("b", "no JSON")],
+            },
+            result("a", false),
+            result("b", true),
+        ]);
+        let response = ModelResponse {
+            text: "One.".to_owned(),
+            usage: usage(),
+            ..ModelResponse::default()
+        };
+        harness.will_respond(response.clone()).await;
+        let (text, _) = read(&**harness, &conversation).await;
+        assert_eq!(text, response.text);
+    }
+
+    /// A refusal is known before any part of an answer.
+    async fn a_refusal_has_status_and_time_to_wait(harness: &Itself<impl Scripted>) {
+        harness.will_refuse().await;
+        match parts(&**harness, &prompt()).await {
+            Err(ModelFailure::Refused {
+                status: 429,
+                retry_after: Some(30),
+                message,
+            }) => assert!(!message.is_empty()),
+            other => panic!("expected a refusal, got {other:?}"),
+        }
+    }
+
+    /// What arrived before is passed on; the error is the last part.
+    async fn an_answer_that_breaks_off_ends_with_an_error(harness: &Itself<impl Scripted>) {
+        harness.will_break_off("The answer is").await;
+        let mut parts = parts(&**harness, &prompt()).await.unwrap();
+        match parts.pop() {
+            Some(Err(ModelFailure::Broken(BrokenStream::NoEnd | BrokenStream::Connection))) => {}
+            other => panic!("expected a broken answer, got {other:?}"),
+        }
+        let texts = parts.into_iter().map(|part| match part {
+            Ok(ResponsePart::Text(text)) => text,
+            other => panic!("before the error come texts, not {other:?}"),
+        });
+        assert_eq!(texts.collect::<String>(), "The answer is");
+    }
+);

@@ -1,5 +1,4 @@
 //! Contract of [`FileRepository`](labdata_ports::files::FileRepository): quotas.
-//! [`files_contract!`](crate::files_contract) makes the tests.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -10,7 +9,7 @@ use labdata_ports::files::{AddFileError, ConfirmFileError};
 
 use crate::{
     assertions::assert_not_found,
-    files::{Files, awaiting, confirmed, files, of, reader},
+    files::{FilesLab, awaiting, confirmed, of},
     given::at,
 };
 
@@ -44,104 +43,109 @@ const fn refusal(used: u64, more: u64) -> InsufficientStorage {
     }
 }
 
-/// Usage is the sum of confirmed files and of those that were received, of the organization alone.
-pub async fn usage_counts_confirmed_and_received_bytes<H: Files>(harness: &H) {
-    let (lab, theirs) = harness.two_organizations().await;
-    let files = files(harness);
-    let on_reader = reader(harness, lab).await;
-    assert_eq!(files.used_bytes(lab).await.unwrap(), 0);
-    let stored = of_size("a.csv", 60, on_reader);
-    let waiting = awaiting("b.csv", on_reader, at(0));
-    for file in [&stored, &waiting] {
-        files
-            .add(lab, file, StorageQuota::UNLIMITED, at(0))
+crate::suite!(
+    use files::quota as file_quota;
+
+    /// Usage is the sum of confirmed files and of those that were received, of the organization alone.
+    async fn usage_counts_confirmed_and_received_bytes(lab: &FilesLab) {
+        let on_reader = lab.reader(lab.ours).await;
+        assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 0);
+        let stored = of_size("a.csv", 60, on_reader);
+        let waiting = awaiting("b.csv", on_reader, at(0));
+        for file in [&stored, &waiting] {
+            lab.add(file).await;
+        }
+        let foreign = of_size("a.csv", 1, lab.reader(lab.theirs).await);
+        lab.add_to(lab.theirs, &foreign).await;
+        assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 60);
+        lab.files
+            .note_received(lab.ours, waiting.state.object(), bytes(30))
             .await
             .unwrap();
+        assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 90);
+        lab.files.delete(lab.ours, stored.id, at(50)).await.unwrap();
+        assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 30);
+        assert_eq!(lab.files.used_bytes(lab.theirs).await.unwrap(), 1);
     }
-    let foreign = of_size("a.csv", 1, reader(harness, theirs).await);
-    files
-        .add(theirs, &foreign, StorageQuota::UNLIMITED, at(0))
-        .await
-        .unwrap();
-    assert_eq!(files.used_bytes(lab).await.unwrap(), 60);
-    files
-        .note_received(lab, waiting.state.object(), bytes(30))
-        .await
-        .unwrap();
-    assert_eq!(files.used_bytes(lab).await.unwrap(), 90);
-    files.delete(lab, stored.id, at(50)).await.unwrap();
-    assert_eq!(files.used_bytes(lab).await.unwrap(), 30);
-    assert_eq!(files.used_bytes(theirs).await.unwrap(), 1);
-}
 
-/// A file that does not fit beside the confirmed ones is neither added nor confirmed; one that fits
-/// to the byte is. Files of other organizations and files that await their bytes do not count.
-pub async fn confirmed_files_take_no_more_than_the_quota<H: Files>(harness: &H) {
-    let (lab, theirs) = harness.two_organizations().await;
-    let files = files(harness);
-    let on_reader = reader(harness, lab).await;
-    let foreign = of_size("a.csv", 90, reader(harness, theirs).await);
-    files.add(theirs, &foreign, QUOTA, at(0)).await.unwrap();
-    let first = of_size("a.csv", 60, on_reader);
-    files.add(lab, &first, QUOTA, at(0)).await.unwrap();
-    let waiting = awaiting("b.csv", on_reader, at(0));
-    files.add(lab, &waiting, QUOTA, at(0)).await.unwrap();
-    let object = waiting.state.object();
-    files.note_received(lab, object, bytes(41)).await.unwrap();
+    /// A file that does not fit beside the confirmed ones is neither added nor confirmed; one that fits
+    /// to the byte is. Files of other organizations and files that await their bytes do not count.
+    async fn confirmed_files_take_no_more_than_the_quota(lab: &FilesLab) {
+        let on_reader = lab.reader(lab.ours).await;
+        let foreign = of_size("a.csv", 90, lab.reader(lab.theirs).await);
+        lab.files
+            .add(lab.theirs, &foreign, QUOTA, at(0))
+            .await
+            .unwrap();
+        let first = of_size("a.csv", 60, on_reader);
+        lab.files.add(lab.ours, &first, QUOTA, at(0)).await.unwrap();
+        let waiting = awaiting("b.csv", on_reader, at(0));
+        lab.files
+            .add(lab.ours, &waiting, QUOTA, at(0))
+            .await
+            .unwrap();
+        let object = waiting.state.object();
+        lab.files
+            .note_received(lab.ours, object, bytes(41))
+            .await
+            .unwrap();
 
-    let over = of_size("c.csv", 41, on_reader);
-    match files.add(lab, &over, QUOTA, at(0)).await {
-        Err(AddFileError::InsufficientStorage(found)) => assert_eq!(found, refusal(60, 41)),
-        other => panic!("expected InsufficientStorage, got {other:?}"),
+        let over = of_size("c.csv", 41, on_reader);
+        match lab.files.add(lab.ours, &over, QUOTA, at(0)).await {
+            Err(AddFileError::InsufficientStorage(found)) => assert_eq!(found, refusal(60, 41)),
+            other => panic!("expected InsufficientStorage, got {other:?}"),
+        }
+        assert_not_found(lab.files.get(lab.ours, over.id).await);
+        let confirm = |size| {
+            lab.files
+                .confirm(lab.ours, waiting.id, object, bytes(size), QUOTA, at(1))
+        };
+        match confirm(41).await {
+            Err(ConfirmFileError::InsufficientStorage(found)) => assert_eq!(found, refusal(60, 41)),
+            other => panic!("expected InsufficientStorage, got {other:?}"),
+        }
+        confirm(40).await.unwrap();
+        // What is confirmed stays so, also under a smaller quota.
+        let again = lab.files.confirm(
+            lab.ours,
+            waiting.id,
+            object,
+            bytes(40),
+            StorageQuota::of_bytes(1),
+            at(2),
+        );
+        assert!(!again.await.unwrap().1);
     }
-    assert_not_found(files.get(lab, over.id).await);
-    let confirm = |size| files.confirm(lab, waiting.id, object, bytes(size), QUOTA, at(1));
-    match confirm(41).await {
-        Err(ConfirmFileError::InsufficientStorage(found)) => assert_eq!(found, refusal(60, 41)),
-        other => panic!("expected InsufficientStorage, got {other:?}"),
-    }
-    confirm(40).await.unwrap();
-    // What is confirmed stays so, also under a smaller quota.
-    let again = files.confirm(
-        lab,
-        waiting.id,
-        object,
-        bytes(40),
-        StorageQuota::of_bytes(1),
-        at(2),
-    );
-    assert!(!again.await.unwrap().1);
-}
 
-/// Of files added and confirmed concurrently, as many succeed as fit.
-pub async fn of_racing_files_as_many_are_confirmed_as_fit<H: Files>(harness: &H) {
-    let lab = harness.organization("lab").await.id;
-    let files = files(harness);
-    let execution = harness.execution(lab, at(0), None).await.id;
-    let by_execution = of(None, Some(execution));
-    let mut waiting = Vec::new();
-    for _ in 0..4 {
-        let file = awaiting("a.csv", by_execution, at(0));
-        files.add(lab, &file, QUOTA, at(0)).await.unwrap();
-        waiting.push(file);
+    /// Of files added and confirmed concurrently, as many succeed as fit.
+    async fn of_racing_files_as_many_are_confirmed_as_fit(lab: &FilesLab) {
+        let execution = lab.execution(lab.ours, at(0), None).await.id;
+        let by_execution = of(None, Some(execution));
+        let mut waiting = Vec::new();
+        for _ in 0..4 {
+            let file = awaiting("a.csv", by_execution, at(0));
+            lab.files.add(lab.ours, &file, QUOTA, at(0)).await.unwrap();
+            waiting.push(file);
+        }
+        let whole: Vec<File> = (0..4).map(|_| of_size("b.csv", 30, by_execution)).collect();
+        let adds = whole.iter().map(|file| async {
+            let added = lab.files.add(lab.ours, file, QUOTA, at(1)).await;
+            matches!(added, Ok(_) | Err(AddFileError::InsufficientStorage(_)))
+                .then_some(added.is_ok())
+                .unwrap()
+        });
+        let confirms = waiting.iter().map(|file| async {
+            let object = file.state.object();
+            let done = lab
+                .files
+                .confirm(lab.ours, file.id, object, bytes(30), QUOTA, at(1))
+                .await;
+            matches!(done, Ok(_) | Err(ConfirmFileError::InsufficientStorage(_)))
+                .then_some(done.is_ok())
+                .unwrap()
+        });
+        let (added, confirmed) = futures::join!(join_all(adds), join_all(confirms));
+        let succeeded = added.into_iter().chain(confirmed).filter(|it| *it).count();
+        assert_eq!(succeeded, 3);
     }
-    let whole: Vec<File> = (0..4).map(|_| of_size("b.csv", 30, by_execution)).collect();
-    let adds = whole.iter().map(|file| async {
-        let added = files.add(lab, file, QUOTA, at(1)).await;
-        matches!(added, Ok(_) | Err(AddFileError::InsufficientStorage(_)))
-            .then_some(added.is_ok())
-            .unwrap()
-    });
-    let confirms = waiting.iter().map(|file| async {
-        let object = file.state.object();
-        let done = files
-            .confirm(lab, file.id, object, bytes(30), QUOTA, at(1))
-            .await;
-        matches!(done, Ok(_) | Err(ConfirmFileError::InsufficientStorage(_)))
-            .then_some(done.is_ok())
-            .unwrap()
-    });
-    let (added, confirmed) = futures::join!(join_all(adds), join_all(confirms));
-    let succeeded = added.into_iter().chain(confirmed).filter(|it| *it).count();
-    assert_eq!(succeeded, 3);
-}
+);

@@ -1,44 +1,22 @@
-//! Contract of [`JobRepository`]: jobs with a script, and their changes.
+//! Contract of [`JobRepository`](labdata_ports::jobs::JobRepository): jobs with a script, and their changes.
 
 use futures::future::join_all;
 use labdata_domain::{
-    ids::{JobId, OrganizationId},
+    ids::JobId,
     jobs::{Job, ScriptVersion},
     page::PageRequest,
     people::tenancy::User,
     triggers::{Category, Trigger},
 };
-use labdata_ports::jobs::{JobFilter, JobRepository};
+use labdata_ports::jobs::JobFilter;
 use serde_json::json;
 
 use crate::{
-    Subject,
     assertions::{assert_conflict_is, assert_not_found, assert_one_winner},
-    fixtures::{Instruments, Tenants},
     given::{self, at},
+    jobs::JobsLab,
     paging::ALL,
 };
-
-/// Makes one test of each clause of [`crate::jobs::changes`].
-#[macro_export]
-macro_rules! job_changes_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, job_changes in jobs::changes:
-            an_added_job_reads_back_with_its_script,
-            a_name_that_is_taken_is_refused,
-            of_racing_additions_one_wins,
-            every_field_can_change,
-            a_change_made_from_an_old_state_changes_nothing,
-            of_racing_changes_one_wins,
-            a_refused_change_saves_no_version,
-            versions_are_listed_newest_first,
-            versions_are_read_by_the_page,
-            an_unknown_version_is_not_found,
-            other_organizations_change_and_read_nothing,
-            a_trigger_comes_and_goes_with_its_job,
-        }
-    };
-}
 
 /// A job with a first version of its script, not stored yet.
 fn with_script(name: &str, user: &User) -> (Job, ScriptVersion) {
@@ -50,335 +28,288 @@ fn with_script(name: &str, user: &User) -> (Job, ScriptVersion) {
     (job, given::script(1, "print(1)\n", user.id))
 }
 
-async fn added(jobs: &dyn JobRepository, name: &str, user: &User) -> Job {
-    let (job, script) = with_script(name, user);
-    jobs.add(user.organization, &job, &script).await.unwrap();
-    job
-}
-
-/// Stores the next version of the job's script.
-async fn save(jobs: &dyn JobRepository, job: &Job, code: &str, user: &User) -> Job {
-    let number = job.version_number.unwrap_or(0) + 1;
-    let changed = Job {
-        version_number: Some(number),
-        ..job.clone()
-    };
-    let script = given::script(number, code, user.id);
-    let saved = jobs
-        .update(user.organization, job.revision, &changed, Some(&script))
-        .await;
-    assert!(saved.unwrap());
-    jobs.get(user.organization, job.id).await.unwrap()
-}
-
-async fn numbers(
-    jobs: &dyn JobRepository,
-    organization: OrganizationId,
-    job: JobId,
-    page: PageRequest,
-) -> Vec<u32> {
-    let page = jobs.versions(organization, job, page).await.unwrap();
-    page.items.iter().map(|version| version.number).collect()
-}
-
-/// A new job and its script are stored together, every field of them.
-pub async fn an_added_job_reads_back_with_its_script<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let (job, script) = with_script("parse", &user);
-    jobs.add(lab, &job, &script).await.unwrap();
-    assert_eq!(jobs.get(lab, job.id).await.unwrap(), job);
-    assert_eq!(jobs.version(lab, job.id, 1).await.unwrap(), script);
-}
-
-/// A name belongs to one job of the organization, archived or not; a refused job is not stored.
-pub async fn a_name_that_is_taken_is_refused<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let (ours, theirs) = harness.two_organizations().await;
-    let user = harness.user(ours, "somebody@example.org").await;
-    let other = harness.user(theirs, "other@example.org").await;
-    let jobs = harness.subject();
-    let archived = Job {
-        archived: true,
-        ..given::job("archived", at(0))
-    };
-    jobs.ensure(ours, &archived).await.unwrap();
-    added(&*jobs, "active", &user).await;
-    for name in ["archived", "active"] {
-        let (again, script) = with_script(name, &user);
-        assert_conflict_is(jobs.add(ours, &again, &script).await, &again.name_taken());
-        assert_not_found(jobs.get(ours, again.id).await);
-        assert_not_found(jobs.version(ours, again.id, 1).await);
-        added(&*jobs, name, &other).await;
+impl JobsLab {
+    /// A stored job with a first version of its script.
+    async fn added(&self, name: &str) -> Job {
+        let (job, script) = with_script(name, &self.ada);
+        self.jobs.add(self.ours, &job, &script).await.unwrap();
+        job
     }
-}
 
-/// Of jobs added concurrently under one name exactly one is stored.
-pub async fn of_racing_additions_one_wins<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let candidates: Vec<_> = (0..8).map(|_| with_script("parse", &user)).collect();
-    let calls = candidates.iter().map(async |(job, script)| {
-        jobs.add(lab, job, script).await?;
-        Ok(job.id)
-    });
-    let winner = assert_one_winner(join_all(calls).await);
-    let stored = jobs.list(lab, &JobFilter::default(), ALL).await.unwrap();
-    let ids: Vec<JobId> = stored.items.iter().map(|job| job.id).collect();
-    assert_eq!(ids, [winner]);
-}
-
-/// A change replaces every field and increments the revision.
-pub async fn every_field_can_change<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let job = added(&*jobs, "parse", &user).await;
-    let changed = Job {
-        name: "parse plates".to_owned(),
-        archived: true,
-        description: None,
-        version_number: Some(2),
-        parameters: Vec::new(),
-        ..job.clone()
-    };
-    let script = given::script(2, "print(2)\n", user.id);
-    let saved = jobs
-        .update(lab, job.revision, &changed, Some(&script))
-        .await;
-    assert!(saved.unwrap());
-    let expected = Job {
-        revision: job.revision + 1,
-        ..changed
-    };
-    assert_eq!(jobs.get(lab, job.id).await.unwrap(), expected);
-    assert_eq!(jobs.version(lab, job.id, 2).await.unwrap(), script);
-}
-
-/// A change made from an outdated revision is refused.
-pub async fn a_change_made_from_an_old_state_changes_nothing<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let old = added(&*jobs, "parse", &user).await;
-    let standing = save(&*jobs, &old, "print(2)\n", &user).await;
-    let late = Job {
-        name: "late".to_owned(),
-        version_number: Some(2),
-        ..old.clone()
-    };
-    let script = given::script(2, "print('late')\n", user.id);
-    let saved = jobs.update(lab, old.revision, &late, Some(&script)).await;
-    assert!(!saved.unwrap());
-    assert_eq!(jobs.get(lab, old.id).await.unwrap(), standing);
-    let stored = jobs.version(lab, old.id, 2).await.unwrap();
-    assert_eq!(stored.code, "print(2)\n");
-}
-
-/// Of concurrent changes of the same revision exactly one is stored.
-pub async fn of_racing_changes_one_wins<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let job = added(&*jobs, "parse", &user).await;
-    let changed = Job {
-        version_number: Some(2),
-        ..job.clone()
-    };
-    let scripts: Vec<ScriptVersion> = (0..8)
-        .map(|number| given::script(2, &format!("print({number})\n"), user.id))
-        .collect();
-    let calls = scripts
-        .iter()
-        .map(|script| jobs.update(lab, job.revision, &changed, Some(script)));
-    let saved: Vec<bool> = join_all(calls)
-        .await
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
-    assert_eq!(saved.iter().filter(|saved| **saved).count(), 1, "{saved:?}");
-    let winner = saved.iter().position(|saved| *saved).unwrap();
-    let stored = jobs.version(lab, job.id, 2).await.unwrap();
-    assert_eq!(stored, scripts[winner]);
-}
-
-/// A change that is refused for its name stores nothing, no version either.
-pub async fn a_refused_change_saves_no_version<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    added(&*jobs, "taken", &user).await;
-    let job = added(&*jobs, "parse", &user).await;
-    let changed = Job {
-        name: "taken".to_owned(),
-        version_number: Some(2),
-        ..job.clone()
-    };
-    let script = given::script(2, "print(2)\n", user.id);
-    let refused = jobs.update(lab, job.revision, &changed, Some(&script));
-    assert_conflict_is(refused.await, &changed.name_taken());
-    assert_eq!(jobs.get(lab, job.id).await.unwrap(), job);
-    assert_not_found(jobs.version(lab, job.id, 2).await);
-}
-
-/// Versions come newest first; the job's own is the current one. A job without script has none.
-pub async fn versions_are_listed_newest_first<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let bare = jobs.ensure(lab, &given::job("bare", at(0))).await.unwrap();
-    assert_eq!(numbers(&*jobs, lab, bare.id, ALL).await, [0; 0]);
-    assert_not_found(jobs.version(lab, bare.id, 1).await);
-    let first = save(&*jobs, &bare, "print(1)\n", &user).await;
-    assert_eq!(first.version_number, Some(1));
-
-    let job = added(&*jobs, "parse", &user).await;
-    let job = save(&*jobs, &job, "print(2)\n", &user).await;
-    save(&*jobs, &job, "print(3)\n", &user).await;
-    let versions = jobs.versions(lab, job.id, ALL).await.unwrap().items;
-    let seen: Vec<_> = versions
-        .iter()
-        .map(|version| (version.number, version.is_current, version.created_at))
-        .collect();
-    assert_eq!(
-        seen,
-        [(3, true, at(3)), (2, false, at(2)), (1, false, at(1))]
-    );
-    assert!(versions.iter().all(|version| version.created_by == user.id));
-}
-
-/// Pages of versions are disjoint and end.
-pub async fn versions_are_read_by_the_page<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let mut job = added(&*jobs, "parse", &user).await;
-    for _ in 0..4 {
-        job = save(&*jobs, &job, "pass\n", &user).await;
+    /// Changes a job from the state that was read; returns whether it was still its state.
+    async fn update(&self, read: &Job, changed: &Job, script: Option<&ScriptVersion>) -> bool {
+        let updated = self.jobs.update(self.ours, read.revision, changed, script);
+        updated.await.unwrap()
     }
-    let mut pages = Vec::new();
-    let mut after = None;
-    loop {
-        let request = PageRequest {
-            limit: Some(2),
-            after,
+
+    /// Stores the next version of the job's script.
+    async fn save(&self, job: &Job, code: &str) -> Job {
+        let number = job.version_number.unwrap_or(0) + 1;
+        let changed = Job {
+            version_number: Some(number),
+            ..job.clone()
         };
-        let page = jobs.versions(lab, job.id, request).await.unwrap();
-        pages.push(page.items.iter().map(|it| it.number).collect::<Vec<_>>());
-        after = page.next;
-        if after.is_none() {
-            break;
+        let script = given::script(number, code, self.ada.id);
+        assert!(self.update(job, &changed, Some(&script)).await);
+        self.get(job.id).await
+    }
+
+    async fn get(&self, job: JobId) -> Job {
+        self.jobs.get(self.ours, job).await.unwrap()
+    }
+
+    async fn numbers(&self, job: JobId, page: PageRequest) -> Vec<u32> {
+        let page = self.jobs.versions(self.ours, job, page).await.unwrap();
+        page.items.iter().map(|version| version.number).collect()
+    }
+}
+
+crate::suite!(
+    use jobs::changes as job_changes;
+
+    /// A new job and its script are stored together, every field of them.
+    async fn an_added_job_reads_back_with_its_script(lab: &JobsLab) {
+        let (job, script) = with_script("parse", &lab.ada);
+        lab.jobs.add(lab.ours, &job, &script).await.unwrap();
+        assert_eq!(lab.get(job.id).await, job);
+        assert_eq!(lab.jobs.version(lab.ours, job.id, 1).await.unwrap(), script);
+    }
+
+    /// A name belongs to one job of the organization, archived or not; a refused job is not stored.
+    async fn a_name_that_is_taken_is_refused(lab: &JobsLab) {
+        let archived = Job {
+            archived: true,
+            ..given::job("archived", at(0))
+        };
+        lab.jobs.ensure(lab.ours, &archived).await.unwrap();
+        lab.added("active").await;
+        for name in ["archived", "active"] {
+            let (again, script) = with_script(name, &lab.ada);
+            assert_conflict_is(
+                lab.jobs.add(lab.ours, &again, &script).await,
+                &again.name_taken(),
+            );
+            assert_not_found(lab.jobs.get(lab.ours, again.id).await);
+            assert_not_found(lab.jobs.version(lab.ours, again.id, 1).await);
+            let (other, script) = with_script(name, &lab.eve);
+            lab.jobs.add(lab.theirs, &other, &script).await.unwrap();
         }
     }
-    assert_eq!(pages, [vec![5, 4], vec![3, 2], vec![1]]);
-}
 
-/// An unknown version number is not found.
-pub async fn an_unknown_version_is_not_found<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let job = added(&*jobs, "parse", &user).await;
-    for number in [0, 2, u32::MAX] {
-        assert_not_found(jobs.version(lab, job.id, number).await);
+    /// Of jobs added concurrently under one name exactly one is stored.
+    async fn of_racing_additions_one_wins(lab: &JobsLab) {
+        let candidates: Vec<_> = (0..8).map(|_| with_script("parse", &lab.ada)).collect();
+        let calls = candidates.iter().map(async |(job, script)| {
+            lab.jobs.add(lab.ours, job, script).await?;
+            Ok(job.id)
+        });
+        let winner = assert_one_winner(join_all(calls).await);
+        let stored = lab
+            .jobs
+            .list(lab.ours, &JobFilter::default(), ALL)
+            .await
+            .unwrap();
+        let ids: Vec<JobId> = stored.items.iter().map(|job| job.id).collect();
+        assert_eq!(ids, [winner]);
     }
-    let unknown = JobId::new(given::uuid());
-    assert_not_found(jobs.version(lab, unknown, 1).await);
-    assert_not_found(jobs.versions(lab, unknown, ALL).await);
-    let never = Job {
-        id: unknown,
-        ..job.clone()
-    };
-    assert_not_found(jobs.update(lab, 1, &never, None).await);
-}
 
-/// Another organization's job can be neither changed nor read.
-pub async fn other_organizations_change_and_read_nothing<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn JobRepository>,
-{
-    let (ours, theirs) = harness.two_organizations().await;
-    let user = harness.user(ours, "somebody@example.org").await;
-    let jobs = harness.subject();
-    let job = added(&*jobs, "parse", &user).await;
-    assert_not_found(jobs.update(theirs, job.revision, &job, None).await);
-    assert_not_found(jobs.versions(theirs, job.id, ALL).await);
-    assert_not_found(jobs.version(theirs, job.id, 1).await);
-    assert_eq!(jobs.get(ours, job.id).await.unwrap(), job);
-}
+    /// A change replaces every field and increments the revision.
+    async fn every_field_can_change(lab: &JobsLab) {
+        let job = lab.added("parse").await;
+        let changed = Job {
+            name: "parse plates".to_owned(),
+            archived: true,
+            description: None,
+            version_number: Some(2),
+            parameters: Vec::new(),
+            ..job.clone()
+        };
+        let script = given::script(2, "print(2)\n", lab.ada.id);
+        assert!(lab.update(&job, &changed, Some(&script)).await);
+        let expected = Job {
+            revision: job.revision + 1,
+            ..changed
+        };
+        assert_eq!(lab.get(job.id).await, expected);
+        assert_eq!(lab.jobs.version(lab.ours, job.id, 2).await.unwrap(), script);
+    }
 
-/// A trigger is stored, replaced, kept and removed together with its job.
-pub async fn a_trigger_comes_and_goes_with_its_job<H>(harness: &H)
-where
-    H: Tenants + Instruments + Subject<dyn JobRepository>,
-{
-    let lab = harness.organization("lab").await.id;
-    let user = harness.user(lab, "somebody@example.org").await;
-    let instrument = harness.instrument(lab, "reader").await;
-    let jobs = harness.subject();
-    let source = added(&*jobs, "source", &user).await;
-    let (job, script) = with_script("parse", &user);
-    let files = Trigger {
-        instrument: Some(instrument.id),
-        ..given::trigger(
-            Category::FileUploaded,
-            json!({"file_extensions": ["csv"]}),
-            user.id,
-        )
-    };
-    let mut job = Job {
-        trigger: Some(files),
-        ..job
-    };
-    jobs.add(lab, &job, &script).await.unwrap();
-    assert_eq!(jobs.get(lab, job.id).await.unwrap(), job);
-    let conditions = json!({"source_job_id": source.id, "statuses": ["failed"]});
-    let after = Trigger {
-        armed_at: at(10),
-        ..given::trigger(Category::JobCompleted, conditions, user.id)
-    };
-    for trigger in [Some(after.clone()), Some(after), None] {
-        job.trigger = trigger;
-        assert!(jobs.update(lab, job.revision, &job, None).await.unwrap());
-        job.revision += 1;
-        let stored = jobs.get(lab, job.id).await.unwrap();
+    /// A change made from an outdated revision is refused.
+    async fn a_change_made_from_an_old_state_changes_nothing(lab: &JobsLab) {
+        let old = lab.added("parse").await;
+        let standing = lab.save(&old, "print(2)\n").await;
+        let late = Job {
+            name: "late".to_owned(),
+            version_number: Some(2),
+            ..old.clone()
+        };
+        let script = given::script(2, "print('late')\n", lab.ada.id);
+        assert!(!lab.update(&old, &late, Some(&script)).await);
+        assert_eq!(lab.get(old.id).await, standing);
+        let stored = lab.jobs.version(lab.ours, old.id, 2).await.unwrap();
+        assert_eq!(stored.code, "print(2)\n");
+    }
+
+    /// Of concurrent changes of the same revision exactly one is stored.
+    async fn of_racing_changes_one_wins(lab: &JobsLab) {
+        let job = lab.added("parse").await;
+        let changed = Job {
+            version_number: Some(2),
+            ..job.clone()
+        };
+        let scripts: Vec<ScriptVersion> = (0..8)
+            .map(|number| given::script(2, &format!("print({number})\n"), lab.ada.id))
+            .collect();
+        let calls = scripts
+            .iter()
+            .map(|script| lab.update(&job, &changed, Some(script)));
+        let saved = join_all(calls).await;
+        assert_eq!(saved.iter().filter(|saved| **saved).count(), 1, "{saved:?}");
+        let winner = saved.iter().position(|saved| *saved).unwrap();
+        let stored = lab.jobs.version(lab.ours, job.id, 2).await.unwrap();
+        assert_eq!(stored, scripts[winner]);
+    }
+
+    /// A change that is refused for its name stores nothing, no version either.
+    async fn a_refused_change_saves_no_version(lab: &JobsLab) {
+        lab.added("taken").await;
+        let job = lab.added("parse").await;
+        let changed = Job {
+            name: "taken".to_owned(),
+            version_number: Some(2),
+            ..job.clone()
+        };
+        let script = given::script(2, "print(2)\n", lab.ada.id);
+        let refused = lab
+            .jobs
+            .update(lab.ours, job.revision, &changed, Some(&script));
+        assert_conflict_is(refused.await, &changed.name_taken());
+        assert_eq!(lab.get(job.id).await, job);
+        assert_not_found(lab.jobs.version(lab.ours, job.id, 2).await);
+    }
+
+    /// Versions come newest first; the job's own is the current one. A job without script has none.
+    async fn versions_are_listed_newest_first(lab: &JobsLab) {
+        let bare = lab
+            .jobs
+            .ensure(lab.ours, &given::job("bare", at(0)))
+            .await
+            .unwrap();
+        assert_eq!(lab.numbers(bare.id, ALL).await, [0; 0]);
+        assert_not_found(lab.jobs.version(lab.ours, bare.id, 1).await);
+        let first = lab.save(&bare, "print(1)\n").await;
+        assert_eq!(first.version_number, Some(1));
+
+        let job = lab.added("parse").await;
+        let job = lab.save(&job, "print(2)\n").await;
+        lab.save(&job, "print(3)\n").await;
+        let versions = lab
+            .jobs
+            .versions(lab.ours, job.id, ALL)
+            .await
+            .unwrap()
+            .items;
+        let seen: Vec<_> = versions
+            .iter()
+            .map(|version| (version.number, version.is_current, version.created_at))
+            .collect();
         assert_eq!(
-            stored.trigger.as_ref().map(|trigger| &trigger.conditions),
-            job.trigger.as_ref().map(|trigger| &trigger.conditions)
+            seen,
+            [(3, true, at(3)), (2, false, at(2)), (1, false, at(1))]
         );
-        assert_eq!(stored.trigger.is_some(), job.trigger.is_some());
-        let all = jobs.list(lab, &JobFilter::default(), ALL).await.unwrap();
-        assert!(all.items.contains(&stored));
+        assert!(
+            versions
+                .iter()
+                .all(|version| version.created_by == lab.ada.id)
+        );
     }
-}
+
+    /// Pages of versions are disjoint and end.
+    async fn versions_are_read_by_the_page(lab: &JobsLab) {
+        let mut job = lab.added("parse").await;
+        for _ in 0..4 {
+            job = lab.save(&job, "pass\n").await;
+        }
+        let pages = [vec![5, 4], vec![3, 2], vec![1]];
+        let mut after = None;
+        for (index, expected) in pages.iter().enumerate() {
+            let request = PageRequest {
+                limit: Some(2),
+                after,
+            };
+            let page = lab.jobs.versions(lab.ours, job.id, request).await.unwrap();
+            let numbers: Vec<u32> = page.items.iter().map(|it| it.number).collect();
+            assert_eq!(numbers, *expected);
+            after = page.next;
+            assert_eq!(after.is_none(), index == 2);
+        }
+    }
+
+    /// An unknown version number is not found.
+    async fn an_unknown_version_is_not_found(lab: &JobsLab) {
+        let job = lab.added("parse").await;
+        for number in [0, 2, u32::MAX] {
+            assert_not_found(lab.jobs.version(lab.ours, job.id, number).await);
+        }
+        let unknown = JobId::new(given::uuid());
+        assert_not_found(lab.jobs.version(lab.ours, unknown, 1).await);
+        assert_not_found(lab.jobs.versions(lab.ours, unknown, ALL).await);
+        let never = Job {
+            id: unknown,
+            ..job.clone()
+        };
+        assert_not_found(lab.jobs.update(lab.ours, 1, &never, None).await);
+    }
+
+    /// Another organization's job can be neither changed nor read.
+    async fn other_organizations_change_and_read_nothing(lab: &JobsLab) {
+        let job = lab.added("parse").await;
+        assert_not_found(lab.jobs.update(lab.theirs, job.revision, &job, None).await);
+        assert_not_found(lab.jobs.versions(lab.theirs, job.id, ALL).await);
+        assert_not_found(lab.jobs.version(lab.theirs, job.id, 1).await);
+        assert_eq!(lab.get(job.id).await, job);
+    }
+
+    /// A trigger is stored, replaced, kept and removed together with its job.
+    async fn a_trigger_comes_and_goes_with_its_job(lab: &JobsLab) {
+        let instrument = lab.instrument(lab.ours, "reader").await;
+        let source = lab.added("source").await;
+        let (job, script) = with_script("parse", &lab.ada);
+        let files = Trigger {
+            instrument: Some(instrument.id),
+            ..given::trigger(
+                Category::FileUploaded,
+                json!({"file_extensions": ["csv"]}),
+                lab.ada.id,
+            )
+        };
+        let mut job = Job {
+            trigger: Some(files),
+            ..job
+        };
+        lab.jobs.add(lab.ours, &job, &script).await.unwrap();
+        assert_eq!(lab.get(job.id).await, job);
+        let conditions = json!({"source_job_id": source.id, "statuses": ["failed"]});
+        let after = Trigger {
+            armed_at: at(10),
+            ..given::trigger(Category::JobCompleted, conditions, lab.ada.id)
+        };
+        for trigger in [Some(after.clone()), Some(after), None] {
+            job.trigger = trigger;
+            assert!(lab.update(&job, &job, None).await);
+            job.revision += 1;
+            let stored = lab.get(job.id).await;
+            assert_eq!(
+                stored.trigger.as_ref().map(|trigger| &trigger.conditions),
+                job.trigger.as_ref().map(|trigger| &trigger.conditions)
+            );
+            assert_eq!(stored.trigger.is_some(), job.trigger.is_some());
+            let all = lab
+                .jobs
+                .list(lab.ours, &JobFilter::default(), ALL)
+                .await
+                .unwrap();
+            assert!(all.items.contains(&stored));
+        }
+    }
+);

@@ -14,22 +14,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedModel};
 
-use crate::{Subject, given};
-
-/// Makes one test of each clause of [`crate::models::predictions`].
-#[macro_export]
-macro_rules! predictor_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, predictions in models::predictions:
-            every_row_has_its_prediction,
-            simultaneous_requests_have_their_own_predictions,
-            a_version_is_ready_once_it_predicted,
-            a_version_can_be_prepared_before_it_predicts,
-            the_same_version_of_another_organization_is_another_model,
-            nothing_predicts_after_the_end,
-        }
-    };
-}
+use crate::{Itself, Subject, given};
 
 /// Prerequisites of these clauses. All models of the harness predict the sum of a row's numbers.
 #[async_trait]
@@ -98,78 +83,84 @@ async fn predict(
         .collect())
 }
 
-/// Predictions have the order of the rows, also of as many as a request may have.
-pub async fn every_row_has_its_prediction<H: Predictors>(harness: &H) {
-    let (predictor, model) = (harness.subject(), model());
-    for count in [1, 10_000] {
-        let x: Vec<f64> = (0..count).map(|row| f64::from(row) / 2.0).collect();
-        assert_eq!(predict(&*predictor, &model, &x).await.unwrap(), x);
-    }
-}
+crate::suite!(
+    use models::predictions;
 
-/// Requests that arrive together are answered each for itself.
-pub async fn simultaneous_requests_have_their_own_predictions<H: Predictors>(harness: &H) {
-    let (predictor, model) = (harness.subject(), model());
-    let requests = (0..20).map(|row| {
-        let (predictor, model) = (&*predictor, &model);
-        async move {
-            let x = [f64::from(row), 0.5];
-            assert_eq!(predict(predictor, model, &x).await.unwrap(), x);
+    /// Predictions have the order of the rows, also of as many as a request may have.
+    async fn every_row_has_its_prediction(harness: &Itself<impl Predictors>) {
+        let (predictor, model) = (harness.subject(), model());
+        for count in [1, 10_000] {
+            let x: Vec<f64> = (0..count).map(|row| f64::from(row) / 2.0).collect();
+            assert_eq!(predict(&*predictor, &model, &x).await.unwrap(), x);
         }
-    });
-    join_all(requests).await;
-}
-
-/// A version that never predicted is not ready.
-pub async fn a_version_is_ready_once_it_predicted<H: Predictors>(harness: &H) {
-    let predictor = harness.subject();
-    let (model, other) = (model(), model());
-    assert!(!predictor.is_ready(&model));
-    predict(&*predictor, &model, &[1.0]).await.unwrap();
-    assert!(predictor.is_ready(&model));
-    assert!(!predictor.is_ready(&other));
-}
-
-/// A version that is prepared becomes ready even without a caller that waits for it.
-pub async fn a_version_can_be_prepared_before_it_predicts<H: Predictors>(harness: &H) {
-    let (predictor, model) = (harness.subject(), model());
-    for _ in 0..3 {
-        predictor.prepare(&model);
     }
-    while !predictor.is_ready(&model) {
+
+    /// Requests that arrive together are answered each for itself.
+    async fn simultaneous_requests_have_their_own_predictions(harness: &Itself<impl Predictors>) {
+        let (predictor, model) = (harness.subject(), model());
+        let requests = (0..20).map(|row| {
+            let (predictor, model) = (&*predictor, &model);
+            async move {
+                let x = [f64::from(row), 0.5];
+                assert_eq!(predict(predictor, model, &x).await.unwrap(), x);
+            }
+        });
+        join_all(requests).await;
+    }
+
+    /// A version that never predicted is not ready.
+    async fn a_version_is_ready_once_it_predicted(harness: &Itself<impl Predictors>) {
+        let predictor = harness.subject();
+        let (model, other) = (model(), model());
+        assert!(!predictor.is_ready(&model));
+        predict(&*predictor, &model, &[1.0]).await.unwrap();
+        assert!(predictor.is_ready(&model));
+        assert!(!predictor.is_ready(&other));
+    }
+
+    /// A version that is prepared becomes ready even without a caller that waits for it.
+    async fn a_version_can_be_prepared_before_it_predicts(harness: &Itself<impl Predictors>) {
+        let (predictor, model) = (harness.subject(), model());
+        for _ in 0..3 {
+            predictor.prepare(&model);
+        }
+        while !predictor.is_ready(&model) {
+            harness.pause().await;
+        }
+        assert_eq!(predict(&*predictor, &model, &[2.0]).await.unwrap(), [2.0]);
+    }
+
+    /// A model is known by its version and its organization.
+    async fn the_same_version_of_another_organization_is_another_model(
+        harness: &Itself<impl Predictors>,
+    ) {
+        let (predictor, ours) = (harness.subject(), model());
+        predict(&*predictor, &ours, &[1.0]).await.unwrap();
+        let theirs = ServedModel {
+            organization: OrganizationId::new(given::uuid()),
+            ..ours
+        };
+        assert!(!predictor.is_ready(&theirs));
+        predict(&*predictor, &theirs, &[1.0]).await.unwrap();
+        assert!(predictor.is_ready(&theirs));
+    }
+
+    /// After the end no version is ready or becomes it, and predictions fail.
+    async fn nothing_predicts_after_the_end(harness: &Itself<impl Predictors>) {
+        let predictor = harness.subject();
+        let (model, other) = (model(), model());
+        predict(&*predictor, &model, &[1.0]).await.unwrap();
+        predictor.close().await;
+        assert!(!predictor.is_ready(&model));
+        predictor.prepare(&other);
         harness.pause().await;
+        assert!(!predictor.is_ready(&other));
+        for model in [&model, &other] {
+            let refused = predict(&*predictor, model, &[1.0]).await;
+            assert!(
+                matches!(refused, Err(PredictError::Delayed(_))),
+                "{refused:?}"
+            );
+        }
     }
-    assert_eq!(predict(&*predictor, &model, &[2.0]).await.unwrap(), [2.0]);
-}
-
-/// A model is known by its version and its organization.
-pub async fn the_same_version_of_another_organization_is_another_model<H: Predictors>(harness: &H) {
-    let (predictor, ours) = (harness.subject(), model());
-    predict(&*predictor, &ours, &[1.0]).await.unwrap();
-    let theirs = ServedModel {
-        organization: OrganizationId::new(given::uuid()),
-        ..ours
-    };
-    assert!(!predictor.is_ready(&theirs));
-    predict(&*predictor, &theirs, &[1.0]).await.unwrap();
-    assert!(predictor.is_ready(&theirs));
-}
-
-/// After the end no version is ready or becomes it, and predictions fail.
-pub async fn nothing_predicts_after_the_end<H: Predictors>(harness: &H) {
-    let predictor = harness.subject();
-    let (model, other) = (model(), model());
-    predict(&*predictor, &model, &[1.0]).await.unwrap();
-    predictor.close().await;
-    assert!(!predictor.is_ready(&model));
-    predictor.prepare(&other);
-    harness.pause().await;
-    assert!(!predictor.is_ready(&other));
-    for model in [&model, &other] {
-        let refused = predict(&*predictor, model, &[1.0]).await;
-        assert!(
-            matches!(refused, Err(PredictError::Delayed(_))),
-            "{refused:?}"
-        );
-    }
-}
+);

@@ -64,12 +64,12 @@ mod chat_completions {
     use super::*;
 
     dialect!(ChatCompletions, Provider::OpenAi);
-    labdata_port_contracts::language_model_contract!(ChatCompletions);
+    labdata_port_contracts::language_model!(ChatCompletions);
 }
 
 mod messages {
     use super::*;
 
     dialect!(Messages, Provider::Anthropic);
-    labdata_port_contracts::language_model_contract!(Messages);
+    labdata_port_contracts::language_model!(Messages);
 }

@@ -169,9 +169,9 @@ impl Predictors for AddsUp {
     }
 }
 
-labdata_port_contracts::predictor_contract!(AddsUp);
-labdata_port_contracts::dependency_checks_contract!(InMemory);
-labdata_port_contracts::language_model_contract!(Model);
+labdata_port_contracts::predictions!(AddsUp);
+labdata_port_contracts::dependency_checks!(InMemory);
+labdata_port_contracts::language_model!(Model);
 
 /// A sandbox for this harness that runs nothing.
 struct Python(ScriptedPython);
@@ -196,36 +196,7 @@ impl Snippets for Python {
     }
 }
 
-labdata_port_contracts::python_contract!(Python);
-labdata_port_contracts::tenancy_contract!(InMemory);
-labdata_port_contracts::api_keys_contract!(InMemory);
-labdata_port_contracts::sessions_contract!(InMemory);
-labdata_port_contracts::idempotency_contract!(InMemory);
-labdata_port_contracts::chats_contract!(InMemory);
-labdata_port_contracts::agent_runs_contract!(InMemory);
-labdata_port_contracts::write_sessions_contract!(InMemory);
-labdata_port_contracts::instruments_contract!(InMemory);
-labdata_port_contracts::datasets_contract!(InMemory);
-labdata_port_contracts::models_contract!(InMemory);
-labdata_port_contracts::training_queue_contract!(InMemory);
-labdata_port_contracts::training_notices_contract!(InMemory);
-labdata_port_contracts::jobs_contract!(InMemory);
-labdata_port_contracts::job_changes_contract!(InMemory);
-labdata_port_contracts::triggers_contract!(InMemory);
-labdata_port_contracts::event_log_contract!(InMemory);
-labdata_port_contracts::executions_contract!(InMemory);
-labdata_port_contracts::run_queue_contract!(InMemory);
-labdata_port_contracts::run_logs_contract!(InMemory);
-labdata_port_contracts::catalog_contract!(InMemory);
-labdata_port_contracts::data_contract!(InMemory);
-labdata_port_contracts::blob_contract!(InMemory);
-labdata_port_contracts::files_contract!(InMemory);
-labdata_port_contracts::file_lists_contract!(InMemory);
-labdata_port_contracts::events_contract!(InMemory);
-labdata_port_contracts::notifications_contract!(InMemory);
-labdata_port_contracts::notification_caps_contract!(InMemory);
-labdata_port_contracts::notification_emails_contract!(InMemory);
-labdata_port_contracts::failure_notices_contract!(InMemory);
-labdata_port_contracts::periodic_tasks_contract!(InMemory);
-labdata_port_contracts::store_health_contract!(InMemory);
+labdata_port_contracts::python!(Python);
+labdata_port_contracts::store!(InMemory);
+labdata_port_contracts::blob!(InMemory);
 labdata_port_contracts::runs_contract!(Runs);

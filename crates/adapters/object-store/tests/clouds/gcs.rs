@@ -41,7 +41,7 @@ impl Subject<dyn BlobStore> for Gcs {
     }
 }
 
-labdata_port_contracts::blob_contract!(Gcs);
+labdata_port_contracts::blob!(Gcs);
 
 #[tokio::test]
 async fn long_bodies_go_in_parts() {

@@ -41,7 +41,7 @@ impl Subject<dyn BlobStore> for S3 {
     }
 }
 
-labdata_port_contracts::blob_contract!(S3);
+labdata_port_contracts::blob!(S3);
 
 #[tokio::test]
 async fn long_bodies_go_in_parts() {

@@ -34,4 +34,4 @@ impl Predictors for InSandbox {
     }
 }
 
-labdata_port_contracts::predictor_contract!(InSandbox);
+labdata_port_contracts::predictions!(InSandbox);

@@ -27,4 +27,4 @@ impl Snippets for Lab {
     async fn will_end(&self, _outcome: PythonOutcome) {}
 }
 
-labdata_port_contracts::python_contract!(Lab);
+labdata_port_contracts::python!(Lab);

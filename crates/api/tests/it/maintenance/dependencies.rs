@@ -47,7 +47,7 @@ impl Subject<dyn DependencyChecks> for Checks {
     }
 }
 
-labdata_port_contracts::dependency_checks_contract!(Checks);
+labdata_port_contracts::dependency_checks!(Checks);
 
 #[tokio::test]
 async fn an_administrator_sees_what_fails_and_the_operator_why() {
