@@ -1,8 +1,7 @@
 //! Starting, closing and sweeping executions.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use labdata_application::{
     Error,
     executions::{
@@ -26,54 +25,11 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
+    executions::{ExecutionRepository, MockExecutionRepository, OverdueExecution},
 };
-use mockall::mock;
 use time::{Duration, OffsetDateTime};
 
 use crate::lab::Lab;
-
-mock! {
-    Executions {}
-
-    #[async_trait]
-    impl ExecutionRepository for Executions {
-        async fn add(
-            &self,
-            organization: OrganizationId,
-            execution: &Execution,
-            started_by: StartedBy,
-        ) -> Result<(), PortError>;
-        async fn starters(
-            &self,
-            organization: OrganizationId,
-            ids: &[ExecutionId],
-        ) -> Result<BTreeMap<ExecutionId, Starter>, PortError>;
-        async fn get(
-            &self,
-            organization: OrganizationId,
-            id: ExecutionId,
-        ) -> Result<Execution, PortError>;
-        async fn list(
-            &self,
-            organization: OrganizationId,
-            filter: &ExecutionFilter,
-            page: PageRequest,
-        ) -> Result<Page<Execution>, PortError>;
-        async fn close(
-            &self,
-            organization: OrganizationId,
-            id: ExecutionId,
-            status: FinalStatus,
-            now: OffsetDateTime,
-        ) -> Result<Execution, CloseExecutionError>;
-        async fn fail_overdue(
-            &self,
-            now: OffsetDateTime,
-            limit: u32,
-        ) -> Result<Vec<OverdueExecution>, PortError>;
-    }
-}
 
 #[tokio::test]
 async fn reading_needs_read_and_changing_needs_write() {
@@ -133,7 +89,7 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
 #[tokio::test]
 async fn sweeping_continues_while_batches_are_full() {
     let lab = Lab::new().await;
-    let mut executions = MockExecutions::new();
+    let mut executions = MockExecutionRepository::new();
     let actor = lab.actor(&Scope::ALL);
     let made = start_execution(&lab.ports, &actor, StartExecution::default()).await;
     let one = OverdueExecution {

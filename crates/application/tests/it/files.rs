@@ -1,10 +1,9 @@
 //! Uploads, where a port fails or another is faster.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream::BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use labdata_application::{
     Error,
     files::{
@@ -36,8 +35,8 @@ use labdata_memory::InMemoryDiskReserve;
 use labdata_ports::{
     PortError,
     files::{
-        AddFileError, ConfirmFileError, FileRepository,
-        blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError, SignedRequest},
+        AddFileError, ConfirmFileError, FileRepository, MockFileRepository,
+        blob::{BlobStore, ByteStream, MockBlobStore, PutBlobError, SignedRequest},
     },
     maintenance::DiskReserve,
 };
@@ -46,46 +45,9 @@ use time::OffsetDateTime;
 
 use crate::lab::Lab;
 
-mockall::mock! {
-    Records {}
-
-    #[async_trait]
-    impl FileRepository for Records {
-        async fn add(&self, organization: OrganizationId, file: &File, quota: StorageQuota, now: OffsetDateTime) -> Result<Recorded, AddFileError>;
-        async fn get(&self, organization: OrganizationId, id: FileId) -> Result<File, PortError>;
-        async fn list(&self, organization: OrganizationId, filter: &FileFilter, page: PageRequest) -> Result<Page<File>, PortError>;
-        async fn confirm(&self, organization: OrganizationId, id: FileId, object: ObjectKey, bytes: StoredBytes, quota: StorageQuota, now: OffsetDateTime) -> Result<(File, bool), ConfirmFileError>;
-        async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
-        async fn note_received(&self, organization: OrganizationId, object: ObjectKey, bytes: StoredBytes) -> Result<(), PortError>;
-        async fn discard(&self, organization: OrganizationId, id: FileId, object: ObjectKey) -> Result<(), ConfirmFileError>;
-        async fn take_expired(&self, before: OffsetDateTime, limit: u32) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
-        async fn unreferenced(&self, objects: &[(OrganizationId, ObjectKey)]) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
-        async fn are_objects_retained(&self) -> Result<bool, PortError>;
-        async fn delete(&self, organization: OrganizationId, id: FileId, now: OffsetDateTime) -> Result<File, PortError>;
-    }
-}
-
-mockall::mock! {
-    Blobs {}
-
-    #[async_trait]
-    impl BlobStore for Blobs {
-        async fn put_new(&self, organization: OrganizationId, object: ObjectKey, body: ByteStream, limit: u64) -> Result<StoredBytes, PutBlobError>;
-        async fn read(&self, organization: OrganizationId, object: ObjectKey, range: Option<Range<u64>>) -> Result<BlobBody, PortError>;
-        async fn open(&self, organization: OrganizationId, object: ObjectKey) -> Result<Box<dyn BlobReader>, PortError>;
-        async fn size(&self, organization: OrganizationId, object: ObjectKey) -> Result<u64, PortError>;
-        async fn checksum(&self, organization: OrganizationId, object: ObjectKey) -> Result<StoredBytes, PortError>;
-        async fn delete(&self, organization: OrganizationId, object: ObjectKey) -> Result<(), PortError>;
-        async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError>;
-        fn objects(&self) -> BoxStream<'static, Result<(OrganizationId, ObjectKey), PortError>>;
-        async fn disk_space(&self) -> Result<Option<DiskSpace>, PortError>;
-        async fn probe(&self) -> Result<(), PortError>;
-    }
-}
-
 /// A storage as large as needed.
-fn mock_blobs() -> MockBlobs {
-    let mut blobs = MockBlobs::new();
+fn mock_blobs() -> MockBlobStore {
+    let mut blobs = MockBlobStore::new();
     blobs.expect_disk_space().returning(|| Ok(None));
     blobs
 }
@@ -131,7 +93,7 @@ fn upload(instrument: InstrumentId) -> UploadFile {
 async fn bytes_stay_where_it_is_unknown_whether_they_were_recorded() {
     let lab = Lab::new().await;
     let instrument = instrument(&lab).await;
-    let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+    let (mut records, mut blobs) = (MockFileRepository::new(), mock_blobs());
     blobs
         .expect_put_new()
         .once()
@@ -159,7 +121,7 @@ async fn bytes_of_a_refused_file_are_removed() {
         || AddFileError::UnknownInstrument,
     ];
     for refusal in refusals {
-        let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+        let (mut records, mut blobs) = (MockFileRepository::new(), mock_blobs());
         blobs
             .expect_put_new()
             .once()
@@ -198,7 +160,7 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
         || Err(PortError::Unavailable("down".to_owned())),
     ];
     for response in responses {
-        let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+        let (mut records, mut blobs) = (MockFileRepository::new(), mock_blobs());
         blobs
             .expect_put_new()
             .once()
@@ -241,7 +203,7 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
 async fn nothing_is_recorded_without_its_bytes() {
     let lab = Lab::new().await;
     let instrument = instrument(&lab).await;
-    let (mut records, mut blobs) = (MockRecords::new(), mock_blobs());
+    let (mut records, mut blobs) = (MockFileRepository::new(), mock_blobs());
     let full = || PutBlobError::Port(PortError::DiskFull("disk full".to_owned()));
     blobs
         .expect_put_new()
@@ -317,7 +279,7 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         .put_new(actor.organization, object, body, 1)
         .await
         .unwrap();
-    let mut records = MockRecords::new();
+    let mut records = MockFileRepository::new();
     let (id, found) = (file.id, file);
     records
         .expect_get()
@@ -549,7 +511,7 @@ async fn a_full_disk_gives_its_reserve_up_to_remove_expired_uploads() {
         held: true,
         available: 0,
     }));
-    let mut records = MockRecords::new();
+    let mut records = MockFileRepository::new();
     let mut responses = vec![Ok(Vec::new()), Err("full")];
     records
         .expect_take_expired()

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use labdata_application::{
     Error, Ports,
     people::{
@@ -22,35 +21,13 @@ use labdata_domain::{
     },
     refusal::{Refusal, RefusalKind},
 };
-use labdata_ports::{PortError, people::ApiKeyRepository};
-use mockall::mock;
+use labdata_ports::{
+    PortError,
+    people::{ApiKeyRepository, MockApiKeyRepository},
+};
 use time::OffsetDateTime;
 
 use crate::lab::Lab;
-
-mock! {
-    Keys {}
-
-    #[async_trait]
-    impl ApiKeyRepository for Keys {
-        async fn add(&self, key: &ApiKey) -> Result<(), PortError>;
-        async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError>;
-        async fn get(&self, organization: OrganizationId, id: ApiKeyId) -> Result<FoundKey, PortError>;
-        async fn find_run_nonce(
-            &self,
-            execution: ExecutionId,
-            attempt: u32,
-        ) -> Result<Option<RunNonce>, PortError>;
-        async fn list(&self, organization: OrganizationId) -> Result<Vec<ApiKey>, PortError>;
-        async fn revoke(
-            &self,
-            organization: OrganizationId,
-            id: ApiKeyId,
-            at: OffsetDateTime,
-        ) -> Result<(), PortError>;
-        async fn touch(&self, uses: &[(ApiKeyId, OffsetDateTime)]) -> Result<(), PortError>;
-    }
-}
 
 /// The key, found, of a user who is not disabled.
 fn active(key: &ApiKey) -> FoundKey {
@@ -60,7 +37,7 @@ fn active(key: &ApiKey) -> FoundKey {
     }
 }
 
-fn with_keys(lab: &Lab, keys: MockKeys) -> Ports {
+fn with_keys(lab: &Lab, keys: MockApiKeyRepository) -> Ports {
     let mut ports = lab.ports.clone();
     ports.api_keys = Arc::new(keys);
     ports
@@ -113,7 +90,7 @@ async fn a_burst_of_requests_costs_one_look_up() {
     let (key, plain) = make(&lab, &lab.actor(&Scope::ALL), Scopes::all())
         .await
         .unwrap();
-    let mut keys = MockKeys::new();
+    let mut keys = MockApiKeyRepository::new();
     keys.expect_find_by_prefix()
         .times(1)
         .returning(move |_| Ok(Some(active(&key))));
@@ -130,7 +107,7 @@ async fn a_use_that_cannot_be_noted_does_not_concern_the_caller() {
     let (key, plain) = make(&lab, &lab.actor(&Scope::ALL), Scopes::all())
         .await
         .unwrap();
-    let mut keys = MockKeys::new();
+    let mut keys = MockApiKeyRepository::new();
     keys.expect_find_by_prefix()
         .returning(move |_| Ok(Some(active(&key))));
     keys.expect_touch()
@@ -143,7 +120,7 @@ async fn a_use_that_cannot_be_noted_does_not_concern_the_caller() {
 #[tokio::test]
 async fn a_prefix_that_is_taken_is_drawn_again() {
     let lab = Lab::new().await;
-    let mut keys = MockKeys::new();
+    let mut keys = MockApiKeyRepository::new();
     let mut tries = 0;
     keys.expect_add().times(3).returning(move |_| {
         tries += 1;

@@ -47,6 +47,7 @@ pub struct OverdueExecution {
 }
 
 /// Repository of executions.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait ExecutionRepository: Send + Sync {
     /// Stores a new execution of an existing job of the organization, started by that user, key and

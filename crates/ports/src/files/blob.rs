@@ -62,6 +62,7 @@ impl<R: Read + Seek + Send> BlobReader for R {}
 
 /// Storage of bytes. An object belongs to one organization; the same key in another is
 /// another object.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait BlobStore: Send + Sync {
     /// Creates an object of the stream's bytes and returns their number and CRC-32C.

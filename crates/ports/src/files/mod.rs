@@ -59,6 +59,7 @@ pub enum ConfirmFileError {
 /// awaits its bytes gives way to the next one of that path: it keeps `id` and `created_at` and
 /// takes everything else of the new one. A confirmed record gives way to nothing. Files without an
 /// instrument may bear the same path.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait FileRepository: Send + Sync {
     /// Adds a file in the given state: confirmed (its bytes are stored already), or

@@ -13,6 +13,7 @@ use time::OffsetDateTime;
 use crate::PortError;
 
 /// Repository of API keys.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait ApiKeyRepository: Send + Sync {
     /// Stores a new key. Prefixes are unique on the platform.
