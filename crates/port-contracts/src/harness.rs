@@ -39,6 +39,19 @@ impl<H: Harness> Fixture<H> for Itself<H> {
     }
 }
 
+#[async_trait]
+impl<H: Harness> Harness for Itself<H> {
+    async fn fresh() -> Self {
+        Self(H::fresh().await)
+    }
+}
+
+impl<P: ?Sized, H: Subject<P>> Subject<P> for Itself<H> {
+    fn subject(&self) -> Arc<P> {
+        self.0.subject()
+    }
+}
+
 impl<H> std::ops::Deref for Itself<H> {
     type Target = H;
 

@@ -11,28 +11,11 @@ use labdata_ports::idempotency::{Begun, Idempotency, IdempotentRequest, OnceErro
 use time::Duration;
 
 use crate::{
+    Itself,
     Subject,
     fixtures::Tenants,
     given::{self, at},
 };
-
-/// Makes one test of each clause of [`crate::idempotency`].
-#[macro_export]
-macro_rules! idempotency_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, idempotency in idempotency:
-            the_same_request_again_gets_the_first_answer_and_runs_nothing,
-            the_key_with_another_body_is_refused_and_runs_nothing,
-            a_response_that_is_not_stored_lets_the_request_run_again,
-            of_racing_requests_one_runs_and_the_rest_get_its_response,
-            an_answer_can_be_looked_up_before_the_effect_runs,
-            a_unit_of_work_ends_once,
-            another_api_key_operation_or_key_is_another_request,
-            after_a_day_the_request_runs_again,
-            only_expired_responses_are_deleted,
-        }
-    };
-}
 
 fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
     IdempotentRequest {
@@ -76,11 +59,11 @@ async fn run(
     })
 }
 
+crate::suite!(
+    use idempotency as idempotency;
+
 /// A replay returns the first response, byte by byte.
-pub async fn the_same_request_again_gets_the_first_answer_and_runs_nothing<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn the_same_request_again_gets_the_first_answer_and_runs_nothing(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let request = request(harness.organization("lab").await.id, "key");
     let (once, runs) = (harness.subject(), Cell::new(0));
     assert_eq!(run(&*once, &request, &runs).await.unwrap(), Once::Ran);
@@ -102,10 +85,7 @@ where
 
 /// The look-up has the answer that a replay would have, and the refusal of another body. It waits for
 /// no request that runs.
-pub async fn an_answer_can_be_looked_up_before_the_effect_runs<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn an_answer_can_be_looked_up_before_the_effect_runs(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let request = request(harness.organization("lab").await.id, "key");
     let once = harness.subject();
     assert_eq!(once.find_response(&request).await.unwrap(), None);
@@ -130,10 +110,7 @@ where
 }
 
 /// After its end a unit stores nothing more, and lets the next request begin.
-pub async fn a_unit_of_work_ends_once<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn a_unit_of_work_ends_once(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let request = request(harness.organization("lab").await.id, "key");
     let once = harness.subject();
     let Begun::New(unit) = once.begin(&request).await.unwrap() else {
@@ -151,10 +128,7 @@ where
 }
 
 /// The first request's answer is still there after the refusal.
-pub async fn the_key_with_another_body_is_refused_and_runs_nothing<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn the_key_with_another_body_is_refused_and_runs_nothing(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let first = request(harness.organization("lab").await.id, "key");
     let other = IdempotentRequest {
         body_sha256: [8; 32],
@@ -170,10 +144,7 @@ where
 }
 
 /// Responses with 4xx and 5xx are not stored; a retry may have another body.
-pub async fn a_response_that_is_not_stored_lets_the_request_run_again<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn a_response_that_is_not_stored_lets_the_request_run_again(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let failing = request(harness.organization("lab").await.id, "key");
     let fixed = IdempotentRequest {
         body_sha256: [8; 32],
@@ -190,10 +161,7 @@ where
 }
 
 /// The rest wait for it instead of being refused.
-pub async fn of_racing_requests_one_runs_and_the_rest_get_its_response<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn of_racing_requests_one_runs_and_the_rest_get_its_response(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let request = request(harness.organization("lab").await.id, "key");
     let (once, runs) = (harness.subject(), Cell::new(0));
     let all = join_all((0..5).map(|_| run(&*once, &request, &runs))).await;
@@ -209,10 +177,7 @@ where
 }
 
 /// Requests are distinguished by all three.
-pub async fn another_api_key_operation_or_key_is_another_request<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn another_api_key_operation_or_key_is_another_request(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let first = request(harness.organization("lab").await.id, "key");
     let others = [
         IdempotentRequest {
@@ -238,10 +203,7 @@ where
 }
 
 /// The key accepts any body again, and stores the new response.
-pub async fn after_a_day_the_request_runs_again<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn after_a_day_the_request_runs_again(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let first = request(harness.organization("lab").await.id, "key");
     let nearly = IdempotentRequest {
         now: at(0) + Duration::hours(24) - Duration::seconds(1),
@@ -263,10 +225,7 @@ where
 }
 
 /// Deletes at most `limit` per call.
-pub async fn only_expired_responses_are_deleted<H>(harness: &H)
-where
-    H: Tenants + Subject<dyn Idempotency>,
-{
+async fn only_expired_responses_are_deleted(harness: &Itself<impl Tenants + Subject<dyn Idempotency>>) {
     let lab = harness.organization("lab").await.id;
     let (once, runs) = (harness.subject(), Cell::new(0));
     for key in ["a", "b", "c"] {
@@ -284,3 +243,4 @@ where
     let replayed = run(&*once, &young, &runs).await.unwrap();
     assert!(matches!(replayed, Once::Replayed(_)), "{replayed:?}");
 }
+);

@@ -90,7 +90,7 @@ macro_rules! store {
         $crate::inboxes! { $harness $(, $test)? }
         $crate::notification_caps! { $harness $(, $test)? }
         $crate::notification_emails! { $harness $(, $test)? }
-        $crate::idempotency_contract! { $harness $(, $test)? }
+        $crate::idempotency! { $harness $(, $test)? }
         $crate::models_contract! { $harness $(, $test)? }
         $crate::training_queue_contract! { $harness $(, $test)? }
         $crate::training_notices_contract! { $harness $(, $test)? }
@@ -99,8 +99,23 @@ macro_rules! store {
         $crate::run_queue_contract! { $harness $(, $test)? }
         $crate::run_logs_contract! { $harness $(, $test)? }
         $crate::events_contract! { $harness $(, $test)? }
-        $crate::catalog_contract! { $harness $(, $test)? }
-        $crate::data_contract! { $harness $(, $test)? }
+        $crate::catalog! { $harness $(, $test)? }
+        $crate::catalog_columns! { $harness $(, $test)? }
+        $crate::catalog_drops! { $harness $(, $test)? }
+        $crate::data_write! { $harness $(, $test)? }
+        $crate::data_refusals! { $harness $(, $test)? }
+        $crate::data_attribution! { $harness $(, $test)? }
+        $crate::data_series! { $harness $(, $test)? }
+        $crate::data_read_series! { $harness $(, $test)? }
+        $crate::data_modify! { $harness $(, $test)? }
+        $crate::data_delete! { $harness $(, $test)? }
+        $crate::data_read! { $harness $(, $test)? }
+        $crate::data_pages! { $harness $(, $test)? }
+        $crate::data_order! { $harness $(, $test)? }
+        $crate::data_stream! { $harness $(, $test)? }
+        $crate::data_revert! { $harness $(, $test)? }
+        $crate::data_changes! { $harness $(, $test)? }
+        $crate::data_races! { $harness $(, $test)? }
         $crate::failure_notices_contract! { $harness $(, $test)? }
         $crate::periodic_tasks_contract! { $harness $(, $test)? }
         $crate::store_health_contract! { $harness $(, $test)? }

@@ -13,31 +13,11 @@ use labdata_ports::data::{ChangedRows, RevertError, RevertRequest};
 use serde_json::{Value, json};
 
 use crate::{
+    Itself,
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
+    fixtures::Executions,
     given::at,
 };
-
-/// Makes one test of each clause of [`crate::data::changes`].
-#[macro_export]
-macro_rules! data_changes_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, data_changes in data::changes:
-            rows_and_points_are_counted_by_table_and_kind,
-            ids_come_by_pages_in_the_order_of_their_bytes,
-            only_the_first_ids_are_shown,
-            what_was_reverted_stays_on_record,
-            the_first_revert_is_the_one_on_record,
-            a_dry_run_of_a_revert_changes_nothing,
-            a_dry_run_of_a_revert_is_refused_as_the_revert_is,
-            another_organization_sees_no_changes,
-            values_of_changed_rows_are_kept_before_and_after,
-            values_of_rows_that_a_cascade_deleted_are_kept,
-            rows_that_a_write_left_as_they_were_are_not_kept,
-            of_large_writes_the_first_rows_are_kept,
-            long_rows_are_kept_without_values,
-        }
-    };
-}
 
 /// An execution that created, updated and deleted samples and wrote a series.
 async fn busy_execution<H: DataHarness>(harness: &H, lab: &Lab) -> ExecutionId {
@@ -85,36 +65,6 @@ async fn ids(
     ids.await.unwrap()
 }
 
-/// A row that was updated twice is one row; points are counted where they are stored.
-pub async fn rows_and_points_are_counted_by_table_and_kind<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = busy_execution(harness, &lab).await;
-    let changes = lab.changes(execution).await;
-    let of = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
-    let expected = TableChanges {
-        created: 2,
-        updated: 1,
-        deleted: 1,
-        series_points: 0,
-        ids: [
-            (RowChange::Created, of(&["a", "b"])),
-            (RowChange::Updated, of(&["old"])),
-            (RowChange::Deleted, of(&["gone"])),
-        ]
-        .into(),
-    };
-    assert_eq!(changes.tables["sample"], expected);
-    let points = TableChanges {
-        series_points: 3,
-        ..TableChanges::default()
-    };
-    assert_eq!(changes.tables["curve"], points);
-    assert_eq!(changes.tables.len(), 2);
-    assert_eq!(changes.reverted, None);
-    let idle = harness.execution(lab.organization, at(0), None).await.id;
-    assert_eq!(lab.changes(idle).await, ExecutionChanges::default());
-}
-
 /// The rows of `sample`, or of another table, that an execution changed: id, and one column before and
 /// after.
 async fn stored(
@@ -134,238 +84,272 @@ async fn stored(
         .collect()
 }
 
-/// Of a row that was updated twice the values before the first and after the last update; of a created row
-/// those that it has now.
-pub async fn values_of_changed_rows_are_kept_before_and_after<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = busy_execution(harness, &lab).await;
-    let row = |change, id: &str, before, after| (change, id.to_owned(), before, after);
-    assert_eq!(
-        stored(&lab, execution, "sample", "volume").await,
-        [
-            row(RowChange::Created, "a", None, Some(Value::Null)),
-            row(RowChange::Created, "b", None, Some(Value::Null)),
-            row(RowChange::Updated, "old", Some(Value::Null), Some(json!(2))),
-            row(RowChange::Deleted, "gone", Some(Value::Null), None),
-        ]
-    );
-    assert_eq!(stored(&lab, execution, "curve", "time").await, []);
-    assert_eq!(stored(&lab, execution, "unknown", "id").await, []);
-    lab.revert(execution).await.unwrap();
-    let after = stored(&lab, execution, "sample", "name").await;
-    assert_eq!(
-        after,
-        [
-            row(
-                RowChange::Updated,
-                "old",
-                Some(json!("old")),
-                Some(json!("old"))
-            ),
-            row(RowChange::Deleted, "gone", Some(json!("gone")), None),
-        ],
-        "created rows are gone after a revert"
-    );
-    let other = Lab::named(harness, "another lab").await;
-    other.define_tables().await;
-    assert_eq!(stored(&other, execution, "sample", "name").await, []);
-}
+crate::suite!(
+    use data::changes as data_changes;
 
-/// Each under its own table.
-pub async fn values_of_rows_that_a_cascade_deleted_are_kept<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
-        .await;
-    lab.insert("measurement", json!([{"id": "m", "sample": "a"}]))
-        .await;
-    let delete = TableWrite {
-        cascade: true,
-        ..table_write(Mode::Delete, "sample", json!([{"id": "a"}]))
-    };
-    let deleting = lab.write(request([delete], [])).await.unwrap();
-    let execution = deleting.execution.unwrap();
-    for (table, id, column) in [("sample", "a", "name"), ("measurement", "m", "sample")] {
-        let row = (RowChange::Deleted, id.to_owned(), Some(json!("a")), None);
-        assert_eq!(stored(&lab, execution, table, column).await, [row]);
-    }
-}
-
-/// Rows that `fill_missing` found filled, and those of dry runs.
-pub async fn rows_that_a_write_left_as_they_were_are_not_kept<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows = json!([{"id": "a", "name": "a", "volume": 1}, {"id": "b", "name": "b"}]);
-    lab.insert("sample", rows).await;
-    let fill = TableWrite {
-        on_match: OnMatch::FillMissing,
-        ..table_write(
-            Mode::Update,
-            "sample",
-            json!([{"id": "a", "volume": 2}, {"id": "b", "volume": 2}]),
-        )
-    };
-    let filling = lab.write(request([fill], [])).await.unwrap();
-    let row = (
-        RowChange::Updated,
-        "b".to_owned(),
-        Some(Value::Null),
-        Some(json!(2)),
-    );
-    assert_eq!(
-        stored(&lab, filling.execution.unwrap(), "sample", "volume").await,
-        [row]
-    );
-}
-
-/// As many as people look at.
-pub async fn of_large_writes_the_first_rows_are_kept<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let ids: Vec<String> = (0..=KEPT_ROWS)
-        .map(|number| format!("{number:03}"))
-        .collect();
-    let named = ids.iter().map(|id| json!({"id": id, "name": id}));
-    lab.insert("sample", Value::Array(named.collect())).await;
-    let changed = ids.iter().map(|id| json!({"id": id, "volume": 1}));
-    let update = table_write(Mode::Update, "sample", Value::Array(changed.collect()));
-    let updating = lab.write(request([update], [])).await.unwrap();
-    let rows = stored(&lab, updating.execution.unwrap(), "sample", "volume").await;
-    assert_eq!(rows.len(), usize::try_from(KEPT_ROWS).unwrap());
-    assert_eq!((&*rows[0].1, &*rows[99].1), ("000", "099"));
-}
-
-/// Values before and after count for themselves.
-pub async fn long_rows_are_kept_without_values<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
-        .await;
-    let long = "x".repeat(usize::try_from(KEPT_BYTES).unwrap());
-    let update = table_write(Mode::Update, "sample", json!([{"id": "a", "name": long}]));
-    let updating = lab.write(request([update], [])).await.unwrap();
-    let row = (RowChange::Updated, "a".to_owned(), Some(json!("a")), None);
-    assert_eq!(
-        stored(&lab, updating.execution.unwrap(), "sample", "name").await,
-        [row]
-    );
-}
-
-/// A page starts after the id that ended the one before.
-pub async fn ids_come_by_pages_in_the_order_of_their_bytes<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let names = ["b", "a", "B", "ä", "aa"];
-    let rows: Vec<Value> = names
-        .iter()
-        .map(|name| json!({"id": name, "name": name}))
-        .collect();
-    let execution = lab.insert("sample", Value::Array(rows)).await;
-    let update = table_write(
-        Mode::Update,
-        "sample",
-        json!(names.map(|name| json!({"id": name, "volume": 1}))),
-    );
-    let updating = lab.write(request([update], [])).await.unwrap();
-    for (execution, change) in [
-        (execution, RowChange::Created),
-        (updating.execution.unwrap(), RowChange::Updated),
-    ] {
-        let first = ids(&lab, execution, change, None, 3).await;
-        assert_eq!(first, ["B", "a", "aa"]);
-        let second = ids(&lab, execution, change, Some("aa"), 3).await;
-        assert_eq!(second, ["b", "ä"]);
-        assert!(ids(&lab, execution, change, Some("ä"), 3).await.is_empty());
-        let other = ids(&lab, execution, RowChange::Deleted, None, 3).await;
-        assert!(other.is_empty());
-    }
-}
-
-/// The counts have no limit.
-pub async fn only_the_first_ids_are_shown<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows: Vec<Value> = (0..=SHOWN_IDS)
-        .map(|number| json!({"id": format!("{number:03}"), "name": format!("{number}")}))
-        .collect();
-    let execution = lab.insert("sample", Value::Array(rows)).await;
-    let changes = lab.changes(execution).await;
-    let sample = &changes.tables["sample"];
-    assert_eq!(sample.created, u64::from(SHOWN_IDS) + 1);
-    let displayed = &sample.ids[&RowChange::Created];
-    assert_eq!(displayed.len(), usize::try_from(SHOWN_IDS).unwrap());
-    assert_eq!((&*displayed[0], &*displayed[99]), ("000", "099"));
-}
-
-/// The numbers are those of the writes; rows that are gone have no ids among the created ones.
-pub async fn what_was_reverted_stays_on_record<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = busy_execution(harness, &lab).await;
-    let mut expected = lab.changes(execution).await;
-    lab.revert(execution).await.unwrap();
-    let sample = expected.tables.get_mut("sample").unwrap();
-    sample.ids.insert(RowChange::Created, Vec::new());
-    expected.reverted = Some(Reverted {
-        at: at(200),
-        user: lab.user,
-        api_key: Some(lab.api_key),
-    });
-    assert_eq!(lab.changes(execution).await, expected);
-}
-
-/// A later revert, which finds what was written since or nothing, leaves it.
-pub async fn the_first_revert_is_the_one_on_record<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = lab.insert("sample", json!([{"name": "a"}])).await;
-    lab.revert(execution).await.unwrap();
-    let later = RevertRequest {
-        now: at(300),
-        ..lab.reverting(execution)
-    };
-    lab.data.revert(lab.organization, &later).await.unwrap();
-    assert_eq!(lab.changes(execution).await.reverted.unwrap().at, at(200));
-}
-
-/// It reports what a revert would.
-pub async fn a_dry_run_of_a_revert_changes_nothing<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = busy_execution(harness, &lab).await;
-    let before = lab.changes(execution).await;
-    let dry_run = RevertRequest {
-        dry_run: true,
-        ..lab.reverting(execution)
-    };
-    let displayed = lab.data.revert(lab.organization, &dry_run).await.unwrap();
-    assert_eq!(lab.column("sample", "id").await, ["a", "b", "kept", "old"]);
-    assert_eq!(lab.count("curve").await, 3);
-    assert_eq!(lab.changes(execution).await, before);
-    let report = lab.revert(execution).await.unwrap();
-    assert_ne!(report, RevertReport::default());
-    assert_eq!(displayed, report);
-}
-
-/// A row of another execution that references a created row blocks both.
-pub async fn a_dry_run_of_a_revert_is_refused_as_the_revert_is<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows = json!([{"id": "a", "name": "a"}]);
-    let execution = lab.insert("sample", rows).await;
-    lab.insert("measurement", json!([{"sample": "a"}])).await;
-    for dry_run in [true, false] {
-        let request = RevertRequest {
-            dry_run,
-            ..lab.reverting(execution)
+    /// A row that was updated twice is one row; points are counted where they are stored.
+    async fn rows_and_points_are_counted_by_table_and_kind(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = busy_execution(harness, &lab).await;
+        let changes = lab.changes(execution).await;
+        let of = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
+        let expected = TableChanges {
+            created: 2,
+            updated: 1,
+            deleted: 1,
+            series_points: 0,
+            ids: [
+                (RowChange::Created, of(&["a", "b"])),
+                (RowChange::Updated, of(&["old"])),
+                (RowChange::Deleted, of(&["gone"])),
+            ]
+            .into(),
         };
-        match lab.data.revert(lab.organization, &request).await {
-            Err(RevertError::Blocked(blockers)) => assert_eq!(blockers[0].count, 1),
-            other => panic!("expected a blocker, got {other:?}"),
+        assert_eq!(changes.tables["sample"], expected);
+        let points = TableChanges {
+            series_points: 3,
+            ..TableChanges::default()
+        };
+        assert_eq!(changes.tables["curve"], points);
+        assert_eq!(changes.tables.len(), 2);
+        assert_eq!(changes.reverted, None);
+        let idle = harness.execution(lab.organization, at(0), None).await.id;
+        assert_eq!(lab.changes(idle).await, ExecutionChanges::default());
+    }
+
+    /// Of a row that was updated twice the values before the first and after the last update; of a created row
+    /// those that it has now.
+    async fn values_of_changed_rows_are_kept_before_and_after(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = busy_execution(harness, &lab).await;
+        let row = |change, id: &str, before, after| (change, id.to_owned(), before, after);
+        assert_eq!(
+            stored(&lab, execution, "sample", "volume").await,
+            [
+                row(RowChange::Created, "a", None, Some(Value::Null)),
+                row(RowChange::Created, "b", None, Some(Value::Null)),
+                row(RowChange::Updated, "old", Some(Value::Null), Some(json!(2))),
+                row(RowChange::Deleted, "gone", Some(Value::Null), None),
+            ]
+        );
+        assert_eq!(stored(&lab, execution, "curve", "time").await, []);
+        assert_eq!(stored(&lab, execution, "unknown", "id").await, []);
+        lab.revert(execution).await.unwrap();
+        let after = stored(&lab, execution, "sample", "name").await;
+        assert_eq!(
+            after,
+            [
+                row(
+                    RowChange::Updated,
+                    "old",
+                    Some(json!("old")),
+                    Some(json!("old"))
+                ),
+                row(RowChange::Deleted, "gone", Some(json!("gone")), None),
+            ],
+            "created rows are gone after a revert"
+        );
+        let other = Lab::named(harness, "another lab").await;
+        other.define_tables().await;
+        assert_eq!(stored(&other, execution, "sample", "name").await, []);
+    }
+
+    /// Each under its own table.
+    async fn values_of_rows_that_a_cascade_deleted_are_kept(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        lab.insert("measurement", json!([{"id": "m", "sample": "a"}]))
+            .await;
+        let delete = TableWrite {
+            cascade: true,
+            ..table_write(Mode::Delete, "sample", json!([{"id": "a"}]))
+        };
+        let deleting = lab.write(request([delete], [])).await.unwrap();
+        let execution = deleting.execution.unwrap();
+        for (table, id, column) in [("sample", "a", "name"), ("measurement", "m", "sample")] {
+            let row = (RowChange::Deleted, id.to_owned(), Some(json!("a")), None);
+            assert_eq!(stored(&lab, execution, table, column).await, [row]);
         }
     }
-    assert_eq!(lab.changes(execution).await.reverted, None);
-}
 
-/// Another organization's execution has changed nothing there.
-pub async fn another_organization_sees_no_changes<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = busy_execution(harness, &lab).await;
-    lab.revert(execution).await.unwrap();
-    let other = Lab::named(harness, "another lab").await;
-    other.define_tables().await;
-    assert_eq!(other.changes(execution).await, ExecutionChanges::default());
-    for (_, change) in RowChange::ALL {
-        assert!(ids(&other, execution, change, None, 10).await.is_empty());
+    /// Rows that `fill_missing` found filled, and those of dry runs.
+    async fn rows_that_a_write_left_as_they_were_are_not_kept(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows = json!([{"id": "a", "name": "a", "volume": 1}, {"id": "b", "name": "b"}]);
+        lab.insert("sample", rows).await;
+        let fill = TableWrite {
+            on_match: OnMatch::FillMissing,
+            ..table_write(
+                Mode::Update,
+                "sample",
+                json!([{"id": "a", "volume": 2}, {"id": "b", "volume": 2}]),
+            )
+        };
+        let filling = lab.write(request([fill], [])).await.unwrap();
+        let row = (
+            RowChange::Updated,
+            "b".to_owned(),
+            Some(Value::Null),
+            Some(json!(2)),
+        );
+        assert_eq!(
+            stored(&lab, filling.execution.unwrap(), "sample", "volume").await,
+            [row]
+        );
     }
-}
+
+    /// As many as people look at.
+    async fn of_large_writes_the_first_rows_are_kept(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let ids: Vec<String> = (0..=KEPT_ROWS)
+            .map(|number| format!("{number:03}"))
+            .collect();
+        let named = ids.iter().map(|id| json!({"id": id, "name": id}));
+        lab.insert("sample", Value::Array(named.collect())).await;
+        let changed = ids.iter().map(|id| json!({"id": id, "volume": 1}));
+        let update = table_write(Mode::Update, "sample", Value::Array(changed.collect()));
+        let updating = lab.write(request([update], [])).await.unwrap();
+        let rows = stored(&lab, updating.execution.unwrap(), "sample", "volume").await;
+        assert_eq!(rows.len(), usize::try_from(KEPT_ROWS).unwrap());
+        assert_eq!((&*rows[0].1, &*rows[99].1), ("000", "099"));
+    }
+
+    /// Values before and after count for themselves.
+    async fn long_rows_are_kept_without_values(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        let long = "x".repeat(usize::try_from(KEPT_BYTES).unwrap());
+        let update = table_write(Mode::Update, "sample", json!([{"id": "a", "name": long}]));
+        let updating = lab.write(request([update], [])).await.unwrap();
+        let row = (RowChange::Updated, "a".to_owned(), Some(json!("a")), None);
+        assert_eq!(
+            stored(&lab, updating.execution.unwrap(), "sample", "name").await,
+            [row]
+        );
+    }
+
+    /// A page starts after the id that ended the one before.
+    async fn ids_come_by_pages_in_the_order_of_their_bytes(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let names = ["b", "a", "B", "ä", "aa"];
+        let rows: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"id": name, "name": name}))
+            .collect();
+        let execution = lab.insert("sample", Value::Array(rows)).await;
+        let update = table_write(
+            Mode::Update,
+            "sample",
+            json!(names.map(|name| json!({"id": name, "volume": 1}))),
+        );
+        let updating = lab.write(request([update], [])).await.unwrap();
+        for (execution, change) in [
+            (execution, RowChange::Created),
+            (updating.execution.unwrap(), RowChange::Updated),
+        ] {
+            let first = ids(&lab, execution, change, None, 3).await;
+            assert_eq!(first, ["B", "a", "aa"]);
+            let second = ids(&lab, execution, change, Some("aa"), 3).await;
+            assert_eq!(second, ["b", "ä"]);
+            assert!(ids(&lab, execution, change, Some("ä"), 3).await.is_empty());
+            let other = ids(&lab, execution, RowChange::Deleted, None, 3).await;
+            assert!(other.is_empty());
+        }
+    }
+
+    /// The counts have no limit.
+    async fn only_the_first_ids_are_shown(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows: Vec<Value> = (0..=SHOWN_IDS)
+            .map(|number| json!({"id": format!("{number:03}"), "name": format!("{number}")}))
+            .collect();
+        let execution = lab.insert("sample", Value::Array(rows)).await;
+        let changes = lab.changes(execution).await;
+        let sample = &changes.tables["sample"];
+        assert_eq!(sample.created, u64::from(SHOWN_IDS) + 1);
+        let displayed = &sample.ids[&RowChange::Created];
+        assert_eq!(displayed.len(), usize::try_from(SHOWN_IDS).unwrap());
+        assert_eq!((&*displayed[0], &*displayed[99]), ("000", "099"));
+    }
+
+    /// The numbers are those of the writes; rows that are gone have no ids among the created ones.
+    async fn what_was_reverted_stays_on_record(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = busy_execution(harness, &lab).await;
+        let mut expected = lab.changes(execution).await;
+        lab.revert(execution).await.unwrap();
+        let sample = expected.tables.get_mut("sample").unwrap();
+        sample.ids.insert(RowChange::Created, Vec::new());
+        expected.reverted = Some(Reverted {
+            at: at(200),
+            user: lab.user,
+            api_key: Some(lab.api_key),
+        });
+        assert_eq!(lab.changes(execution).await, expected);
+    }
+
+    /// A later revert, which finds what was written since or nothing, leaves it.
+    async fn the_first_revert_is_the_one_on_record(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab.insert("sample", json!([{"name": "a"}])).await;
+        lab.revert(execution).await.unwrap();
+        let later = RevertRequest {
+            now: at(300),
+            ..lab.reverting(execution)
+        };
+        lab.data.revert(lab.organization, &later).await.unwrap();
+        assert_eq!(lab.changes(execution).await.reverted.unwrap().at, at(200));
+    }
+
+    /// It reports what a revert would.
+    async fn a_dry_run_of_a_revert_changes_nothing(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = busy_execution(harness, &lab).await;
+        let before = lab.changes(execution).await;
+        let dry_run = RevertRequest {
+            dry_run: true,
+            ..lab.reverting(execution)
+        };
+        let displayed = lab.data.revert(lab.organization, &dry_run).await.unwrap();
+        assert_eq!(lab.column("sample", "id").await, ["a", "b", "kept", "old"]);
+        assert_eq!(lab.count("curve").await, 3);
+        assert_eq!(lab.changes(execution).await, before);
+        let report = lab.revert(execution).await.unwrap();
+        assert_ne!(report, RevertReport::default());
+        assert_eq!(displayed, report);
+    }
+
+    /// A row of another execution that references a created row blocks both.
+    async fn a_dry_run_of_a_revert_is_refused_as_the_revert_is(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows = json!([{"id": "a", "name": "a"}]);
+        let execution = lab.insert("sample", rows).await;
+        lab.insert("measurement", json!([{"sample": "a"}])).await;
+        for dry_run in [true, false] {
+            let request = RevertRequest {
+                dry_run,
+                ..lab.reverting(execution)
+            };
+            match lab.data.revert(lab.organization, &request).await {
+                Err(RevertError::Blocked(blockers)) => assert_eq!(blockers[0].count, 1),
+                other => panic!("expected a blocker, got {other:?}"),
+            }
+        }
+        assert_eq!(lab.changes(execution).await.reverted, None);
+    }
+
+    /// Another organization's execution has changed nothing there.
+    async fn another_organization_sees_no_changes(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = busy_execution(harness, &lab).await;
+        lab.revert(execution).await.unwrap();
+        let other = Lab::named(harness, "another lab").await;
+        other.define_tables().await;
+        assert_eq!(other.changes(execution).await, ExecutionChanges::default());
+        for (_, change) in RowChange::ALL {
+            assert!(ids(&other, execution, change, None, 10).await.is_empty());
+        }
+    }
+);

@@ -9,6 +9,7 @@ use labdata_domain::{
 use serde_json::json;
 
 use crate::{
+    Itself,
     catalog::definitions::{curated, reference},
     data::{
         lab::{DataHarness, Lab, assert_problems, assert_problems_are, request, series},
@@ -16,29 +17,16 @@ use crate::{
     },
 };
 
-/// Makes one test of each clause of [`crate::data::delete`].
-#[macro_export]
-macro_rules! data_delete_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, data_delete in data::delete:
-            a_delete_takes_the_rows_and_their_points,
-            a_referenced_row_is_not_deleted,
-            a_cascade_takes_all_that_references_the_rows,
-            referencing_rows_may_be_deleted_first,
-            a_dry_run_of_a_delete_counts_and_keeps,
-            a_failed_step_takes_back_the_earlier_ones,
-            another_organizations_rows_are_not_matched,
-        }
-    };
-}
-
 /// Number of points and rows deleted by cascade.
 fn cascaded(outcome: &TableOutcome) -> BTreeMap<String, u64> {
     outcome.cascade_deleted.clone().unwrap()
 }
 
+crate::suite!(
+    use data::delete as data_delete;
+
 /// Deleted rows are removed with their points, which are counted; ids are in input order.
-pub async fn a_delete_takes_the_rows_and_their_points<H: DataHarness>(harness: &H) {
+async fn a_delete_takes_the_rows_and_their_points(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let curves =
         ["a", "b", "c"].map(|sample| series("curve", json!(sample), json!({"time": [1, 2, 3]})));
@@ -64,7 +52,7 @@ pub async fn a_delete_takes_the_rows_and_their_points<H: DataHarness>(harness: &
 }
 
 /// Without cascade, a row that others reference is not deleted.
-pub async fn a_referenced_row_is_not_deleted<H: DataHarness>(harness: &H) {
+async fn a_referenced_row_is_not_deleted(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.define(&curated(
         "step",
@@ -104,7 +92,7 @@ pub async fn a_referenced_row_is_not_deleted<H: DataHarness>(harness: &H) {
 }
 
 /// With cascade, rows that reference the deleted ones go as well, and what references those.
-pub async fn a_cascade_takes_all_that_references_the_rows<H: DataHarness>(harness: &H) {
+async fn a_cascade_takes_all_that_references_the_rows(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.define(&curated(
         "step",
@@ -156,7 +144,7 @@ pub async fn a_cascade_takes_all_that_references_the_rows<H: DataHarness>(harnes
 }
 
 /// A row may be deleted once the request has deleted what references it.
-pub async fn referencing_rows_may_be_deleted_first<H: DataHarness>(harness: &H) {
+async fn referencing_rows_may_be_deleted_first(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.insert("measurement", json!([{"id": "m", "sample": "a"}]))
         .await;
@@ -172,7 +160,7 @@ pub async fn referencing_rows_may_be_deleted_first<H: DataHarness>(harness: &H) 
 }
 
 /// A dry run counts what a delete would remove, and removes nothing.
-pub async fn a_dry_run_of_a_delete_counts_and_keeps<H: DataHarness>(harness: &H) {
+async fn a_dry_run_of_a_delete_counts_and_keeps(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.insert("measurement", json!([{"sample": "a"}, {"sample": "a"}]))
         .await;
@@ -194,7 +182,7 @@ pub async fn a_dry_run_of_a_delete_counts_and_keeps<H: DataHarness>(harness: &H)
 }
 
 /// Effects of earlier table writes are rolled back if a later one fails.
-pub async fn a_failed_step_takes_back_the_earlier_ones<H: DataHarness>(harness: &H) {
+async fn a_failed_step_takes_back_the_earlier_ones(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let before = lab.find("sample", json!({})).await;
     let steps = [
@@ -212,7 +200,7 @@ pub async fn a_failed_step_takes_back_the_earlier_ones<H: DataHarness>(harness: 
 }
 
 /// A row of another organization's table of that name is neither updated nor deleted.
-pub async fn another_organizations_rows_are_not_matched<H: DataHarness>(harness: &H) {
+async fn another_organizations_rows_are_not_matched(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let other = Lab::named(harness, "another lab").await;
     other.define_tables().await;
@@ -231,3 +219,4 @@ pub async fn another_organizations_rows_are_not_matched<H: DataHarness>(harness:
     assert_eq!(write(&other, upsert("sample", named)).await.created, 1);
     assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 3.0]);
 }
+);

@@ -27,6 +27,7 @@ use labdata_ports::{
     },
     executions::ExecutionRepository,
     jobs::JobRepository,
+    people::{ApiKeyRepository, tenancy::TenancyRepository},
 };
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -34,28 +35,28 @@ use time::OffsetDateTime;
 use crate::{
     Subject,
     catalog::definitions,
-    fixtures::{ApiKeys, Executions},
+    fixtures::{ApiKeys, Tenants},
     given::{self, at},
 };
 
 /// A harness over a store with tables and everything that writes depend on.
 pub trait DataHarness:
-    Executions
-    + ApiKeys
+    Subject<dyn TenancyRepository>
+    + Subject<dyn ApiKeyRepository>
+    + Subject<dyn JobRepository>
+    + Subject<dyn ExecutionRepository>
     + Subject<dyn CatalogStore>
     + Subject<dyn DataStore>
-    + Subject<dyn ExecutionRepository>
-    + Subject<dyn JobRepository>
 {
 }
 
 impl<H> DataHarness for H where
-    H: Executions
-        + ApiKeys
+    H: Subject<dyn TenancyRepository>
+        + Subject<dyn ApiKeyRepository>
+        + Subject<dyn JobRepository>
+        + Subject<dyn ExecutionRepository>
         + Subject<dyn CatalogStore>
         + Subject<dyn DataStore>
-        + Subject<dyn ExecutionRepository>
-        + Subject<dyn JobRepository>
 {
 }
 

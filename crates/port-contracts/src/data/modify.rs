@@ -9,6 +9,7 @@ use labdata_domain::{
 use serde_json::{Value, json};
 
 use crate::{
+    Itself,
     catalog::definitions::{column, curated, reference, required},
     data::lab::{
         DataHarness, Lab, assert_problems_are, insert, labelled_sample, repeated, request, series,
@@ -16,28 +17,6 @@ use crate::{
     },
     given::at,
 };
-
-/// Makes one test of each clause of [`crate::data::modify`].
-#[macro_export]
-macro_rules! data_modify_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, data_modify in data::modify:
-            an_update_changes_what_its_rows_give,
-            an_update_may_match_by_any_columns,
-            an_update_notes_its_time_only,
-            a_row_that_matches_none_is_a_problem,
-            a_row_that_matches_several_is_a_problem,
-            rows_that_match_one_row_are_a_problem,
-            a_primary_key_cannot_be_changed,
-            a_value_that_becomes_repeated_is_a_problem,
-            an_upsert_updates_what_matches_and_creates_the_rest,
-            an_upsert_cannot_create_an_incomplete_row,
-            labels_of_upserted_rows_stand_for_what_they_match,
-            filling_sets_only_what_is_null,
-            a_later_step_matches_rows_of_an_earlier_one,
-        }
-    };
-}
 
 /// A lab with three samples: `a` (1, "x"), `b` (1, null) and `c` (3, null), whose ids are their
 /// names.
@@ -96,8 +75,11 @@ pub(crate) fn ids(outcome: &TableOutcome) -> Vec<String> {
     outcome.ids.iter().map(ToString::to_string).collect()
 }
 
+crate::suite!(
+    use data::modify as data_modify;
+
 /// Columns that a row gives are set, null included; columns that it leaves out stay.
-pub async fn an_update_changes_what_its_rows_give<H: DataHarness>(harness: &H) {
+async fn an_update_changes_what_its_rows_give(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"id": "c", "volume": 4}, {"id": "a", "note": null}]);
     let outcome = write(&lab, update("sample", rows)).await;
@@ -112,7 +94,7 @@ pub async fn an_update_changes_what_its_rows_give<H: DataHarness>(harness: &H) {
 }
 
 /// Rows are matched by the columns that are named, references by id or lookup included.
-pub async fn an_update_may_match_by_any_columns<H: DataHarness>(harness: &H) {
+async fn an_update_may_match_by_any_columns(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let outcome = write(
         &lab,
@@ -153,7 +135,7 @@ pub async fn an_update_may_match_by_any_columns<H: DataHarness>(harness: &H) {
 }
 
 /// An update changes `updated_at`, but not when and by which execution the row was created.
-pub async fn an_update_notes_its_time_only<H: DataHarness>(harness: &H) {
+async fn an_update_notes_its_time_only(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let before = lab.find("sample", json!({"id": "a"})).await.remove(0);
     let plan = lab
@@ -181,7 +163,7 @@ pub async fn an_update_notes_its_time_only<H: DataHarness>(harness: &H) {
 }
 
 /// Every row of an update or delete must match; one that does not is a problem at that row.
-pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
+async fn a_row_that_matches_none_is_a_problem(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
     let no_row = "the key matches no row of \"sample\"";
@@ -197,7 +179,7 @@ pub async fn a_row_that_matches_none_is_a_problem<H: DataHarness>(harness: &H) {
 }
 
 /// A row that matches several is a problem at that row, in every mode that matches.
-pub async fn a_row_that_matches_several_is_a_problem<H: DataHarness>(harness: &H) {
+async fn a_row_that_matches_several_is_a_problem(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
     let expected = [at_row(
@@ -213,7 +195,7 @@ pub async fn a_row_that_matches_several_is_a_problem<H: DataHarness>(harness: &H
 }
 
 /// Two rows of a table write that match one stored row: a problem at the second.
-pub async fn rows_that_match_one_row_are_a_problem<H: DataHarness>(harness: &H) {
+async fn rows_that_match_one_row_are_a_problem(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let named = |mode| {
         by(
@@ -248,7 +230,7 @@ pub async fn rows_that_match_one_row_are_a_problem<H: DataHarness>(harness: &H) 
 }
 
 /// A row that is matched by another key may repeat its primary key, but not change it.
-pub async fn a_primary_key_cannot_be_changed<H: DataHarness>(harness: &H) {
+async fn a_primary_key_cannot_be_changed(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     write(
         &lab,
@@ -276,7 +258,7 @@ pub async fn a_primary_key_cannot_be_changed<H: DataHarness>(harness: &H) {
 }
 
 /// An update that makes a value occur twice is a problem of the request.
-pub async fn a_value_that_becomes_repeated_is_a_problem<H: DataHarness>(harness: &H) {
+async fn a_value_that_becomes_repeated_is_a_problem(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     assert_refused(
         &lab,
@@ -287,7 +269,7 @@ pub async fn a_value_that_becomes_repeated_is_a_problem<H: DataHarness>(harness:
 }
 
 /// Matching rows are updated, the rest created; ids are in input order.
-pub async fn an_upsert_updates_what_matches_and_creates_the_rest<H: DataHarness>(harness: &H) {
+async fn an_upsert_updates_what_matches_and_creates_the_rest(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let rows = json!([
         {"name": "d", "volume": 4, "id": "d"},
@@ -306,7 +288,7 @@ pub async fn an_upsert_updates_what_matches_and_creates_the_rest<H: DataHarness>
 }
 
 /// A row that matches none and lacks a required column is a problem at that row.
-pub async fn an_upsert_cannot_create_an_incomplete_row<H: DataHarness>(harness: &H) {
+async fn an_upsert_cannot_create_an_incomplete_row(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     write(&lab, upsert("sample", json!([{"id": "a", "volume": 6}]))).await;
     let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
@@ -335,7 +317,7 @@ pub async fn an_upsert_cannot_create_an_incomplete_row<H: DataHarness>(harness: 
 
 /// A label of an upserted row stands for the row that it matched or became, in later rows,
 /// series and the answer.
-pub async fn labels_of_upserted_rows_stand_for_what_they_match<H: DataHarness>(harness: &H) {
+async fn labels_of_upserted_rows_stand_for_what_they_match(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let samples = by(
         &["name"],
@@ -386,7 +368,7 @@ pub async fn labels_of_upserted_rows_stand_for_what_they_match<H: DataHarness>(h
 }
 
 /// `fill_missing` keeps existing values, and counts only rows in which it set a value.
-pub async fn filling_sets_only_what_is_null<H: DataHarness>(harness: &H) {
+async fn filling_sets_only_what_is_null(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let fill = |rows| TableWrite {
         on_match: OnMatch::FillMissing,
@@ -407,7 +389,7 @@ pub async fn filling_sets_only_what_is_null<H: DataHarness>(harness: &H) {
 }
 
 /// Rows are matched when the table write is applied, so an earlier one may have created them.
-pub async fn a_later_step_matches_rows_of_an_earlier_one<H: DataHarness>(harness: &H) {
+async fn a_later_step_matches_rows_of_an_earlier_one(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let steps = [
         insert("sample", json!([{"id": "d", "name": "d"}])),
@@ -437,3 +419,4 @@ pub async fn a_later_step_matches_rows_of_an_earlier_one<H: DataHarness>(harness
     );
     assert_eq!(lab.sample("a").await, "a2");
 }
+);

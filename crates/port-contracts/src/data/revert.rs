@@ -13,35 +13,12 @@ use labdata_ports::{PortError, data::RevertError};
 use serde_json::json;
 
 use crate::{
+    Itself,
     catalog::definitions::{curated, reference},
     data::lab::{DataHarness, Lab, insert, labelled_sample, request, series, table_write},
+    fixtures::Executions,
     given::{self, at},
 };
-
-/// Makes one test of each clause of [`crate::data::revert`].
-#[macro_export]
-macro_rules! data_revert_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, data_revert in data::revert:
-            created_rows_and_their_points_go,
-            rows_of_other_executions_stay,
-            rows_that_reference_each_other_go_together,
-            an_execution_that_wrote_nothing_reverts_to_zeros,
-            a_second_revert_returns_zeros,
-            what_was_reverted_can_be_written_again,
-            a_running_execution_stays_running,
-            rows_of_other_executions_that_reference_block,
-            points_of_another_execution_go_with_a_warning,
-            a_series_of_an_earlier_row_stays,
-            rows_that_no_longer_exist_are_skipped,
-            rows_that_another_execution_changed_are_deleted_with_a_warning,
-            updates_and_deletes_are_warned_of,
-            an_unknown_execution_is_not_found,
-            an_execution_of_another_organization_is_not_found,
-            of_racing_reverts_each_row_counts_once,
-        }
-    };
-}
 
 /// The report without warnings.
 const fn counts(report: &RevertReport) -> (u64, u64, u64) {
@@ -65,284 +42,6 @@ async fn write(
         .unwrap()
 }
 
-/// All rows of all tables that the execution created are deleted, with their series.
-pub async fn created_rows_and_their_points_go<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let tables = [
-        insert(
-            "sample",
-            json!([labelled_sample("a"), labelled_sample("b")]),
-        ),
-        insert("measurement", json!([{"sample": "@a"}])),
-        insert("experiment", json!([{"name": "growth"}])),
-    ];
-    let execution = write(
-        &lab,
-        tables,
-        [series("curve", json!("@a"), json!({"time": [0, 1, 2]}))],
-    )
-    .await;
-    let report = lab.revert(execution).await.unwrap();
-    assert_eq!(
-        report,
-        RevertReport {
-            deleted_count: 4,
-            raws_deleted_count: 3,
-            ..RevertReport::default()
-        }
-    );
-    for table in ["sample", "measurement", "experiment", "curve"] {
-        assert_eq!(lab.count(table).await, 0, "{table}");
-    }
-}
-
-/// Only what this execution wrote goes, also where several wrote to the same tables.
-pub async fn rows_of_other_executions_stay<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let sample = |name: &str| [insert("sample", json!([labelled_sample(name)]))];
-    let points = |name: &str| {
-        [series(
-            "curve",
-            json!(format!("@{name}")),
-            json!({"time": [0, 1]}),
-        )]
-    };
-    write(&lab, sample("a"), points("a")).await;
-    let execution = write(&lab, sample("b"), points("b")).await;
-    write(&lab, sample("c"), points("c")).await;
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 2, 0));
-    assert_eq!(lab.column("sample", "name").await, ["a", "c"]);
-    assert_eq!(lab.count("curve").await, 4);
-}
-
-/// Rows of one execution are deleted in any order of references, cycles included.
-pub async fn rows_that_reference_each_other_go_together<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let step: TableDefinition = curated("step", vec![reference("step"), reference("sample")]);
-    lab.define(&step).await.unwrap();
-    let open = harness.execution(lab.organization, at(0), None).await.id;
-    let rows = json!([{"id": "1", "_ref": "1"}, {"id": "2", "step": "@1", "_ref": "2"}, {"id": "3", "step": "@2"}]);
-    lab.write_under(open, request([insert("step", rows)], []))
-        .await
-        .unwrap();
-    // A circle.
-    let circle = table_write(Mode::Update, "step", json!([{"id": "1", "step": "3"}]));
-    lab.write_under(open, request([circle], [])).await.unwrap();
-    assert_eq!(lab.revert(open).await.unwrap().deleted_count, 3);
-    assert_eq!(lab.count("step").await, 0);
-}
-
-/// An execution that wrote nothing can be reverted, to no effect.
-pub async fn an_execution_that_wrote_nothing_reverts_to_zeros<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = harness.execution(lab.organization, at(0), None).await;
-    assert_eq!(
-        lab.revert(execution.id).await.unwrap(),
-        RevertReport::default()
-    );
-}
-
-/// A second revert finds nothing.
-pub async fn a_second_revert_returns_zeros<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows = [insert("sample", json!([labelled_sample("a")]))];
-    let execution = write(
-        &lab,
-        rows,
-        [series("curve", json!("@a"), json!({"time": [0]}))],
-    )
-    .await;
-    lab.revert(execution).await.unwrap();
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
-}
-
-/// Values and keys of reverted rows are free again.
-pub async fn what_was_reverted_can_be_written_again<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    for _ in 0..2 {
-        let execution = lab
-            .insert("sample", json!([{"id": "a", "name": "a"}]))
-            .await;
-        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 0, 0));
-    }
-}
-
-/// A revert does not end an execution: it may write on, and what it writes then is reverted then.
-pub async fn a_running_execution_stays_running<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let open = harness.execution(lab.organization, at(0), None).await;
-    for name in ["a", "b"] {
-        let rows = insert("sample", json!([{ "name": name }]));
-        lab.write_under(open.id, request([rows], [])).await.unwrap();
-        assert_eq!(counts(&lab.revert(open.id).await.unwrap()), (1, 0, 0));
-        assert_eq!(lab.execution(open.id).await, open);
-    }
-    lab.executions
-        .close(lab.organization, open.id, FinalStatus::Failed, at(150))
-        .await
-        .unwrap();
-    assert_eq!(counts(&lab.revert(open.id).await.unwrap()), (0, 0, 0));
-}
-
-/// A row of another execution that references a created row stops the revert; nothing changes.
-pub async fn rows_of_other_executions_that_reference_block<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = lab
-        .insert(
-            "sample",
-            json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
-        )
-        .await;
-    let other = lab
-        .insert(
-            "measurement",
-            json!([{"id": "m1", "sample": "a"}, {"id": "m2", "sample": "a"}]),
-        )
-        .await;
-    match lab.revert(execution).await {
-        Err(RevertError::Blocked(blockers)) => {
-            let expected = Blocker {
-                table: "measurement".to_owned(),
-                count: 2,
-                ids: vec!["m1".to_owned(), "m2".to_owned()],
-            };
-            assert_eq!(blockers, [expected]);
-        }
-        result => panic!("expected a blocker, got {result:?}"),
-    }
-    assert_eq!(
-        (lab.count("sample").await, lab.count("measurement").await),
-        (2, 2)
-    );
-    lab.revert(other).await.unwrap();
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (2, 0, 0));
-}
-
-/// A series that another execution wrote to a created row goes with the row, with a warning.
-pub async fn points_of_another_execution_go_with_a_warning<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = lab
-        .insert("sample", json!([{"id": "a", "name": "a"}]))
-        .await;
-    write(
-        &lab,
-        [],
-        [series("curve", json!("a"), json!({"time": [0, 1]}))],
-    )
-    .await;
-    let report = lab.revert(execution).await.unwrap();
-    assert_eq!(counts(&report), (1, 2, 0));
-    assert_eq!(
-        report.warnings,
-        ["1 series of \"curve\" that another execution wrote were deleted with their rows"]
-    );
-    assert_eq!(lab.count("curve").await, 0);
-}
-
-/// A series that the execution wrote to a row of another one is not undone.
-pub async fn a_series_of_an_earlier_row_stays<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
-        .await;
-    let execution = write(
-        &lab,
-        [],
-        [series("curve", json!("a"), json!({"time": [0, 1]}))],
-    )
-    .await;
-    let report = lab.revert(execution).await.unwrap();
-    assert_eq!(counts(&report), (0, 0, 0));
-    assert_eq!(
-        report.warnings,
-        ["not undone: 1 series written to rows that existed before of \"curve\""]
-    );
-    assert_eq!(lab.count("curve").await, 2);
-}
-
-/// Created rows that no longer exist are counted as skipped.
-pub async fn rows_that_no_longer_exist_are_skipped<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows =
-        json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}, {"id": "c", "name": "c"}]);
-    let execution = lab.insert("sample", rows).await;
-    write(
-        &lab,
-        [table_write(
-            Mode::Delete,
-            "sample",
-            json!([{"id": "a"}, {"id": "c"}]),
-        )],
-        [],
-    )
-    .await;
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 0, 2));
-    assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
-}
-
-/// Created rows that another execution changed are deleted all the same, with a warning.
-pub async fn rows_that_another_execution_changed_are_deleted_with_a_warning<H: DataHarness>(
-    harness: &H,
-) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = lab
-        .insert(
-            "sample",
-            json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
-        )
-        .await;
-    write(
-        &lab,
-        [table_write(
-            Mode::Update,
-            "sample",
-            json!([{"id": "a", "volume": 1}]),
-        )],
-        [],
-    )
-    .await;
-    let report = lab.revert(execution).await.unwrap();
-    assert_eq!(counts(&report), (2, 0, 0));
-    assert_eq!(
-        report.warnings,
-        ["1 rows of \"sample\" were deleted although another execution had changed them since"]
-    );
-    assert_eq!(lab.count("sample").await, 0);
-}
-
-/// Changes that cannot be undone remain, and a warning names their table.
-pub async fn updates_and_deletes_are_warned_of<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    lab.insert(
-        "sample",
-        json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
-    )
-    .await;
-    let curves = ["a", "b"].map(|sample| series("curve", json!(sample), json!({"time": [1, 2]})));
-    write(&lab, [], curves).await;
-    let not_undone = |what: &str| format!("not undone: {what}");
-    for (mode, rows, expected) in [
-        (
-            Mode::Update,
-            json!([{"id": "a", "volume": 1}]),
-            vec![not_undone("1 updated rows of \"sample\"")],
-        ),
-        (
-            Mode::Delete,
-            json!([{"id": "b"}]),
-            vec![
-                not_undone("2 points deleted with their rows of \"curve\""),
-                not_undone("1 deleted rows of \"sample\""),
-            ],
-        ),
-    ] {
-        let execution = write(&lab, [table_write(mode, "sample", rows)], []).await;
-        let report = lab.revert(execution).await.unwrap();
-        assert_eq!(counts(&report), (0, 0, 0));
-        assert_eq!(report.warnings, expected);
-    }
-    assert_eq!(lab.column("sample", "volume").await, [1.0]);
-}
-
 /// Fails unless there is no such execution.
 #[track_caller]
 fn assert_not_found(result: Result<RevertReport, RevertError>) {
@@ -352,41 +51,324 @@ fn assert_not_found(result: Result<RevertReport, RevertError>) {
     }
 }
 
-/// An id that no execution has is not found.
-pub async fn an_unknown_execution_is_not_found<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    assert_not_found(lab.revert(ExecutionId::new(given::uuid())).await);
-}
+crate::suite!(
+    use data::revert as data_revert;
 
-/// Another organization's execution is answered like one that does not exist, and keeps its rows.
-pub async fn an_execution_of_another_organization_is_not_found<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let execution = lab.insert("sample", json!([{"name": "a"}])).await;
-    let other = Lab::named(harness, "another lab").await;
-    other.define_tables().await;
-    assert_not_found(other.revert(execution).await);
-    assert_eq!(lab.count("sample").await, 1);
-}
+    /// All rows of all tables that the execution created are deleted, with their series.
+    async fn created_rows_and_their_points_go(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let tables = [
+            insert(
+                "sample",
+                json!([labelled_sample("a"), labelled_sample("b")]),
+            ),
+            insert("measurement", json!([{"sample": "@a"}])),
+            insert("experiment", json!([{"name": "growth"}])),
+        ];
+        let execution = write(
+            &lab,
+            tables,
+            [series("curve", json!("@a"), json!({"time": [0, 1, 2]}))],
+        )
+        .await;
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!(
+            report,
+            RevertReport {
+                deleted_count: 4,
+                raws_deleted_count: 3,
+                ..RevertReport::default()
+            }
+        );
+        for table in ["sample", "measurement", "experiment", "curve"] {
+            assert_eq!(lab.count(table).await, 0, "{table}");
+        }
+    }
 
-/// The counts of concurrent reverts add up to the rows that existed.
-pub async fn of_racing_reverts_each_row_counts_once<H: DataHarness>(harness: &H) {
-    let lab = Lab::with_tables(harness).await;
-    let rows = [insert(
-        "sample",
-        json!([labelled_sample("a"), labelled_sample("b")]),
-    )];
-    let execution = write(
-        &lab,
-        rows,
-        [series("curve", json!("@a"), json!({"time": [0, 1]}))],
-    )
-    .await;
-    let reports = futures::future::join_all((0..4).map(|_| lab.revert(execution))).await;
-    let total = reports
-        .iter()
-        .map(|report| counts(report.as_ref().unwrap()))
-        .fold((0, 0, 0), |sum, counts| {
-            (sum.0 + counts.0, sum.1 + counts.1, sum.2 + counts.2)
-        });
-    assert_eq!(total, (2, 2, 0));
-}
+    /// Only what this execution wrote goes, also where several wrote to the same tables.
+    async fn rows_of_other_executions_stay(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let sample = |name: &str| [insert("sample", json!([labelled_sample(name)]))];
+        let points = |name: &str| {
+            [series(
+                "curve",
+                json!(format!("@{name}")),
+                json!({"time": [0, 1]}),
+            )]
+        };
+        write(&lab, sample("a"), points("a")).await;
+        let execution = write(&lab, sample("b"), points("b")).await;
+        write(&lab, sample("c"), points("c")).await;
+        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 2, 0));
+        assert_eq!(lab.column("sample", "name").await, ["a", "c"]);
+        assert_eq!(lab.count("curve").await, 4);
+    }
+
+    /// Rows of one execution are deleted in any order of references, cycles included.
+    async fn rows_that_reference_each_other_go_together(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let step: TableDefinition = curated("step", vec![reference("step"), reference("sample")]);
+        lab.define(&step).await.unwrap();
+        let open = harness.execution(lab.organization, at(0), None).await.id;
+        let rows = json!([{"id": "1", "_ref": "1"}, {"id": "2", "step": "@1", "_ref": "2"}, {"id": "3", "step": "@2"}]);
+        lab.write_under(open, request([insert("step", rows)], []))
+            .await
+            .unwrap();
+        // A circle.
+        let circle = table_write(Mode::Update, "step", json!([{"id": "1", "step": "3"}]));
+        lab.write_under(open, request([circle], [])).await.unwrap();
+        assert_eq!(lab.revert(open).await.unwrap().deleted_count, 3);
+        assert_eq!(lab.count("step").await, 0);
+    }
+
+    /// An execution that wrote nothing can be reverted, to no effect.
+    async fn an_execution_that_wrote_nothing_reverts_to_zeros(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = harness.execution(lab.organization, at(0), None).await;
+        assert_eq!(
+            lab.revert(execution.id).await.unwrap(),
+            RevertReport::default()
+        );
+    }
+
+    /// A second revert finds nothing.
+    async fn a_second_revert_returns_zeros(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows = [insert("sample", json!([labelled_sample("a")]))];
+        let execution = write(
+            &lab,
+            rows,
+            [series("curve", json!("@a"), json!({"time": [0]}))],
+        )
+        .await;
+        lab.revert(execution).await.unwrap();
+        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
+    }
+
+    /// Values and keys of reverted rows are free again.
+    async fn what_was_reverted_can_be_written_again(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        for _ in 0..2 {
+            let execution = lab
+                .insert("sample", json!([{"id": "a", "name": "a"}]))
+                .await;
+            assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 0, 0));
+        }
+    }
+
+    /// A revert does not end an execution: it may write on, and what it writes then is reverted then.
+    async fn a_running_execution_stays_running(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let open = harness.execution(lab.organization, at(0), None).await;
+        for name in ["a", "b"] {
+            let rows = insert("sample", json!([{ "name": name }]));
+            lab.write_under(open.id, request([rows], [])).await.unwrap();
+            assert_eq!(counts(&lab.revert(open.id).await.unwrap()), (1, 0, 0));
+            assert_eq!(lab.execution(open.id).await, open);
+        }
+        lab.executions
+            .close(lab.organization, open.id, FinalStatus::Failed, at(150))
+            .await
+            .unwrap();
+        assert_eq!(counts(&lab.revert(open.id).await.unwrap()), (0, 0, 0));
+    }
+
+    /// A row of another execution that references a created row stops the revert; nothing changes.
+    async fn rows_of_other_executions_that_reference_block(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab
+            .insert(
+                "sample",
+                json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
+            )
+            .await;
+        let other = lab
+            .insert(
+                "measurement",
+                json!([{"id": "m1", "sample": "a"}, {"id": "m2", "sample": "a"}]),
+            )
+            .await;
+        match lab.revert(execution).await {
+            Err(RevertError::Blocked(blockers)) => {
+                let expected = Blocker {
+                    table: "measurement".to_owned(),
+                    count: 2,
+                    ids: vec!["m1".to_owned(), "m2".to_owned()],
+                };
+                assert_eq!(blockers, [expected]);
+            }
+            result => panic!("expected a blocker, got {result:?}"),
+        }
+        assert_eq!(
+            (lab.count("sample").await, lab.count("measurement").await),
+            (2, 2)
+        );
+        lab.revert(other).await.unwrap();
+        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (2, 0, 0));
+    }
+
+    /// A series that another execution wrote to a created row goes with the row, with a warning.
+    async fn points_of_another_execution_go_with_a_warning(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab
+            .insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        write(
+            &lab,
+            [],
+            [series("curve", json!("a"), json!({"time": [0, 1]}))],
+        )
+        .await;
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!(counts(&report), (1, 2, 0));
+        assert_eq!(
+            report.warnings,
+            ["1 series of \"curve\" that another execution wrote were deleted with their rows"]
+        );
+        assert_eq!(lab.count("curve").await, 0);
+    }
+
+    /// A series that the execution wrote to a row of another one is not undone.
+    async fn a_series_of_an_earlier_row_stays(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        let execution = write(
+            &lab,
+            [],
+            [series("curve", json!("a"), json!({"time": [0, 1]}))],
+        )
+        .await;
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!(counts(&report), (0, 0, 0));
+        assert_eq!(
+            report.warnings,
+            ["not undone: 1 series written to rows that existed before of \"curve\""]
+        );
+        assert_eq!(lab.count("curve").await, 2);
+    }
+
+    /// Created rows that no longer exist are counted as skipped.
+    async fn rows_that_no_longer_exist_are_skipped(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows =
+            json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}, {"id": "c", "name": "c"}]);
+        let execution = lab.insert("sample", rows).await;
+        write(
+            &lab,
+            [table_write(
+                Mode::Delete,
+                "sample",
+                json!([{"id": "a"}, {"id": "c"}]),
+            )],
+            [],
+        )
+        .await;
+        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (1, 0, 2));
+        assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
+    }
+
+    /// Created rows that another execution changed are deleted all the same, with a warning.
+    async fn rows_that_another_execution_changed_are_deleted_with_a_warning(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab
+            .insert(
+                "sample",
+                json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
+            )
+            .await;
+        write(
+            &lab,
+            [table_write(
+                Mode::Update,
+                "sample",
+                json!([{"id": "a", "volume": 1}]),
+            )],
+            [],
+        )
+        .await;
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!(counts(&report), (2, 0, 0));
+        assert_eq!(
+            report.warnings,
+            ["1 rows of \"sample\" were deleted although another execution had changed them since"]
+        );
+        assert_eq!(lab.count("sample").await, 0);
+    }
+
+    /// Changes that cannot be undone remain, and a warning names their table.
+    async fn updates_and_deletes_are_warned_of(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        lab.insert(
+            "sample",
+            json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
+        )
+        .await;
+        let curves =
+            ["a", "b"].map(|sample| series("curve", json!(sample), json!({"time": [1, 2]})));
+        write(&lab, [], curves).await;
+        let not_undone = |what: &str| format!("not undone: {what}");
+        for (mode, rows, expected) in [
+            (
+                Mode::Update,
+                json!([{"id": "a", "volume": 1}]),
+                vec![not_undone("1 updated rows of \"sample\"")],
+            ),
+            (
+                Mode::Delete,
+                json!([{"id": "b"}]),
+                vec![
+                    not_undone("2 points deleted with their rows of \"curve\""),
+                    not_undone("1 deleted rows of \"sample\""),
+                ],
+            ),
+        ] {
+            let execution = write(&lab, [table_write(mode, "sample", rows)], []).await;
+            let report = lab.revert(execution).await.unwrap();
+            assert_eq!(counts(&report), (0, 0, 0));
+            assert_eq!(report.warnings, expected);
+        }
+        assert_eq!(lab.column("sample", "volume").await, [1.0]);
+    }
+
+    /// An id that no execution has is not found.
+    async fn an_unknown_execution_is_not_found(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        assert_not_found(lab.revert(ExecutionId::new(given::uuid())).await);
+    }
+
+    /// Another organization's execution is answered like one that does not exist, and keeps its rows.
+    async fn an_execution_of_another_organization_is_not_found(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab.insert("sample", json!([{"name": "a"}])).await;
+        let other = Lab::named(harness, "another lab").await;
+        other.define_tables().await;
+        assert_not_found(other.revert(execution).await);
+        assert_eq!(lab.count("sample").await, 1);
+    }
+
+    /// The counts of concurrent reverts add up to the rows that existed.
+    async fn of_racing_reverts_each_row_counts_once(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows = [insert(
+            "sample",
+            json!([labelled_sample("a"), labelled_sample("b")]),
+        )];
+        let execution = write(
+            &lab,
+            rows,
+            [series("curve", json!("@a"), json!({"time": [0, 1]}))],
+        )
+        .await;
+        let reports = futures::future::join_all((0..4).map(|_| lab.revert(execution))).await;
+        let total = reports
+            .iter()
+            .map(|report| counts(report.as_ref().unwrap()))
+            .fold((0, 0, 0), |sum, counts| {
+                (sum.0 + counts.0, sum.1 + counts.1, sum.2 + counts.2)
+            });
+        assert_eq!(total, (2, 2, 0));
+    }
+);

@@ -9,6 +9,7 @@ use labdata_domain::{
 use serde_json::{Value, json};
 
 use crate::{
+    Itself,
     assertions::by_value,
     catalog::definitions::{column, raw, reference},
     data::{
@@ -19,29 +20,6 @@ use crate::{
         modify::by,
     },
 };
-
-/// Makes one test of each clause of [`crate::data::series`].
-#[macro_export]
-macro_rules! data_series_contract {
-    ($harness:ty $(, $test:meta)?) => {
-        $crate::clauses! { [$($test)?] $harness, data_series in data::series:
-            a_series_reads_back_point_by_point,
-            points_are_counted_from_zero_unless_they_say,
-            a_raw_table_without_order_keeps_the_order_of_points,
-            points_of_every_type_read_back_as_written,
-            a_series_may_belong_to_a_row_of_the_same_request,
-            a_series_replaces_the_parents_earlier_one,
-            a_series_without_points_only_removes,
-            series_of_other_parents_and_tables_stay,
-            series_of_two_references_are_separate,
-            a_series_of_a_row_that_went_is_a_problem,
-            labels_that_turn_out_to_be_one_row_have_one_series,
-            a_failed_write_leaves_the_stored_series,
-            a_dry_run_leaves_the_stored_series,
-            a_quarter_million_values_are_one_write,
-        }
-    };
-}
 
 /// A lab with the samples `a` and `b`.
 async fn lab_with_samples<H: DataHarness>(harness: &H) -> Lab {
@@ -68,8 +46,11 @@ async fn points(lab: &Lab, parent: &str, column: &str) -> Vec<Value> {
         .collect()
 }
 
+crate::suite!(
+    use data::series as data_series;
+
 /// The columns of the table and nothing else come back, one row per point, null where it was.
-pub async fn a_series_reads_back_point_by_point<H: DataHarness>(harness: &H) {
+async fn a_series_reads_back_point_by_point(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let columns = json!({"time": [0, 0.5, 1], "od": [0.1, null, 0.3]});
     let outcome = write(&lab, [series("curve", json!("a"), columns)]).await;
@@ -95,7 +76,7 @@ pub async fn a_series_reads_back_point_by_point<H: DataHarness>(harness: &H) {
 }
 
 /// The order column is 0, 1, 2, … where the series leaves it out, and as given otherwise.
-pub async fn points_are_counted_from_zero_unless_they_say<H: DataHarness>(harness: &H) {
+async fn points_are_counted_from_zero_unless_they_say(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let given = json!({"time": [0, 1, 2], "order": [5, 7, i64::MAX]});
     write(
@@ -121,7 +102,7 @@ pub async fn points_are_counted_from_zero_unless_they_say<H: DataHarness>(harnes
 }
 
 /// Without an order column, points are read in the order in which they were written.
-pub async fn a_raw_table_without_order_keeps_the_order_of_points<H: DataHarness>(harness: &H) {
+async fn a_raw_table_without_order_keeps_the_order_of_points(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.define(&raw(
         "spectrum",
@@ -149,7 +130,7 @@ pub async fn a_raw_table_without_order_keeps_the_order_of_points<H: DataHarness>
 }
 
 /// Points may hold values of every type, and references to other rows.
-pub async fn points_of_every_type_read_back_as_written<H: DataHarness>(harness: &H) {
+async fn points_of_every_type_read_back_as_written(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let mut columns: Vec<ColumnDefinition> = DataType::ALL
         .into_iter()
@@ -212,7 +193,7 @@ pub async fn points_of_every_type_read_back_as_written<H: DataHarness>(harness: 
 }
 
 /// A label or a key that the request itself gives may be the parent.
-pub async fn a_series_may_belong_to_a_row_of_the_same_request<H: DataHarness>(harness: &H) {
+async fn a_series_may_belong_to_a_row_of_the_same_request(harness: &Itself<impl DataHarness>) {
     let lab = Lab::with_tables(harness).await;
     let rows = insert(
         "sample",
@@ -237,7 +218,7 @@ pub async fn a_series_may_belong_to_a_row_of_the_same_request<H: DataHarness>(ha
 }
 
 /// Repeating a write is safe: the parent has the new points, and only those.
-pub async fn a_series_replaces_the_parents_earlier_one<H: DataHarness>(harness: &H) {
+async fn a_series_replaces_the_parents_earlier_one(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     for (written, replaced) in [(3, 0), (3, 3), (2, 3), (4, 2)] {
         let times: Vec<u64> = (0..written).collect();
@@ -260,7 +241,7 @@ pub async fn a_series_replaces_the_parents_earlier_one<H: DataHarness>(harness: 
 }
 
 /// A series of empty lists, or of none, leaves its parent without points.
-pub async fn a_series_without_points_only_removes<H: DataHarness>(harness: &H) {
+async fn a_series_without_points_only_removes(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [0, 1]}))]).await;
     let outcome = write(&lab, [series("curve", json!("a"), json!({"time": []}))]).await;
@@ -270,7 +251,7 @@ pub async fn a_series_without_points_only_removes<H: DataHarness>(harness: &H) {
 }
 
 /// Only the same parent's points in the same table are replaced.
-pub async fn series_of_other_parents_and_tables_stay<H: DataHarness>(harness: &H) {
+async fn series_of_other_parents_and_tables_stay(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     lab.define(&raw(
         "spectrum",
@@ -292,7 +273,7 @@ pub async fn series_of_other_parents_and_tables_stay<H: DataHarness>(harness: &H
 }
 
 /// In a raw table with several references, each may own series.
-pub async fn series_of_two_references_are_separate<H: DataHarness>(harness: &H) {
+async fn series_of_two_references_are_separate(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let columns = vec![
         reference("sample"),
@@ -318,7 +299,7 @@ pub async fn series_of_two_references_are_separate<H: DataHarness>(harness: &H) 
 }
 
 /// A parent that is deleted between planning and applying the write is a problem.
-pub async fn a_series_of_a_row_that_went_is_a_problem<H: DataHarness>(harness: &H) {
+async fn a_series_of_a_row_that_went_is_a_problem(harness: &Itself<impl DataHarness>) {
     let lab = Lab::with_tables(harness).await;
     let execution = lab
         .insert("sample", json!([{"id": "a", "name": "a"}]))
@@ -335,7 +316,7 @@ pub async fn a_series_of_a_row_that_went_is_a_problem<H: DataHarness>(harness: &
 }
 
 /// Two labels of matched rows that are the same row cannot both have a series.
-pub async fn labels_that_turn_out_to_be_one_row_have_one_series<H: DataHarness>(harness: &H) {
+async fn labels_that_turn_out_to_be_one_row_have_one_series(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let upsert = |label: &str, key: &str, row: Value| {
         let mut row = row;
@@ -363,7 +344,7 @@ pub async fn labels_that_turn_out_to_be_one_row_have_one_series<H: DataHarness>(
 }
 
 /// A failed write leaves the series that it would have replaced unchanged.
-pub async fn a_failed_write_leaves_the_stored_series<H: DataHarness>(harness: &H) {
+async fn a_failed_write_leaves_the_stored_series(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [1, 2]}))]).await;
     let plan = lab
@@ -382,7 +363,7 @@ pub async fn a_failed_write_leaves_the_stored_series<H: DataHarness>(harness: &H
 }
 
 /// A dry run counts what it would replace, and replaces nothing.
-pub async fn a_dry_run_leaves_the_stored_series<H: DataHarness>(harness: &H) {
+async fn a_dry_run_leaves_the_stored_series(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     write(&lab, [series("curve", json!("a"), json!({"time": [1, 2]}))]).await;
     let mut dry = request([], [series("curve", json!("a"), json!({"time": [3]}))]);
@@ -394,7 +375,7 @@ pub async fn a_dry_run_leaves_the_stored_series<H: DataHarness>(harness: &H) {
 }
 
 /// A write of the maximum number of values succeeds, and none is lost or moved.
-pub async fn a_quarter_million_values_are_one_write<H: DataHarness>(harness: &H) {
+async fn a_quarter_million_values_are_one_write(harness: &Itself<impl DataHarness>) {
     let lab = lab_with_samples(harness).await;
     let times: Vec<u32> = (0..125_000).collect();
     let values: Vec<f64> = times.iter().map(|time| f64::from(*time) / 8.0).collect();
@@ -427,3 +408,4 @@ pub async fn a_quarter_million_values_are_one_write<H: DataHarness>(harness: &H)
         4
     );
 }
+);

@@ -90,5 +90,5 @@ impl Subject<dyn DataStore> for Managed {
     }
 }
 
-labdata_port_contracts::data_delete_contract!(Managed);
-labdata_port_contracts::data_revert_contract!(Managed);
+labdata_port_contracts::data_delete!(Managed);
+labdata_port_contracts::data_revert!(Managed);
