@@ -48,6 +48,28 @@ pub struct Memory {
     state: Arc<Mutex<State>>,
 }
 
+/// Declares a fake over the shared store.
+macro_rules! fake {
+    ($(#[$doc:meta])+ pub struct $Fake:ident;) => {
+        $(#[$doc])+
+        #[derive(Clone, Debug)]
+        pub struct $Fake {
+            memory: $crate::Memory,
+        }
+
+        impl $Fake {
+            /// The fake over that store.
+            #[must_use]
+            pub fn new(memory: &$crate::Memory) -> Self {
+                Self {
+                    memory: memory.clone(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use fake;
+
 /// Something that belongs to an organization.
 #[derive(Clone, Debug)]
 pub(crate) struct Owned<T> {

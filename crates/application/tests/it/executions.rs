@@ -13,21 +13,15 @@ use labdata_application::{
     notifications::list_notifications::list_notifications,
 };
 use labdata_domain::{
-    executions::{
-        Execution, FinalStatus,
-        started_by::{StartedBy, Starter},
-    },
-    ids::{ExecutionId, OrganizationId, UserId},
+    executions::FinalStatus,
+    ids::UserId,
     notifications::Sender,
-    page::{Page, PageRequest},
+    page::PageRequest,
     people::scope::Scope,
     refusal::{Refusal, RefusalKind},
 };
-use labdata_ports::{
-    PortError,
-    executions::{ExecutionRepository, MockExecutionRepository, OverdueExecution},
-};
-use time::{Duration, OffsetDateTime};
+use labdata_ports::executions::{MockExecutionRepository, OverdueExecution};
+use time::Duration;
 
 use crate::lab::Lab;
 

@@ -19,29 +19,25 @@ use labdata_application::{
 };
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
-    files::{
-        Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, Recorded, SourceType,
-        StoredBytes,
-    },
-    ids::{FileId, InstrumentId, OrganizationId},
+    files::{Crc32c, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes},
+    ids::InstrumentId,
     instruments::Instrument,
     jobs::{Job, JobName},
-    page::{Page, PageRequest},
+    page::PageRequest,
     people::scope::Scope,
     refusal::{Refusal, RefusalKind},
-    storage::{DiskSpace, InsufficientStorage, ReserveState, StorageQuota},
+    storage::{InsufficientStorage, ReserveState, StorageQuota},
 };
 use labdata_memory::InMemoryDiskReserve;
 use labdata_ports::{
     PortError,
     files::{
-        AddFileError, ConfirmFileError, FileRepository, MockFileRepository,
-        blob::{BlobStore, ByteStream, MockBlobStore, PutBlobError, SignedRequest},
+        AddFileError, ConfirmFileError, MockFileRepository,
+        blob::{BlobBody, ByteStream, MockBlobStore, PutBlobError, SignedRequest},
     },
     maintenance::DiskReserve,
 };
 use mockall::predicate::eq;
-use time::OffsetDateTime;
 
 use crate::lab::Lab;
 

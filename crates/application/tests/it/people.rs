@@ -12,20 +12,14 @@ use labdata_application::{
 };
 use labdata_domain::{
     conflict::Conflict,
-    ids::{ApiKeyId, ExecutionId, OrganizationId},
     people::{
         ApiKey, FoundKey, PlainApiKey,
         actor::Actor,
-        run_nonce::RunNonce,
         scope::{Scope, Scopes},
     },
     refusal::{Refusal, RefusalKind},
 };
-use labdata_ports::{
-    PortError,
-    people::{ApiKeyRepository, MockApiKeyRepository},
-};
-use time::OffsetDateTime;
+use labdata_ports::{PortError, people::MockApiKeyRepository};
 
 use crate::lab::Lab;
 

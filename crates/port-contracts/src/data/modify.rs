@@ -78,345 +78,347 @@ pub(crate) fn ids(outcome: &TableOutcome) -> Vec<String> {
 crate::suite!(
     use data::modify as data_modify;
 
-/// Columns that a row gives are set, null included; columns that it leaves out stay.
-async fn an_update_changes_what_its_rows_give(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let rows = json!([{"id": "c", "volume": 4}, {"id": "a", "note": null}]);
-    let outcome = write(&lab, update("sample", rows)).await;
-    assert_eq!(
-        (outcome.created, outcome.updated, outcome.deleted),
-        (0, 2, 0)
-    );
-    assert_eq!(ids(&outcome), ["c", "a"]);
-    assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 4.0]);
-    assert_eq!(lab.column("sample", "note").await, vec![Value::Null; 3]);
-    assert_eq!(lab.column("sample", "name").await, ["a", "b", "c"]);
-}
-
-/// Rows are matched by the columns that are named, references by id or lookup included.
-async fn an_update_may_match_by_any_columns(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let outcome = write(
-        &lab,
-        by(
-            &["name"],
-            update("sample", json!([{"name": "b", "volume": 9}])),
-        ),
-    )
-    .await;
-    assert_eq!(ids(&outcome), ["b"]);
-    lab.insert(
-        "measurement",
-        json!([{"sample": "a", "value": 1}, {"sample": "b", "value": 1}]),
-    )
-    .await;
-    lab.define(&{
-        let mut wider = crate::catalog::definitions::measurement();
-        wider.columns.push(column("unit", DataType::String));
-        wider
-    })
-    .await
-    .unwrap();
-    let rows = json!([{"sample": {"name": "b"}, "value": 1, "unit": "AU"}]);
-    let outcome = write(&lab, by(&["sample", "value"], update("measurement", rows))).await;
-    assert_eq!(outcome.updated, 1);
-    assert_eq!(
-        lab.find("measurement", json!({"unit": "AU", "sample": "b"}))
-            .await
-            .len(),
-        1
-    );
-    assert_eq!(
-        lab.find("measurement", json!({"unit__isnull": true}))
-            .await
-            .len(),
-        1
-    );
-}
-
-/// An update changes `updated_at`, but not when and by which execution the row was created.
-async fn an_update_notes_its_time_only(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let before = lab.find("sample", json!({"id": "a"})).await.remove(0);
-    let plan = lab
-        .plan(request(
-            [update("sample", json!([{"id": "a", "volume": 2}]))],
-            [],
-        ))
-        .await
-        .unwrap();
-    lab.apply(&plan, Lab::new_execution("later"), at(500))
-        .await
-        .unwrap();
-    let after = lab.find("sample", json!({"id": "a"})).await.remove(0);
-    assert_eq!(
-        after["updated_at"].as_str().and_then(timestamp::parse),
-        Some(at(500))
-    );
-    for name in ["created_at", "created_by_execution_id"] {
-        assert_eq!(after[name], before[name]);
+    /// Columns that a row gives are set, null included; columns that it leaves out stay.
+    async fn an_update_changes_what_its_rows_give(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let rows = json!([{"id": "c", "volume": 4}, {"id": "a", "note": null}]);
+        let outcome = write(&lab, update("sample", rows)).await;
+        assert_eq!(
+            (outcome.created, outcome.updated, outcome.deleted),
+            (0, 2, 0)
+        );
+        assert_eq!(ids(&outcome), ["c", "a"]);
+        assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 4.0]);
+        assert_eq!(lab.column("sample", "note").await, vec![Value::Null; 3]);
+        assert_eq!(lab.column("sample", "name").await, ["a", "b", "c"]);
     }
-    assert_eq!(
-        before["updated_at"].as_str().and_then(timestamp::parse),
-        Some(writing_time())
-    );
-}
 
-/// Every row of an update or delete must match; one that does not is a problem at that row.
-async fn a_row_that_matches_none_is_a_problem(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
-    let no_row = "the key matches no row of \"sample\"";
-    assert_refused(
-        &lab,
-        update("sample", rows),
-        &[at_row(1, ErrorCode::RowNotFound, no_row)],
-    )
-    .await;
-    let rows = json!([{"id": "B"}, {"id": "b"}, {"id": "A"}]);
-    let expected = [0, 2].map(|row| at_row(row, ErrorCode::RowNotFound, no_row));
-    assert_refused(&lab, delete("sample", rows), &expected).await;
-}
-
-/// A row that matches several is a problem at that row, in every mode that matches.
-async fn a_row_that_matches_several_is_a_problem(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
-    let expected = [at_row(
-        1,
-        ErrorCode::KeyAmbiguous,
-        "the key matches several rows of \"sample\"",
-    )];
-    assert_refused(&lab, by(&["volume"], update("sample", rows)), &expected).await;
-    let named = json!([{"volume": 3, "name": "c"}, {"volume": 1, "name": "n"}]);
-    assert_refused(&lab, by(&["volume"], upsert("sample", named)), &expected).await;
-    let rows = json!([{"volume": 3}, {"volume": 1}]);
-    assert_refused(&lab, by(&["volume"], delete("sample", rows)), &expected).await;
-}
-
-/// Two rows of a table write that match one stored row: a problem at the second.
-async fn rows_that_match_one_row_are_a_problem(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let named = |mode| {
-        by(
-            &["name"],
-            table_write(mode, "sample", json!([{"_ref": "it", "name": "a"}])),
+    /// Rows are matched by the columns that are named, references by id or lookup included.
+    async fn an_update_may_match_by_any_columns(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let outcome = write(
+            &lab,
+            by(
+                &["name"],
+                update("sample", json!([{"name": "b", "volume": 9}])),
+            ),
         )
-    };
-    lab.define(&curated("owner", vec![reference("sample")]))
+        .await;
+        assert_eq!(ids(&outcome), ["b"]);
+        lab.insert(
+            "measurement",
+            json!([{"sample": "a", "value": 1}, {"sample": "b", "value": 1}]),
+        )
+        .await;
+        lab.define(&{
+            let mut wider = crate::catalog::definitions::measurement();
+            wider.columns.push(column("unit", DataType::String));
+            wider
+        })
         .await
         .unwrap();
-    lab.insert("owner", json!([{"id": "o", "sample": "a"}]))
-        .await;
-    let owners = by(
-        &["sample"],
-        table_write(
-            Mode::Update,
-            "owner",
-            json!([{"sample": "a"}, {"sample": "@it"}]),
-        ),
-    );
-    let expected = Problem::at(
-        "tables[1].rows[1]",
-        Reason::new(
-            ErrorCode::DuplicateKey,
-            "matches the same row of \"owner\" as rows[0]",
-        ),
-    );
-    assert_problems_are(
-        lab.write(request([named(Mode::Upsert), owners], [])).await,
-        &[expected],
-    );
-}
+        let rows = json!([{"sample": {"name": "b"}, "value": 1, "unit": "AU"}]);
+        let outcome = write(&lab, by(&["sample", "value"], update("measurement", rows))).await;
+        assert_eq!(outcome.updated, 1);
+        assert_eq!(
+            lab.find("measurement", json!({"unit": "AU", "sample": "b"}))
+                .await
+                .len(),
+            1
+        );
+        assert_eq!(
+            lab.find("measurement", json!({"unit__isnull": true}))
+                .await
+                .len(),
+            1
+        );
+    }
 
-/// A row that is matched by another key may repeat its primary key, but not change it.
-async fn a_primary_key_cannot_be_changed(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    write(
-        &lab,
-        by(
-            &["name"],
-            update("sample", json!([{"name": "a", "id": "a", "volume": 2}])),
-        ),
-    )
-    .await;
-    let rows = json!([{"name": "a", "id": "z", "volume": 5}]);
-    for changed in [
-        by(&["name"], update("sample", rows.clone())),
-        by(&["name"], upsert("sample", rows)),
-    ] {
-        let problem = Problem::at(
-            "tables[0].rows[0].id",
-            Reason::new(
-                ErrorCode::ColumnNotWritable,
-                "the row that matches has the key \"a\", which cannot be changed",
+    /// An update changes `updated_at`, but not when and by which execution the row was created.
+    async fn an_update_notes_its_time_only(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let before = lab.find("sample", json!({"id": "a"})).await.remove(0);
+        let plan = lab
+            .plan(request(
+                [update("sample", json!([{"id": "a", "volume": 2}]))],
+                [],
+            ))
+            .await
+            .unwrap();
+        lab.apply(&plan, Lab::new_execution("later"), at(500))
+            .await
+            .unwrap();
+        let after = lab.find("sample", json!({"id": "a"})).await.remove(0);
+        assert_eq!(
+            after["updated_at"].as_str().and_then(timestamp::parse),
+            Some(at(500))
+        );
+        for name in ["created_at", "created_by_execution_id"] {
+            assert_eq!(after[name], before[name]);
+        }
+        assert_eq!(
+            before["updated_at"].as_str().and_then(timestamp::parse),
+            Some(writing_time())
+        );
+    }
+
+    /// Every row of an update or delete must match; one that does not is a problem at that row.
+    async fn a_row_that_matches_none_is_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let rows = json!([{"id": "a", "volume": 7}, {"id": "z", "volume": 7}]);
+        let no_row = "the key matches no row of \"sample\"";
+        assert_refused(
+            &lab,
+            update("sample", rows),
+            &[at_row(1, ErrorCode::RowNotFound, no_row)],
+        )
+        .await;
+        let rows = json!([{"id": "B"}, {"id": "b"}, {"id": "A"}]);
+        let expected = [0, 2].map(|row| at_row(row, ErrorCode::RowNotFound, no_row));
+        assert_refused(&lab, delete("sample", rows), &expected).await;
+    }
+
+    /// A row that matches several is a problem at that row, in every mode that matches.
+    async fn a_row_that_matches_several_is_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let rows = json!([{"volume": 3, "note": "y"}, {"volume": 1, "note": "y"}]);
+        let expected = [at_row(
+            1,
+            ErrorCode::KeyAmbiguous,
+            "the key matches several rows of \"sample\"",
+        )];
+        assert_refused(&lab, by(&["volume"], update("sample", rows)), &expected).await;
+        let named = json!([{"volume": 3, "name": "c"}, {"volume": 1, "name": "n"}]);
+        assert_refused(&lab, by(&["volume"], upsert("sample", named)), &expected).await;
+        let rows = json!([{"volume": 3}, {"volume": 1}]);
+        assert_refused(&lab, by(&["volume"], delete("sample", rows)), &expected).await;
+    }
+
+    /// Two rows of a table write that match one stored row: a problem at the second.
+    async fn rows_that_match_one_row_are_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let named = |mode| {
+            by(
+                &["name"],
+                table_write(mode, "sample", json!([{"_ref": "it", "name": "a"}])),
+            )
+        };
+        lab.define(&curated("owner", vec![reference("sample")]))
+            .await
+            .unwrap();
+        lab.insert("owner", json!([{"id": "o", "sample": "a"}]))
+            .await;
+        let owners = by(
+            &["sample"],
+            table_write(
+                Mode::Update,
+                "owner",
+                json!([{"sample": "a"}, {"sample": "@it"}]),
             ),
         );
-        assert_refused(&lab, changed, &[problem]).await;
+        let expected = Problem::at(
+            "tables[1].rows[1]",
+            Reason::new(
+                ErrorCode::DuplicateKey,
+                "matches the same row of \"owner\" as rows[0]",
+            ),
+        );
+        assert_problems_are(
+            lab.write(request([named(Mode::Upsert), owners], [])).await,
+            &[expected],
+        );
     }
-    assert_eq!(lab.column("sample", "id").await, ["a", "b", "c"]);
-}
 
-/// An update that makes a value occur twice is a problem of the request.
-async fn a_value_that_becomes_repeated_is_a_problem(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    assert_refused(
-        &lab,
-        update("sample", json!([{"id": "a", "name": "b"}])),
-        &[repeated("sample", "sample_name_key", "name", "b")],
-    )
-    .await;
-}
-
-/// Matching rows are updated, the rest created; ids are in input order.
-async fn an_upsert_updates_what_matches_and_creates_the_rest(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let rows = json!([
-        {"name": "d", "volume": 4, "id": "d"},
-        {"name": "b", "volume": 2},
-        {"name": "e"},
-    ]);
-    let outcome = write(&lab, by(&["name"], upsert("sample", rows.clone()))).await;
-    assert_eq!((outcome.created, outcome.updated), (2, 1));
-    let e = lab.sample("e").await;
-    assert_eq!(ids(&outcome), ["d", "b", e.as_str()]);
-    assert_eq!(lab.find("sample", json!({"volume": 2})).await.len(), 1);
-    let again = write(&lab, by(&["name"], upsert("sample", rows))).await;
-    assert_eq!((again.created, again.updated), (0, 3));
-    assert_eq!(ids(&again), ids(&outcome));
-    assert_eq!(lab.count("sample").await, 5);
-}
-
-/// A row that matches none and lacks a required column is a problem at that row.
-async fn an_upsert_cannot_create_an_incomplete_row(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    write(&lab, upsert("sample", json!([{"id": "a", "volume": 6}]))).await;
-    let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
-    let missing = |name: &str| {
-        let text = "matches no row, and cannot be created: the required column";
-        at_row(
-            1,
-            ErrorCode::MissingValue,
-            &format!("{text} \"{name}\" is missing"),
+    /// A row that is matched by another key may repeat its primary key, but not change it.
+    async fn a_primary_key_cannot_be_changed(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        write(
+            &lab,
+            by(
+                &["name"],
+                update("sample", json!([{"name": "a", "id": "a", "volume": 2}])),
+            ),
         )
-    };
-    assert_refused(&lab, upsert("sample", rows), &[missing("name")]).await;
-    let two = vec![
-        required("unit", DataType::String),
-        required("ph", DataType::Float),
-    ];
-    lab.define(&curated("buffer", two)).await.unwrap();
-    let rows = json!([{"id": "x", "unit": "ml", "ph": 7}, {"id": "y"}]);
-    assert_refused(
-        &lab,
-        upsert("buffer", rows),
-        &[missing("unit"), missing("ph")],
-    )
-    .await;
-}
+        .await;
+        let rows = json!([{"name": "a", "id": "z", "volume": 5}]);
+        for changed in [
+            by(&["name"], update("sample", rows.clone())),
+            by(&["name"], upsert("sample", rows)),
+        ] {
+            let problem = Problem::at(
+                "tables[0].rows[0].id",
+                Reason::new(
+                    ErrorCode::ColumnNotWritable,
+                    "the row that matches has the key \"a\", which cannot be changed",
+                ),
+            );
+            assert_refused(&lab, changed, &[problem]).await;
+        }
+        assert_eq!(lab.column("sample", "id").await, ["a", "b", "c"]);
+    }
 
-/// A label of an upserted row stands for the row that it matched or became, in later rows,
-/// series and the answer.
-async fn labels_of_upserted_rows_stand_for_what_they_match(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let samples = by(
-        &["name"],
-        upsert(
-            "sample",
-            json!([labelled_sample("b"), labelled_sample("new")]),
-        ),
-    );
-    let measurements = insert(
-        "measurement",
-        json!([{"sample": "@new", "value": 1}, {"sample": "@b", "value": 2}]),
-    );
-    let curves = [
-        series("curve", json!("@b"), json!({"time": [1]})),
-        series("curve", json!("@new"), json!({"time": [2]})),
-    ];
-    let outcome = lab
-        .write(request([samples, measurements], curves))
-        .await
-        .unwrap();
-    let new = lab.sample("new").await;
-    assert_eq!(outcome.refs.get("b").map(String::as_str), Some("b"));
-    assert_eq!(outcome.refs.get("new"), Some(&new));
-    assert_eq!(
-        lab.find("measurement", json!({"sample": new, "value": 1}))
-            .await
-            .len(),
-        1
-    );
-    assert_eq!(
-        lab.find("measurement", json!({"sample": "b", "value": 2}))
-            .await
-            .len(),
-        1
-    );
-    assert_eq!(
-        lab.find("curve", json!({"sample": new, "time": 2}))
-            .await
-            .len(),
-        1
-    );
-    assert_eq!(
-        lab.find("curve", json!({"sample": "b", "time": 1}))
-            .await
-            .len(),
-        1
-    );
-}
+    /// An update that makes a value occur twice is a problem of the request.
+    async fn a_value_that_becomes_repeated_is_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        assert_refused(
+            &lab,
+            update("sample", json!([{"id": "a", "name": "b"}])),
+            &[repeated("sample", "sample_name_key", "name", "b")],
+        )
+        .await;
+    }
 
-/// `fill_missing` keeps existing values, and counts only rows in which it set a value.
-async fn filling_sets_only_what_is_null(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let fill = |rows| TableWrite {
-        on_match: OnMatch::FillMissing,
-        ..update("sample", rows)
-    };
-    let rows = json!([
-        {"id": "a", "volume": 9, "note": "new"},
-        {"id": "b", "volume": 9, "note": "new"},
-        {"id": "c", "note": null},
-    ]);
-    let outcome = write(&lab, fill(rows)).await;
-    assert_eq!((outcome.updated, outcome.ids.len()), (1, 3));
-    assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 3.0]);
-    assert_eq!(
-        lab.column("sample", "note").await,
-        [json!("new"), json!("x"), Value::Null]
-    );
-}
+    /// Matching rows are updated, the rest created; ids are in input order.
+    async fn an_upsert_updates_what_matches_and_creates_the_rest(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = lab_with_samples(harness).await;
+        let rows = json!([
+            {"name": "d", "volume": 4, "id": "d"},
+            {"name": "b", "volume": 2},
+            {"name": "e"},
+        ]);
+        let outcome = write(&lab, by(&["name"], upsert("sample", rows.clone()))).await;
+        assert_eq!((outcome.created, outcome.updated), (2, 1));
+        let e = lab.sample("e").await;
+        assert_eq!(ids(&outcome), ["d", "b", e.as_str()]);
+        assert_eq!(lab.find("sample", json!({"volume": 2})).await.len(), 1);
+        let again = write(&lab, by(&["name"], upsert("sample", rows))).await;
+        assert_eq!((again.created, again.updated), (0, 3));
+        assert_eq!(ids(&again), ids(&outcome));
+        assert_eq!(lab.count("sample").await, 5);
+    }
 
-/// Rows are matched when the table write is applied, so an earlier one may have created them.
-async fn a_later_step_matches_rows_of_an_earlier_one(harness: &Itself<impl DataHarness>) {
-    let lab = lab_with_samples(harness).await;
-    let steps = [
-        insert("sample", json!([{"id": "d", "name": "d"}])),
-        by(
+    /// A row that matches none and lacks a required column is a problem at that row.
+    async fn an_upsert_cannot_create_an_incomplete_row(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        write(&lab, upsert("sample", json!([{"id": "a", "volume": 6}]))).await;
+        let rows = json!([{"id": "b", "volume": 6}, {"id": "z", "volume": 6}]);
+        let missing = |name: &str| {
+            let text = "matches no row, and cannot be created: the required column";
+            at_row(
+                1,
+                ErrorCode::MissingValue,
+                &format!("{text} \"{name}\" is missing"),
+            )
+        };
+        assert_refused(&lab, upsert("sample", rows), &[missing("name")]).await;
+        let two = vec![
+            required("unit", DataType::String),
+            required("ph", DataType::Float),
+        ];
+        lab.define(&curated("buffer", two)).await.unwrap();
+        let rows = json!([{"id": "x", "unit": "ml", "ph": 7}, {"id": "y"}]);
+        assert_refused(
+            &lab,
+            upsert("buffer", rows),
+            &[missing("unit"), missing("ph")],
+        )
+        .await;
+    }
+
+    /// A label of an upserted row stands for the row that it matched or became, in later rows,
+    /// series and the answer.
+    async fn labels_of_upserted_rows_stand_for_what_they_match(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let samples = by(
             &["name"],
-            upsert("sample", json!([{"name": "d", "volume": 1}])),
-        ),
-        update("sample", json!([{"id": "d", "note": "found"}])),
-        delete("sample", json!([{"id": "a"}])),
-        insert("sample", json!([{"id": "a2", "name": "a"}])),
-    ];
-    let outcome = lab.write(request(steps, [])).await.unwrap();
-    let counts: Vec<(u64, u64, u64)> = outcome
-        .tables
-        .iter()
-        .map(|table| (table.created, table.updated, table.deleted))
-        .collect();
-    assert_eq!(
-        counts,
-        [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
-    );
-    assert_eq!(
-        lab.find("sample", json!({"id": "d", "volume": 1, "note": "found"}))
+            upsert(
+                "sample",
+                json!([labelled_sample("b"), labelled_sample("new")]),
+            ),
+        );
+        let measurements = insert(
+            "measurement",
+            json!([{"sample": "@new", "value": 1}, {"sample": "@b", "value": 2}]),
+        );
+        let curves = [
+            series("curve", json!("@b"), json!({"time": [1]})),
+            series("curve", json!("@new"), json!({"time": [2]})),
+        ];
+        let outcome = lab
+            .write(request([samples, measurements], curves))
             .await
-            .len(),
-        1
-    );
-    assert_eq!(lab.sample("a").await, "a2");
-}
+            .unwrap();
+        let new = lab.sample("new").await;
+        assert_eq!(outcome.refs.get("b").map(String::as_str), Some("b"));
+        assert_eq!(outcome.refs.get("new"), Some(&new));
+        assert_eq!(
+            lab.find("measurement", json!({"sample": new, "value": 1}))
+                .await
+                .len(),
+            1
+        );
+        assert_eq!(
+            lab.find("measurement", json!({"sample": "b", "value": 2}))
+                .await
+                .len(),
+            1
+        );
+        assert_eq!(
+            lab.find("curve", json!({"sample": new, "time": 2}))
+                .await
+                .len(),
+            1
+        );
+        assert_eq!(
+            lab.find("curve", json!({"sample": "b", "time": 1}))
+                .await
+                .len(),
+            1
+        );
+    }
+
+    /// `fill_missing` keeps existing values, and counts only rows in which it set a value.
+    async fn filling_sets_only_what_is_null(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let fill = |rows| TableWrite {
+            on_match: OnMatch::FillMissing,
+            ..update("sample", rows)
+        };
+        let rows = json!([
+            {"id": "a", "volume": 9, "note": "new"},
+            {"id": "b", "volume": 9, "note": "new"},
+            {"id": "c", "note": null},
+        ]);
+        let outcome = write(&lab, fill(rows)).await;
+        assert_eq!((outcome.updated, outcome.ids.len()), (1, 3));
+        assert_eq!(lab.column("sample", "volume").await, [1.0, 1.0, 3.0]);
+        assert_eq!(
+            lab.column("sample", "note").await,
+            [json!("new"), json!("x"), Value::Null]
+        );
+    }
+
+    /// Rows are matched when the table write is applied, so an earlier one may have created them.
+    async fn a_later_step_matches_rows_of_an_earlier_one(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let steps = [
+            insert("sample", json!([{"id": "d", "name": "d"}])),
+            by(
+                &["name"],
+                upsert("sample", json!([{"name": "d", "volume": 1}])),
+            ),
+            update("sample", json!([{"id": "d", "note": "found"}])),
+            delete("sample", json!([{"id": "a"}])),
+            insert("sample", json!([{"id": "a2", "name": "a"}])),
+        ];
+        let outcome = lab.write(request(steps, [])).await.unwrap();
+        let counts: Vec<(u64, u64, u64)> = outcome
+            .tables
+            .iter()
+            .map(|table| (table.created, table.updated, table.deleted))
+            .collect();
+        assert_eq!(
+            counts,
+            [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
+        );
+        assert_eq!(
+            lab.find("sample", json!({"id": "d", "volume": 1, "note": "found"}))
+                .await
+                .len(),
+            1
+        );
+        assert_eq!(lab.sample("a").await, "a2");
+    }
 );

@@ -320,10 +320,10 @@ crate::suite!(
             let samples = lab.find("sample", json!({ "id": id })).await.len();
             match (written, reverted) {
                 (Ok(_), Err(RevertError::Blocked(_))) => {
-                    assert_eq!((samples, measurements), (1, 1))
+                    assert_eq!((samples, measurements), (1, 1));
                 }
                 (Err(WriteError::Problems(_)), Ok(_)) => {
-                    assert_eq!((samples, measurements), (0, 0))
+                    assert_eq!((samples, measurements), (0, 0));
                 }
                 other => panic!("{other:?}"),
             }

@@ -415,7 +415,7 @@ crate::suite!(
                     recorded.file
                 ),
                 Err(AddFileError::ExecutionClosed) => {
-                    assert_not_found(lab.files.get(lab.ours, file.id).await)
+                    assert_not_found(lab.files.get(lab.ours, file.id).await);
                 }
                 Err(other) => panic!("expected ExecutionClosed, got {other:?}"),
             }

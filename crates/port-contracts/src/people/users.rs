@@ -78,7 +78,7 @@ crate::suite!(
         assert_conflict_is(lab.tenancy.add_user(&again).await, &again.email_taken());
         assert_eq!(
             lab.tenancy.users(lab.ours, ALL).await.unwrap().items,
-            [lab.ada.clone()]
+            std::slice::from_ref(&lab.ada)
         );
     }
 

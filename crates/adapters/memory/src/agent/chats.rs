@@ -14,7 +14,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, paging::page};
+use crate::{memory::fake, paging::page};
 
 /// A stored chat.
 #[derive(Clone, Debug)]
@@ -50,21 +50,10 @@ impl ChatRow {
     }
 }
 
-/// Chats in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryChatRepository {
-    memory: Memory,
-}
-
-impl InMemoryChatRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Chats in memory.
+    pub struct InMemoryChatRepository;
+);
 
 #[async_trait]
 impl ChatRepository for InMemoryChatRepository {

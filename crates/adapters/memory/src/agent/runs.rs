@@ -13,7 +13,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::memory::fake;
 
 /// A run in progress.
 #[derive(Clone, Copy, Debug)]
@@ -28,21 +28,10 @@ impl AgentRunRow {
     }
 }
 
-/// Runs in progress in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryAgentRunRepository {
-    memory: Memory,
-}
-
-impl InMemoryAgentRunRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Runs in progress in memory.
+    pub struct InMemoryAgentRunRepository;
+);
 
 #[async_trait]
 impl AgentRunRepository for InMemoryAgentRunRepository {

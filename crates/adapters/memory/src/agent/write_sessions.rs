@@ -8,7 +8,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::memory::fake;
 
 /// A stored session.
 #[derive(Clone, Debug)]
@@ -19,21 +19,10 @@ pub(crate) struct WriteSessionRow {
     last_used_at: OffsetDateTime,
 }
 
-/// Sessions of writes in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryWriteSessions {
-    memory: Memory,
-}
-
-impl InMemoryWriteSessions {
-    /// The sessions over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Sessions of writes in memory.
+    pub struct InMemoryWriteSessions;
+);
 
 #[async_trait]
 impl WriteSessions for InMemoryWriteSessions {

@@ -16,25 +16,14 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Memory,
     data::tables::{Tables, cell},
+    memory::fake,
 };
 
-/// Definitions of tables in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryCatalogStore {
-    memory: Memory,
-}
-
-impl InMemoryCatalogStore {
-    /// The store over that memory.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Definitions of tables in memory.
+    pub struct InMemoryCatalogStore;
+);
 
 #[async_trait]
 impl CatalogStore for InMemoryCatalogStore {

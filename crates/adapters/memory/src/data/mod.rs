@@ -40,23 +40,12 @@ use labdata_ports::{
 };
 
 use self::look_up::require;
-use crate::{Memory, memory::State};
+use crate::memory::{State, fake};
 
-/// Rows and series in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryDataStore {
-    memory: Memory,
-}
-
-impl InMemoryDataStore {
-    /// The store over that memory.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Rows and series in memory.
+    pub struct InMemoryDataStore;
+);
 
 #[async_trait]
 impl DataStore for InMemoryDataStore {

@@ -19,23 +19,15 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, memory::owned, paging::page};
+use crate::{
+    memory::{fake, owned},
+    paging::page,
+};
 
-/// Executions in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryExecutionRepository {
-    memory: Memory,
-}
-
-impl InMemoryExecutionRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Executions in memory.
+    pub struct InMemoryExecutionRepository;
+);
 
 #[async_trait]
 impl ExecutionRepository for InMemoryExecutionRepository {

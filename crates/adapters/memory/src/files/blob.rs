@@ -18,23 +18,14 @@ use labdata_ports::{
     files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
 };
 
-use crate::Memory;
+use crate::memory::fake;
 
-/// Bytes of files in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryBlobStore {
-    memory: Memory,
-}
+fake!(
+    /// Bytes of files in memory.
+    pub struct InMemoryBlobStore;
+);
 
 impl InMemoryBlobStore {
-    /// The store over that memory.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-
     fn bytes(&self, organization: OrganizationId, object: ObjectKey) -> Result<Bytes, PortError> {
         let state = self.memory.lock();
         state

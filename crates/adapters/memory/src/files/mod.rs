@@ -20,26 +20,14 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Memory,
-    memory::{Owned, State, owned},
+    memory::{Owned, State, fake, owned},
     paging::page,
 };
 
-/// Records of files in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryFileRepository {
-    memory: Memory,
-}
-
-impl InMemoryFileRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Records of files in memory.
+    pub struct InMemoryFileRepository;
+);
 
 impl State {
     fn require_attribution(

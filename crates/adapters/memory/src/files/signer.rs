@@ -10,28 +10,19 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::memory::fake;
 
 /// Prefix of every URL. No host of that name can exist.
 const BASE: &str = "http://memory.invalid";
 /// Prefix of every path.
 const PATH: &str = "/signed/";
 
-/// Signed URLs in memory. They can be guessed, so this is for tests alone.
-#[derive(Clone, Debug)]
-pub struct InMemoryUrlSigner {
-    memory: Memory,
-}
+fake!(
+    /// Signed URLs in memory. They can be guessed, so this is for tests alone.
+    pub struct InMemoryUrlSigner;
+);
 
 impl InMemoryUrlSigner {
-    /// The signer over that memory.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-
     fn grant(&self, grant: Granted) -> String {
         let granted = &mut self.memory.lock().granted;
         granted.push(grant);
@@ -122,6 +113,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::Memory;
 
     const NOW: OffsetDateTime = datetime!(2026-01-01 00:00:00 UTC);
 

@@ -12,26 +12,14 @@ use labdata_domain::{
 use labdata_ports::{PortError, instruments::InstrumentRepository};
 
 use crate::{
-    Memory,
-    memory::{Owned, State, owned},
+    memory::{Owned, State, fake, owned},
     paging::page,
 };
 
-/// Instruments in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryInstrumentRepository {
-    memory: Memory,
-}
-
-impl InMemoryInstrumentRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Instruments in memory.
+    pub struct InMemoryInstrumentRepository;
+);
 
 impl State {
     /// Returns true if a file or a trigger refers to the instrument.

@@ -14,26 +14,14 @@ use labdata_ports::{
 };
 
 use crate::{
-    Memory,
-    memory::{Owned, State, owned},
+    memory::{Owned, State, fake, owned},
     paging::page,
 };
 
-/// Jobs in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryJobRepository {
-    memory: Memory,
-}
-
-impl InMemoryJobRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Jobs in memory.
+    pub struct InMemoryJobRepository;
+);
 
 impl State {
     /// The job of the candidate's name, stored as the candidate when missing.

@@ -16,7 +16,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, notifications::rows::NotificationRow};
+use crate::{memory::fake, notifications::rows::NotificationRow};
 
 /// Schedule of one periodic task.
 #[derive(Clone, Copy, Debug)]
@@ -25,21 +25,10 @@ pub(crate) struct TaskSchedule {
     last_success_at: Option<OffsetDateTime>,
 }
 
-/// Periodic tasks in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryPeriodicTaskStore {
-    memory: Memory,
-}
-
-impl InMemoryPeriodicTaskStore {
-    /// The periodic tasks of this store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Periodic tasks in memory.
+    pub struct InMemoryPeriodicTaskStore;
+);
 
 #[async_trait]
 impl PeriodicTaskStore for InMemoryPeriodicTaskStore {
@@ -79,21 +68,10 @@ impl PeriodicTaskStore for InMemoryPeriodicTaskStore {
     }
 }
 
-/// Health of a store in memory, which always answers and has no connections.
-#[derive(Clone, Debug)]
-pub struct InMemoryStoreHealth {
-    memory: Memory,
-}
-
-impl InMemoryStoreHealth {
-    /// Observes this store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Health of a store in memory, which always answers and has no connections.
+    pub struct InMemoryStoreHealth;
+);
 
 #[async_trait]
 impl StoreHealth for InMemoryStoreHealth {

@@ -22,26 +22,14 @@ use labdata_ports::{
 };
 
 use crate::{
-    Memory,
-    memory::{Owned, owned},
+    memory::{Owned, fake, owned},
     paging::page,
 };
 
-/// Datasets in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryDatasetRepository {
-    memory: Memory,
-}
-
-impl InMemoryDatasetRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Datasets in memory.
+    pub struct InMemoryDatasetRepository;
+);
 
 #[async_trait]
 impl DatasetRepository for InMemoryDatasetRepository {

@@ -18,27 +18,15 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Memory,
-    memory::{Owned, State, owned},
+    memory::{Owned, State, fake, owned},
     models::rows::VersionRow,
     paging::page,
 };
 
-/// Records of models in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryModelRepository {
-    memory: Memory,
-}
-
-impl InMemoryModelRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Records of models in memory.
+    pub struct InMemoryModelRepository;
+);
 
 impl State {
     /// Refuses a version whose user or dataset the organization does not have.

@@ -21,27 +21,15 @@ use labdata_ports::{
 use time::{Duration, OffsetDateTime};
 
 use crate::{
-    Memory,
-    memory::State,
+    memory::{State, fake},
     notifications::rows::{NoticeRow, NoticeSubject, NotificationRow},
     paging::page,
 };
 
-/// Notifications in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryNotificationRepository {
-    memory: Memory,
-}
-
-impl InMemoryNotificationRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Notifications in memory.
+    pub struct InMemoryNotificationRepository;
+);
 
 impl State {
     fn preferences_of(&self, user: UserId) -> Preferences {

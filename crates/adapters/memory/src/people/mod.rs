@@ -14,23 +14,12 @@ use labdata_domain::{
 use labdata_ports::{PortError, people::ApiKeyRepository};
 use time::OffsetDateTime;
 
-use crate::{Memory, memory::State};
+use crate::memory::{State, fake};
 
-/// API keys in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryApiKeyRepository {
-    memory: Memory,
-}
-
-impl InMemoryApiKeyRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// API keys in memory.
+    pub struct InMemoryApiKeyRepository;
+);
 
 impl State {
     /// The key, and since when its user is disabled.

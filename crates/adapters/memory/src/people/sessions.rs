@@ -11,23 +11,12 @@ use labdata_domain::{
 use labdata_ports::{PortError, people::sessions::SessionRepository};
 use time::OffsetDateTime;
 
-use crate::Memory;
+use crate::memory::fake;
 
-/// Sessions in memory.
-#[derive(Clone, Debug)]
-pub struct InMemorySessionRepository {
-    memory: Memory,
-}
-
-impl InMemorySessionRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Sessions in memory.
+    pub struct InMemorySessionRepository;
+);
 
 #[async_trait]
 impl SessionRepository for InMemorySessionRepository {

@@ -10,23 +10,15 @@ use labdata_domain::{
 use labdata_ports::{PortError, people::tenancy::TenancyRepository};
 use time::OffsetDateTime;
 
-use crate::{Memory, memory::State, paging::page};
+use crate::{
+    memory::{State, fake},
+    paging::page,
+};
 
-/// Organizations and users in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryTenancyRepository {
-    memory: Memory,
-}
-
-impl InMemoryTenancyRepository {
-    /// The repository over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Organizations and users in memory.
+    pub struct InMemoryTenancyRepository;
+);
 
 impl State {
     /// The user of the same organization with the same e-mail address.

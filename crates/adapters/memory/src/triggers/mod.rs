@@ -21,26 +21,14 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    Memory,
-    memory::{State, owned},
+    memory::{State, fake, owned},
     work::subscribers::Subscription,
 };
 
-/// Triggers in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryTriggerStore {
-    memory: Memory,
-}
-
-impl InMemoryTriggerStore {
-    /// The triggers of that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// Triggers in memory.
+    pub struct InMemoryTriggerStore;
+);
 
 impl State {
     /// The event's subject; `None` if it has been deleted.
