@@ -100,7 +100,8 @@ async fn tables_that_are_not_there_and_wrong_formats_are_refused() {
     assert_eq!(refused, [("enum".to_owned(), "query.format".to_owned())]);
     let server = TestServer::start().await;
     let writer = server.client(&[Scope::Write]).await;
-    writer.get(&path("sample", "csv")).await.detail(403);
+    let refused = writer.get(&path("sample", "csv")).await;
+    assert_eq!(refused.code(403), "scope_missing");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `POST /api/v1/tables/{name}/import`, on PostgreSQL.
 
-use labdata_domain::people::scope::Scope;
+use labdata_domain::{people::scope::Scope, refusal::ErrorCode};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -31,7 +31,11 @@ async fn insert(lab: &OnPostgres, csv: impl AsRef<[u8]>) -> Reply {
 #[track_caller]
 fn messages(reply: &Reply) -> Vec<(String, String)> {
     let errors = reply.json(400)["errors"].as_array().unwrap().clone();
+    assert_eq!(reply.code(400), "invalid_write");
     let pairs = errors.into_iter().map(|error| {
+        let code = error["code"].as_str();
+        let is_known = |known: &ErrorCode| Some(known.as_str()) == code;
+        assert!(ErrorCode::ALL.iter().any(is_known), "{error}");
         let path = error["path"].as_str().unwrap_or_default().to_owned();
         (path, error["message"].as_str().unwrap().to_owned())
     });

@@ -89,7 +89,7 @@ async fn a_deleted_file_is_gone_with_its_bytes_and_its_name_is_free() {
         .to_owned();
     let path = format!("{PATH}/{id}");
     let reader = lab.server.client(&[Scope::Read]).await;
-    reader.delete(&path).await.detail(403);
+    assert_eq!(reader.delete(&path).await.code(403), "scope_missing");
     assert_eq!(lab.client.delete(&path).await.status, 204);
     assert_eq!(lab.stored(), 0);
     lab.client.delete(&path).await.detail(404);

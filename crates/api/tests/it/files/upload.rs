@@ -367,6 +367,6 @@ async fn uploading_needs_the_write_scope() {
     let form = Form::new()
         .field("instrument_id", &lab.instrument)
         .file("a.csv", b"x");
-    form.post(&reader).await.detail(403);
+    assert_eq!(form.post(&reader).await.code(403), "scope_missing");
     assert_eq!(lab.stored(), 0);
 }

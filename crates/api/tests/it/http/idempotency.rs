@@ -116,7 +116,7 @@ async fn a_refused_request_may_be_fixed_and_sent_under_the_same_key() {
     lab.post_once("/api/v1/jobs", "first", &job).await.json(200);
     for _ in 0..2 {
         let clash = lab.post_once("/api/v1/jobs", "second", &job).await;
-        clash.detail(409);
+        assert_eq!(clash.code(409), "name_taken");
         assert_eq!(clash.header("idempotent-replayed"), None);
     }
 }

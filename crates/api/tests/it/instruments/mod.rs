@@ -37,7 +37,7 @@ async fn a_name_is_taken_once_per_organization() {
     let (client, stranger) = (server.admin().await, server.stranger().await);
     let body = json!({"name": "Reader 1"});
     client.post(PATH, &body).await.json(200);
-    client.post(PATH, &body).await.detail(409);
+    assert_eq!(client.post(PATH, &body).await.code(409), "name_taken");
     stranger.post(PATH, &body).await.json(200);
     assert_eq!(
         client.get(PATH).await.json(200).as_array().unwrap().len(),
@@ -79,7 +79,8 @@ async fn an_instrument_is_shown_and_changed_by_its_id() {
         .patch(&path, &json!({"name": "taken"}))
         .await
         .detail(409);
-    admin.patch(&path, &json!({"name": " "})).await.detail(400);
+    let blank = admin.patch(&path, &json!({"name": " "})).await;
+    assert_eq!(blank.code(400), "invalid_name");
     assert_eq!(
         admin.patch(&path, &json!({"name": ""})).await.problems(),
         [("string_too_short".to_owned(), "body.name".to_owned())]

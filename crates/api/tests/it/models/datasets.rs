@@ -228,7 +228,7 @@ async fn datasets_are_made_with_write_and_read_with_read() {
     writer.post(PATH, &body).await.json(200);
     let path = format!("{PATH}/{}/download", dataset["id"].as_str().unwrap());
     reader.get(&path).await.json(200);
-    writer.get(&path).await.detail(403);
+    assert_eq!(writer.get(&path).await.code(403), "scope_missing");
 }
 
 #[tokio::test]
