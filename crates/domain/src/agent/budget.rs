@@ -18,6 +18,7 @@ impl UsageMonth {
     #[must_use]
     pub fn of(now: OffsetDateTime) -> Self {
         let today = now.to_offset(UtcOffset::UTC).date();
+        // Every month has a first day.
         Self(today.replace_day(1).unwrap_or(today))
     }
 
@@ -114,6 +115,7 @@ impl AgentLimits {
             return Ok(());
         };
         let resets_at = UsageMonth::of(now).end();
+        // Rounded up, so that a client that waits exactly this long is not a moment too early.
         let seconds = (resets_at - now).whole_seconds() + 1;
         Err(RunRefusal::BudgetUsed {
             tokens,

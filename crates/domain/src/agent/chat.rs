@@ -201,6 +201,7 @@ pub fn title_of(prompt: &str) -> String {
     }
     let start: String = line.chars().take(MAX_TITLE_LENGTH - 1).collect();
     let start = match start.rsplit_once(' ') {
+        // At a word, unless that would lose half of the title.
         Some((words, _)) if words.len() >= start.len() / 2 => words,
         _ => start.as_str(),
     };

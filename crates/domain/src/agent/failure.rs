@@ -91,6 +91,7 @@ impl ModelFailure {
 #[must_use]
 pub fn provider_message(message: &str, secret: Option<&str>) -> String {
     let message = match secret.filter(|secret| !secret.is_empty()) {
+        // Providers repeat a refused key in their message.
         Some(secret) => message.replace(secret, "…"),
         None => message.to_owned(),
     };

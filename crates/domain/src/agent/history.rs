@@ -16,6 +16,7 @@ pub fn history(messages: &[ChatMessage], limits: &AgentLimits, max_bytes: u64) -
         if bytes > max_bytes {
             break;
         }
+        // The history begins with a prompt: providers refuse a tool's result without its call.
         if message.role == ChatRole::User {
             begin = index;
         }

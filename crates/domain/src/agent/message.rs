@@ -77,6 +77,7 @@ impl ToolInput {
     /// call a tool without parameters.
     #[must_use]
     pub fn parse(text: &str) -> Self {
+        // Some providers send no arguments at all for a tool without required ones.
         if text.trim().is_empty() {
             return Self::Object(Map::new());
         }
@@ -123,6 +124,7 @@ fn size(value: &Value) -> usize {
             .iter()
             .map(|(key, value)| key.len() + size(value) + 4)
             .sum(),
+        // An estimate: sizes bound memory, they are not lengths of JSON.
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }

@@ -41,6 +41,7 @@ impl ToolOutput {
     }
 
     fn new(text: String, is_error: bool) -> Self {
+        // PostgreSQL stores no NUL; most texts have none and are not copied.
         let text = if text.contains('\0') {
             storable(&text)
         } else {
@@ -59,6 +60,7 @@ impl ToolOutput {
     #[must_use]
     pub fn with_attachments(mut self, attachments: Vec<Attachment>) -> Self {
         let most = u64::try_from(MAX_ATTACHMENT_BYTES).unwrap_or(u64::MAX);
+        // Python reports what it left out; this bound also holds for forged output.
         let small = attachments.into_iter().filter(|file| file.size <= most);
         self.attachments = small.take(MAX_ATTACHMENTS).collect();
         self
@@ -87,6 +89,7 @@ impl ToolOutput {
     pub fn stored(mut self, limits: &AgentLimits) -> Self {
         let end = start(&self.text, limits.output_bytes).len();
         self.text.truncate(end);
+        // The rest of a large output would stay allocated for as long as the run.
         self.text.shrink_to_fit();
         self
     }

@@ -116,6 +116,7 @@ impl PythonFigure {
     pub fn is_valid(&self) -> bool {
         match self.kind {
             AttachmentType::Png => self.content.starts_with(b"\x89PNG\r\n\x1a\n"),
+            // Only the shape: the console hands it to plotly.js, which checks the rest.
             AttachmentType::Plotly => serde_json::from_slice::<PlotlyFigure>(&self.content).is_ok(),
         }
     }
@@ -148,6 +149,7 @@ impl PythonOutput {
             printable(end(&self.end, SHOWN_OUTPUT_PART)),
         );
         if self.omitted == 0 {
+            // Nothing is missing, so the two parts are one text.
             return first + &last;
         }
         format!("{first}\n[{} bytes are left out]\n{last}", self.omitted)

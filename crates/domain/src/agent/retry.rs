@@ -26,9 +26,11 @@ pub fn retry_delay(tries: u32, failure: &ModelFailure, jitter: u16) -> Option<Du
         ..
     } = failure
     {
+        // A person waits for the response: a longer pause is reported instead.
         return (*seconds <= MAX_RETRY_AFTER).then(|| Duration::seconds(i64::from(*seconds)));
     }
     let delay = FIRST_DELAY * (1_i32 << tries.saturating_sub(1).min(8));
+    // Between half of the delay and all of it, so that servers do not retry in step.
     let spread = i32::from(jitter) - i32::from(u16::MAX);
     Some(delay + delay * spread / (2 * i32::from(u16::MAX)))
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 /// The first characters of a text, at most that many bytes.
 pub(super) fn start(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
+    // At most three steps: a character has four bytes.
     while !text.is_char_boundary(end) {
         end -= 1;
     }

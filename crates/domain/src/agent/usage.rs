@@ -38,6 +38,7 @@ impl Usage {
 fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     match (left, right) {
         (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        // An unknown number is not zero: one that is known stands alone.
         (one, other) => one.or(other),
     }
 }

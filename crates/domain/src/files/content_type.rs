@@ -52,14 +52,17 @@ impl ContentType {
             return None;
         }
         let parsed: Mime = given.parse().ok()?;
+        // Browsers ignore case and parameters when they decide what to render.
         let essence = parsed.essence_str().to_ascii_lowercase();
         let (top, sub) = essence.split_once('/')?;
         let script = ["javascript", "ecmascript", "livescript", "jscript"];
         let refused = SUBSTITUTED.contains(&essence.as_str())
+            // Browsers run scripts in every XML dialect, SVG first of all.
             || essence.ends_with("+xml")
             || top == "multipart"
             || top == "*"
             || sub == "*"
+            // The many spellings of JavaScript types (`x-javascript`, `javascript1.5`) share these names.
             || script.iter().any(|name| sub.contains(name));
         (!refused).then(|| Self(given.to_owned()))
     }

@@ -12,6 +12,7 @@ pub fn attachment(file_name: &str) -> String {
     let plain: String = file_name
         .chars()
         .map(|c| {
+            // For old clients: `"` would end the name, some decode `%`, and Windows refuses the other characters.
             let safe = matches!(c, ' '..='~')
                 && !matches!(
                     c,
@@ -22,6 +23,7 @@ pub fn attachment(file_name: &str) -> String {
         .collect();
     let mut value = format!("attachment; filename=\"{plain}\"");
     if plain != file_name {
+        // The exact name, for clients that know RFC 6266.
         value.push_str("; filename*=UTF-8''");
         for byte in file_name.bytes() {
             // The attr-char of RFC 5987.

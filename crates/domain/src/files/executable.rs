@@ -62,6 +62,7 @@ fn mach_o(file_type: Option<u32>) -> Verdict {
 
 fn dos(head: &[u8], file_size: u64) -> Verdict {
     match little_u32(head, 60).map(u64::from) {
+        // `e_lfanew` may point anywhere in the file, so the header is a second read.
         Some(start) if start > 0 && start < file_size => Verdict::ReadMore(start..start + 4),
         _ => plain_dos(head, file_size),
     }
@@ -80,6 +81,7 @@ fn plain_dos(head: &[u8], file_size: u64) -> Verdict {
         let (relocations, header) = (field(6)?, field(8)? * 16);
         let (minimum, maximum) = (field(10)?, field(12)?);
         let relocation_table = field(24)?;
+        // The header counts whole pages, and how much of the last one is used.
         let image = (pages * 512).checked_sub(if last_page == 0 {
             0
         } else {

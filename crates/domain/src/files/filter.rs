@@ -43,6 +43,7 @@ impl ExtensionFilter {
             }
             named = true;
             let extension = fold(part);
+            // No stored extension has such characters: such a filter is valid and matches nothing.
             let possible = !extension
                 .chars()
                 .any(|c| c.is_control() || matches!(c, '/' | '\\'));
@@ -50,6 +51,7 @@ impl ExtensionFilter {
                 extensions.push(extension);
             }
         }
+        // `,` alone names nothing and filters nothing; `/` names something that no file has.
         named.then_some(Self(extensions))
     }
 
@@ -59,6 +61,7 @@ impl ExtensionFilter {
     pub fn last_parts(&self) -> Vec<&str> {
         self.0
             .iter()
+            // The index holds last parts; `tar.gz` narrows by `gz` and is compared whole afterwards.
             .map(|e| e.rsplit('.').next().unwrap_or(e))
             .collect()
     }
@@ -103,6 +106,7 @@ impl NameQuery {
     /// # Errors
     /// [`MatchesNothing`] if no file can match.
     pub fn parse(text: &str) -> Result<Option<Self>, MatchesNothing> {
+        // No path has control characters, and PostgreSQL cannot compare with NUL.
         if text.chars().any(char::is_control) {
             return Err(MatchesNothing);
         }

@@ -63,6 +63,7 @@ impl ObjectKey {
     /// Returns its creation time, to the millisecond; `None` if the key has no timestamp.
     #[must_use]
     pub fn made_at(self) -> Option<OffsetDateTime> {
+        // Keys are UUIDs of version 7, so the sweep knows their age without a record.
         let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
         let seconds = i64::try_from(seconds).ok()?;
         OffsetDateTime::from_unix_timestamp(seconds)

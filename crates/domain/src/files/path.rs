@@ -31,11 +31,13 @@ impl FilePath {
         if text.chars().any(char::is_control) {
             return Err(InvalidFilePath::ControlCharacter);
         }
+        // Ends at the limit, however long the text is.
         if text.chars().nth(MAX_PATH_CHARS).is_some() {
             return Err(InvalidFilePath::TooLong);
         }
         let path = Self(text.to_owned());
         match path.file_name().trim() {
+            // A client that saves under this name would write a directory, or beside its own.
             "" | "." | ".." => Err(InvalidFilePath::NoName),
             _ => Ok(path),
         }
@@ -46,6 +48,7 @@ impl FilePath {
     #[must_use]
     pub fn named(text: &str, extension: &'static str) -> Self {
         let is_forbidden = |letter: char| letter.is_control() || matches!(letter, '/' | '\\');
+        // Room for the extension, which decides how the file is opened.
         let letters = text.chars().take(MAX_PATH_CHARS - extension.len());
         let letters = letters.map(|letter| if is_forbidden(letter) { '_' } else { letter });
         Self(letters.chain(extension.chars()).collect())
@@ -60,6 +63,7 @@ impl FilePath {
     /// Returns the part after the last `/` or `\`, because many instruments run Windows.
     #[must_use]
     pub fn file_name(&self) -> &str {
+        // Instruments run on Windows and elsewhere; the path is stored as sent, so both separators count.
         self.0.rsplit(['/', '\\']).next().unwrap_or(&self.0)
     }
 
@@ -82,6 +86,7 @@ impl FilePath {
 /// folded text. Searches compare folded texts and do not depend on the database's locale.
 #[must_use]
 pub fn fold(text: &str) -> String {
+    // Not `str::to_lowercase`: its rule for a final sigma would make a substring fold differently.
     text.chars().flat_map(char::to_lowercase).collect()
 }
 

@@ -63,6 +63,7 @@ pub fn preview(head: &[u8], file_size: u64) -> Preview {
     }
     let displayed = usize::try_from(PREVIEW_BYTES).unwrap_or(usize::MAX);
     let head = head.get(..displayed).unwrap_or(head);
+    // Whether the last character may be cut decides how strictly the end is decoded.
     let truncated = u64::try_from(head.len()).is_ok_and(|displayed| displayed < file_size);
     match decode(head, truncated) {
         Some(text) => Preview::Text { text, truncated },
@@ -83,9 +84,11 @@ pub fn text_encoding(head: &[u8], truncated: bool) -> Option<(&'static Encoding,
     if let Some(marked) = Encoding::for_bom(head) {
         return Some(marked);
     }
+    // Before any guess: a text in another encoding is hardly ever valid UTF-8.
     if utf8(head, truncated).is_some() {
         return Some((UTF_8, 0));
     }
+    // UTF-16 without a mark is full of NULs, which would count as binary below.
     if let Some(encoding) = utf16_by_nul_pattern(head) {
         return Some((encoding, 0));
     }
@@ -107,6 +110,7 @@ fn legacy_encoding(head: &[u8], truncated: bool) -> &'static Encoding {
     {
         return WINDOWS_1252;
     }
+    // An escape sequence of a terminal would be taken for ISO-2022-JP.
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(head, !truncated);
     detector.guess(None, Utf8Detection::Deny)
@@ -116,6 +120,7 @@ fn legacy_encoding(head: &[u8], truncated: bool) -> &'static Encoding {
 fn utf8(head: &[u8], truncated: bool) -> Option<&str> {
     match std::str::from_utf8(head) {
         Ok(text) => text_without_nul(text),
+        // `error_len` is none where the text ends inside a character, as it may where it was cut.
         Err(error) if truncated && error.error_len().is_none() => {
             std::str::from_utf8(head.get(..error.valid_up_to())?)
                 .ok()
@@ -137,6 +142,7 @@ fn decode_cut(encoding: &'static Encoding, bytes: &[u8], truncated: bool) -> Str
         .max_utf8_buffer_length(bytes.len())
         .unwrap_or(bytes.len());
     let mut text = String::with_capacity(capacity);
+    // `last` is false for a cut text: a half character at its end is left out instead of replaced.
     let _ = decoder.decode_to_string(bytes, &mut text, !truncated);
     text.shrink_to_fit();
     text
@@ -155,6 +161,7 @@ fn utf16_by_nul_pattern(head: &[u8]) -> Option<&'static Encoding> {
         }
     }
     let [even, odd] = nul;
+    // 40 % and 1 %: texts have non-Latin characters, too, whose high byte is no NUL.
     let mostly = |count: usize| count * 10 >= pairs * 4;
     let hardly = |count: usize| count * 100 <= pairs;
     if mostly(odd) && hardly(even) {
@@ -174,6 +181,7 @@ fn looks_like_text(text: &str) -> bool {
         .filter(|c| *c == char::REPLACEMENT_CHARACTER)
         .count();
     !text.contains('\0')
+        // One in twenty: a stray byte does not make a text binary.
         && undecodable * 20 <= chars
         && has_few_controls(text.chars().map(u32::from), chars)
 }
@@ -183,6 +191,7 @@ fn has_few_controls(units: impl Iterator<Item = u32>, count: usize) -> bool {
     let odd = units
         .filter(|unit| matches!(unit, 0..=7 | 14..=26 | 28..=31 | 127))
         .count();
+    // One in fifty; tab, line breaks, form feed and escape are not counted.
     odd * 50 <= count
 }
 

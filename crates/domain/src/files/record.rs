@@ -50,6 +50,7 @@ impl File {
         else {
             return None;
         };
+        // The URL of the earlier object may still be used until it expires; only then it can be swept.
         let abandoned = (object != self.state.object()).then_some((object, expires_at));
         Some(Recorded {
             file: Self {

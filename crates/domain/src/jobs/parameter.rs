@@ -118,6 +118,7 @@ pub fn check_parameters(definitions: &[ParameterDefinition]) -> Result<(), Inval
             return refuse(format!("another parameter is named {name:?}"));
         }
         if let Some(other) = &definition.file_id_parameter
+            // A form would otherwise wait for a file that no field names.
             && (other == name || !names.contains(other.as_str()))
         {
             return refuse(format!(
@@ -159,6 +160,7 @@ fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
             "the default of a date is a date such as 2026-03-01, or a datetime with its offset"
                 .to_owned(),
         ),
+        // Choices and regions depend on rows and images that may change after the definition.
         Widget::Date | Widget::Combobox | Widget::Text | Widget::Region => Ok(()),
     }
 }
@@ -209,6 +211,7 @@ pub fn with_defaults(
             let value = given
                 .entry(definition.parameter_name.clone())
                 .or_insert(Value::Null);
+            // Null means the same as absent in every body.
             if value.is_null() {
                 value.clone_from(default);
             }
