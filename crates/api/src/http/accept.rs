@@ -80,10 +80,12 @@ impl Accepted {
         let mut best = (ResultForm::Json, Quality::ZERO);
         for form in FORMS {
             let quality = self.quality(form.media_type()).unwrap_or(Quality::ZERO);
+            // Strictly greater, so that of equal preferences the first form, JSON, wins.
             if quality > best.1 {
                 best = (form, quality);
             }
         }
+        // A header that names foreign types only gets JSON; one that says `application/json;q=0` excludes it.
         if best.1 == Quality::ZERO && self.quality(JSON).is_some() {
             let known = FORMS.map(ResultForm::media_type).join(", ");
             return Err(ApiError::NotAcceptable(format!("results come as {known}")));
@@ -104,6 +106,7 @@ impl Accepted {
             };
             Some((specific, item.quality))
         });
+        // The most specific range counts, not the highest quality (RFC 9110, section 12.5.1).
         let (_, quality) = ranges.max_by_key(|(specific, _)| *specific)?;
         Some(quality)
     }

@@ -195,6 +195,7 @@ pub(super) async fn receive_json(
 ) -> Result<Bytes, ApiError> {
     let content_type = header(request, &CONTENT_TYPE);
     let is_json = content_type.is_some_and(is_json);
+    // Clients send POST without a body and without a type; those are fine where no body is required.
     let may_be_empty = announced(request).unwrap_or_default() == 0
         && !request.headers().contains_key(TRANSFER_ENCODING);
     let wrong = if required && content_type.is_some() {
@@ -284,12 +285,14 @@ pub async fn receive_bytes(
     if announced >= limit {
         return Err(too_large(limit));
     }
+    // Bounded by the check above, so a header alone cannot reserve more than `limit`.
     let mut bytes = BytesMut::with_capacity(announced);
     let mut timeout = body_timeout();
     loop {
         let chunk = match next_chunk(payload, &mut timeout).await {
             Some(Some(Ok(chunk))) => chunk,
             Some(Some(Err(error))) => {
+                // Also a chunked body that ends without its last chunk: a prefix must not count as a request.
                 return Err(ApiError::BrokenBody(format!(
                     "the request body broke off: {error}"
                 )));
@@ -297,6 +300,7 @@ pub async fn receive_bytes(
             Some(None) => return Ok(bytes.freeze()),
             None => return Err(ApiError::SlowBody),
         };
+        // Checked per chunk: a chunked body has no announced length, and an announced one may be wrong.
         if bytes.len() + chunk.len() >= limit {
             return Err(too_large(limit));
         }
@@ -321,6 +325,7 @@ pub async fn drain(payload: &mut Payload) {
             }
         }
     };
+    // Bounded in time as well: a client may send a byte every second.
     let _in_time = timeout(LONGEST_DRAIN, drained).await;
 }
 

@@ -133,13 +133,16 @@ impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequ
 
 impl<S: RequiredScope, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
+        // Before the body: strangers cannot make the server buffer one.
         let (app, actor) = admit(request, S::SCOPE).await?;
         let received = B::receive(request, payload).await?;
         let body_sha256 = request
             .headers()
             .contains_key(IDEMPOTENCY_KEY)
+            // Hashing a large body takes time, which only a repeatable request needs.
             .then(|| B::sha256(&received));
 
+        // Path, query and body share one list, so that a client sees all problems at once.
         let problems = Problems::default();
         let path = P::read(path_document(request), &FieldPath::root("path", &problems));
         let query = Q::read(
@@ -178,6 +181,7 @@ pub(super) async fn admit(
     let presented = Credential::of(request, &app.public_url)?;
     let actor = presented.authenticate(&app.ports).await?;
     observe::record_actor(&actor);
+    // After the authentication: a guessed key must not use up the requests of a real one.
     app.rate_limit.count(actor.api_key)?;
     if let Some(scope) = scope {
         actor.require(scope).map_err(Error::from)?;
@@ -224,6 +228,7 @@ impl<B: Body> OpenCall<B> {
                 B::document(&received),
             )]))));
         };
+        // Storing the response would store its secret.
         if request.headers().contains_key(IDEMPOTENCY_KEY) {
             return Err(Error::refused(SecretNotReplayed).into());
         }
@@ -250,6 +255,7 @@ pub(super) fn path_document(request: &HttpRequest) -> Value {
         .match_info()
         .iter()
         .map(|(name, value)| {
+            // The router leaves `%2F` encoded, so that a slash in a name does not split a segment.
             let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
             (name.to_owned(), Value::String(value))
         })

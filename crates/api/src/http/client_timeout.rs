@@ -61,7 +61,9 @@ impl ClientTimeout {
     pub fn took(&mut self, bytes: usize, waited: Duration) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let earned = Duration::from_millis(bytes.saturating_mul(1000) / self.bytes_per_second);
+        // First the credit, then the wait: a slow chunk that pays for itself costs nothing.
         let left = self.left.saturating_add(earned);
+        // Capped, so that a fast start does not buy hours of stalling.
         self.left = left.saturating_sub(waited).min(self.limit);
     }
 }

@@ -48,6 +48,7 @@ impl Credential {
     pub fn of(request: &HttpRequest, public_url: &PublicUrl) -> Result<Self, Error> {
         let headers = request.headers();
         let token = session_token(headers, public_url);
+        // A key wins: a browser adds its cookie unasked, a header is set on purpose.
         match token.filter(|_| !headers.contains_key(AUTHORIZATION)) {
             None => Ok(Self::Key(Secret::new(presented_key(request)?.to_owned()))),
             Some(_) if !is_own_page(request, public_url) => {
@@ -84,6 +85,7 @@ fn cookie_name(public_url: &PublicUrl) -> &'static str {
 /// The token of the request's session, if it shows one.
 pub(crate) fn session_token<'r>(headers: &'r HeaderMap, public_url: &PublicUrl) -> Option<&'r str> {
     let name = cookie_name(public_url);
+    // HTTP/2 splits cookies into several headers, which not every proxy joins (RFC 9113, section 8.2.3).
     let cookies = headers.get_all(COOKIE).filter_map(|it| it.to_str().ok());
     cookies
         .flat_map(|cookies| cookies.split(';'))
@@ -101,13 +103,16 @@ fn is_own_page(request: &HttpRequest, public_url: &PublicUrl) -> bool {
         return true;
     }
     let headers = request.headers();
+    // Set by the browser itself, so no script can forge it; old browsers send `Origin` only.
     if let Some(site) = headers.get("sec-fetch-site") {
+        // `none` is a request by the user, such as a bookmark. `same-site` includes foreign subdomains.
         return site == "same-origin" || site == "none";
     }
     let own = Url::parse(&public_url.base_for(headers)).map(|url| url.origin());
     let presented = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     match (own, presented) {
         (Ok(own), Some(presented)) => presented == own.ascii_serialization(),
+        // A browser sends one of the two headers with every change, so their absence is no proof of an own page.
         _ => false,
     }
 }
@@ -132,6 +137,7 @@ pub(crate) fn ended_cookie(public_url: &PublicUrl) -> Result<HeaderValue, Error>
 }
 
 fn cookie(public_url: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue, Error> {
+    // Browsers drop a `Secure` cookie that arrives by plain HTTP, and `__Host-` requires the attribute.
     let secure = if is_secure(public_url) {
         "; Secure"
     } else {

@@ -194,6 +194,7 @@ impl Endpoint {
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
         match self.method {
+            // RFC 9110 requires HEAD wherever GET exists; the framework drops its body.
             Method::GET => vec![Method::GET, Method::HEAD],
             ref method => vec![method.clone()],
         }

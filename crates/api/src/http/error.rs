@@ -242,6 +242,7 @@ impl ApiError {
     #[must_use]
     pub fn detail(&self) -> String {
         match self {
+            // Causes name tables, hosts and paths.
             Self::UseCase(Error::Internal(_)) => "internal error".to_owned(),
             Self::UseCase(Error::Unavailable(_)) => {
                 "a service that the platform needs does not answer; try again later".to_owned()
@@ -352,6 +353,7 @@ impl ResponseError for ApiError {
             Self::UseCase(Error::Refused(refusal))
                 if refusal.kind == RefusalKind::Unauthenticated =>
             {
+                // RFC 9110 requires a challenge with 401.
                 response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
             // `observe` adds the body, because only it knows the request's id.

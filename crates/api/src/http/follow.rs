@@ -38,10 +38,12 @@ pub(crate) async fn pause(
     sent_at: Option<Instant>,
     at_least_every: Duration,
 ) -> Next {
+    // A burst of notifications, as from a large write, costs one query this way.
     sleep_until(looked_at + LOOK_AFTER).await;
     let look_at = looked_at + at_least_every;
     let ping_at = sent_at.map(|sent_at| sent_at + PING_EVERY);
     let until = ping_at.map_or(look_at, |ping_at| ping_at.min(look_at));
+    // When both are due a look wins: its events are a sign of life as well.
     if timeout_at(until, news.next()).await.is_ok() || until == look_at {
         Next::Look
     } else {

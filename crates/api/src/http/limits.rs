@@ -5,6 +5,7 @@ use std::{os::fd::AsFd, time::Duration};
 /// Number of connections of clients: at most `most`, and fewer where the process may open fewer files
 /// than these and `others`. At least half of its files are for clients.
 pub(super) fn connections(most: u64, others: u64) -> usize {
+    // A server without free descriptors could accept no one and not even open its database connections.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let files = limit.current.unwrap_or(u64::MAX);
     share(files, most, others)
@@ -15,6 +16,7 @@ pub(super) fn connections(most: u64, others: u64) -> usize {
 #[cfg(target_os = "linux")]
 pub(super) fn end_when_stalled(connection: impl AsFd, after: Duration) {
     let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+    // Keep-alive probes do not find such a client: its kernel acknowledges them with a full window.
     if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(connection, milliseconds) {
         tracing::debug!(%error, "the time limit of a connection cannot be set");
     }

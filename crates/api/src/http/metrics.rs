@@ -151,6 +151,7 @@ impl Metrics {
             | Method::PUT
             | Method::PATCH
             | Method::DELETE => method.as_str(),
+            // Clients may invent methods, and each label value is a new time series.
             _ => "other",
         };
         self.requests
@@ -160,6 +161,7 @@ impl Metrics {
 
     /// Sets the metrics of the platform; `None`, if they could not be measured, removes them.
     pub fn set_measurements(&self, measured: Option<Measurements>) {
+        // A stale value would look healthy; an alert can notice an absent one.
         let Some(measured) = measured else {
             self.runs.reset();
             self.run_queue_age.reset();

@@ -44,11 +44,13 @@ impl Form {
     /// # Errors
     /// What is wrong with its form.
     pub async fn parse(headers: &HeaderMap, body: Bytes) -> Result<Self, String> {
+        // No part is longer than the body, so this limit never refuses a form that was accepted.
         let length = body.len();
         let mut multipart = Multipart::new(headers, stream::iter([Ok(body)]));
         let mut parts = Vec::new();
         while let Some(field) = multipart.next().await {
             let field = field.map_err(|error| error.to_string())?;
+            // An empty part costs its sender a few bytes, but more memory here.
             if parts.len() == MOST_PARTS {
                 return Err(format!("it has more than {MOST_PARTS} parts"));
             }

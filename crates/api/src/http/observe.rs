@@ -55,6 +55,7 @@ pub async fn observe(
     let started = Instant::now();
     let id = request_id(&request, &app);
     let method = request.method().clone();
+    // Without the query string: signed URLs have their signature in it.
     let path = loggable(request.path());
     let is_private = security_headers::is_private(request.headers());
     let span = tracing::info_span!(
@@ -72,8 +73,11 @@ pub async fn observe(
     } else {
         app.request_timeout
     };
+    // A panic would otherwise end the connection without a response.
     let handled = AssertUnwindSafe(async move { next.call(request).await }).catch_unwind();
+    // Dropping the handler cancels its queries and returns its connections.
     let answered = timeout(limit, handled.instrument(span.clone())).await;
+    // No await follows: an entered span must not be held across one.
     let _entered = span.enter();
     let unanswered = |route: &str, failure: Failure| {
         let (status, request_id) = (failure.status(), id.clone());
@@ -113,6 +117,7 @@ pub async fn observe(
 /// Returns true for a request with a file, whose body takes the time that its client's network needs.
 fn receives_file(request: &ServiceRequest) -> bool {
     match request.headers().get(CONTENT_TYPE) {
+        // The time limit would otherwise bound the size of an upload by the client's bandwidth.
         Some(content_type) => !content_type.to_str().is_ok_and(is_json),
         None => request.method() == Method::PUT,
     }
@@ -173,6 +178,7 @@ fn finish(
 ) -> ServiceResponse<BoxBody> {
     let status = response.status();
     let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
+        // Here, inside the span, so that the line has the id that the client gets.
         log_cause(&response);
         with_body(response, internal_error(id))
     } else if (status.is_client_error() || status.is_server_error())
@@ -199,6 +205,7 @@ fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceR
     let (request, old) = response.into_parts();
     let mut body = body;
     for (name, value) in old.headers() {
+        // `Retry-After`, `Allow` and the like stay; type and length are those of the new body.
         if !body.headers().contains_key(name) {
             body.headers_mut().append(name.clone(), value.clone());
         }

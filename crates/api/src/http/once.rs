@@ -89,6 +89,7 @@ impl Once {
         };
         let (response, stored) = buffer(response).await;
         match unit.end(stored.as_ref()).await {
+            // Only after the commit: the client must not hear of an effect that is rolled back.
             Ok(()) => response,
             Err(error) => ApiError::from(Error::from(error)).error_response(),
         }
@@ -113,6 +114,7 @@ pub(super) async fn respond<R: Responder, S, B, Q, P>(
         Ok(once) => once.map(Rc::new),
         Err(error) => return error.error_response(),
     };
+    // Shared with the handler, which begins the unit of work when its slow preparation is done.
     call.once.clone_from(&once);
     let output = handler(call).await;
     let response = output.respond_to(&request).map_into_boxed_body();
@@ -125,6 +127,7 @@ pub(super) async fn respond<R: Responder, S, B, Q, P>(
 /// Reads the request's key: 1 to 255 visible characters.
 fn key_of(request: &HttpRequest) -> Result<String, ApiError> {
     let mut values = request.headers().get_all(IDEMPOTENCY_KEY);
+    // Of two headers neither is safe to choose: a proxy may have added one.
     let (first, second) = (values.next(), values.next());
     let text = first.and_then(|value| value.to_str().ok());
     match text.map(str::trim) {
@@ -148,6 +151,7 @@ fn refusal(key: &str, message: &str) -> ApiError {
 
 /// Buffers a successful response and returns it with a copy to store; returns others unchanged.
 async fn buffer(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>) {
+    // A failed effect is undone, so that a retry with the same key runs again.
     if !response.status().is_success() {
         return (response, None);
     }
@@ -159,6 +163,7 @@ async fn buffer(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>
         .unwrap_or_default()
         .to_owned();
     let (head, body) = response.into_parts();
+    // The row is stored in the transaction of the effect, so the body has to be whole before the commit.
     let Ok(body) = to_bytes(body).await else {
         let broken = Error::Internal("a response could not be rendered".to_owned());
         return (ApiError::from(broken).error_response(), None);

@@ -42,6 +42,7 @@ impl Paced {
         let size = body.size();
         match size {
             BodySize::None => body,
+            // It is a single chunk: no further poll would measure its client.
             BodySize::Sized(bytes) if usize::try_from(bytes).is_ok_and(|it| it <= PIECE) => body,
             BodySize::Sized(_) | BodySize::Stream => BoxBody::new(Self {
                 body,
@@ -74,12 +75,14 @@ impl MessageBody for Paced {
                 return Poll::Ready(Some(Err(TooSlow.into())));
             }
         }
+        // An empty chunk would end a chunked response early.
         while this.held.is_empty() {
             match ready!(Pin::new(&mut this.body).poll_next(context)) {
                 Some(Ok(bytes)) => this.held = bytes,
                 end => return Poll::Ready(end),
             }
         }
+        // Small parts: the time between two polls measures the client, and a whole body would hide it.
         let chunk = this.held.split_to(this.held.len().min(PIECE));
         this.given = Some((chunk.len(), Instant::now()));
         Poll::Ready(Some(Ok(chunk)))

@@ -52,6 +52,7 @@ impl PublicUrl {
     #[must_use]
     pub fn localize(&self, url: String, request: &HttpRequest) -> String {
         match url.strip_prefix(&self.base) {
+            // The slash distinguishes `http://lab` from `http://lab.example`.
             Some(rest) if self.follows_host && rest.starts_with('/') => {
                 format!("{}{rest}", self.base_for(request.headers()))
             }
@@ -64,6 +65,7 @@ impl PublicUrl {
 fn http_origin(host: &str) -> Option<String> {
     let origin = format!("http://{host}");
     let url = Url::parse(&origin).ok()?;
+    // The header is the client's text and ends up in links: no credentials, path or query may enter by it.
     let bare = url.username().is_empty() && url.password().is_none();
     let nothing_after = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     let well_formed = !host.is_empty()

@@ -57,8 +57,10 @@ impl RateLimit {
         let Some(counts) = &self.0 else {
             return Ok(());
         };
+        // Only spaces the cleanups out; no other memory depends on it.
         let number = counts.counted.fetch_add(1, Ordering::Relaxed);
         if number % FORGET_EVERY == FORGET_EVERY - 1 {
+            // The limiter never forgets a key by itself, so keys of past days would add up.
             counts.limiter.retain_recent();
         }
         counts.limiter.check_key(&key).map_err(|denied| {

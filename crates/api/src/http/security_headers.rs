@@ -47,6 +47,7 @@ pub(super) fn is_private(request: &HeaderMap) -> bool {
 
 /// Adds the headers that the response does not set itself.
 pub(super) fn add(response: &mut HeaderMap, is_private: bool, policy: &ContentPolicy) {
+    // Downloads and model reports set their own policy.
     if !response.contains_key(CONTENT_SECURITY_POLICY) {
         response.insert(CONTENT_SECURITY_POLICY, policy.0.clone());
     }
@@ -55,6 +56,7 @@ pub(super) fn add(response: &mut HeaderMap, is_private: bool, policy: &ContentPo
             response.insert(name, value);
         }
     }
+    // A shared cache may store a response to a cookie; RFC 9111 exempts only `Authorization`.
     if is_private && !response.contains_key(CACHE_CONTROL) {
         response.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }

@@ -62,6 +62,7 @@ pub(super) async fn serve(
                 return Ok(respond(&request, effect(ports).await?));
             };
             let ports = Arc::clone(once.begin(&ports, &actor).await?);
+            // An error is a response as well: the unit of work has to be ended, which undoes it.
             let response = match effect(ports).await {
                 Ok(reply) => respond(&request, reply),
                 Err(error) => HttpResponse::from_error(ApiError::from(error)),
@@ -74,6 +75,7 @@ pub(super) async fn serve(
         }
         Idempotency::Secret => {
             let mut response = respond(&request, effect(ports).await?);
+            // The body has the secret in plain text; no cache may store it.
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(CACHE_CONTROL, no_store);
             Ok(response)
@@ -92,6 +94,7 @@ async fn receive(
         Access::Scope(scope) => Some(scope),
         Access::AnyKey | Access::Open => None,
     };
+    // Before the body: a caller without the right cannot make the server buffer one.
     let (app, actor) = admit(request, scope).await?;
     let body = match operation.body {
         BodyKind::None => {
@@ -142,6 +145,7 @@ pub(super) fn send_counted(
     body: Bytes,
     slot: Slot,
 ) -> HttpResponse {
+    // A single chunk: streaming it would only cost the response its Content-Length.
     if body.len() <= LONG {
         return response.body(body);
     }

@@ -44,6 +44,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
         .map_or(1, NonZero::get)
         .min(MAX_WORKERS);
     let stall = app.stall;
+    // Outside of the factory: that runs once per thread, and all threads share one state.
     let app = Data::new(app);
     let document = Data::new(OpenApiJson::new(|| {
         serde_json::to_vec(&routes::openapi()).map(Bytes::from)
@@ -60,6 +61,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     // More wait in the listener's queue until others end, so that files are left for the database.
     .max_connections(limits::connections(MAX_CONNECTIONS, OTHER_FILES) / workers)
     .worker_max_blocking_threads(BLOCKING_THREADS)
+    // Ends connections that send their head byte by byte (Slowloris).
     .client_request_timeout(HEAD_TIMEOUT)
     .keep_alive(KEEP_ALIVE)
     // With Nagle's algorithm, the last chunk of a streamed response would wait for the client's delayed
@@ -73,6 +75,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     .shutdown_timeout(DRAIN_TIMEOUT.as_secs())
     // A client that closes its side has left: cancel its request, including its database query.
     .h1_allow_half_closed(false)
+    // The program handles them itself: it also has to stop the worker and the database.
     .disable_signals()
     .listen(listener)?
     .run();

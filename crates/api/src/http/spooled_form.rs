@@ -52,16 +52,20 @@ impl SpooledForm {
         limit: usize,
     ) -> Result<Result<Self, String>, ApiError> {
         let most = limit.saturating_add(FIELDS_LIMIT);
+        // Refused before a byte is written; a chunked body announces no length and is counted while it arrives.
         if announced(request).unwrap_or_default() > most {
             return Err(too_large(most));
         }
+        // The parser owns its input, but the rest of the body has to be drained after it fails.
         let lent = Lent::default();
         let arriving = lent.lend(std::mem::replace(payload, Payload::None), most);
         let mut multipart = Multipart::new(request.headers(), arriving.fuse().boxed_local());
         let read = read(&mut multipart, file, limit).await;
+        // Returns the payload, which the parser holds until here.
         drop(multipart);
         // The caller reads and throws away what is left of the body.
         *payload = lent.payload.borrow_mut().take().unwrap_or(Payload::None);
+        // First the stream's own error: the parser only reports that its input ended early.
         match (lent.trouble.borrow_mut().take(), read) {
             (Some(trouble), _) | (None, Err(Trouble::Api(trouble))) => Err(trouble),
             (None, Err(Trouble::Form(reason))) => Ok(Err(reason)),
@@ -135,6 +139,7 @@ async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<Spo
         );
         if name == file {
             let (bytes, sha256) = spool(&mut part, limit).await?;
+            // The file's hash has a fixed length, so what follows cannot be confused with its bytes.
             hash.update(sha256);
             form.file = Some(SpooledFile {
                 file_name: sent_name,
@@ -154,6 +159,7 @@ async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<Spo
 
 /// Writes a part to the disk; returns it with its SHA-256.
 async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Trouble> {
+    // An unnamed file: the system deletes it with its last handle, also when the process is killed.
     let file = tokio::task::spawn_blocking(tempfile::tempfile)
         .await
         .map_err(io::Error::other)??;
@@ -168,6 +174,7 @@ async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Troub
         hash.update(&chunk);
         file.write_all(&chunk).await?;
     }
+    // Tokio writes in the background: without this the last error would be lost.
     file.flush().await?;
     let mut file = file.into_std().await;
     file.rewind()?;
@@ -232,6 +239,7 @@ impl Lent {
                     }
                     None => ApiError::SlowBody,
                 };
+                // The parser passes only its own kind of error on; the real one goes beside it.
                 trouble.replace(Some(found));
                 Some((Err(PayloadError::Overflow), None))
             }

@@ -132,6 +132,7 @@ impl Rest {
             match rest.chunks.recv().await {
                 Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(rest))),
                 Some(Chunk::End) => None,
+                // The sender left without `End`: ending normally would make a short table look complete.
                 None => Some((Err(Unfinished), None)),
             }
         })
@@ -161,6 +162,7 @@ impl TableStream {
         R: Future<Output = Result<(), Error>> + Send + 'static,
     {
         let writer = TableWriter::new(columns, format).map_err(refused)?;
+        // One chunk at most waits, so the read goes no faster than the client.
         let (sender, mut chunks) = mpsc::channel(1);
         let refusal = Arc::new(Mutex::new(None));
         let reading = read(Box::new(Encoder {
@@ -171,8 +173,10 @@ impl TableStream {
         }));
         let reading = tokio::spawn(reading);
         let abort = AbortOnDrop(reading.abort_handle());
+        // Until the first bytes the status is not sent, so a failure can still be an error response.
         let first = match chunks.recv().await {
             Some(Chunk::Bytes(bytes)) => {
+                // The status is about to be sent, so a later failure reaches the log only.
                 tokio::spawn(log_failure(reading, refusal));
                 bytes
             }
@@ -233,6 +237,7 @@ async fn log_failure(
     let refusal = mem::take(&mut *refusal.lock().unwrap_or_else(PoisonError::into_inner));
     match (refusal, error) {
         (Some(error), _) => tracing::warn!(%error, "a table could not be encoded to its end"),
+        // The port reports a closed sink as an internal error, and only its text remains.
         (None, Error::Internal(cause)) if cause == SinkClosed.to_string() => {}
         (None, error) => tracing::error!(%error, "a table could not be read to its end"),
     }
@@ -245,6 +250,7 @@ impl Responder for TableStream {
         let mut response = HttpResponse::Ok();
         response
             .insert_header((CONTENT_TYPE, self.form.content_type()))
+            // The same URL has JSON and files; a cache must not mix them up.
             .insert_header((VARY, HeaderValue::from_static("accept")));
         if let Some(disposition) = self.disposition {
             response.insert_header((CONTENT_DISPOSITION, disposition));
