@@ -35,6 +35,7 @@ pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyh
     }
     let database = DatabaseServer::open(settings).await?;
     let outcome = run(&database, settings, command).await;
+    // Also after a failure: an embedded server would run on without its owner.
     database.close().await?;
     say(&outcome?);
     Ok(())
@@ -71,6 +72,7 @@ async fn run(
         }
         ApiKeyCommand::Revoke(arguments) => {
             let prefix = arguments.prefix.trim().trim_start_matches("ldk_");
+            // Accepts the whole key as well, which is what people have at hand.
             let prefix = prefix.get(..8).unwrap_or(prefix);
             operator_keys::revoke(&ports, prefix)
                 .await
@@ -167,6 +169,7 @@ fn as_table(keys: &[(Organization, ApiKey)]) -> String {
                     .unwrap_or(key.created_at)
             ),
             state,
+            // Names come from API clients and could send escape sequences to the operator's terminal.
             key.name.replace(char::is_control, " "),
         ));
     }

@@ -28,9 +28,11 @@ pub(super) async fn demo(
     arguments: &Demo,
     started: Instant,
 ) -> anyhow::Result<()> {
+    // First, so that a wrong path is reported in a moment and not after the start of a database.
     let file = arguments.file.as_deref().map(instrument_file).transpose()?;
     let name = file.as_deref().and_then(Path::file_name);
     let name = name.map_or(SIMULATED_NAME.into(), OsStr::to_string_lossy);
+    // Before anything starts: a Ctrl-C from here on still stops PostgreSQL and removes the directory.
     let mut signals = Signals::watch()?;
     // Started as root, PostgreSQL runs as another user, who needs access to the directory.
     let directory = tempfile::Builder::new()
@@ -59,6 +61,7 @@ pub(super) async fn demo(
         outcome = play(&server, script, file, arguments.exit, started) => outcome,
         () = signals.arrive() => Ok(()),
     };
+    // PostgreSQL has its files open in the directory, so it stops before the directory is removed.
     server.stop().await?;
     directory
         .close()
@@ -129,6 +132,7 @@ fn throwaway(settings: Settings, directory: &Path) -> Settings {
     // Only its own script runs, so any machine will do.
     settings.job_isolation.get_or_insert(Isolation::None);
     if !settings.bind_given {
+        // A free port: the usual one may belong to a server that is in use.
         settings.bind = (Ipv4Addr::LOCALHOST, 0).into();
     }
     settings

@@ -115,6 +115,7 @@ impl DemoScript {
         command
             .env("LABDATA_BASE_URL", url)
             .env("LABDATA_API_KEY", key)
+            // Set where the demo is started from within a job; its execution exists on another server only.
             .env_remove("LABDATA_JOB_EXECUTION_ID")
             // The server is on this machine, which no proxy of the environment serves.
             .envs([("NO_PROXY", "*"), ("no_proxy", "*")])
@@ -146,6 +147,7 @@ impl DemoScript {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
+            // A signal drops the future that waits; the script must not outlive its server.
             .kill_on_drop(true);
         command
     }

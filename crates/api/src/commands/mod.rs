@@ -48,6 +48,7 @@ impl From<SettingsError> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
+        // Adapters report wrong settings deep within a start; their exit status is that of a wrong call too.
         error.downcast().map_or_else(Self::Other, Self::Settings)
     }
 }
@@ -56,6 +57,7 @@ impl From<anyhow::Error> for Failure {
 #[must_use]
 pub fn run() -> ExitCode {
     let started = Instant::now();
+    // Before any thread: glibc applies the number of arenas to those that it creates later (ADR 35).
     labdata_heap::give_memory_back();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -85,6 +87,7 @@ fn explain(error: &clap::Error) -> ExitCode {
             say(error.render().to_string().trim_end());
             ExitCode::SUCCESS
         }
+        // A missing command is a wrong call, though clap would print the help for it.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             complain("no command was given; `labdata --help` lists them");
             ExitCode::from(MISUSE)
@@ -112,6 +115,7 @@ fn explain(error: &clap::Error) -> ExitCode {
 }
 
 fn execute(command: Command, started: Instant) -> Result<(), Failure> {
+    // The document does not depend on settings, so wrong ones must not prevent it.
     if matches!(command, Command::Openapi) {
         return Ok(print_openapi()?);
     }
@@ -128,11 +132,13 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
         .build()
         .map_err(anyhow::Error::from)?;
     let export = {
+        // The export of spans needs a runtime, but logging has to work before the first task runs.
         let _context = runtime.enter();
         logging::start(&settings.log, command.default_log_filter())?
     };
     let done = runtime.block_on(async {
         match command {
+            // Both are handled before; the compiler does not know.
             Command::Openapi | Command::RunSupervisor => print_openapi(),
             Command::Serve(arguments) => {
                 serve::serve(&settings, arguments.no_worker, started).await
@@ -147,6 +153,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }
     });
+    // After everything else: the last spans are those of the stop itself.
     export.close();
     Ok(done?)
 }

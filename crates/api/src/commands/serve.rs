@@ -11,6 +11,7 @@ pub(super) async fn serve(
     no_worker: bool,
     started: Instant,
 ) -> anyhow::Result<()> {
+    // Before the start: a signal during it must stop PostgreSQL as well, not kill this process.
     let mut signals = Signals::watch()?;
     let mut server = tokio::select! {
         server = RunningServer::start(settings, !no_worker) => server?,
@@ -31,6 +32,7 @@ pub(super) async fn serve(
         ended = server.ended() => ended,
         () = signals.arrive() => Ok(()),
     };
+    // Also when the HTTP server failed: the database and the workers still run.
     server.stop().await?;
     tracing::info!("stopped");
     ended

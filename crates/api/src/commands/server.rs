@@ -52,6 +52,7 @@ pub(super) struct RunningServer {
 impl RunningServer {
     /// Starts everything, cheap steps that may fail first.
     pub(super) async fn start(settings: &Settings, with_worker: bool) -> anyhow::Result<Self> {
+        // An occupied port is found before a database is started.
         let (listener, address) = listen(settings.bind)?;
         let mut mark = Instant::now();
         let database = DatabaseServer::open(settings).await?;
@@ -78,6 +79,7 @@ impl RunningServer {
                     database,
                 })
             }
+            // Without this, the embedded PostgreSQL of a failed start would run on.
             Err(error) => {
                 if let Err(error) = database.close().await {
                     tracing::warn!(%error, "could not stop PostgreSQL");
@@ -103,6 +105,7 @@ impl RunningServer {
         let ports = database
             .ports(settings, &public_url, ServerDependencies::of(settings))
             .await?;
+        // Before requests are served, so that the first one finds an organization.
         let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
         let console = console_link(&ports, &public_url).await?;
         let worker = if with_worker {
@@ -120,6 +123,7 @@ impl RunningServer {
             app.content_policy = ContentPolicy::with_uploads_to(&origin).unwrap_or_default();
         }
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
+        // The listener accepts connections since its creation: early clients wait in its queue instead of failing.
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);
         Ok(Started {
@@ -144,6 +148,7 @@ impl RunningServer {
     /// by side for at most [`DRAIN_TIMEOUT`], then stops the models and the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         tokio::join!(self.handle.stop(true), self.background.stop(DRAIN_TIMEOUT));
+        // After the requests in flight, which may still predict.
         self.predictor.close().await;
         self.database.close().await
     }
@@ -186,6 +191,7 @@ pub(super) async fn checked_worker_settings(
 fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let fails = || format!("cannot listen on {bind} (LABDATA_BIND)");
     let listener = TcpListener::bind(bind).with_context(fails)?;
+    // Tokio requires it, and the standard library's listeners block.
     listener.set_nonblocking(true).with_context(fails)?;
     let address = listener.local_addr().with_context(fails)?;
     Ok((listener, address))

@@ -12,12 +12,14 @@ use crate::{
 
 /// Runs the background worker until SIGTERM or SIGINT arrives.
 pub(super) async fn worker(settings: &Settings) -> anyhow::Result<()> {
+    // Before the database: a signal during a long start must stop it, not kill this process.
     let mut signals = Signals::watch()?;
     let database = tokio::select! {
         database = DatabaseServer::open(settings) => database?,
         () = signals.arrive() => return Ok(()),
     };
     let outcome = work(&database, settings, &mut signals).await;
+    // Also after a failure, so that an embedded PostgreSQL does not run on.
     database.close().await?;
     outcome
 }

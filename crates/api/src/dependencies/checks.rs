@@ -69,6 +69,7 @@ pub async fn check(settings: &Settings, dependency: Dependency) -> Finding {
         Dependency::Smtp => smtp(settings).boxed(),
         Dependency::Llm => llm(settings).boxed(),
     };
+    // Some wait long for a host that drops packets; one of them must not hold up the report.
     let finding = timeout(CHECK_WITHIN, check).await;
     finding.unwrap_or_else(|_| {
         Finding::Fails(format!("no answer within {} s", CHECK_WITHIN.as_secs()))
@@ -98,6 +99,7 @@ async fn database(settings: &Settings) -> Result<String, String> {
             None => Ok(described),
         };
     }
+    // A check must not create a cluster in the data directory, so a missing one is tried elsewhere.
     let exists = settings.data_dir.join("postgres/PG_VERSION").exists();
     let scratch = scratch()?;
     let data_dir = if exists {
@@ -123,6 +125,7 @@ async fn database(settings: &Settings) -> Result<String, String> {
     } else {
         Ok("embedded PostgreSQL runs here; the first start makes the cluster".to_owned())
     };
+    // Only detaches where a running server has the cluster.
     server.stop().await.map_err(|error| error.to_string())?;
     found
 }
@@ -153,6 +156,7 @@ async fn storage(settings: &Settings) -> Result<String, String> {
     if let Location::Local(directory) = &location
         && !directory.exists()
     {
+        // The check must leave no trace, so it tries whether the directory could be created.
         let parent = nearest_existing(directory);
         return match tempfile::tempfile_in(&parent) {
             Ok(_) => Ok(format!("{displayed} will be made at the first start")),
@@ -199,6 +203,7 @@ async fn uv(settings: &Settings) -> Result<String, String> {
         .map_err(|_| "needs Python, see above".to_owned())?;
     let named = settings.uv.clone();
     let scratch = scratch()?;
+    // Without that directory the check fetches into a temporary one, so that it leaves no trace.
     let stored = settings.data_dir.join("jobs/tools");
     let tools = if stored.is_dir() {
         stored
@@ -246,6 +251,7 @@ async fn ray(settings: &Settings) -> Finding {
     let mut clusters: Vec<&str> = Vec::new();
     for backend in [&settings.job_backend, &settings.trainings.backend] {
         if let Backend::Ray(address) = backend
+            // Jobs and trainings often share a cluster; it is asked once.
             && !clusters.contains(&address.reveal())
         {
             clusters.push(address.reveal());
@@ -312,6 +318,7 @@ async fn llm(settings: &Settings) -> Finding {
     };
     let request = ModelRequest {
         model: model.clone(),
+        // A short reply: providers charge for its tokens.
         instructions: "Answer with one word.".to_owned(),
         messages: vec![Message::User("Say hello.".to_owned())],
         tools: Arc::new([]),

@@ -27,6 +27,7 @@ impl Args for Flags {
                     .value_name(setting.value)
                     .help(format!("{help} [default: {default}] [env: {env}]"))
                     .help_heading("Settings")
+                    // Tokens and passwords may begin with a hyphen.
                     .allow_hyphen_values(true)
                     .global(false),
             )

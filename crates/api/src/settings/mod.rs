@@ -261,6 +261,7 @@ impl Settings {
 /// Builds `file://<data dir>/objects`.
 fn objects_below(data_dir: &Path) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    // Without it a `?` or `#` in a directory's name would end the path.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'.')
@@ -278,6 +279,7 @@ fn objects_below(data_dir: &Path) -> String {
 #[must_use]
 pub fn url_of(address: SocketAddr) -> String {
     let mut address = address;
+    // 0.0.0.0 is an address to listen on; connecting to it works on some systems only.
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),

@@ -36,6 +36,7 @@ impl Values<'_> {
         if let Some(parsed) = parse(value) {
             return Ok(Some(parsed));
         }
+        // A URL may have a password, also one that does not parse.
         let displayed = if value.contains("://") {
             redacted_url(value)
         } else {
@@ -111,6 +112,7 @@ impl Values<'_> {
     ) -> Result<Option<PathBuf>, SettingsError> {
         self.parsed(key, takes, |value| {
             (!value.is_empty() && !value.contains('\0'))
+                // Absolute: PostgreSQL and scripts run in other working directories.
                 .then(|| std::path::absolute(value).ok())
                 .flatten()
                 .filter(|path| is_there(path))
@@ -244,6 +246,7 @@ fn is_program(path: &Path) -> bool {
 
 fn address(value: &str) -> Option<SocketAddr> {
     match value.strip_prefix("localhost:") {
+        // Other names would have to be resolved, and may have several addresses.
         Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
         None => value.parse().ok(),
     }
@@ -251,6 +254,7 @@ fn address(value: &str) -> Option<SocketAddr> {
 
 fn http_url(value: &str) -> Option<Url> {
     let url = Url::parse(value).ok()?;
+    // Paths are appended to it, which a query or fragment would swallow.
     let plain = url.query().is_none() && url.fragment().is_none();
     (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
 }
@@ -293,6 +297,7 @@ fn storage_url(values: &Values<'_>, checks: &Checks) -> Result<Option<String>, S
     let Some(Given { name, value }) = values.0.get("storage_url") else {
         return Ok(None);
     };
+    // Whether it can take direct uploads is checked with `upload_mode`, so that the error names that setting.
     (checks.storage_url)(value, false)
         .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
     Ok(Some(value.clone()))

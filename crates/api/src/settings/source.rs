@@ -28,6 +28,7 @@ pub(super) fn gather(
 ) -> Result<BTreeMap<&'static str, Given>, SettingsError> {
     let mut given = BTreeMap::new();
     let path = config.map_or_else(|| PathBuf::from(FILE), Path::to_owned);
+    // The default file may be absent; one that was named must exist.
     if config.is_some() || path.exists() {
         for (key, value) in read_file(&path)? {
             given.insert(
@@ -70,6 +71,7 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
     let refused = |reason: String| SettingsError(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        // The error's full text quotes the line, which may hold a secret.
         let line = error
             .span()
             .and_then(|span| text.get(..span.start))
@@ -83,6 +85,7 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
     })?;
     let mut values = Vec::with_capacity(table.len());
     for (key, value) in table {
+        // A misspelled key would silently leave the default in force.
         let setting = list::find(&key).ok_or_else(|| {
             refused(format!(
                 "there is no setting {key:?}; `labdata serve --help` lists them"
@@ -91,6 +94,7 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
         let value = match value {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
+            // Elsewhere `true` is more likely a mistake than the text "true".
             toml::Value::Boolean(choice) if setting.value == list::BOOLEAN => choice.to_string(),
             toml::Value::Array(items) => {
                 let texts: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();

@@ -125,8 +125,10 @@ impl Manifest {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         serde_json::to_writer_pretty(&mut file, self)?;
         file.write_all(b"\n")?;
+        // The content before the name: after a crash the manifest is whole or absent.
         file.as_file().sync_all()?;
         file.persist(directory.join(MANIFEST))?;
+        // The rename is durable only with its directory.
         File::open(directory)?.sync_all()?;
         Ok(())
     }
@@ -139,6 +141,7 @@ impl Manifest {
             .with_context(|| format!("{} is no whole backup: {displayed}", directory.display()))?;
         let Format { format } =
             serde_json::from_slice(&bytes).with_context(|| format!("{displayed} is broken"))?;
+        // Read apart from the rest, which another format may not have at all.
         if format != FORMAT {
             bail!(
                 "{displayed} has the format {format}, and this program reads {FORMAT}: use the program that made it"

@@ -114,10 +114,12 @@ pub(super) async fn copy(
             let needed = needed?;
             anyhow::Ok((needed, one(source, needed, target).await?))
         })
+        // The order of the list does not matter, so a large object delays no small ones.
         .buffer_unordered(AT_ONCE);
     while let Some((needed, found)) = done.try_next().await? {
         let (organization, object) = (needed.organization.to_string(), needed.object.to_string());
         let Some((size, crc32c)) = found else {
+            // Lost, as the lock holds deletions back: a backup with a warning is worth more than none.
             copied.missing.push(format!("{organization}/{object}"));
             continue;
         };
@@ -135,7 +137,9 @@ pub(super) async fn copy(
     let list = list
         .into_inner()
         .map_err(std::io::IntoInnerError::into_error)?;
+    // The manifest, which declares the backup whole, must not reach the disk before the list.
     list.sync_all()?;
+    // They come in the order of completion, which differs from run to run.
     copied.missing.sort_unstable();
     Ok(copied)
 }
@@ -163,6 +167,7 @@ async fn one(
             Err(error) => return Err(error.into()),
         },
     };
+    // A backup of a damaged object would hide the damage until it is needed.
     let is_whole = needed.size.is_none_or(|size| size == found.0)
         && needed.crc32c.is_none_or(|crc32c| Some(crc32c) == found.1);
     if !is_whole {
@@ -199,6 +204,7 @@ pub(super) async fn put_back(
         .await
     {
         Ok(stored) => stored,
+        // An interrupted restore is repeated: what it has written counts if the bytes are the same.
         Err(PutBlobError::Exists) => storage.checksum(organization, object).await?,
         Err(error) => return Err(error.into()),
     };

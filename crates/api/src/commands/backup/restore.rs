@@ -24,12 +24,14 @@ use crate::{
 /// The reason; the database is as empty as before.
 pub(super) async fn restore(settings: &Settings, directory: &Path) -> anyhow::Result<Summary> {
     let manifest = Manifest::read(directory)?;
+    // An older backup is fine: the next start migrates it.
     if !knows_migration(&manifest.migration)? {
         bail!(
             "the backup is newer than this program: it was made by version {}",
             manifest.program
         );
     }
+    // A damaged backup is refused before the target has been touched.
     manifest.database.check(&directory.join(DATABASE)).await?;
     manifest
         .objects
@@ -57,16 +59,19 @@ async fn restore_into(
     }
     let programs = opened.programs().await?;
     let storage = storage(settings, location).await?;
+    // A bucket is expected to hold the objects already, and perhaps many others.
     if matches!(location, Location::Local(_)) {
         refuse_others(&*storage, directory, location).await?;
     }
     let missing = if manifest.objects.are_included {
+        // Before the database: records must not name objects that are not there yet.
         put_all_back(&*storage, directory).await?;
         Vec::new()
     } else {
         look_up(&*storage, directory).await?
     };
     let dump = directory.join(DATABASE);
+    // Last, in one step: until then the database is empty and the restore can be repeated.
     opened.restore(&programs, &dump).await?;
     let mut objects = manifest.objects;
     objects.missing.extend(missing);
@@ -122,6 +127,7 @@ async fn look_up(storage: &dyn BlobStore, directory: &Path) -> anyhow::Result<Ve
             let line = line?;
             let (organization, object) = line.ids()?;
             match storage.size(organization, object).await {
+                // Only the size: to compare checksums, every object of the bucket would have to be read.
                 Ok(size) if size == line.size => Ok(None),
                 Ok(_) | Err(PortError::NotFound(_)) => Ok(Some(format!("{organization}/{object}"))),
                 Err(error) => Err(error).context("the storage"),

@@ -67,6 +67,7 @@ pub(super) async fn backup(
 ) -> anyhow::Result<Summary> {
     let location: Location = settings.storage_url().parse()?;
     let is_here =
+        // Opening the directory would create a cluster there, and the backup would be one of nothing.
         settings.database_url.is_some() || settings.data_dir.join("postgres/PG_VERSION").exists();
     if !is_here {
         bail!(
@@ -77,6 +78,7 @@ pub(super) async fn backup(
     let made = prepare(directory)?;
     let done = write(settings, &location, directory, with_objects).await;
     if done.is_err() {
+        // A half-written directory would refuse the next attempt, which needs an empty one.
         remove(directory, made);
     }
     done
@@ -92,6 +94,7 @@ fn prepare(directory: &Path) -> anyhow::Result<bool> {
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut builder = DirBuilder::new();
+            // The dump holds everyone's data.
             builder.recursive(true).mode(0o700);
             builder
                 .create(directory)
@@ -108,6 +111,7 @@ fn remove(directory: &Path, made: bool) {
         let _ = fs::remove_dir_all(directory);
         return;
     }
+    // A directory that existed before belongs to the operator, and stays.
     for file in [DATABASE, OBJECTS] {
         let _ = fs::remove_file(directory.join(file));
     }
@@ -134,14 +138,17 @@ async fn write_from(
     with_objects: bool,
 ) -> anyhow::Result<Summary> {
     let state = opened.state().await?;
+    // A restore compares the manifest's migration with those that the program knows.
     let Some(migration) = state.migration.filter(|_| state.pending == 0) else {
         bail!(
             "the database is not that of this version of the program: copy it with the program that its servers run"
         );
     };
     let programs = opened.programs().await?;
+    // Before the snapshot, which so holds at least everything that was committed until this time.
     let created_at = SystemClock.now();
     let mut snapshot = opened.snapshot().await?;
+    // The same snapshot as the dump's, so that the list fits the records exactly.
     let needed = list(&mut snapshot).await?;
     let database = directory.join(DATABASE);
     snapshot.write(&programs, &database).await?;
@@ -155,6 +162,7 @@ async fn write_from(
         missing,
     } = copy(&*source, needed, directory, are_objects_included).await?;
     snapshot
+        // The lock that protects the objects ends with its connection: had that broken, some may be missing.
         .check()
         .await
         .context("the database restarted meanwhile; make another backup")?;
@@ -174,6 +182,7 @@ async fn write_from(
             missing,
         },
     };
+    // Last: a directory without a manifest is not a backup.
     manifest.write(directory)?;
     Ok(Summary {
         database_bytes: manifest.database.bytes,

@@ -45,6 +45,7 @@ pub(super) fn start(settings: &LogSettings, default_filter: &str) -> Result<Expo
     // The settings were checked when they were read.
     let targets: Targets = filter.parse().unwrap_or_default();
     let lines = fmt::layer()
+        // Standard output is for results, such as a key or the OpenAPI document.
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     let lines = match settings.format {

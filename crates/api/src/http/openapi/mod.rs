@@ -57,6 +57,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         responses::complete(&mut operation, endpoint.access);
         schemas::describe_binary(&mut operation);
         schemas::open_inline_objects(&mut operation);
+        // Every list has pages, and only lists take a cursor.
         let is_list = has_parameter(&operation, "cursor");
         headers::add_references(&mut operation, endpoint.is_idempotent, is_list);
         if endpoint.is_idempotent {
@@ -70,6 +71,7 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
         schemas::bound_texts(schema);
         schemas::open_objects(schema);
     }
+    // Only responses: serde writes every field, while a request may leave optional ones out.
     for (_, schema) in &mut response_schemas {
         schemas::require_always_present(schema);
         schemas::open_objects(schema);

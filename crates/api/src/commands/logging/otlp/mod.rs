@@ -37,6 +37,7 @@ impl Export {
             .build()
             .map_err(|error| refused(error.to_string()))?;
         let mut resource = Resource::builder();
+        // The builder reads the variable itself, but an explicit name would win over it.
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name("labdata");
         }
