@@ -47,6 +47,7 @@ impl<T> BatchOutcome<T> {
     pub(crate) fn without_connection(error: PortError) -> Self {
         match error {
             PortError::Exhausted(why) => Self::Exhausted(why),
+            // Nothing was sent yet, so a second try is safe, and reports the request's own error.
             _ => Self::RunSeparately,
         }
     }
@@ -168,11 +169,13 @@ where
     fn next(&mut self) -> Vec<Waiting<W, T>> {
         let mut queues = self.combiner.queues();
         let waiting = queues.get_mut(&self.key).map(|queue| &mut queue.waiting);
+        // Under one lock with the release: a request that arrives in between would wait for no batch.
         let Some(waiting) = waiting.filter(|waiting| !waiting.is_empty()) else {
             give_back(&mut queues, &self.key);
             self.is_over = true;
             return Vec::new();
         };
+        // From the front: a request waits only for those that came before it.
         let rest = waiting.split_off(waiting.len().min(MAX_COMBINED));
         std::mem::replace(waiting, rest)
     }

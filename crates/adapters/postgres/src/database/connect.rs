@@ -45,6 +45,7 @@ pub(crate) async fn connect(
     let (client, driver) =
         connected.map_err(|error| ConnectionError::BadConnection(with_causes(&error)))?;
     let mut connection = AsyncPgConnection::try_from_client_and_connection(client, driver).await?;
+    // One simple query, so that all settings cost one round trip.
     let setup = format!(
         "SET lock_timeout = {}; SET statement_timeout = {}; {SETUP}",
         limits.lock.as_millis(),
@@ -66,11 +67,13 @@ pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<()
     let until = Instant::now() + wait_limit;
     loop {
         let attempt = server.config.connect(server.connector.clone());
+        // The driver's own limit ends with the TCP handshake; a frozen server accepts and stays silent.
         let (cause, is_final) = match tokio::time::timeout(CONNECT, attempt).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => (with_causes(&error), is_refusal(&error)),
             Err(_) => (format!("no answer within {} s", CONNECT.as_secs()), false),
         };
+        // A pause beyond the limit would only delay the report.
         if is_final || Instant::now() + RETRY >= until {
             let server = server.display();
             return Err(format!("the database at {server} cannot be used: {cause}"));
@@ -111,6 +114,7 @@ pub(crate) async fn dedicated(server: &Server) -> Result<AsyncPgConnection, Port
         Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
     };
     connection
+        // Work on such a connection may hold a transaction for hours without a statement, as a backup does.
         .batch_execute("SET idle_in_transaction_session_timeout = 0")
         .await
         .map_err(port_error)?;
@@ -121,6 +125,7 @@ pub(crate) async fn dedicated(server: &Server) -> Result<AsyncPgConnection, Port
 pub(crate) fn connection_error(error: &ConnectionError) -> PortError {
     let text = error.to_string();
     tracing::warn!(error = text, "no connection to the database");
+    // Only the text is left: the error of connecting carries a string, not the SQLSTATE.
     if text.contains("too many clients") || text.contains("remaining connection slots") {
         PortError::Exhausted("the database has no free connection".to_owned())
     } else {

@@ -92,6 +92,7 @@ impl Idempotency for PgIdempotency {
                 .map_err(OnceError::from),
             Err(error) => Err(error.into()),
         };
+        // Before the early returns below: the pool closes a connection that is dropped in a transaction.
         if !matches!(replay, Ok(None)) {
             transaction::rollback(&mut connection).await;
         }
@@ -104,6 +105,7 @@ impl Idempotency for PgIdempotency {
             database,
             connection,
             request: request.clone(),
+            // Ends with the unit: until then duplicates on this server wait without a connection.
             _turn: turn,
         })))
     }
@@ -114,6 +116,7 @@ impl Idempotency for PgIdempotency {
     ) -> Result<Option<StoredResponse>, OnceError> {
         let database = self.store.database().of(request.organization);
         let mut connection = database.connection().await?;
+        // Without the lock: this only spares work, and `begin` looks again under it.
         Ok(match stored(&mut connection, request).await? {
             Some(completed) => completed.replay(&request.body_sha256, request.now)?,
             None => None,
@@ -122,6 +125,7 @@ impl Idempotency for PgIdempotency {
 
     async fn forget_expired(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
         let mut connection = self.store.database().connection().await?;
+        // A subquery, because DELETE has no LIMIT; SKIP LOCKED, because every server runs this.
         let forgotten = diesel::sql_query(
             "DELETE FROM labdata.idempotency_key WHERE (api_key_id, operation, key) IN \
              (SELECT api_key_id, operation, key FROM labdata.idempotency_key WHERE created_at <= $1 \
@@ -179,6 +183,7 @@ async fn locked_response(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
 ) -> Result<Option<CompletedRequest>, PortError> {
+    // Advisory locks have 64-bit keys: two requests with the same hash only wait for each other.
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!(
             "idempotency {} {} {}",

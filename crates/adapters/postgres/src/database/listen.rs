@@ -97,6 +97,7 @@ pub(crate) async fn notify_of(
     channel: Channel,
     ids: &[Uuid],
 ) -> Result<(), Fault> {
+    // A function, because NOTIFY takes no parameters.
     diesel::sql_query("SELECT pg_notify($1, id::text) FROM unnest($2) AS u (id)")
         .bind::<Text, _>(channel.name())
         .bind::<Array<SqlUuid>, _>(ids)
@@ -179,6 +180,7 @@ impl News {
 
     fn follow(&self, id: Uuid) -> watch::Receiver<u64> {
         let mut followed = self.by_id();
+        // Subscribers do not sign off: the next subscription removes senders without receivers.
         followed.retain(|_, sender| sender.receiver_count() > 0);
         let sender = followed.entry(id).or_default();
         sender.subscribe()
@@ -235,6 +237,7 @@ impl Listener {
     fn news(&self, server: &Server, runtime: &Handle) -> Arc<News> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((news, task)) = &*running
+            // The task never returns: it has ended only by a panic, or with its runtime.
             && !task.is_finished()
         {
             return Arc::clone(news);
@@ -256,6 +259,7 @@ impl Drop for Listener {
 }
 
 fn announce(sender: &Sender) {
+    // `send` would fail, and not change the value, while there are no receivers.
     sender.send_modify(|count| *count = count.wrapping_add(1));
 }
 
@@ -264,12 +268,14 @@ async fn keep_listening(server: Server, news: Arc<News>) {
         if let Err(error) = listen(&server, &news).await {
             tracing::warn!(%error, "cannot listen to notifications of the database");
         }
+        // Also after an orderly end: a server that shuts down would be asked without a pause.
         sleep(RECONNECT).await;
     }
 }
 
 /// Listens until the connection breaks.
 async fn listen(server: &Server, news: &News) -> Result<(), PortError> {
+    // LISTEN belongs to a session, and sessions of the pool serve other callers.
     let mut connection = dedicated(server).await?;
     for channel in Channel::ALL {
         let listen = format!("LISTEN {}", channel.name());

@@ -109,6 +109,7 @@ impl managed::Manager for Manager {
     async fn create(&self) -> Result<PooledConnection, PoolError> {
         let (server, limits) = (Arc::clone(&self.server), self.limits);
         let connecting = async move { connect::connect(&server, limits).await };
+        // The driver spawns its reader on the current runtime, which has to outlive the caller's.
         let connected = self.runtime.spawn(connecting).await;
         let connected = connected.unwrap_or_else(|error| Err(lost(&error)));
         connected
@@ -174,8 +175,11 @@ impl Drop for Loan {
         if self.connection.is_idle() {
             return;
         }
+        // The object returns to the pool after this function; the mark lets the task find it there.
         self.connection.is_abandoned.store(true, Ordering::Relaxed);
+        // The permit moves to the task: the organization's place is free once the statement has ended.
         let (token, permit) = (self.connection.cancel_token(), self.permit.take());
+        // Without its pool the connection is closed when the object is dropped.
         let Some(pool) = Object::pool(&self.connection) else {
             return;
         };
@@ -183,6 +187,7 @@ impl Drop for Loan {
         let (server, runtime) = (Arc::clone(&manager.server), manager.runtime.clone());
         runtime.spawn(async move {
             let cancelling = token.cancel_query(server.connector.clone());
+            // A cancel request is a connection of its own, which may hang like any other.
             match timeout(CANCELLING, cancelling).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {

@@ -50,7 +50,9 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     if pending(&mut connection).await? == 0 {
         return Ok(Vec::new());
     }
+    // Another server may migrate during the wait for the lock; Diesel looks again under it.
     prepare(&mut connection).await.map_err(port_error)?;
+    // PostgreSQL refuses to change columns that views read. The next query creates the views again.
     drop_platform_views(&mut connection)
         .await
         .map_err(port_error)?;
@@ -160,6 +162,7 @@ pub(crate) async fn exists(
     connection: &mut AsyncPgConnection,
     relation: &str,
 ) -> Result<bool, diesel::result::Error> {
+    // Null for a missing relation, where a cast to `regclass` would fail.
     let Found { found } = diesel::sql_query("SELECT to_regclass($1) IS NOT NULL AS found")
         .bind::<Text, _>(relation)
         .get_result(connection)
@@ -180,6 +183,7 @@ pub(crate) async fn lock(connection: &mut AsyncPgConnection) -> Result<(), diese
 async fn prepare(connection: &mut AsyncPgConnection) -> Result<(), diesel::result::Error> {
     lock(connection).await?;
     connection
+        // Diesel names its table of migrations without a schema, so the search path decides where it is.
         .batch_execute("CREATE SCHEMA IF NOT EXISTS labdata; SET search_path = labdata")
         .await
 }

@@ -61,6 +61,7 @@ impl Watch {
                 _ => continue,
             };
             match request {
+                // From here on rows may follow, whose bytes could look like a request for a password.
                 Some(OK) => return Ok(true),
                 Some(CLEARTEXT) => return Err(refused("in clear text")),
                 Some(MD5) => return Err(refused("as MD5")),
@@ -100,6 +101,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PasswordGuard<S> {
         match read {
             Poll::Ready(Ok(())) => {
                 let new = buffer.filled().get(before..).unwrap_or_default();
+                // Before the driver sees the bytes: it would send the password at once.
                 if watch.follow(new)? {
                     self.watch = None;
                 }

@@ -300,6 +300,7 @@ impl Database {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, PortError> {
+        // A `JoinSet` aborts its tasks when it is dropped; a `JoinHandle` would let them run.
         let mut tasks = JoinSet::new();
         tasks.spawn_on(work.in_current_span(), &self.runtime);
         match tasks.join_next().await {

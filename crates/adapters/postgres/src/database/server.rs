@@ -86,6 +86,7 @@ impl Server {
             InvalidDatabaseUrl(cause.map_or_else(|| error.to_string(), ToString::to_string))
         })?;
         let addresses = addresses(&config)?;
+        // As libpq: a database without a name is called like its user.
         let database = config.get_dbname().or(config.get_user());
         let database = database
             .ok_or_else(|| wrong("it names no database"))?
@@ -98,8 +99,10 @@ impl Server {
             Encryption::parse(mode.as_deref(), root.as_deref()).map_err(InvalidDatabaseUrl)?;
         let encryption = match sockets {
             0 => encryption,
+            // PostgreSQL has no TLS on Unix sockets.
             _ if sockets == addresses.len() => Encryption::Disabled,
             _ => {
+                // One `sslmode` applies to all hosts of a URL, and sockets have no TLS.
                 return Err(wrong(
                     "its hosts are either all sockets or all on the network",
                 ));
@@ -118,6 +121,7 @@ impl Server {
             config.connect_timeout((CONNECT / each).max(Duration::from_millis(500)));
         }
         notice_lost_hosts(&mut config);
+        // The driver begins no TLS without a host name; the address stands in for it.
         if config.get_hosts().is_empty() {
             for address in &addresses {
                 if let Host::Tcp(ip) = &address.host {
@@ -141,6 +145,7 @@ impl Server {
     /// Hosts and ports, for the operator.
     pub(crate) fn display(&self) -> String {
         let displayed = self.addresses.iter().map(|address| match &address.host {
+            // An IPv6 address: without brackets its end would look like the port.
             Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", address.port),
             Host::Tcp(name) => format!("{name}:{}", address.port),
             Host::Unix(directory) => directory.display().to_string(),
@@ -155,6 +160,7 @@ fn notice_lost_hosts(config: &mut Config) {
     if config.get_tcp_user_timeout().is_none() {
         config.tcp_user_timeout(LOST_HOST);
     }
+    // The driver does not say whether the URL set it: an explicit two hours are replaced as well.
     if config.get_keepalives_idle() == IDLE_BY_DEFAULT {
         config.keepalives_idle(PROBE);
     }
@@ -186,9 +192,11 @@ pub(crate) fn without_password(url: &str) -> Option<PlainUrl> {
         Some(Secret::new(text.into_owned()))
     };
     let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // Only up to the first slash: the name of the database may contain an `@`.
     let authority = base.split('/').next().unwrap_or_default();
     let mut password = None;
     let base = match authority.rsplit_once('@') {
+        // Split at the last `@`: a password may contain one that is not encoded.
         Some((user, _)) if user.contains(':') => {
             let (name, given) = user.split_once(':').unwrap_or((user, ""));
             password = decoded(given);
@@ -199,6 +207,7 @@ pub(crate) fn without_password(url: &str) -> Option<PlainUrl> {
     let mut parameters = Vec::new();
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         match parameter.split_once('=') {
+            // libpq also reads the password from the parameters.
             Some(("password", given)) => password = decoded(given),
             _ => parameters.push(parameter),
         }

@@ -61,6 +61,7 @@ impl Shares {
     ) -> Result<Permit, PortError> {
         let entering = async {
             loop {
+                // Before the attempt: a permit that is released in between still wakes this future.
                 let freed = self.freed.notified();
                 if let Some(permit) = self.try_enter(organization) {
                     return permit;
@@ -96,10 +97,12 @@ impl Drop for Permit {
         in_use.all = in_use.all.saturating_sub(1);
         let held = in_use.each.get(&self.organization).copied();
         match held.unwrap_or_default() {
+            // The map would otherwise grow with every organization that was ever active.
             0 | 1 => in_use.each.remove(&self.organization),
             held => in_use.each.insert(self.organization, held - 1),
         };
         drop(in_use);
+        // All of them: which organization may use the place depends on what each of them holds.
         self.shares.freed.notify_waiters();
     }
 }

@@ -54,6 +54,7 @@ impl Encryption {
             ("disable", _) => Ok(Self::Disabled),
             ("prefer", _) => Ok(Self::Preferred(unverified(provider)?)),
             ("require", None) => Ok(Self::Required(unverified(provider)?)),
+            // As libpq: `require` checks the certificate as soon as a root file is given.
             ("require" | "verify-ca", root) => Ok(Self::Required(verified(provider, root, false)?)),
             ("verify-full", root) => Ok(Self::Required(verified(provider, root, true)?)),
             (other, _) => Err(format!(
@@ -104,6 +105,7 @@ fn verified(
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
+    // A certificate of the system that cannot be read leaves the others usable.
     for error in &found.errors {
         tracing::debug!(%error, "certificates of the system");
     }
@@ -122,6 +124,7 @@ fn roots_of(path: &str) -> Result<RootCertStore, String> {
             .add(certificate)
             .map_err(|error| unusable(error.to_string()))?;
     }
+    // A file without PEM sections is no error of the parser, but would fail every connection.
     if roots.is_empty() {
         return Err(unusable("it holds no certificate".to_owned()));
     }
@@ -187,6 +190,7 @@ impl ServerCertVerifier for AnyName {
             .verify_server_cert(certificate, intermediates, name, ocsp, now)
         {
             Err(TlsError::InvalidCertificate(
+                // The verifier checks the chain before the name, so the chain is trusted here.
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
             outcome => outcome,
@@ -250,6 +254,7 @@ impl Connector {
         frontend::ssl_request(&mut request);
         stream.write_all(&request).await?;
         stream.flush().await?;
+        // Exactly one byte: what follows it in plain text was inserted by someone (CVE-2021-23222).
         if stream.read_u8().await? != b'S' {
             if is_required {
                 return Err(io::Error::other(

@@ -17,6 +17,7 @@ pub(crate) async fn begin_with(
     connection: &mut AsyncPgConnection,
     also: &str,
 ) -> Result<(), Error> {
+    // BEGIN in a transaction only warns; the manager makes a savepoint there.
     if is_open(connection) {
         begin(connection).await?;
         let done = connection.batch_execute(also).await;

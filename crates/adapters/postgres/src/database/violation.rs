@@ -26,6 +26,7 @@ pub(crate) fn violation_of(error: &DieselError) -> Option<Violation> {
             constraint: constraint(information),
             detail: information.details().unwrap_or_default().to_owned(),
         }),
+        // The driver has no kind for these errors, so the message decides.
         _ if is_about_limits(information.message()) => Some(Violation::Limit {
             table: information.table_name().map(str::to_owned),
             limit: information.message().to_owned(),
@@ -40,6 +41,7 @@ fn constraint(information: &dyn DatabaseErrorInformation) -> String {
 
 fn violated_key(information: &dyn DatabaseErrorInformation) -> ViolatedKey {
     let detail = information.details().unwrap_or_default();
+    // A managed server may not let the role set `lc_messages`: the detail is then in another language.
     let (columns, values) = key_of_detail(detail).unwrap_or(("key", detail));
     ViolatedKey {
         table: information.table_name().unwrap_or("?").to_owned(),
@@ -58,6 +60,7 @@ fn key_of_detail(detail: &str) -> Option<(&str, &str)> {
         ") is still referenced from table ",
     ];
     let (columns, rest) = detail.strip_prefix("Key (")?.split_once(")=(")?;
+    // The last occurrence: a value may contain the same words.
     let end = ENDS.iter().filter_map(|end| rest.rfind(end)).max()?;
     Some((columns, rest.get(..end)?))
 }
