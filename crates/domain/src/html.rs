@@ -9,6 +9,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
+            // HTML 4 has no `&apos;`.
             '\'' => escaped.push_str("&#39;"),
             other => escaped.push(other),
         }

@@ -71,6 +71,7 @@ impl<T> Page<T> {
         let limit = limit
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(usize::MAX);
+        // One item beyond the limit proves that there is a next page; a count would read all rows.
         let more = items.len() > limit;
         items.truncate(limit);
         let next = if more { items.last().map(place) } else { None };

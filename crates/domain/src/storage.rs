@@ -140,6 +140,7 @@ impl ReserveState {
     #[must_use]
     pub const fn action(self) -> ReserveAction {
         if self.held {
+            // Far below the limit for holding again, so that the two do not alternate.
             if self.available < self.size / 2 {
                 ReserveAction::GiveUp
             } else {

@@ -6,6 +6,7 @@ use time::{Date, Month, OffsetDateTime, UtcOffset, format_description::well_know
 #[must_use]
 pub fn to_micros(at: OffsetDateTime) -> OffsetDateTime {
     let at = at.to_offset(UtcOffset::UTC);
+    // PostgreSQL stores microseconds: cut here, a value equals the one that is read back.
     at.replace_nanosecond(at.nanosecond() / 1000 * 1000)
         .unwrap_or(at)
 }
@@ -20,6 +21,7 @@ pub fn render(at: OffsetDateTime) -> String {
 #[must_use]
 pub fn parse(text: &str) -> Option<OffsetDateTime> {
     let at = to_micros(OffsetDateTime::parse(text, &Rfc3339).ok()?);
+    // PostgreSQL has no year 0, and RFC 3339 no year of five digits.
     (1..=9999).contains(&at.year()).then_some(at)
 }
 
@@ -43,6 +45,7 @@ pub fn parse_date(text: &str) -> Option<Date> {
     }
     let digits = |range| {
         text.get(range)
+            // `parse` also takes a leading `+`.
             .filter(|part: &&str| part.bytes().all(|b| b.is_ascii_digit()))
     };
     let year: i32 = digits(0..4)?.parse().ok()?;

@@ -46,11 +46,13 @@ impl FromStr for EventPosition {
 
 /// A number that the database can hold.
 fn hexadecimal(text: &str) -> Result<u64, InvalidEventPosition> {
+    // `from_str_radix` also takes `+` and capital letters; a position has one spelling.
     let is_canonical = text
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let number = u64::from_str_radix(text, 16).ok();
     number
+        // PostgreSQL has no unsigned integers of 64 bits to compare with.
         .filter(|number| is_canonical && i64::try_from(*number).is_ok())
         .ok_or(InvalidEventPosition)
 }

@@ -186,6 +186,7 @@ impl Execution {
             job_id,
             job_name,
             origin: Origin::DataWrite,
+            // A write is one transaction, so its execution is never seen running.
             state: ExecutionState::Completed { at: now },
             created_at: now,
             started_at: Some(now),
@@ -244,6 +245,7 @@ impl Execution {
     /// execution of a data write; the state's refusal.
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
         match self.origin {
+            // Its worker reports the end; a close from outside would race with that.
             Origin::Platform(_) => return Err(CloseError::RunsOnPlatform),
             Origin::DataWrite => return Err(CloseError::CreatedByWrite),
             Origin::OffPlatform => {}
@@ -258,6 +260,7 @@ impl Execution {
     /// its worker's concern, who knows whether the script ended in time.
     #[must_use]
     pub fn expire(self, now: OffsetDateTime) -> Option<Self> {
+        // Workers enforce the deadline of runs themselves, because they have to stop the script as well.
         let is_overdue = self.origin.run().is_none()
             && matches!(self.state, ExecutionState::Running { .. })
             && !self.state.is_open(now);
@@ -271,6 +274,7 @@ impl Execution {
     /// does not matter here: the worker knows whether the script ended in time.
     #[must_use]
     pub fn end(self, end: &RunEnd, now: OffsetDateTime) -> Option<Self> {
+        // A report that comes after a cancellation changes nothing.
         let (Origin::Platform(run), ExecutionState::Running { .. }) = (self.origin, self.state)
         else {
             return None;
@@ -351,12 +355,14 @@ impl ExecutionState {
     /// # Errors
     /// [`CloseError::EndedOtherwise`] when it ended with another status.
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
+        // Past its deadline it has failed, even if the sweeper has not come to it yet.
         match (self.expire(now), status) {
             (Self::Running { .. }, FinalStatus::Completed) => Ok(Self::Completed { at: now }),
             (Self::Running { .. }, FinalStatus::Failed) => Ok(Self::Failed {
                 at: now,
                 error: None,
             }),
+            // Closing it again with the same status succeeds, so that clients can retry.
             (state @ Self::Completed { .. }, FinalStatus::Completed)
             | (state @ Self::Failed { .. }, FinalStatus::Failed) => Ok(state),
             (state, _) => Err(CloseError::EndedOtherwise(state.as_str())),

@@ -95,6 +95,7 @@ impl Job {
     /// [`NotRunnable`].
     pub const fn runnable_version(&self) -> Result<u32, NotRunnable> {
         match self.version_number {
+            // First, because giving an archived job a script does not help.
             _ if self.archived => Err(NotRunnable::Archived),
             None => Err(NotRunnable::NoScript),
             Some(version) => Ok(version),

@@ -140,6 +140,7 @@ fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
     {
         return Err(format!("min {min} is greater than max {max}"));
     }
+    // Browsers replace such a step by 1 without a warning.
     if number(&definition.step).is_some_and(|step| step <= 0.0) {
         return Err("step is not greater than 0".to_owned());
     }

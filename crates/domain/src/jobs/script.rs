@@ -69,6 +69,7 @@ impl VersionSummary {
     #[must_use]
     pub fn place(&self) -> Cursor {
         Cursor {
+            // A cursor is a time and a UUID; the number alone identifies a version.
             at: OffsetDateTime::UNIX_EPOCH,
             id: Uuid::from_u128(self.number.into()),
         }
@@ -137,6 +138,7 @@ pub fn apply_edits(code: &str, edits: &[Edit]) -> Result<String, EditError> {
     for (index, edit) in edits.iter().enumerate() {
         let first = edit.old.chars().next().ok_or(EditError::Empty(index))?;
         let start = code.find(&edit.old).ok_or(EditError::Missing(index))?;
+        // One character further, not behind the match: overlapping occurrences are ambiguous, too.
         let behind = start + first.len_utf8();
         if code
             .get(behind..)
@@ -145,6 +147,7 @@ pub fn apply_edits(code: &str, edits: &[Edit]) -> Result<String, EditError> {
             return Err(EditError::Ambiguous(index));
         }
         code.replace_range(start..start + edit.old.len(), &edit.new);
+        // After each edit, so that no intermediate script takes more memory.
         if code.chars().count() > MAX_CODE_LENGTH {
             return Err(EditError::TooLong(index));
         }

@@ -101,10 +101,12 @@ impl Caps {
         let (hour, day) = (wait(hour, HOUR), wait(day, DAY));
         let (window, cap, wait) = match (hour, day) {
             (None, None) => return Ok(()),
+            // Of two full windows, a retry has to wait for the one that frees a slot later.
             (Some(hour), day) if day.is_none_or(|day| day <= hour) => {
                 (Window::Hour, self.per_user_and_hour, hour)
             }
             (_, Some(day)) => (Window::Day, self.per_organization_and_day, day),
+            // Not reachable because of the guard above, which the compiler does not count.
             (Some(hour), None) => (Window::Hour, self.per_user_and_hour, hour),
         };
         Err(CapReached {
@@ -134,6 +136,7 @@ pub fn full_since(
 /// A positive duration in whole seconds, rounded up.
 fn whole_seconds_up(duration: Duration) -> u32 {
     let seconds = duration.whole_seconds() + i64::from(duration.subsec_nanoseconds() > 0);
+    // `Retry-After: 0` would invite a retry that fails again.
     u32::try_from(seconds.max(1)).unwrap_or(u32::MAX)
 }
 

@@ -22,6 +22,7 @@ impl DeliveryFacts {
     /// failure. A repeat is dropped first, a muted one second.
     #[must_use]
     pub const fn deliver(&self) -> Delivery {
+        // Before the mute: a retry reports the first delivery even if the user has muted messages since.
         if self.repeated {
             Delivery::Deduplicated
         } else if self.channels.inbox {
@@ -60,6 +61,7 @@ impl Caps {
         facts: &DeliveryFacts,
     ) -> Result<Delivery, CapReached> {
         let delivery = facts.deliver();
+        // Repeats and muted sends disturb nobody, so they succeed beyond the caps.
         if matches!(delivery, Delivery::Inbox { .. }) {
             self.check(now, facts.hour, facts.day)?;
         }

@@ -27,6 +27,7 @@ impl EmailText {
             sender,
             ..
         } = notification;
+        // A name with line breaks could pass for text of the platform.
         let sender = format!("Sent by {} on {public_url}", one_line(sender.name()));
         let link =
             (!action_url.is_empty()).then(|| format!("{public_url}{}", escaped_url(action_url)));
@@ -41,6 +42,7 @@ impl EmailText {
             .flatten()
             .collect::<Vec<_>>();
         Self {
+            // A line break would begin another header field (header injection).
             subject: one_line(title),
             text: text.join("\n\n") + "\n",
             html: html(title, body, link.as_deref(), &sender),
@@ -84,6 +86,7 @@ fn one_line(text: &str) -> String {
 fn escaped_url(path: &str) -> String {
     let mut url = String::with_capacity(path.len());
     for byte in path.bytes() {
+        // Programs that look for links in text end them at such characters.
         if byte.is_ascii_graphic() && !b"<>\"`{}|^".contains(&byte) {
             url.push(char::from(byte));
         } else {

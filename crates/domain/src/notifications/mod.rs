@@ -104,6 +104,7 @@ impl Notification {
     #[must_use]
     pub fn mark(self, read_at: Option<OffsetDateTime>) -> Self {
         Self {
+            // The first time counts: marking it as read again must not move it.
             read_at: read_at.map(|now| self.read_at.unwrap_or(now)),
             ..self
         }

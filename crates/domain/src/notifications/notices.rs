@@ -51,6 +51,7 @@ pub fn training_notice(version: &ModelVersion) -> Option<Draft> {
         }
         _ => return None,
     };
+    // Only the name is shortened: the rest of the title says what happened.
     let room = MAX_TITLE.saturating_sub(beginning.chars().count() + ending.chars().count());
     let name = shortened(&version.name, room);
     let data = [
@@ -60,6 +61,7 @@ pub fn training_notice(version: &ModelVersion) -> Option<Draft> {
     ];
     Some(Draft {
         title: format!("{beginning}{name}{ending}"),
+        // Fixed per version and outcome, so that a repeated report notifies once.
         dedupe_key: format!("platform/model-{kind}/{}", version.version),
         body: shortened(&body, MAX_BODY),
         action_url: format!("/ml-models/{}", version.model),
@@ -101,6 +103,7 @@ pub fn failure_notice(execution: &Execution) -> Option<Draft> {
     let ExecutionState::Failed { error, .. } = &execution.state else {
         return None;
     };
+    // A timeout is a failure; executions elsewhere and runs here only word its message differently.
     let timed_out = error
         .as_deref()
         .is_some_and(|error| error == TIMED_OUT || error.starts_with(TIMED_OUT_AFTER));
@@ -132,6 +135,7 @@ fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
+    // One less, for the ellipsis.
     let stored = text.chars().take(most.saturating_sub(1));
     stored.chain(['…']).collect()
 }

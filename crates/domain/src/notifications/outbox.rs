@@ -58,6 +58,7 @@ impl EmailOutcome {
         created_at: OffsetDateTime,
         now: OffsetDateTime,
     ) -> Option<Self> {
+        // A worker that dies while it sends reports no failure, so claims are counted, not failures.
         if tries > MAX_EMAIL_TRIES {
             Some(Self::refused("its workers died too often", now))
         } else if now - created_at > MAX_EMAIL_AGE {
@@ -83,6 +84,7 @@ impl EmailOutcome {
             return Self::refused(error, now);
         }
         Self::Retry {
+            // Cannot overflow: the eighth try is the last, so the exponent is at most 6.
             at: now + FIRST_RETRY * 2_i32.pow(tries.saturating_sub(1)),
             error: stored_error(error),
         }
@@ -91,6 +93,7 @@ impl EmailOutcome {
 
 /// Shortens an error message and removes NUL characters: mail servers may send anything.
 fn stored_error(error: &str) -> String {
+    // Mail servers may send any bytes, and PostgreSQL stores no NUL.
     let characters = error.chars().filter(|character| *character != '\0');
     characters.take(MAX_ERROR).collect()
 }
@@ -145,6 +148,7 @@ impl EmailState {
         match self {
             Self::Pending { tries, due_at } if due_at <= now => {
                 let tries = tries.saturating_add(1);
+                // If the claimer dies, the e-mail is due again when the lease ends, without a sweeper.
                 let due_at = now + lease;
                 Some((Self::Pending { tries, due_at }, tries))
             }
@@ -157,6 +161,7 @@ impl EmailState {
     #[must_use]
     pub fn settle(self, claim: u32, outcome: &EmailOutcome) -> Option<Self> {
         match self {
+            // A claim that outlived its lease may have been taken over; then the later claim decides.
             Self::Pending { tries, .. } if tries == claim => Some(match outcome {
                 EmailOutcome::Sent { at } => Self::Sent { at: *at },
                 EmailOutcome::Retry { at, .. } => Self::Pending { tries, due_at: *at },

@@ -24,6 +24,7 @@ pub fn unsubscribe_token(secret: &[u8; 32], organization: OrganizationId, user: 
 pub fn read_unsubscribe_token(secret: &[u8; 32], token: &str) -> Option<(OrganizationId, UserId)> {
     let token: [u8; 64] = URL_SAFE_NO_PAD.decode(token).ok()?.try_into().ok()?;
     let (ids, given) = token.split_at(32);
+    // Compares in constant time, which `==` does not.
     mac(secret, ids).verify_slice(given).ok()?;
     let (organization, user) = ids.split_at(16);
     Some((

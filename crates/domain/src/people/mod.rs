@@ -56,12 +56,14 @@ impl PlainApiKey {
     /// Parses a key; `None` if the text has another form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        // The first `_`: base64url secrets may contain it, prefixes cannot.
         let (prefix, secret) = text.strip_prefix(MARK)?.split_once('_')?;
         let well_formed = prefix.len() == PREFIX_LENGTH
             && prefix
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
             && secret.len() >= SHORTEST_SECRET
+            // Bounds what is hashed before the key is known to exist.
             && secret.len() <= 128
             && secret
                 .bytes()
@@ -80,6 +82,7 @@ impl PlainApiKey {
     /// Returns the hash that is stored of the key.
     #[must_use]
     pub fn hash(&self) -> ApiKeyHash {
+        // A fast hash is enough for a random secret, and it is computed on every request.
         ApiKeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
@@ -96,6 +99,7 @@ fn base32(bytes: [u8; 5]) -> String {
     let number = bytes
         .iter()
         .fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    // 40 bits are exactly eight digits of 5 bits, so there is no padding.
     (0..PREFIX_LENGTH)
         .rev()
         .filter_map(|place| usize::try_from((number >> (5 * place)) & 31).ok())
@@ -111,6 +115,7 @@ impl ApiKeyHash {
     /// Compares in constant time.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
+        // Constant time: an early end would reveal how much of a guess is right.
         self.0.ct_eq(&other.0).into()
     }
 }
@@ -196,11 +201,13 @@ pub fn check_expiry(
 impl ApiKey {
     /// Revokes the key. A key that is revoked already keeps the time of its revocation.
     pub fn revoke(&mut self, now: OffsetDateTime) {
+        // The first revocation counts: repeating it must not move the time.
         self.revoked_at.get_or_insert(now);
     }
 
     /// Notes a use of the key at that time. The time of its last use never moves back.
     pub fn note_use(&mut self, at: OffsetDateTime) {
+        // Notes of uses may arrive out of order.
         self.last_used_at = self.last_used_at.max(Some(at));
     }
 

@@ -61,6 +61,7 @@ impl Actor {
     /// # Errors
     /// [`NotForRuns`], naming the action.
     pub fn may(&self, action: GuardedAction) -> Result<(), NotForRuns> {
+        // Keys of people and instruments are bound by their scopes alone.
         let Some(own) = self.execution else {
             return Ok(());
         };

@@ -35,6 +35,7 @@ impl fmt::Debug for PlainRunNonce {
         f.debug_struct("PlainRunNonce")
             .field("execution", &self.execution)
             .field("attempt", &self.attempt)
+            // The secret must not get into logs.
             .finish_non_exhaustive()
     }
 }
@@ -59,6 +60,7 @@ impl PlainRunNonce {
         let execution = ExecutionId::new(Uuid::try_parse(execution).ok()?);
         let secret = URL_SAFE_NO_PAD.decode(secret).ok()?.try_into().ok()?;
         let parsed = Self::from_random(execution, attempt.parse().ok()?, secret);
+        // UUIDs and numbers have several spellings, but only one was hashed.
         (parsed.text == text).then_some(parsed)
     }
 
@@ -170,6 +172,7 @@ impl RunNonce {
         presented: &PlainRunNonce,
         now: OffsetDateTime,
     ) -> Result<(), NonceRefusal> {
+        // The secret first: without it, nobody learns whether the nonce was used.
         if !self.hash.matches(&presented.hash()) {
             Err(NonceRefusal::Unknown)
         } else if self.used_at.is_some() {

@@ -145,6 +145,7 @@ impl FoundSession {
     /// Returns true if the session and its key are valid.
     #[must_use]
     pub fn is_valid(&self, now: OffsetDateTime) -> bool {
+        // Revoking the key that signed in ends its sessions at once.
         self.session.is_valid(now) && self.key.is_valid(now)
     }
 }

@@ -55,6 +55,7 @@ impl UserChange {
     #[must_use]
     pub fn apply(&self, user: User, now: OffsetDateTime) -> User {
         let disabled_at = match self.disabled {
+            // Disabling a disabled user must not move the time.
             Some(true) => user.disabled_at.or(Some(now)),
             Some(false) => None,
             None => user.disabled_at,
@@ -142,6 +143,7 @@ pub const EMAIL_PATTERN: &str =
 /// [`InvalidTenant::Email`].
 pub fn check_email(address: &str) -> Result<(), InvalidTenant> {
     let is_odd = |letter: char| letter.is_control() || letter.is_whitespace();
+    // Stricter rules refuse valid addresses; only a delivered e-mail proves one.
     if address.contains('@') && !address.contains(is_odd) {
         Ok(())
     } else {

@@ -97,6 +97,7 @@ impl Refusal {
     /// Returns `None` for no reasons.
     #[must_use]
     pub fn of_all<R: Refuse>(reasons: &[R]) -> Option<Self> {
+        // A response has one status and one code; the other reasons are only in the message.
         let first = reasons.first()?;
         let sentences: Vec<String> = reasons.iter().map(ToString::to_string).collect();
         Some(Self {

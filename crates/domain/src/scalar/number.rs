@@ -20,6 +20,7 @@ pub fn write_float(json: &mut Vec<u8>, number: f64) {
 pub(super) fn to_json(number: f64) -> Value {
     let mut text = Vec::new();
     write_float(&mut text, number);
+    // Through the text, so that a whole float has no fraction here either.
     serde_json::from_slice(&text).unwrap_or_else(|_| json!(number))
 }
 

@@ -25,6 +25,7 @@ impl Arming {
     pub fn of_change(before: Option<&Trigger>, after: Option<&Trigger>) -> Self {
         match after {
             None => Self::Disarm,
+            // Arming again would skip a tick that is due and has not fired yet.
             Some(after) if before == Some(after) => Self::Keep,
             Some(after) => Self::Arm {
                 first_tick: after.next_after(after.armed_at),

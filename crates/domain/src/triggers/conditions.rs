@@ -129,6 +129,7 @@ impl<'a> Fields<'a> {
         known: &'a [&'a str],
     ) -> Result<Self, InvalidConditions> {
         for name in conditions.keys() {
+            // A misspelled condition would otherwise match every event.
             if !known.contains(&name.as_str()) {
                 return Err(InvalidConditions(format!(
                     "{name:?} is no condition of {}, which knows {}",
@@ -137,6 +138,7 @@ impl<'a> Fields<'a> {
                 )));
             }
         }
+        // After the check of names: `null` for an unknown name is still a mistake.
         let given = conditions.iter().filter(|(_, value)| !value.is_null());
         Ok(Self {
             left: given
@@ -175,6 +177,7 @@ impl<'a> Fields<'a> {
 }
 
 fn text(value: &Value) -> Option<&str> {
+    // PostgreSQL stores NUL in neither `text` nor `jsonb`.
     value.as_str().filter(|text| !text.contains('\0'))
 }
 
@@ -225,6 +228,7 @@ fn file_conditions(conditions: &Map<String, Value>) -> Result<FileConditions, In
         "a list of at most 100 extensions, such as [\"csv\", \"txt\"]",
         |value| {
             let extensions = texts(value)?;
+            // `ExtensionFilter::parse` skips blank items: a list of only blanks would match every file.
             let blank = extensions
                 .iter()
                 .any(|text| text.trim_matches([' ', '.']).is_empty());
@@ -263,11 +267,13 @@ fn whole(value: &Value) -> Option<u64> {
         reason = "it has no fraction, and lies between 0 and 2^53"
     )]
     let from_float = |float: f64| {
+        // Above 2^53, several whole numbers share one float.
         (float.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&float))
             .then_some(float as u64)
     };
     value
         .as_u64()
+        // `2.0` and `1e3` are integers for JSON Schema.
         .or_else(|| value.as_f64().and_then(from_float))
 }
 
@@ -293,6 +299,7 @@ fn job_conditions(conditions: &Map<String, Value>) -> Result<JobConditions, Inva
                         .find(|status| status.as_str() == name)
                 })
                 .collect();
+            // Without a status, the trigger could never fire.
             read.filter(|statuses| !statuses.is_empty())
         },
     )?;

@@ -77,6 +77,7 @@ impl Occurrence {
     /// of its upload.
     #[must_use]
     pub fn end(execution: &Execution, mut outputs: Vec<(OffsetDateTime, FileId)>) -> Self {
+        // Ids break ties between uploads of the same microsecond.
         outputs.sort_unstable();
         Self::Ended {
             id: execution.id,
@@ -182,6 +183,7 @@ impl Candidate {
     /// that triggers cannot keep each other running.
     #[must_use]
     pub fn respond(&self, occurrence: &Occurrence, chain: &[JobId]) -> Response {
+        // Before the check for loops: a loop is reported only for an event that the trigger waits for.
         let Some(files) = self.files(occurrence) else {
             return Response::Runs(Vec::new());
         };
@@ -199,6 +201,7 @@ impl Candidate {
         let is_schedule = matches!(self.trigger.parsed(), Ok(Conditions::Schedule(_)));
         Tick {
             firing: is_schedule.then(|| self.fire(None, None)),
+            // From `now`, not from the tick: after an outage, one run makes up for all missed ticks.
             next_at: self.trigger.next_after(now),
         }
     }
@@ -243,6 +246,7 @@ impl Candidate {
             ) => {
                 let matches = conditions.source == *job && conditions.matches(status);
                 matches.then(|| {
+                    // Without outputs, the end itself still starts one run: the next job may need no file.
                     if outputs.is_empty() {
                         vec![None]
                     } else {

@@ -16,6 +16,7 @@ impl NamePattern {
     pub fn parse(text: &str) -> Option<Self> {
         let mut pattern: Vec<char> = text.chars().collect();
         let fits = !pattern.is_empty() && pattern.len() <= MAX_PATTERN_LENGTH;
+        // `**` matches the same as `*`, and `reach` looks only one star ahead.
         pattern.dedup_by(|next, one| *next == '*' && *one == '*');
         fits.then_some(Self(pattern))
     }
@@ -30,6 +31,7 @@ impl NamePattern {
     /// Walks all parts at once: `reached[i]` says whether some part fits the first `i` characters
     /// of the pattern so far.
     fn fits_a_part(&self, path: &str) -> bool {
+        // Follows all alternatives at once: backtracking takes exponential time for `*a*a*a*b`.
         let mut reached = vec![false; self.0.len() + 1];
         let mut begins = true;
         for character in path.chars() {
@@ -51,6 +53,7 @@ impl NamePattern {
                 }
             }
             reached = next;
+            // Paths come from Windows and elsewhere, so both separators begin a part.
             begins = matches!(character, '/' | '\\');
         }
         if begins {

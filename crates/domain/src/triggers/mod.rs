@@ -194,12 +194,14 @@ impl TriggerChange {
         }
         let base = match (self.enabled, current) {
             (Some(false), _) => return Ok(None),
+            // `enabled: true` defines the whole trigger: no field of the current one carries over.
             (Some(true), _) => None,
             (None, None) => return Err(InvalidTrigger::None),
             (None, Some(current)) => Some(current),
         };
         let category = self.category.or(base.map(|base| base.category));
         let category = category.ok_or(InvalidTrigger::NoCategory)?;
+        // Conditions and instruments of one category mean nothing in another.
         let base = base.filter(|base| base.category == category);
         let conditions = match (&self.conditions, base) {
             (Some(conditions), _) => {
@@ -212,6 +214,7 @@ impl TriggerChange {
             (None, None) => Map::new(),
         };
         let trigger = Trigger {
+            // The id survives changes, because runs refer to the trigger that started them.
             id: current.map_or(id, |current| current.id),
             category,
             instrument: self.instrument.or(base.and_then(|base| base.instrument)),
@@ -227,6 +230,7 @@ impl TriggerChange {
             category,
             self.conditions.as_ref().unwrap_or(&trigger.conditions),
         )?;
+        // Longer circles depend on other jobs, which may change; they are found when an event fires.
         if trigger.source_job() == Some(job) {
             return Err(InvalidTrigger::OwnSource);
         }

@@ -58,6 +58,7 @@ impl Schedule {
         if cron.len() > MAX_CRON_LENGTH {
             return wrong("it is too long");
         }
+        // Before the parser, which also takes nicknames such as `@daily`.
         match cron.split_whitespace().count() {
             5 => {}
             count => return wrong(&format!("it has {count}")),
@@ -75,6 +76,7 @@ impl Schedule {
             .map_err(|error| InvalidSchedule::Cron(error.to_string()))?;
         let zone = TimeZone::get(zone).map_err(|_| InvalidSchedule::Zone(zone.to_owned()))?;
         let schedule = Self { cron, zone };
+        // A fixed start, so that a text is valid on every day or on none; `0 0 30 2 *` never comes.
         match schedule.next_after(OffsetDateTime::UNIX_EPOCH) {
             Some(_) => Ok(schedule),
             None => Err(InvalidSchedule::Never),
@@ -87,6 +89,7 @@ impl Schedule {
     pub fn next_after(&self, now: OffsetDateTime) -> Option<OffsetDateTime> {
         let now = Timestamp::from_second(now.unix_timestamp()).ok()?;
         let now: Zoned = now.to_zoned(self.zone.clone());
+        // `false` excludes `now`: a tick that has just fired would be due again at once.
         let next = self.cron.find_next_occurrence(&now, false).ok()?;
         OffsetDateTime::from_unix_timestamp(next.timestamp().as_second()).ok()
     }

@@ -113,6 +113,7 @@ impl ScriptEnd {
     pub fn interpret(&self, limits: RunLimits, prepared: bool) -> Option<RunEnd> {
         let exit_code = match self.exit {
             Some(RunExit::Code(code)) => Some(code),
+            // As shells report it: 137 is SIGKILL.
             Some(RunExit::Signal(signal)) => Some(SIGNAL + signal),
             None => None,
         };
@@ -144,6 +145,7 @@ impl ScriptEnd {
                         .to_owned(),
                 ),
             ),
+            // Another limit applies while dependencies are installed, and nothing of the script has run.
             (EndReason::TimedOut, _) if !prepared => RunEnd::failed(self.with_tail(format!(
                 "preparing failed, so the script was not started; its dependencies were not \
                  installed within {} s",

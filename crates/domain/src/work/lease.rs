@@ -40,6 +40,7 @@ pub enum LostWorker {
 /// The consequence for a run that has now lost that many workers.
 #[must_use]
 pub fn after_lost_worker(lost_workers: u32) -> LostWorker {
+    // A script that takes its worker down would otherwise do so to one worker after the other.
     if lost_workers < MAX_LOST_WORKERS {
         LostWorker::Requeue
     } else {

@@ -21,6 +21,7 @@ impl<'a> LogAppend<'a> {
             .chunks(MAX_LOG_APPEND)
             .enumerate()
             .map(move |(index, bytes)| Self {
+                // The gap lies before the first chunk.
                 skipped: if index == 0 { skipped } else { 0 },
                 bytes,
             })
@@ -66,6 +67,7 @@ impl LogChunk {
     #[must_use]
     pub fn is_retained(&self, log_length: u64) -> bool {
         let tail = log_length.saturating_sub(RETAINED_LOG_BYTES);
+        // Both ends of a long log matter: how the script began, and how it failed.
         self.start < RETAINED_LOG_BYTES || self.end() > tail
     }
 }
@@ -99,6 +101,7 @@ impl LogRead {
                     part.bytes = chunk.bytes.get(before..).unwrap_or_default().to_vec();
                 }
                 Some(next) if next == chunk.start => part.bytes.extend(chunk.bytes),
+                // At a gap: the next read begins behind it, and its text says how much is missing.
                 Some(_) => break,
             }
             next = Some(end);

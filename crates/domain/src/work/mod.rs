@@ -193,8 +193,10 @@ pub const TIMED_OUT_AFTER: &str = "timed out: it ran for more than ";
 /// The last lines of a script's output, for an error message.
 #[must_use]
 pub fn last_lines(text: &str) -> String {
+    // Scripts may write any byte, and PostgreSQL stores no NUL.
     let text = text.trim_end().replace('\0', "\u{fffd}");
     let lines: Vec<&str> = text.lines().collect();
+    // The last lines: Python puts the error below its traceback.
     let first = lines.len().saturating_sub(MESSAGE_LINES);
     let stored = lines.get(first..).unwrap_or_default().join("\n");
     let surplus = stored.chars().count().saturating_sub(MESSAGE_CHARACTERS);

@@ -34,6 +34,7 @@ impl FreeSlots {
     pub const fn of_worker(concurrency: u32, running: u32) -> Self {
         Self {
             free: concurrency.saturating_sub(running),
+            // If its only slot were reserved, a worker could never start an organization's second run.
             reserved: if concurrency > 1 { 1 } else { 0 },
         }
     }
@@ -68,6 +69,7 @@ pub fn next_runs<Id: Copy + Ord>(
 ) -> Vec<WaitingRun<Id>> {
     let age = |run: &WaitingRun<Id>| (run.queued_at, run.id);
     waiting.sort_by_key(age);
+    // Running runs are turns already taken, so a busy organization waits for the others.
     let mut turns = running.clone();
     let mut in_turns: Vec<(u64, WaitingRun<Id>)> = waiting
         .into_iter()
@@ -82,6 +84,7 @@ pub fn next_runs<Id: Copy + Ord>(
     let for_running = slots.for_running(has_several_organizations);
     let mut next: Vec<WaitingRun<Id>> = (0..slots.free)
         .zip(in_turns)
+        // Turn 1 means that nothing of the organization runs, so a reserved slot is open to it.
         .filter(|(slot, (turn, _))| *turn == 1 || *slot < for_running)
         .map(|(_, (_, run))| run)
         .collect();
