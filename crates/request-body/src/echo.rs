@@ -20,6 +20,7 @@ struct Echo {
 
 impl Echo {
     fn shorten(&mut self, value: &Value, levels: usize) -> Value {
+        // Numbers and empty lists have little text, but many of them are long as well.
         self.left = self.left.saturating_sub(NODE);
         match value {
             Value::String(text) => Value::String(self.cut(text)),
@@ -55,6 +56,7 @@ impl Echo {
     }
 
     fn cut(&mut self, text: &str) -> String {
+        // At a character's boundary: bytes in the middle of one are no UTF-8.
         if let Some((end, _)) = text.char_indices().nth(self.left) {
             self.left = 0;
             return format!("{}…", text.get(..end).unwrap_or_default());

@@ -27,6 +27,7 @@ impl<R: Reader> Field for Required<R> {
 
     fn take(&self, name: &'static str, fields: &mut Fields<'_>) -> Option<R::Output> {
         let path = fields.path().field(name);
+        // An explicit `null` goes to the reader, which may accept it or say what it expects.
         match fields.remove(name) {
             Some(value) => self.0.read(value, &path),
             None => path.refuse(ProblemKind::missing()),
@@ -147,6 +148,7 @@ impl<V: Into<Value> + Clone, R: Reader> Field for OrDefault<V, R> {
     }
 
     fn absent(&self) -> Option<R::Output> {
+        // The default is written as a client would write it, so the same reader reads it (ADR 18).
         fitting(|at| self.reader.read(self.default(), at))
     }
 
@@ -242,6 +244,7 @@ impl Field for Page {
 
     fn take(&self, _: &'static str, fields: &mut Fields<'_>) -> Option<PageRequest> {
         let limit = optional(Self::limit()).take(LIMIT, fields);
+        // Both are read before either is refused, so that both problems are reported.
         let after: Option<Option<Cursor>> = optional(cursor()).take(CURSOR, fields);
         Some(PageRequest {
             limit: limit?.or(self.default_limit),

@@ -8,6 +8,7 @@ use crate::{path::FieldPath, problem::ProblemKind, shape::Shape};
 #[must_use]
 pub fn read<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<T> {
     match parse(bytes, at)? {
+        // `null` and an empty body are the same: there is no body.
         Value::Null => at.refuse(ProblemKind::missing()),
         value => T::read(value, at),
     }
@@ -26,9 +27,11 @@ pub fn read_optional<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Optio
 /// [`read`] decides, and reports the problems.
 #[must_use]
 pub fn stream<T: Shape>(bytes: &[u8]) -> Option<T> {
+    // Checked once as a whole, which is cheaper than a check of each text (ADR 18).
     let text = std::str::from_utf8(bytes).ok()?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = T::stream(&mut deserializer).ok()?;
+    // A second document behind the first would be ignored otherwise.
     deserializer.end().ok()?;
     Some(read)
 }
@@ -36,11 +39,13 @@ pub fn stream<T: Shape>(bytes: &[u8]) -> Option<T> {
 /// The body as a document, in which the values of problems are looked up; null if it is not JSON.
 #[must_use]
 pub fn document(bytes: &[u8]) -> Value {
+    // A body that does not parse has a problem already, and no values to echo.
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
 /// The body's JSON; null for an empty body.
 fn parse(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
+    // The parser would report an end of file, which says less than "missing".
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Some(Value::Null);
     }

@@ -28,6 +28,7 @@ impl Problems {
 
     fn push(&self, kind: ProblemKind, loc: impl FnOnce() -> Vec<LocationStep>) {
         let mut found = self.found.borrow_mut();
+        // A body can have a problem at each of its values, of which there may be a million.
         if found.len() < MAX_PROBLEMS {
             found.push((kind, loc()));
         } else {
@@ -45,6 +46,7 @@ impl Problems {
             .into_inner()
             .into_iter()
             .map(|(kind, loc)| {
+                // Values were consumed while they were read, so they are looked up in the document.
                 let input = look_up(documents, &loc, kind == ProblemKind::missing());
                 ShapeProblem::new(kind, loc, input)
             })
@@ -127,6 +129,7 @@ impl<'a> FieldPath<'a> {
 
     /// Reports a problem with the value here.
     pub fn report(&self, kind: ProblemKind) {
+        // The location is built for problems only; values that fit cost no memory.
         self.problems.push(kind, || self.location());
     }
 

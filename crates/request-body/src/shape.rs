@@ -73,6 +73,7 @@ impl Shape for () {
 /// Every problem.
 pub fn read<T: Shape>(part: &'static str, value: Value) -> Result<T, Vec<ShapeProblem>> {
     let problems = Problems::default();
+    // Reading consumes the value, and problems echo parts of it.
     let copy = value.clone();
     match T::read(value, &FieldPath::root(part, &problems)) {
         Some(read) if problems.is_empty() => Ok(read),

@@ -66,6 +66,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
             }
         }
 
+        // Most names have no escapes, so they are borrowed from the body instead of copied.
         deserializer.deserialize_str(NameVisitor)
     }
 }
@@ -77,6 +78,7 @@ pub struct Ignored;
 
 impl<'de> Deserialize<'de> for Ignored {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Not serde's `IgnoredAny`: it skips values without the other reader's checks, such as a number's range.
         deserializer.deserialize_any(IgnoredVisitor)
     }
 }

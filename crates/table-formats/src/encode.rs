@@ -76,6 +76,7 @@ impl BatchWriter {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
                     .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    // Rows with long texts would otherwise fill the memory long before their number is reached.
                     .set_max_row_group_bytes(Some(GROUP_BYTES))
                     .build();
                 let schema = Arc::clone(&schema);
@@ -110,6 +111,7 @@ impl BatchWriter {
     /// Returns the last bytes.
     pub(crate) fn finish(self) -> Result<Vec<u8>, FormatError> {
         match self.writer {
+            // A result without rows still has its header line.
             Writer::Csv { begun: false } => csv(&RecordBatch::new_empty(self.schema), true),
             Writer::Csv { begun: true } => Ok(Vec::new()),
             Writer::Arrow(writer) => Ok(writer.into_inner()?),
@@ -132,6 +134,7 @@ impl Chunks {
         };
         for batch in self.batches.by_ref() {
             let written = writer.write(&batch)?;
+            // An empty chunk means the end, so batches are written until some bytes are complete.
             if !written.is_empty() {
                 return Ok(written);
             }
@@ -156,9 +159,11 @@ impl Iterator for Chunks {
 
 fn csv(batch: &RecordBatch, header: bool) -> Result<Vec<u8>, FormatError> {
     let mut writer = csv::WriterBuilder::new()
+        // RFC 4180; spreadsheets expect it, other readers accept it.
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     let schema = batch.schema();
+    // A record without fields would be written as a pair of quotes.
     if batch.num_columns() > 0 {
         if header {
             writer.write_record(schema.fields().iter().map(|field| field.name()))?;
@@ -167,6 +172,7 @@ fn csv(batch: &RecordBatch, header: bool) -> Result<Vec<u8>, FormatError> {
             for column in batch.columns() {
                 writer.write_field(cell(column.as_ref(), row))?;
             }
+            // Ends the record: fields were written one by one, without a copy of the row.
             writer.write_record(None::<&[u8]>)?;
         }
     }

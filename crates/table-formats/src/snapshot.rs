@@ -54,6 +54,7 @@ impl SnapshotWriter {
     /// [`FormatError::Failed`].
     pub fn new(columns: Vec<(String, DataType)>) -> Result<Self, FormatError> {
         let fields = columns.iter().map(|(name, data_type)| {
+            // An empty array has the Arrow type that all later ones have.
             let empty = columns::array(name, &Values::with_capacity(*data_type, 0), 0..0)?;
             Ok(Field::new(name, empty.data_type().clone(), true))
         });
@@ -61,6 +62,7 @@ impl SnapshotWriter {
         let schema = Arc::new(Schema::new(fields));
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
+            // Per row group only: the default, per page, adds an index to the file.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .set_max_row_group_bytes(Some(GROUP_BYTES))
@@ -87,6 +89,7 @@ impl SnapshotWriter {
     pub fn write_json_rows(&mut self, rows: Vec<String>) -> Result<Vec<u8>, FormatError> {
         let (names, types): (Vec<String>, Vec<DataType>) = self.columns.iter().cloned().unzip();
         let mut rows = rows.into_iter();
+        // In batches, so that the JSON texts are freed while the arrays grow.
         while rows.len() > 0 {
             let length = rows.len().min(BATCH);
             let arrays = rows::arrays(&names, &types, rows.by_ref().take(length))?;

@@ -38,6 +38,7 @@ impl Reader for SeriesColumnsReader {
                 Some((name, column))
             })
             .collect();
+        // Continues after a problem, so that all of them are reported.
         (read.len() == count).then_some(read)
     }
 
@@ -66,6 +67,7 @@ impl<'de> Visitor<'de> for ColumnsVisitor {
         let mut columns: Vec<(String, SeriesValues)> = Vec::new();
         while let Some(name) = next_name(&mut map)? {
             let values = map.next_value_seed(ValuesSeed)?;
+            // Of a repeated name the last counts, as in a tree of JSON values.
             columns.retain(|(known, _)| *known != name);
             columns.push((name.into_owned(), values));
         }

@@ -54,12 +54,14 @@ impl<R: Reader> Reader for List<R> {
         if count < self.min {
             return at.refuse(ProblemKind::too_short(self.min, count));
         }
+        // Before the items: a list that is far too long is not read at all.
         if count > self.max {
             return at.refuse(ProblemKind::too_long(self.max, count));
         }
         let read: Vec<R::Output> = items
             .into_iter()
             .enumerate()
+            // Continues after an item that does not fit, so that all problems are reported.
             .filter_map(|(index, item)| self.item.read(item, &at.item(index)))
             .collect();
         (read.len() == count).then_some(read)
@@ -80,6 +82,7 @@ impl<R: Reader> Reader for List<R> {
         &self,
         deserializer: D,
     ) -> Result<Vec<R::Output>, D::Error> {
+        // The size of a streamed list is known at its end only; the limit of the body bounds it.
         let items = deserializer.deserialize_seq(ListVisitor(&self.item))?;
         if (self.min..=self.max).contains(&items.len()) {
             Ok(items)

@@ -87,6 +87,7 @@ fn has_nul(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_nul),
         Value::Object(fields) => fields
             .iter()
+            // Names too: PostgreSQL's jsonb stores them as texts.
             .any(|(name, field)| name.contains('\0') || has_nul(field)),
         _ => false,
     }

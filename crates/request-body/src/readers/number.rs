@@ -31,6 +31,7 @@ impl Reader for Integer {
     type Output = i64;
 
     fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<i64> {
+        // In 128 bits, so that a number beyond 64 bits is reported as out of bounds, not as no number.
         let number = match whole(&value) {
             Ok(number) => number,
             Err(kind) => return at.refuse(kind),
@@ -102,6 +103,7 @@ fn whole(value: &Value) -> Result<i128, ProblemKind> {
                 _ => text,
             };
             text.parse().or_else(|_| {
+                // Digits beyond 128 bits are a number out of bounds, not a text that is no number.
                 if is_long_number(text) {
                     Ok(if text.starts_with('-') {
                         i128::MIN
@@ -140,6 +142,7 @@ impl Reader for Float {
         match &value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => match text.trim().parse::<f64>() {
+                // Rust also parses `inf` and `nan`, for which JSON has no numbers.
                 Ok(number) if number.is_finite() => Some(number),
                 _ => at.refuse(ProblemKind::float_parsing()),
             },
@@ -201,6 +204,7 @@ impl Reader for Boolean {
             Value::Number(number) => match number.as_f64() {
                 Some(1.0) => Some(true),
                 Some(0.0) => Some(false),
+                // pydantic distinguishes 2, a wrong value, from 0.5, a wrong type.
                 Some(float) if float.fract() == 0.0 => at.refuse(ProblemKind::bool_parsing()),
                 _ => at.refuse(ProblemKind::bool_type()),
             },

@@ -45,6 +45,7 @@ impl Text {
         if text.contains('\0') {
             return Err(ProblemKind::no_nul());
         }
+        // Characters, as JSON Schema counts `maxLength`; bytes would depend on the alphabet.
         let length = text.chars().count();
         if length < self.min {
             return Err(ProblemKind::string_too_short(self.min));
@@ -137,6 +138,7 @@ impl Reader for Datetime {
         if let Some(parsed) = timestamp::parse(&text) {
             return Some(parsed);
         }
+        // A missing offset is the usual mistake, so it has its own message.
         let only_offset_missing = timestamp::parse(&format!("{text}Z")).is_some();
         at.refuse(
             if only_offset_missing || timestamp::parse_date(&text).is_some() {

@@ -46,6 +46,7 @@ impl Kind {
             (Type::FLOAT | Type::DOUBLE, ..) => Some(Self::Float),
             (Type::INT96, ..) => Some(Self::Instant96),
             (_, Some(LogicalType::Decimal(decimal)), _) => Some(Self::Decimal(decimal.scale)),
+            // Old writers set converted types only; the logical type wins where both are present.
             (_, None, ConvertedType::DECIMAL) => Some(Self::Decimal(column.type_scale())),
             (Type::INT32, Some(LogicalType::Date), _)
             | (Type::INT32, None, ConvertedType::DATE) => Some(Self::Date),
@@ -55,6 +56,7 @@ impl Kind {
                     TimeUnit::MICROS => 1_000_000,
                     TimeUnit::NANOS => 1_000_000_000,
                 };
+                // Without the flag it is a clock time of an unknown zone, for which an instant would be a guess.
                 Some(if time.is_adjusted_to_u_t_c {
                     Self::Instant(units)
                 } else {
@@ -202,10 +204,12 @@ impl ColumnCells {
         let nullable = self.is_nullable;
         let out_of_range = || ReadError::OutOfRange(name.to_owned());
         let (kind, instant) = (self.kind, |count: i128, units: i128| {
+            // In 128 bits: milliseconds of 64 bits overflow when they become nanoseconds.
             let nanos = count.checked_mul(1_000_000_000 / units)?;
             OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
         });
         let integer = |number: i64| match kind {
+            // Parquet stores 64 unsigned bits in a signed integer: above 2^63 it looks negative.
             Kind::Unsigned if number < 0 => Err(out_of_range()),
             _ => Ok(Some(number)),
         };
@@ -290,6 +294,7 @@ fn finite(number: f64) -> Option<f64> {
 }
 
 fn decimal(unscaled: i128, scale: i32) -> Option<f64> {
+    // Parsing rounds once; a division by a power of ten would round twice.
     format!("{unscaled}e{}", i64::from(scale).saturating_neg())
         .parse()
         .ok()
@@ -298,6 +303,7 @@ fn decimal(unscaled: i128, scale: i32) -> Option<f64> {
 /// Reads a number of up to 128 bits, the most significant byte first.
 fn unscaled(bytes: &[u8]) -> Option<i128> {
     let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+    // Two's complement: the sign fills the bytes in front.
     let mut wide = [if is_negative { 0xff } else { 0 }; 16];
     let start = wide.len().checked_sub(bytes.len())?;
     wide.get_mut(start..)?.copy_from_slice(bytes);
@@ -314,7 +320,9 @@ fn read<T: Physical, V>(
     let (mut levels, mut values, mut found) = (Vec::new(), Vec::new(), 0);
     while found < rows {
         let into = is_nullable.then_some(&mut levels);
+        // It may stop at the end of a page, with fewer rows than asked for.
         let (read, ..) = reader.read_records(rows - found, into, None, &mut values)?;
+        // The pages have fewer rows than the footer declares, and the loop would not end.
         if read == 0 {
             return Err(ReadError::Damaged);
         }

@@ -43,6 +43,7 @@ mod kind {
 /// [`ReadError::Damaged`], [`ReadError::Nested`] or [`ReadError::TooManyColumns`].
 pub(super) fn check_footer(footer: &[u8]) -> Result<(), ReadError> {
     let mut thrift = Thrift { rest: footer };
+    // Field ids are differences to the one before.
     let (mut last, mut has_schema) = (0, false);
     while let Some((id, of)) = thrift.field(last)? {
         if id == SCHEMA && of == kind::LIST {
@@ -87,6 +88,7 @@ impl<'f> Thrift<'f> {
 
     fn varint(&mut self) -> Result<u64, ReadError> {
         let mut value = 0;
+        // Ten bytes hold 64 bits; a longer number is damage.
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
@@ -103,6 +105,7 @@ impl<'f> Thrift<'f> {
         Ok(if value & 1 == 0 {
             magnitude
         } else {
+            // Zigzag: the lowest bit is the sign.
             !magnitude
         })
     }
@@ -127,6 +130,7 @@ impl<'f> Thrift<'f> {
             15 => self.varint()?,
             count => u64::from(count),
         };
+        // Thrift declares the count in front, and the library reserves memory for it.
         if count > MAX_ELEMENTS {
             return Err(ReadError::Damaged);
         }
@@ -135,6 +139,7 @@ impl<'f> Thrift<'f> {
 
     /// Skips a field of that type.
     fn skip(&mut self, of: u8, depth: u8) -> Result<(), ReadError> {
+        // A megabyte of nested heads would overflow the stack.
         if depth > MAX_DEPTH {
             return Err(ReadError::Damaged);
         }

@@ -52,6 +52,7 @@ pub(super) fn open_parquet(
     let schema = metadata.file_metadata().schema_descr_ptr();
     let (mut columns, mut kinds) = (Vec::new(), Vec::new());
     for column in schema.columns() {
+        // An unsupported column is refused now, not after thousands of rows.
         let kind = Kind::of(column)?;
         columns.push((column.name().to_owned(), kind.data_type()));
         kinds.push(kind);
@@ -64,6 +65,7 @@ pub(super) fn open_parquet(
     let mut rows = 0_usize;
     for group in metadata.row_groups() {
         let count = usize::try_from(group.num_rows()).map_err(|_| ReadError::Damaged)?;
+        // Columns of a group are paired with those of the schema by index, so their number must agree.
         if group.num_columns() != columns.len() {
             return Err(ReadError::Damaged);
         }
@@ -97,6 +99,7 @@ fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
     }
     let start = tail_start.checked_sub(length).ok_or(ReadError::Damaged)?;
     let footer = file.read_at(start, usize::try_from(length).unwrap_or(usize::MAX))?;
+    // Before the library, which believes the lengths in it.
     check_footer(&footer)?;
     Ok(ParquetMetaDataReader::decode_metadata(&footer)?)
 }
@@ -104,6 +107,7 @@ fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
 impl From<ParquetError> for ReadError {
     fn from(error: ParquetError) -> Self {
         match error {
+            // Errors pass through the library as texts only.
             ParquetError::General(text) if text == OVER_LIMIT => Self::TooLarge,
             ParquetError::NYI(what) => Self::Unsupported(what),
             _ => Self::Damaged,

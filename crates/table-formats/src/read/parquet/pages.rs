@@ -63,6 +63,7 @@ impl SharedFile {
     pub(super) fn read_at(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut source = self.lock();
         source.seek(SeekFrom::Start(start))?;
+        // Grows while bytes arrive: `length` comes from the file and may be far beyond its end.
         let mut bytes = Vec::new();
         let limit = u64::try_from(length).unwrap_or(u64::MAX);
         (&mut **source).take(limit).read_to_end(&mut bytes)?;
@@ -124,6 +125,7 @@ impl ChunkReader for Chunks {
             return Err(ParquetError::General(OVER_LIMIT.to_owned()));
         }
         let bytes = self.0.read_at(start, length)?;
+        // The library expects exactly that many bytes.
         if bytes.len() < length {
             return Err(ParquetError::EOF("the file ends within a page".to_owned()));
         }
@@ -202,6 +204,7 @@ impl BoundedPages {
         let stored = column
             .clone()
             .into_builder()
+            // The library would reserve the declared size before it decompresses.
             .set_compression(Compression::UNCOMPRESSED)
             .build()?;
         let share = || Share {
@@ -220,6 +223,7 @@ impl BoundedPages {
         match self.compression {
             Compression::UNCOMPRESSED => Ok(bytes.clone()),
             Compression::SNAPPY => {
+                // Snappy declares the length in its own header, by which the decoder reserves memory.
                 let length = snap::raw::decompress_len(bytes).map_err(failed)?;
                 if length > MAX_PAGE {
                     return Err(ParquetError::General(OVER_LIMIT.to_owned()));
@@ -304,7 +308,9 @@ impl BoundedPages {
                     return Err(ParquetError::General("levels without bytes".to_owned()));
                 }
                 let buf = if is_compressed && self.compression != Compression::UNCOMPRESSED {
+                    // In version 2 of data pages the levels are never compressed.
                     let values = buf.slice(levels..);
+                    // A page of nulls has no values, and zero bytes are not valid in every compression.
                     let values = if values.is_empty() {
                         values
                     } else {
@@ -339,6 +345,7 @@ fn failed(error: impl std::fmt::Display) -> ParquetError {
 fn limited(decoder: impl Read) -> Result<Bytes> {
     let mut page = Vec::new();
     let limit = u64::try_from(MAX_PAGE).unwrap_or(u64::MAX);
+    // One byte more than allowed tells a full page from one that is too long.
     decoder.take(limit + 1).read_to_end(&mut page)?;
     if page.len() > MAX_PAGE {
         return Err(ParquetError::General(OVER_LIMIT.to_owned()));

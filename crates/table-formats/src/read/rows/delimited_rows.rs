@@ -44,6 +44,7 @@ pub(super) fn read_delimited_rows(
         if records.fields().all(str::is_empty) {
             continue;
         }
+        // Checked at the row beyond the limit, so that a file of exactly that many rows is read.
         if rows == max_rows {
             return Err(ReadError::TooManyRows(max_rows));
         }
@@ -57,6 +58,7 @@ pub(super) fn read_delimited_rows(
                 found,
                 expected,
             };
+            // One bad line does not end the import: its problem is reported with the others.
             sink.refused(line, &reason);
             continue;
         }
@@ -105,6 +107,7 @@ impl Records {
 
     /// Reads the next record; returns the line on which it begins, or `None` at the end.
     fn next(&mut self) -> Result<Option<u64>, ReadError> {
+        // The parser skips them by itself, but then the line of the record would be that of the first blank one.
         self.skip_blank_lines()?;
         let line = self.lines.line();
         let (mut length, mut size, mut fields) = (0, 0_u64, 0);
@@ -120,11 +123,13 @@ impl Records {
             length += written;
             fields += ended;
             size = size.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            // A missing quotation mark would make the rest of the file one record in memory.
             if size > MAX_RECORD {
                 return Err(ReadError::RowTooLong(MAX_RECORD));
             }
             match result {
                 ReadRecordResult::InputEmpty => self.fill()?,
+                // Doubled, so that a long record is not copied once per chunk.
                 ReadRecordResult::OutputFull => self.output.resize(self.output.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::Record => {

@@ -59,6 +59,7 @@ impl SheetRows<'_> {
         if self.has_ended {
             return Ok(());
         }
+        // Blank cells are not passed on, so this is the first row that is not blank.
         if *self.header_row.get_or_insert(place.row) == place.row {
             self.header.insert(place.column, value.into_text());
             return Ok(());
@@ -143,10 +144,12 @@ impl SheetRows<'_> {
         } else if !self.sink.row(line, &mut table.cells) {
             self.has_ended = true;
         }
+        // The sink may leave some, and absent cells of the next row must be blank.
         table.cells.fill(None);
     }
 
     fn finish(mut self) -> Result<(), ReadError> {
+        // A sheet with a header only: no cell below it has begun the table.
         if self.table.is_none() && !self.has_ended {
             self.begin()?;
         }
