@@ -71,12 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for step in &plan.tables {
         println!("{} row(s) for \"{}\":", step.len, step.table.name);
         for given in &step.columns {
-            let name = step
-                .table
-                .columns
-                .get(given.column)
-                .map_or("?", |column| &column.name);
-            println!("  {name}: {:?}", given.values);
+            println!("  {}: {:?}", given.column.name, given.values);
         }
     }
     Ok(())

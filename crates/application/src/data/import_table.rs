@@ -77,8 +77,7 @@ pub async fn read_import(
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
-        .ok_or_else(|| Error::not_found(Resource::Table))?
-        .clone();
+        .ok_or_else(|| Error::not_found(Resource::Table))?;
     let format = TableFormat::of(&file.path).ok_or_else(|| {
         let unknown = TableFormat::unknown(&file.path);
         Error::Problems(vec![Problem::at(

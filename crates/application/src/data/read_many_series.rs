@@ -93,9 +93,8 @@ impl ManySeries {
     /// more; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
-        let parent_type = self.plan.parent().map(|column| column.data_type);
         let sink = Box::new(AsTable {
-            parent_type: parent_type.unwrap_or(DataType::String),
+            parent_type: self.plan.owner.column.data_type,
             sink,
         });
         let sent = ports
@@ -113,8 +112,8 @@ async fn collect(
     plan: &ManySeriesPlan,
     limits: SeriesLimits,
 ) -> Result<Vec<Series>, Error> {
-    let columns = plan.series_columns();
-    let names: Vec<String> = columns.map(|(_, column)| column.name.clone()).collect();
+    let columns = plan.columns.iter();
+    let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
     let collected = Arc::new(Mutex::new(Collected::default()));
     let sink = Box::new(Collector {
         names,

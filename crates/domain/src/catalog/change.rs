@@ -81,13 +81,13 @@ fn alter(
     let mut columns = Vec::with_capacity(wanted.columns.len());
     let mut changed = Vec::new();
     for current in &before.columns {
-        let Some((_, column)) = wanted.column(&current.name) else {
+        let Some(column) = wanted.column(&current.name) else {
             refusals.push(missing_column(&current.name, definition));
             continue;
         };
         let after = Column {
             id: current.id,
-            ..column.clone()
+            ..(**column).clone()
         };
         refuse_column_change(current, &after, &mut refusals);
         if before.is_raw() && current.is_nullable && !after.is_nullable {
@@ -96,9 +96,9 @@ fn alter(
                 after.name
             ));
         }
-        if *current != after {
+        if **current != after {
             changed.push(ColumnChange {
-                before: current.clone(),
+                before: (**current).clone(),
                 after: after.clone(),
             });
         }
@@ -108,7 +108,7 @@ fn alter(
         .columns
         .iter()
         .filter(|column| before.column(&column.name).is_none())
-        .cloned()
+        .map(|column| (**column).clone())
         .collect();
     for column in &added {
         if !column.is_nullable && before.category == SemanticCategory::Raw {
@@ -136,7 +136,7 @@ fn alter(
     columns.extend(added.iter().cloned());
     let after = Table {
         id: before.id,
-        columns,
+        columns: columns.into(),
         ..wanted.clone()
     };
     Ok(CatalogChange::Alter(Box::new(Alteration {

@@ -1,6 +1,9 @@
 //! Tables that every organization has (contract §5).
 
-use super::table::{Column, Origin, SemanticCategory, Table};
+use super::{
+    Column,
+    table::{Origin, SemanticCategory, Table},
+};
 use crate::scalar::DataType;
 
 /// The core tables: experiment, carrier, operation.
@@ -84,7 +87,7 @@ fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
         description: Some(description.to_owned()),
         category: SemanticCategory::Curated,
         origin: Origin::Core,
-        columns,
+        columns: columns.into(),
         unique_together: Vec::new(),
     }
 }

@@ -125,7 +125,7 @@ impl TableDefinition {
             description: self.description.clone(),
             category: self.category,
             origin: Origin::Organization,
-            columns,
+            columns: columns.into(),
             unique_together: self.unique_together.clone(),
         };
         check_sql_names(&table, &mut problems);
@@ -256,7 +256,7 @@ impl TableDefinition {
                         problems.push(format!("reference \"{name}\": \"{target}\" is a raw table, whose points cannot be referenced"));
                         return;
                     }
-                    Some((_, key)) => key.data_type,
+                    Some(key) => key.data_type,
                 },
             }
         };

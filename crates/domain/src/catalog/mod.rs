@@ -1,6 +1,7 @@
 //! An organization's tables: definitions, changes, snapshots.
 
 mod change;
+mod column;
 mod core_tables;
 mod definition;
 mod name;
@@ -15,6 +16,7 @@ mod tests;
 mod violation;
 
 pub use change::{Alteration, CatalogChange, ColumnChange};
+pub use column::{Column, ColumnRef, Columns};
 pub use core_tables::core_tables;
 pub use definition::{ColumnDefinition, TableDefinition};
 pub use name::{InvalidName, Name};
@@ -23,5 +25,5 @@ pub use refusal::CatalogRefusal;
 pub use removal::ColumnRole;
 pub use rename::ColumnRename;
 pub use snapshot::{Catalog, CatalogVersion};
-pub use table::{Column, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, SemanticCategory, Table};
+pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SYSTEM_COLUMNS, SemanticCategory, Table};
 pub use violation::{ViolatedKey, Violation};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CatalogRefusal, Column, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, Table};
+use super::{CatalogRefusal, Column, ColumnRef, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, Table};
 
 /// Role of a column that its table cannot do without.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl Table {
     ///
     /// # Errors
     /// [`CatalogRefusal::PlatformColumn`] or [`CatalogRefusal::NeededColumn`].
-    pub fn column_to_drop(&self, name: &str) -> Result<Option<(usize, &Column)>, CatalogRefusal> {
+    pub fn column_to_drop(&self, name: &str) -> Result<Option<&ColumnRef>, CatalogRefusal> {
         let is_system = SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name);
         if is_system && !self.is_raw() {
             return Err(self.platform_column(name));
         }
-        let Some((index, column)) = self.column(name) else {
+        let Some(column) = self.column(name) else {
             return Ok(None);
         };
         if self.origin == Origin::Core {
@@ -56,7 +56,7 @@ impl Table {
         }
         match self.role_of(column) {
             Some(role) => Err(self.needed(column, role)),
-            None => Ok(Some((index, column))),
+            None => Ok(Some(column)),
         }
     }
 
@@ -97,11 +97,11 @@ impl Table {
             return None;
         }
         let order = self.order_column();
-        if order.is_some_and(|(_, order)| order.name == column.name) {
+        if order.is_some_and(|order| order.name == column.name) {
             return Some(ColumnRole::Order);
         }
         let is_values =
-            |column: &Column| column.references.is_none() && column.name != ORDER_COLUMN;
+            |column: &ColumnRef| column.references.is_none() && column.name != ORDER_COLUMN;
         let mut others = self
             .columns
             .iter()

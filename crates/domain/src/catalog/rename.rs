@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Column, ColumnDefinition, Name, Table, TableDefinition};
+use super::{Column, ColumnDefinition, ColumnRef, Name, Table, TableDefinition};
 
 /// A column that gets another name; its data stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,38 +66,35 @@ pub(super) fn renamed(
         names.insert(column.name.clone());
         sql_names.insert(column.sql_name().into_owned());
     }
-    let mut waiting: Vec<(usize, Column)> = renames(&definition.columns)
+    let mut waiting: Vec<ColumnRename> = renames(&definition.columns)
         .filter_map(|(from, to)| {
-            let (index, column) = current.column(from)?;
-            let name = to.to_owned();
-            Some((
-                index,
-                Column {
-                    name,
-                    ..column.clone()
-                },
-            ))
+            let before = (**current.column(from)?).clone();
+            let after = Column {
+                name: to.to_owned(),
+                ..before.clone()
+            };
+            Some(ColumnRename { before, after })
         })
         .collect();
     let mut done = Vec::new();
     // A name may become free by another rename.
-    while let Some(ready) = waiting.iter().position(|(_, after)| {
+    while let Some(ready) = waiting.iter().position(|ColumnRename { after, .. }| {
         !names.contains(&after.name) && !sql_names.contains(after.sql_name().as_ref())
     }) {
-        let (index, after) = waiting.remove(ready);
-        let Some(slot) = table.columns.get_mut(index) else {
-            continue;
+        let renamed = waiting.remove(ready);
+        let ColumnRename { before, after } = &renamed;
+        let rename = |name: &mut String| {
+            if *name == before.name {
+                name.clone_from(&after.name);
+            }
         };
-        let before = std::mem::replace(slot, after.clone());
+        table.columns.update(|column| rename(&mut column.name));
+        table.unique_together.iter_mut().flatten().for_each(rename);
         names.remove(&before.name);
         names.insert(after.name.clone());
         sql_names.remove(before.sql_name().as_ref());
         sql_names.insert(after.sql_name().into_owned());
-        let groups = table.unique_together.iter_mut().flatten();
-        groups
-            .filter(|name| **name == before.name)
-            .for_each(|name| name.clone_from(&after.name));
-        done.push(ColumnRename { before, after });
+        done.push(renamed);
     }
     refuse_new_order(current, &table, refusals);
     (table, done)
@@ -105,16 +102,13 @@ pub(super) fn renamed(
 
 /// Refuses to make another column the order of points, which is stored in another form.
 fn refuse_new_order(before: &Table, after: &Table, refusals: &mut Vec<String>) {
-    let order = |table: &Table| table.order_column().map(|(index, _)| index);
-    let (was, is) = (order(before), order(after));
-    if was == is {
-        return;
-    }
-    for index in was.into_iter().chain(is) {
-        if let (Some(before), Some(after)) = (before.columns.get(index), after.columns.get(index)) {
+    let is_order = |table: &Table, column: &ColumnRef| table.order_column() == Some(column);
+    // Renames keep the columns' positions.
+    for (was, is) in before.columns.iter().zip(&after.columns) {
+        if is_order(before, was) != is_order(after, is) {
             refusals.push(format!(
                 "column \"{}\" cannot be renamed to \"{}\": the integer column \"order\" of a raw table is the order of its points",
-                before.name, after.name
+                was.name, is.name
             ));
         }
     }

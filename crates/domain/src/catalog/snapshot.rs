@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Column, Table, TableDefinition, core_tables::core_tables};
+use super::{ColumnRef, KeyedTable, Table, TableDefinition, core_tables::core_tables};
 
 /// Number of changes to an organization's tables; tells a stale snapshot from a current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +14,7 @@ pub struct Catalog {
     /// The version of this snapshot.
     pub version: CatalogVersion,
     tables: Vec<Arc<Table>>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<String, Arc<Table>>,
 }
 
 impl Catalog {
@@ -28,8 +28,7 @@ impl Catalog {
             .collect();
         let by_name = tables
             .iter()
-            .enumerate()
-            .map(|(index, table)| (table.name.clone(), index))
+            .map(|table| (table.name.clone(), Arc::clone(table)))
             .collect();
         Self {
             version,
@@ -63,9 +62,13 @@ impl Catalog {
     /// The table of that name.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
-        self.by_name
-            .get(name)
-            .and_then(|index| self.tables.get(*index))
+        self.by_name.get(name)
+    }
+
+    /// The table of that name, if its rows have a key.
+    #[must_use]
+    pub fn keyed_table(&self, name: &str) -> Option<KeyedTable> {
+        KeyedTable::of(self.table(name)?)
     }
 
     /// All tables: the organization's first, then the core tables.
@@ -74,17 +77,25 @@ impl Catalog {
         &self.tables
     }
 
-    /// Columns that reference a table, with their tables.
+    /// References to a table, with the tables that have them.
     pub fn referencing<'a>(
         &'a self,
         table: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<Table>, &'a Column)> {
+    ) -> impl Iterator<Item = (&'a Arc<Table>, &'a ColumnRef)> {
         self.tables.iter().flat_map(move |other| {
             other
-                .columns
-                .iter()
-                .filter(move |column| column.references.as_deref() == Some(table))
-                .map(move |column| (other, column))
+                .references()
+                .filter(move |(_, target)| *target == table)
+                .map(move |(column, _)| (other, column))
         })
+    }
+
+    /// References of rows, not of points, to a table.
+    pub fn row_references<'a>(
+        &'a self,
+        table: &'a str,
+    ) -> impl Iterator<Item = (KeyedTable, &'a ColumnRef)> {
+        self.referencing(table)
+            .filter_map(|(other, column)| Some((KeyedTable::of(other)?, column)))
     }
 }

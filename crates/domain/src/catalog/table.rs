@@ -1,14 +1,11 @@
 //! Tables and columns.
 
-use std::borrow::Cow;
+use std::{cmp::Ordering, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{
-    data::write::cell::scalar_of_json,
-    scalar::{DataType, Scalar},
-};
+use super::column::{ColumnRef, Columns};
+use crate::scalar::DataType;
 
 /// The name of a raw table's order column, if it is an `integer` (contract §5).
 pub const ORDER_COLUMN: &str = "order";
@@ -61,57 +58,8 @@ pub enum Origin {
     Organization,
 }
 
-/// A column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Its id; `None` for core columns and the generated `id`.
-    pub id: Option<i64>,
-    /// Its name in writes and reads.
-    pub name: String,
-    /// Description for people and agents.
-    pub description: Option<String>,
-    /// Its type; of a reference, the type of the referenced table's primary key.
-    pub data_type: DataType,
-    /// True for the table's primary key.
-    pub is_primary_key: bool,
-    /// True if it may be null.
-    pub is_nullable: bool,
-    /// True if no two rows may have the same value.
-    pub is_unique: bool,
-    /// Value of a created row that gives none.
-    pub default: Option<Value>,
-    /// The referenced table.
-    pub references: Option<String>,
-}
-
-impl Column {
-    /// The column's name in SQL: references end in `_id` there.
-    #[must_use]
-    pub fn sql_name(&self) -> Cow<'_, str> {
-        if self.references.is_some() {
-            Cow::Owned(format!("{}_id", self.name))
-        } else {
-            Cow::Borrowed(&self.name)
-        }
-    }
-
-    /// The default as a value of the column's type; `None` for null.
-    #[must_use]
-    pub fn default_value(&self) -> Option<Scalar> {
-        scalar_of_json(self.default.as_ref()?, self.data_type)
-    }
-
-    /// Returns whether a created row must give a value: there is no null, default or generated
-    /// key in its place.
-    #[must_use]
-    pub const fn is_required_to_create(&self) -> bool {
-        let is_generated = self.is_primary_key && self.data_type.is_generated_key();
-        !self.is_nullable && self.default.is_none() && !is_generated
-    }
-}
-
 /// A table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its id; `None` for core tables.
     pub id: Option<i64>,
@@ -125,42 +73,35 @@ pub struct Table {
     pub origin: Origin,
     /// Its columns, the primary key of a curated table first. The system columns
     /// ([`SYSTEM_COLUMNS`]) are not among them.
-    pub columns: Vec<Column>,
+    pub columns: Columns,
     /// Sets of columns whose values must be unique together.
     pub unique_together: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// The index and column of that name.
+    /// The column of that name.
     #[must_use]
-    pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
-        self.columns
-            .iter()
-            .enumerate()
-            .find(|(_, column)| column.name == name)
+    pub fn column(&self, name: &str) -> Option<&ColumnRef> {
+        self.columns.iter().find(|column| column.name == name)
     }
 
     /// The primary key; `None` for raw tables.
     #[must_use]
-    pub fn primary_key(&self) -> Option<(usize, &Column)> {
-        self.columns
-            .iter()
-            .enumerate()
-            .find(|(_, column)| column.is_primary_key)
+    pub fn primary_key(&self) -> Option<&ColumnRef> {
+        self.columns.iter().find(|column| column.is_primary_key)
     }
 
-    /// Columns that reference tables.
-    pub fn references(&self) -> impl Iterator<Item = (usize, &Column)> {
+    /// Columns that reference tables, with the names of these.
+    pub fn references(&self) -> impl Iterator<Item = (&ColumnRef, &str)> {
         self.columns
             .iter()
-            .enumerate()
-            .filter(|(_, column)| column.references.is_some())
+            .filter_map(|column| Some((column, column.references.as_deref()?)))
     }
 
     /// The order column of a raw table that has one.
     #[must_use]
-    pub fn order_column(&self) -> Option<(usize, &Column)> {
-        self.column(ORDER_COLUMN).filter(|(_, column)| {
+    pub fn order_column(&self) -> Option<&ColumnRef> {
+        self.column(ORDER_COLUMN).filter(|column| {
             self.category == SemanticCategory::Raw
                 && column.data_type == DataType::Integer
                 && column.references.is_none()
@@ -172,4 +113,88 @@ impl Table {
     pub fn is_raw(&self) -> bool {
         self.category == SemanticCategory::Raw
     }
+}
+
+/// Handle to a table whose rows have a primary key: a curated or core one. Handles are those of one
+/// catalog, where the name tells tables apart.
+#[derive(Clone, Debug)]
+pub struct KeyedTable {
+    table: Arc<Table>,
+    key: ColumnRef,
+}
+
+impl KeyedTable {
+    /// The table as one of rows with a key; `None` for a raw one.
+    #[must_use]
+    pub fn of(table: &Arc<Table>) -> Option<Self> {
+        let key = table.primary_key()?.clone();
+        let table = Arc::clone(table);
+        Some(Self { table, key })
+    }
+
+    /// A table of that name without other columns than its key.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        let table = Table {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            category: SemanticCategory::Curated,
+            origin: Origin::Organization,
+            columns: vec![super::core_tables::generated_key()].into(),
+            unique_together: Vec::new(),
+        };
+        Self::of(&Arc::new(table)).unwrap()
+    }
+
+    /// The primary key.
+    #[must_use]
+    pub const fn key(&self) -> &ColumnRef {
+        &self.key
+    }
+
+    /// The table.
+    #[must_use]
+    pub const fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+}
+
+impl Deref for KeyedTable {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.table
+    }
+}
+
+impl PartialEq for KeyedTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for KeyedTable {}
+
+impl PartialOrd for KeyedTable {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for KeyedTable {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(&other.name)
+    }
+}
+
+/// Handle to the reference by which rows own the points of a raw table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The raw table.
+    pub table: Arc<Table>,
+    /// Its reference to the row that owns the points.
+    pub column: ColumnRef,
+    /// The table of that row.
+    pub parent: KeyedTable,
 }

@@ -38,16 +38,20 @@ impl RevertReport {
     /// The report for these facts.
     #[must_use]
     pub fn new(facts: &RevertFacts) -> Self {
-        let deleted = |table: &str| facts.rows.get(table).map_or(0, |keys| length(keys.len()));
+        let rows: BTreeMap<&str, u64> = facts
+            .rows
+            .iter()
+            .map(|(table, keys)| (table.name.as_str(), length(keys.len())))
+            .collect();
         let mut created: BTreeMap<&str, u64> = BTreeMap::new();
         for entry in &facts.ledger {
             if entry.action == LedgerAction::Created {
                 *created.entry(&entry.table).or_default() += entry.count;
             }
         }
-        let skipped = created
-            .into_iter()
-            .map(|(table, count)| count.saturating_sub(deleted(table)));
+        let skipped = created.into_iter().map(|(table, count)| {
+            count.saturating_sub(rows.get(table).copied().unwrap_or_default())
+        });
         let updated = facts
             .updated_by_others
             .iter()
@@ -64,7 +68,7 @@ impl RevertReport {
             )
         });
         Self {
-            deleted_count: facts.rows.keys().map(|table| deleted(table)).sum(),
+            deleted_count: rows.values().sum(),
             raws_deleted_count: facts.series.values().map(|series| series.points).sum(),
             skipped_count: skipped.sum(),
             warnings: not_undone(facts).chain(updated).chain(series).collect(),
@@ -84,7 +88,7 @@ fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
     let created: BTreeMap<&str, HashSet<String>> = facts
         .rows
         .iter()
-        .map(|(table, keys)| (table.as_str(), texts(keys)))
+        .map(|(table, keys)| (table.name.as_str(), texts(keys)))
         .collect();
     let is_created = |id: &String| created.values().any(|keys| keys.contains(id));
     let mut sums: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
@@ -136,7 +140,7 @@ impl Blocker {
         let blockers = rows.iter().filter(|(_, keys)| !keys.is_empty());
         blockers
             .map(|(table, keys)| Self {
-                table: table.clone(),
+                table: table.name.clone(),
                 count: length(keys.len()),
                 ids: keys
                     .iter()
@@ -176,6 +180,7 @@ impl Blocker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::KeyedTable;
 
     #[test]
     fn blockers_are_described_with_some_of_their_ids() {
@@ -192,9 +197,9 @@ mod tests {
         assert!(text.contains(listed), "{text}");
     }
 
-    fn keys(table: &str, keys: &[&str]) -> (String, std::collections::BTreeSet<KeyValue>) {
+    fn keys(table: &str, keys: &[&str]) -> (KeyedTable, std::collections::BTreeSet<KeyValue>) {
         let keys = keys.iter().map(|key| KeyValue::Text((*key).to_owned()));
-        (table.to_owned(), keys.collect())
+        (KeyedTable::named(table), keys.collect())
     }
 
     fn entry(table: &str, action: LedgerAction, count: u64, ids: &[&str]) -> LedgerEntry {

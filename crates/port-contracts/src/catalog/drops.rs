@@ -188,7 +188,7 @@ crate::suite!(
         let mut ids: Vec<Option<i64>> = definitions
             .iter()
             .map(|definition| stands.table(&definition.name).unwrap())
-            .flat_map(|table| [table.id, table.column("x").unwrap().1.id])
+            .flat_map(|table| [table.id, table.column("x").unwrap().id])
             .collect();
         assert!(ids.iter().all(Option::is_some));
         let columns: Vec<Option<i64>> = ids.iter().skip(1).step_by(2).copied().collect();

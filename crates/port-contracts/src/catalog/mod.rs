@@ -55,7 +55,7 @@ fn without_ids(table: &Table) -> Table {
         id: None,
         ..table.clone()
     };
-    table.columns.iter_mut().for_each(|column| column.id = None);
+    table.columns.update(|column| column.id = None);
     table
 }
 
@@ -154,7 +154,7 @@ crate::suite!(
             assert!(answered.id.is_some());
             for column in &definition.columns {
                 assert!(
-                    answered.column(&column.name).unwrap().1.id.is_some(),
+                    answered.column(&column.name).unwrap().id.is_some(),
                     "{}",
                     column.name
                 );

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{Alteration, Catalog, CatalogChange, CatalogRefusal, Column, Table, TableDefinition},
+    catalog::{
+        Alteration, Catalog, CatalogChange, CatalogRefusal, Column, ColumnRef, ColumnRename, Table,
+        TableDefinition,
+    },
     events::LoggedEventKind,
     ids::OrganizationId,
     refusal::Resource,
@@ -16,7 +19,7 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    data::tables::{Tables, cell},
+    data::tables::{Cells, Tables, cell},
     memory::fake,
 };
 
@@ -93,14 +96,14 @@ impl CatalogStore for InMemoryCatalogStore {
         let found = catalog
             .table(table)
             .ok_or(PortError::NotFound(Resource::Table))?;
-        let (index, dropped) = found
+        let dropped = found
             .column_to_drop(column)?
             .ok_or(PortError::NotFound(Resource::Column))?;
         let mut cells = tables.cells_of(table);
-        let holds_values = cells.any(|cells| cell(cells, index).is_some());
+        let holds_values = cells.any(|cells| cell(cells, dropped).is_some());
         drop(cells);
         found.check_dropped_values(dropped, holds_values, force)?;
-        tables.remove_column(table, index);
+        tables.remove_column(table, dropped);
         let changed = LoggedEventKind::TableChanged(table.to_owned());
         state.log_event(organization, now, changed);
         Ok(())
@@ -120,7 +123,15 @@ impl Tables {
                 tables.defined.push(table);
             }
             CatalogChange::Alter(alteration) => {
-                let Alteration { after, added, .. } = *alteration;
+                let Alteration {
+                    after,
+                    added,
+                    renamed,
+                    ..
+                } = *alteration;
+                for rename in &renamed {
+                    tables.rename(&after.name, rename);
+                }
                 tables.fill(&after, &added);
                 let after = tables.with_ids(after, definition);
                 for table in tables
@@ -139,54 +150,53 @@ impl Tables {
     }
 
     /// Removes a column from a table, its rows and its points.
-    fn remove_column(&mut self, name: &str, index: usize) {
+    fn remove_column(&mut self, name: &str, dropped: &ColumnRef) {
         for table in self.defined.iter_mut().filter(|table| table.name == name) {
-            table.columns.remove(index);
+            table.columns = table.columns.without(dropped);
         }
-        let rows = self.rows.get_mut(name).into_iter();
-        for row in rows.flat_map(|rows| rows.values_mut()) {
-            row.cells.remove(index);
-        }
-        let series = self.series.get_mut(name).into_iter().flatten();
-        for (_, cells) in series.flat_map(|series| &mut series.points) {
-            cells.remove(index);
+        for cells in self.cells_mut(name) {
+            cells.remove(&*dropped.sql_name());
         }
         self.version += 1;
+    }
+
+    fn rename(&mut self, table: &str, ColumnRename { before, after }: &ColumnRename) {
+        for cells in self.cells_mut(table) {
+            let value = cells.remove(&*before.sql_name());
+            cells.extend(value.map(|value| (after.sql_name().into_owned(), value)));
+        }
+    }
+
+    /// The cells of all rows and points of a table.
+    fn cells_mut(&mut self, table: &str) -> impl Iterator<Item = &mut Cells> {
+        let rows = self.rows.get_mut(table).into_iter();
+        let rows = rows.flat_map(|rows| rows.values_mut().map(|row| &mut row.cells));
+        let series = self.series.get_mut(table).into_iter().flatten();
+        let points = series.flat_map(|series| &mut series.points);
+        rows.chain(points.map(|(_, cells)| cells))
     }
 
     /// Gives ids to the table and to those defined columns that have none yet.
     fn with_ids(&mut self, mut table: Table, definition: &TableDefinition) -> Table {
         table.id = table.id.or_else(|| Some(self.next_id()));
-        for column in &mut table.columns {
-            if definition
-                .columns
-                .iter()
-                .any(|defined| defined.name == column.name)
-            {
+        table.columns.update(|column| {
+            let mut defined = definition.columns.iter();
+            if defined.any(|defined| defined.name == column.name) {
                 column.id = column.id.or_else(|| Some(self.next_id()));
             }
-        }
+        });
         table
     }
 
-    /// Appends new columns to stored rows, with the default, and to stored points, with null.
+    /// Gives stored rows the defaults of new columns; points have null.
     fn fill(&mut self, table: &Table, added: &[Column]) {
-        for column in added {
-            let default = column.default_value();
-            for row in self
-                .rows
-                .get_mut(&table.name)
-                .into_iter()
-                .flat_map(|rows| rows.values_mut())
-            {
-                row.cells.push(default.clone());
-            }
-            for series in self.series.get_mut(&table.name).into_iter().flatten() {
-                series
-                    .points
-                    .iter_mut()
-                    .for_each(|(_, cells)| cells.push(None));
-            }
+        let rows = self.rows.get_mut(&table.name).into_iter();
+        for row in rows.flat_map(|rows| rows.values_mut()) {
+            let defaults = added.iter().filter_map(|column| {
+                let value = column.default_value()?;
+                Some((column.sql_name().into_owned(), value))
+            });
+            row.cells.extend(defaults);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use labdata_domain::{
-    catalog::{Table, ViolatedKey, Violation},
+    catalog::{KeyedTable, Table, ViolatedKey, Violation},
     data::{
         read::RowJson,
         write::{
@@ -42,7 +42,7 @@ pub(super) fn apply(
     }
     let parents = plan.series_parents(&outcome.tables)?;
     for (step, parent) in plan.series.iter().zip(parents) {
-        let written = context.replace_series(step, parent, &outcome.tables);
+        let written = context.replace_series(step, parent, &outcome.tables)?;
         outcome.series.push(written);
     }
     context.record(LedgerEntry::of_series(&outcome.series));
@@ -63,17 +63,17 @@ impl WriteContext<'_> {
         step: &TableStep,
         done: &[TableOutcome],
     ) -> Result<TableOutcome, Vec<Problem>> {
-        let columns = ResolvedColumns::new(step, done);
+        let columns = ResolvedColumns::new(step, done)?;
         let name = &step.table.name;
-        let mut outcome = match step.action {
-            Action::Insert => {
-                let outcome = TableOutcome::inserted(step);
-                let rows: Vec<usize> = (0..step.len).collect();
-                self.create(step, &columns, &rows, &outcome.ids)?;
+        let mut outcome = match &step.action {
+            Action::Insert { keys } => {
+                let outcome = TableOutcome::inserted(step, keys);
+                let rows = outcome.ids.iter().enumerate();
+                self.create(&step.table, &columns, rows)?;
                 outcome
             }
-            Action::Upsert { on_match, .. } | Action::Update { on_match, .. } => {
-                self.modify(step, columns, on_match)?
+            Action::Upsert { on_match, .. } | Action::Update { on_match } => {
+                self.modify(step, columns, *on_match)?
             }
             Action::Delete { .. } => return self.delete(step, &columns),
         };
@@ -111,53 +111,40 @@ impl WriteContext<'_> {
 
     /// The stored rows that each row of the step matches.
     fn find(&self, step: &TableStep, columns: &ResolvedColumns<'_>) -> Vec<RowMatch> {
-        let key = step.key_columns();
-        let wanted = |row: usize| -> Cells {
-            let values = key.iter().map(|column| columns.get(*column)?.get(row));
-            values.collect()
-        };
         (0..step.len)
             .map(|row| {
-                let wanted = wanted(row);
                 self.tables.find(&step.table.name, |stored| {
-                    key.iter().zip(&wanted).all(|(column, wanted)| {
-                        wanted.is_some() && cell(&stored.cells, *column) == wanted.as_ref()
+                    columns.key.iter().all(|wanted| {
+                        let value = wanted.values.get(row);
+                        value.is_some() && cell(&stored.cells, wanted.column()) == value.as_ref()
                     })
                 })
             })
             .collect()
     }
 
-    fn create(
+    fn create<'k>(
         &mut self,
-        step: &TableStep,
+        table: &KeyedTable,
         columns: &ResolvedColumns<'_>,
-        rows: &[usize],
-        keys: &[KeyValue],
+        rows: impl Iterator<Item = (usize, &'k KeyValue)>,
     ) -> Result<(), Vec<Problem>> {
-        let table = &step.table;
-        for row in rows {
-            let Some(key) = keys.get(*row) else { continue };
-            let cells = table.columns.iter().enumerate().map(|(index, column)| {
-                if column.is_primary_key {
-                    Some(key.clone().into())
-                } else {
-                    columns.get(index)?.get(*row)
-                }
-            });
+        for (row, key) in rows {
+            let mut cells = cells_at(columns.iter(), row);
+            let key_name = table.key().sql_name().into_owned();
+            cells.insert(key_name, key.clone().into());
             let new = Row {
-                cells: cells.collect(),
+                cells,
                 created_at: self.now,
                 updated_at: self.now,
                 created_by: self.execution,
             };
             let stored = self.tables.rows.entry(table.name.clone()).or_default();
             if stored.insert(key.clone(), new).is_some() {
-                let own_key = table.primary_key().map(|(_, column)| column.name.clone());
                 let violation = Violation::Repeated(ViolatedKey {
                     table: table.name.clone(),
                     constraint: format!("{}_pkey", table.name),
-                    columns: own_key.unwrap_or_default(),
+                    columns: table.key().name.clone(),
                     values: key.to_string(),
                 });
                 return Err(vec![violation.into()]);
@@ -174,16 +161,13 @@ impl WriteContext<'_> {
         on_match: OnMatch,
     ) -> Result<TableOutcome, Vec<Problem>> {
         let assigned = step.assign_matches(self.find(step, &columns))?;
-        columns.fill_own(&assigned.keys);
+        columns.fill_own(&assigned.keys)?;
         let (mut changed, mut stored) = (Vec::new(), Vec::new());
-        for row in &assigned.matched {
-            let Some(key) = assigned.keys.get(*row) else {
-                continue;
-            };
+        for (row, key) in assigned.matched.iter() {
             let before = self.short(&step.table, key);
-            if self.update(step, &columns, on_match, *row, key) {
+            if self.update(step, &columns, on_match, row, key) {
                 changed.push(key.to_string());
-                if is_stored(*row) {
+                if is_stored(row) {
                     stored.push(RowImage {
                         id: key.to_string(),
                         before,
@@ -192,11 +176,12 @@ impl WriteContext<'_> {
                 }
             }
         }
-        self.create(step, &columns, &assigned.created, &assigned.keys)?;
+        let created = assigned.created.iter();
+        self.create(&step.table, &columns, created)?;
         let entry = LedgerEntry::updated(&step.table.name, changed, stored);
         let outcome = TableOutcome {
             table: step.table.name.clone(),
-            created: count(assigned.created.len()),
+            created: count(assigned.created.rows().len()),
             updated: entry.count,
             ids: assigned.keys,
             ..TableOutcome::default()
@@ -219,21 +204,25 @@ impl WriteContext<'_> {
             return false;
         };
         let mut changes = on_match == OnMatch::Overwrite;
-        for given in step.columns.iter().filter(|given| {
-            let is_own_key = step.table.primary_key().map(|(index, _)| index) == Some(given.column);
-            given.is_provided(row) && !is_own_key && !step.key_columns().contains(&given.column)
-        }) {
-            let value = columns.get(given.column).and_then(|values| values.get(row));
-            let Some(slot) = stored.cells.get_mut(given.column) else {
-                continue;
-            };
-            match on_match {
-                OnMatch::Overwrite => *slot = value,
-                OnMatch::FillMissing if slot.is_none() && value.is_some() => {
-                    *slot = value;
+        let given = columns
+            .columns
+            .iter()
+            .filter(|given| given.is_provided(row) && given.column() != step.table.key());
+        for given in given {
+            let name = given.column().sql_name();
+            let is_stored = stored.cells.contains_key(&*name);
+            match (on_match, given.values.get(row)) {
+                (OnMatch::FillMissing, Some(value)) if !is_stored => {
+                    stored.cells.insert(name.into_owned(), value);
                     changes = true;
                 }
-                OnMatch::FillMissing => {}
+                (OnMatch::FillMissing, _) => {}
+                (OnMatch::Overwrite, Some(value)) => {
+                    stored.cells.insert(name.into_owned(), value);
+                }
+                (OnMatch::Overwrite, None) => {
+                    stored.cells.remove(&*name);
+                }
             }
         }
         if changes {
@@ -249,7 +238,7 @@ impl WriteContext<'_> {
     ) -> Result<TableOutcome, Vec<Problem>> {
         let keys = step.assign_matches(self.find(step, columns))?.keys;
         let own = keys.iter().cloned().collect();
-        let mut rows = RowKeys::from([(step.table.name.clone(), own)]);
+        let mut rows = RowKeys::from([(step.table.clone(), own)]);
         if step.cascades() {
             loop {
                 let referencing = self.tables.references_to(&rows);
@@ -267,9 +256,7 @@ impl WriteContext<'_> {
         }
         // Deleted rows are returned with their last values.
         let returned = self.rows(step, &keys);
-        let catalog = self.tables.catalog();
-        let stored = rows.iter().filter_map(|(name, keys)| {
-            let table = catalog.table(name)?;
+        let stored = rows.iter().map(|(table, keys)| {
             let keys = keys
                 .iter()
                 .enumerate()
@@ -279,7 +266,7 @@ impl WriteContext<'_> {
                 before: self.short(table, key),
                 after: None,
             });
-            Some((name.clone(), stored.collect()))
+            (table.name.clone(), stored.collect())
         });
         let stored: BTreeMap<String, Vec<RowImage>> = stored.collect();
         let series = self.tables.delete(&rows, self.execution);
@@ -295,18 +282,18 @@ impl WriteContext<'_> {
         step: &SeriesStep,
         parent: KeyValue,
         done: &[TableOutcome],
-    ) -> SeriesOutcome {
-        let points = points(step, &parent, done);
+    ) -> Result<SeriesOutcome, Vec<Problem>> {
+        let points = points(step, &parent, done)?;
         let id = self.tables.next_id();
-        let name = step.table.name.clone();
+        let name = step.owner.table.name.clone();
         let stored = self.tables.series.entry(name.clone()).or_default();
-        let owner = Some(Scalar::from(parent.clone()));
+        let owner = Scalar::from(parent.clone());
         let mut replaced = 0;
         for series in stored.iter_mut() {
             let before = series.points.len();
             series
                 .points
-                .retain(|(_, cells)| cells.get(step.parent_column) != Some(&owner));
+                .retain(|(_, cells)| cell(cells, &step.owner.column) != Some(&owner));
             replaced += before - series.points.len();
         }
         stored.push(Series {
@@ -314,40 +301,49 @@ impl WriteContext<'_> {
             execution: self.execution,
             points,
         });
-        SeriesOutcome {
+        Ok(SeriesOutcome {
             table: name,
             parent,
             points_written: count(step.points),
             points_replaced: count(replaced),
-        }
+        })
     }
 }
 
-fn points(step: &SeriesStep, parent: &KeyValue, done: &[TableOutcome]) -> Vec<(i64, Cells)> {
-    let order_column = step.table.order_column().map(|(index, _)| index);
+fn points(
+    step: &SeriesStep,
+    parent: &KeyValue,
+    done: &[TableOutcome],
+) -> Result<Vec<(i64, Cells)>, Vec<Problem>> {
     let columns: Vec<ResolvedColumn<'_>> = step
         .columns
         .iter()
         .map(|column| column.resolve(done))
-        .collect();
+        .collect::<Result<_, _>>()?;
     let cells = |(position, point): (i64, usize)| {
-        let place = match &step.order {
-            Order::Positions => Some(position),
-            Order::Given(places) => places.get(point).copied(),
-        };
-        let cells = (0..step.table.columns.len()).map(|index| {
-            if index == step.parent_column {
-                Some(parent.clone().into())
-            } else if Some(index) == order_column {
-                place.map(Scalar::Integer)
-            } else {
-                let column = columns.iter().find(|column| column.column == index)?;
-                column.values.get(point)
-            }
-        });
-        (position + 1, cells.collect())
+        let mut cells = cells_at(columns.iter(), point);
+        let owner = step.owner.column.sql_name().into_owned();
+        cells.insert(owner, parent.clone().into());
+        if let Some(order) = step.owner.table.order_column() {
+            let place = match &step.order {
+                Order::Positions => Some(position),
+                Order::Given(places) => places.get(point).copied(),
+            };
+            cells.extend(place.map(|place| (order.name.clone(), Scalar::Integer(place))));
+        }
+        (position + 1, cells)
     };
-    (0..).zip(0..step.points).map(cells).collect()
+    Ok((0..).zip(0..step.points).map(cells).collect())
+}
+
+/// The values of a row or point.
+fn cells_at<'c>(columns: impl Iterator<Item = &'c ResolvedColumn<'c>>, row: usize) -> Cells {
+    columns
+        .filter_map(|column| {
+            let name = column.column().sql_name().into_owned();
+            Some((name, column.values.get(row)?))
+        })
+        .collect()
 }
 
 /// Returns true for a row whose values are kept.

@@ -15,7 +15,7 @@ pub(super) fn look_up(tables: &Tables, questions: &Questions) -> Result<LookupRe
     let asked = questions.ids.iter().map(|question| &question.table);
     asked
         .chain(questions.lookups.iter().map(|question| &question.table))
-        .try_for_each(|table| require(tables, table))?;
+        .try_for_each(|table| require(tables, table.table()))?;
     let ids = questions
         .ids
         .iter()
@@ -39,7 +39,6 @@ pub(super) fn look_up(tables: &Tables, questions: &Questions) -> Result<LookupRe
     Ok(LookupResults { ids, lookups })
 }
 
-/// Refuses a question about a table that has changed since the question arose.
 /// Fails unless the table is still defined so.
 pub(super) fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
     if tables.catalog().table(&asked.name) == Some(asked) {
@@ -53,11 +52,11 @@ fn matching(tables: &Tables, question: &LookupQuestion, lookup: usize) -> RowMat
     let matches = |row: &Row| {
         question.columns.iter().all(|(column, wanted)| {
             let wanted = wanted.get(lookup);
-            wanted.is_some() && cell(&row.cells, *column) == wanted.as_ref()
+            wanted.is_some() && cell(&row.cells, column) == wanted.as_ref()
         }) && question
             .null_columns
             .iter()
-            .all(|column| cell(&row.cells, *column).is_none())
+            .all(|column| cell(&row.cells, column).is_none())
     };
     tables.find(&question.table.name, matches)
 }

@@ -185,7 +185,7 @@ impl DataStore for InMemoryDataStore {
     ) -> Result<SeriesColumns, ReadSeriesError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
-        require(tables, &plan.table)?;
+        require(tables, &plan.owner.table)?;
         read::read_series(tables, plan, limits)
     }
 
@@ -198,7 +198,7 @@ impl DataStore for InMemoryDataStore {
         let parts = {
             let mut state = self.memory.lock();
             let tables = state.tables_mut(organization)?;
-            require(tables, &plan.table)?;
+            require(tables, &plan.owner.table)?;
             stream::series(tables, plan)?
         };
         stream::send(parts, sink).await

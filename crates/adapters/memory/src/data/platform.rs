@@ -15,7 +15,7 @@ use labdata_domain::{
 };
 use uuid::Uuid;
 
-use super::filter::Named;
+use super::tables::Cells;
 use crate::memory::{State, owned};
 
 /// The rows of a platform table with their keys, in the order in which they are read.
@@ -23,7 +23,7 @@ pub(super) fn platform_rows(
     state: &State,
     organization: OrganizationId,
     table: PlatformTable,
-) -> Vec<(KeyValue, Named)> {
+) -> Vec<(KeyValue, Cells)> {
     let mut rows: Vec<(KeyValue, Vec<Option<Scalar>>)> = match table {
         PlatformTable::Table => tables(state, organization),
         PlatformTable::Job => owned(&state.jobs, organization).map(job).collect(),
@@ -46,7 +46,15 @@ pub(super) fn platform_rows(
     rows.sort_by_key(|(key, _)| Reverse(key.clone()));
     let names = || table.columns().iter().map(|column| column.name.to_owned());
     rows.into_iter()
-        .map(|(key, cells)| (key, names().zip(cells).collect()))
+        .map(|(key, cells)| {
+            let cells = names().zip(cells);
+            (
+                key,
+                cells
+                    .filter_map(|(name, cell)| Some((name, cell?)))
+                    .collect(),
+            )
+        })
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use labdata_domain::{
-    catalog::Table,
+    catalog::{ColumnRef, SYSTEM_COLUMNS, Table},
     data::read::{
         Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition, SeriesColumns, SeriesLimits,
         SeriesPlan,
@@ -15,18 +15,18 @@ use labdata_ports::data::ReadSeriesError;
 use serde_json::{Map, Value};
 
 use super::{
-    filter::{Named, meets, named_cells, named_row, value_of},
+    filter::{all_cells, meets},
     platform::platform_rows,
 };
 use crate::{
-    data::tables::{Row, Tables},
+    data::tables::{Cells, Row, Tables, cell},
     memory::State,
 };
 
 /// A row with its place in the order in which its target's rows are read.
 struct Placed {
     row: RowPosition,
-    named: Named,
+    cells: Cells,
 }
 
 pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan) -> RowPage {
@@ -35,22 +35,22 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
     let placed = match &plan.target {
         ReadTarget::Platform(table) => platform_rows(state, organization, *table)
             .into_iter()
-            .map(|(key, named)| Placed {
+            .map(|(key, cells)| Placed {
                 row: RowPosition::Key(key),
-                named,
+                cells,
             })
             .collect(),
         ReadTarget::Table(table) if table.is_raw() => points(tables, table),
         ReadTarget::Table(table) => rows(tables, table),
     };
-    let mut rest: Vec<(Position, Named)> = placed
+    let mut rest: Vec<(Position, Cells)> = placed
         .into_iter()
         .filter(|row| {
             plan.conditions
                 .iter()
-                .all(|condition| meets(tables, &row.named, condition))
+                .all(|condition| meets(tables, &row.cells, condition))
         })
-        .map(|row| (position(plan, row.row, &row.named), row.named))
+        .map(|row| (position(plan, row.row, &row.cells), row.cells))
         .filter(|(position, _)| {
             let after = plan.after.as_ref();
             after.is_none_or(|after| compare(plan, position, after).is_gt())
@@ -59,22 +59,22 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
     rest.sort_by(|(left, _), (right, _)| compare(plan, left, right));
     let mut page = RowPage::default();
     let (mut bytes, mut last) = (0, None);
-    for (position, named) in rest {
+    for (position, cells) in rest {
         if plan.is_full(page.rows.len(), bytes) {
             page.next = last;
             break;
         }
         last = Some(position);
-        let row = render_columns(plan, &named);
+        let row = render_columns(plan, &cells);
         bytes += row.as_str().len();
         page.rows.push(row);
     }
     page
 }
 
-fn position(plan: &ReadPlan, row: RowPosition, named: &Named) -> Position {
+fn position(plan: &ReadPlan, row: RowPosition, cells: &Cells) -> Position {
     let terms = plan.order.iter();
-    let ordered = terms.map(|term| term.place(value_of(named, &term.field.sql_name)));
+    let ordered = terms.map(|term| term.place(cells.get(&term.field.sql_name)));
     Position {
         ordered: ordered.collect(),
         row,
@@ -101,18 +101,15 @@ fn compare(plan: &ReadPlan, left: &Position, right: &Position) -> Ordering {
     })
 }
 
-fn render_columns(plan: &ReadPlan, named: &Named) -> RowJson {
-    let displayed = plan.columns.iter().map(|column| {
-        let value = value_of(named, &column.field.sql_name).cloned();
-        (column.name.clone(), value)
-    });
-    render(&displayed.collect())
+fn render_columns(plan: &ReadPlan, cells: &Cells) -> RowJson {
+    let columns = plan.columns.iter();
+    render(columns.map(|column| (column.name.as_str(), cells.get(&column.field.sql_name))))
 }
 
 fn rows(tables: &Tables, table: &Table) -> Vec<Placed> {
     let place = |(key, row): (&KeyValue, &Row)| Placed {
         row: RowPosition::Key(key.clone()),
-        named: named_row(table, row),
+        cells: all_cells(row),
     };
     tables.rows_of(&table.name).rev().map(place).collect()
 }
@@ -127,7 +124,7 @@ fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
             };
             placed.push(Placed {
                 row,
-                named: named_cells(table, cells),
+                cells: cells.clone(),
             });
         }
     }
@@ -140,59 +137,46 @@ pub(super) fn read_series(
     plan: &SeriesPlan,
     limits: SeriesLimits,
 ) -> Result<SeriesColumns, ReadSeriesError> {
-    if tables.row(&plan.parent_table.name, &plan.parent).is_none() {
+    if tables.row(&plan.owner.parent.name, &plan.parent).is_none() {
         return Err(ReadSeriesError::NoParent);
     }
-    let parent = Some(Scalar::from(plan.parent.clone()));
+    let parent = Scalar::from(plan.parent.clone());
     let mut found = SeriesColumns::default();
-    let mut columns: Vec<(usize, Values)> = plan
+    let mut columns: Vec<(&ColumnRef, Values)> = plan
         .columns()
-        .map(|(index, column)| (index, Values::with_capacity(column.data_type, 0)))
+        .map(|column| (column, Values::with_capacity(column.data_type, 0)))
         .collect();
-    let series = tables.series_of(&plan.table.name).iter();
+    let series = tables.series_of(&plan.owner.table.name).iter();
     for (_, cells) in series.flat_map(|series| &series.points) {
-        if cells.get(plan.parent_column) != Some(&parent) {
+        if cell(cells, &plan.owner.column) != Some(&parent) {
             continue;
         }
         found.points += 1;
         limits.check(found.points, columns.len(), 0)?;
-        for (index, values) in &mut columns {
-            match cells.get(*index).cloned().flatten() {
-                Some(value) => values.push(value),
-                None => values.push_null(),
-            }
+        for (column, values) in &mut columns {
+            values.push_or_null(cell(cells, column).cloned());
         }
     }
-    found.columns = plan
-        .columns()
-        .zip(columns)
-        .map(|((_, column), (_, values))| (column.name.clone(), values))
+    let columns = columns.into_iter();
+    found.columns = columns
+        .map(|(column, values)| (column.name.clone(), values))
         .collect();
     Ok(found)
 }
 
-/// A row as it is answered.
+/// A row as reads show it.
 pub(super) fn render_row(table: &Table, row: &Row) -> RowJson {
-    render(&read_names(table, named_row(table, row)))
+    let cells = all_cells(row);
+    let own = table.columns.iter();
+    let own = own.map(|column| (column.name.as_str(), cell(&cells, column)));
+    let system = SYSTEM_COLUMNS.iter();
+    let system = system.map(|(name, _)| (*name, cells.get(*name)));
+    render(own.chain(system))
 }
 
-/// Renames a table's own columns, which come first, from SQL to how they are read.
-fn read_names(table: &Table, mut named: Named) -> Named {
-    for ((name, _), column) in named.iter_mut().zip(&table.columns) {
-        name.clone_from(&column.name);
-    }
-    named
-}
-
-fn render(named: &Named) -> RowJson {
-    let map: Map<String, Value> = named
-        .iter()
-        .map(|(name, value)| {
-            (
-                name.clone(),
-                value.as_ref().map_or(Value::Null, Scalar::to_json),
-            )
-        })
+fn render<'c>(columns: impl Iterator<Item = (&'c str, Option<&'c Scalar>)>) -> RowJson {
+    let map: Map<String, Value> = columns
+        .map(|(name, value)| (name.to_owned(), value.map_or(Value::Null, Scalar::to_json)))
         .collect();
     RowJson::from_map(&map)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use labdata_domain::{
+    catalog::KeyedTable,
     data::{
         revert::{Blocker, RevertFacts, RevertReport},
         write::{LedgerAction, RowKeys},
@@ -18,11 +19,13 @@ pub(super) fn revert(
     execution: ExecutionId,
 ) -> Result<RevertReport, Vec<Blocker>> {
     let mut rows = RowKeys::new();
-    for (table, stored) in &tables.rows {
-        let created = stored.iter().filter(|(_, row)| row.created_by == execution);
+    let catalog = tables.catalog();
+    for table in catalog.tables().iter().filter_map(KeyedTable::of) {
+        let stored = tables.rows_of(&table.name);
+        let created = stored.filter(|(_, row)| row.created_by == execution);
         let keys: BTreeSet<KeyValue> = created.map(|(key, _)| key.clone()).collect();
         if !keys.is_empty() {
-            rows.insert(table.clone(), keys);
+            rows.insert(table, keys);
         }
     }
     let mut blocking = RowKeys::new();
@@ -67,8 +70,14 @@ fn updated_by_others(
     };
     rows.iter()
         .map(|(table, keys)| {
-            let updated = keys.iter().filter(|key| is_updated(table, key)).count();
-            (table.clone(), u64::try_from(updated).unwrap_or(u64::MAX))
+            let updated = keys
+                .iter()
+                .filter(|key| is_updated(&table.name, key))
+                .count();
+            (
+                table.name.clone(),
+                u64::try_from(updated).unwrap_or(u64::MAX),
+            )
         })
         .collect()
 }

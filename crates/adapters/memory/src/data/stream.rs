@@ -6,8 +6,8 @@ use labdata_domain::{
 };
 use labdata_ports::data::parts::{PartSink, StreamError};
 
-use super::filter::{meets, named_cells, named_row, value_of};
-use crate::data::tables::Tables;
+use super::filter::{all_cells, meets};
+use crate::data::tables::{Tables, cell};
 
 pub(super) async fn send(
     parts: Vec<TablePart>,
@@ -23,15 +23,15 @@ pub(super) fn series(
     tables: &Tables,
     plan: &ManySeriesPlan,
 ) -> Result<Vec<TablePart>, StreamError> {
-    let parents = &plan.parent_table;
+    let parents = &plan.owner.parent;
     let keys: Vec<KeyValue> = match &plan.parents {
         SeriesParents::Keys(keys) => keys.clone(),
         SeriesParents::Matching(conditions) => tables
             .rows_of(&parents.name)
             .filter(|(_, row)| {
-                let named = named_row(parents, row);
+                let cells = all_cells(row);
                 let mut conditions = conditions.iter();
-                conditions.all(|condition| meets(tables, &named, condition))
+                conditions.all(|condition| meets(tables, &cells, condition))
             })
             .map(|(key, _)| key.clone())
             .collect(),
@@ -46,15 +46,15 @@ pub(super) fn series(
 }
 
 fn of(tables: &Tables, plan: &ManySeriesPlan, key: KeyValue) -> TablePart {
-    let parent = Some(Scalar::from(key.clone()));
-    let series = tables.series_of(&plan.table.name).iter();
+    let parent = Scalar::from(key.clone());
+    let series = tables.series_of(&plan.owner.table.name).iter();
     let rows: Vec<_> = series
         .flat_map(|series| &series.points)
         .map(|(_, cells)| cells)
-        .filter(|cells| cells.get(plan.parent_column) == Some(&parent))
+        .filter(|cells| cell(cells, &plan.owner.column) == Some(&parent))
         .collect();
-    let columns = plan.series_columns().map(|(index, column)| {
-        let cells = rows.iter().map(|cells| cells.get(index).cloned().flatten());
+    let columns = plan.columns.iter().map(|column| {
+        let cells = rows.iter().map(|cells| cell(cells, column).cloned());
         values(column.data_type, cells)
     });
     TablePart {
@@ -70,15 +70,15 @@ pub(super) fn table(tables: &Tables, plan: &ExportPlan) -> TablePart {
     let rows: Vec<_> = if table.is_raw() {
         let series = tables.series_of(&table.name).iter();
         let points = series.flat_map(|series| &series.points);
-        points.map(|(_, cells)| named_cells(table, cells)).collect()
+        points.map(|(_, cells)| cells.clone()).collect()
     } else {
         let rows = tables.rows_of(&table.name);
-        rows.map(|(_, row)| named_row(table, row)).collect()
+        rows.map(|(_, row)| all_cells(row)).collect()
     };
     let columns = plan.columns().into_iter().map(|column| {
         let cells = rows
             .iter()
-            .map(|row| value_of(row, &column.field.sql_name).cloned());
+            .map(|row| row.get(&column.field.sql_name).cloned());
         values(column.field.data_type, cells)
     });
     TablePart {

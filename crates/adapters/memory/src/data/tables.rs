@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, Column, Table, ViolatedKey, Violation},
+    catalog::{Catalog, CatalogVersion, Column, KeyedTable, Table, ViolatedKey, Violation},
     data::{
         changes::Reverted,
         write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
@@ -13,8 +13,8 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
-/// Values by the table's columns; `None` is null.
-pub(crate) type Cells = Vec<Option<Scalar>>;
+/// Values by the columns' names in SQL; one that is absent is null.
+pub(crate) type Cells = BTreeMap<String, Scalar>;
 
 /// A row of a curated or core table.
 #[derive(Clone, Debug)]
@@ -113,12 +113,12 @@ impl Tables {
     /// Every reference of a stored row to one of these rows, from outside them.
     pub(crate) fn references_to(&self, rows: &RowKeys) -> Vec<StoredReference> {
         let mut found = Vec::new();
-        for table in self.catalog().tables() {
+        for table in self.catalog().tables().iter().filter_map(KeyedTable::of) {
             for (key, row) in self.rows_of(&table.name) {
                 if !contains(rows, &table.name, key) {
-                    let targets = targets(table, &row.cells, rows);
+                    let targets = targets(&table, &row.cells, rows);
                     found.extend(targets.map(|target| StoredReference {
-                        table: table.name.clone(),
+                        table: table.clone(),
                         key: key.clone(),
                         target,
                     }));
@@ -136,7 +136,7 @@ impl Tables {
         execution: ExecutionId,
     ) -> BTreeMap<String, DeletedSeries> {
         for (table, keys) in rows {
-            if let Some(stored) = self.rows.get_mut(table) {
+            if let Some(stored) = self.rows.get_mut(&table.name) {
                 stored.retain(|key, _| !keys.contains(key));
             }
         }
@@ -187,22 +187,14 @@ impl Tables {
     }
 
     fn repeated(&self, table: &Table, group: &[String]) -> Option<Violation> {
-        let columns: Vec<usize> = group
-            .iter()
-            .filter_map(|name| table.column(name))
-            .map(|(index, _)| index)
-            .collect();
-        let names: Vec<_> = columns
-            .iter()
-            .filter_map(|index| table.columns.get(*index))
-            .map(Column::sql_name)
-            .collect();
+        let columns = group.iter().filter_map(|name| table.column(name));
+        let names: Vec<_> = columns.map(|column| column.sql_name()).collect();
         let mut seen = HashSet::new();
         self.rows_of(&table.name).find_map(|(_, row)| {
             // Null is equal to nothing, not even to null.
-            let values: Option<Vec<String>> = columns
+            let values: Option<Vec<String>> = names
                 .iter()
-                .map(|column| cell(&row.cells, *column).map(display))
+                .map(|name| row.cells.get(&**name).map(display))
                 .collect();
             let values = values?.join(", ");
             let is_repeated = !seen.insert(values.clone());
@@ -222,9 +214,8 @@ impl Tables {
         self.catalog().tables().iter().find_map(|table| {
             let mut cells = self.cells_of(&table.name);
             cells.find_map(|cells| {
-                table.references().find_map(|(index, column)| {
-                    let target = column.references.as_deref()?;
-                    let value = cell(cells, index)?;
+                table.references().find_map(|(column, target)| {
+                    let value = cell(cells, column)?;
                     let key = value.clone().into_key()?;
                     let name = column.sql_name();
                     self.row(target, &key).is_none().then(|| {
@@ -243,8 +234,8 @@ impl Tables {
 
 /// The first column that is null and must not be.
 fn missing(table: &Table, cells: &Cells) -> Option<Violation> {
-    let mut columns = table.columns.iter().zip(cells);
-    let (column, _) = columns.find(|(column, cell)| cell.is_none() && !column.is_nullable)?;
+    let mut columns = table.columns.iter();
+    let column = columns.find(|column| !column.is_nullable && cell(cells, column).is_none())?;
     Some(Violation::Null {
         table: table.name.clone(),
         column: column.sql_name().into_owned(),
@@ -261,12 +252,13 @@ fn display(value: &Scalar) -> String {
 }
 
 fn contains(rows: &RowKeys, table: &str, key: &KeyValue) -> bool {
-    rows.get(table).is_some_and(|keys| keys.contains(key))
+    let mut tables = rows.iter();
+    tables.any(|(other, keys)| other.name == table && keys.contains(key))
 }
 
 /// The value of a column.
-pub(crate) fn cell(cells: &Cells, column: usize) -> Option<&Scalar> {
-    cells.get(column)?.as_ref()
+pub(crate) fn cell<'c>(cells: &'c Cells, column: &Column) -> Option<&'c Scalar> {
+    cells.get(&*column.sql_name())
 }
 
 /// The keys of the rows in `rows` that a row or point references.
@@ -275,9 +267,8 @@ fn targets<'t>(
     cells: &'t Cells,
     rows: &'t RowKeys,
 ) -> impl Iterator<Item = KeyValue> + 't {
-    table.references().filter_map(|(index, column)| {
-        let target = column.references.as_deref()?;
-        let key = cell(cells, index)?.clone().into_key()?;
+    table.references().filter_map(|(column, target)| {
+        let key = cell(cells, column)?.clone().into_key()?;
         contains(rows, target, &key).then_some(key)
     })
 }

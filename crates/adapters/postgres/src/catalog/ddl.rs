@@ -1,12 +1,12 @@
 //! SQL that creates and alters an organization's tables.
 
 use labdata_domain::{
-    catalog::{Alteration, Column, ColumnChange, SYSTEM_COLUMNS, Table},
+    catalog::{Alteration, Column, ColumnChange, ColumnRef, SYSTEM_COLUMNS, Table},
     scalar::{DataType, Scalar},
 };
 
 use super::constraints::rename_constraints;
-use crate::database::sql::{Schemas, ident, key_type, literal, primary_key, sql_type};
+use crate::database::sql::{Schemas, ident, key_type, literal, sql_type};
 
 /// Maximum number of points of a chunk: arrays of this length are read whole, and the row around
 /// them costs little.
@@ -25,7 +25,7 @@ pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
 }
 
 fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
-    let mut parts: Vec<String> = table.columns.iter().map(curated_column).collect();
+    let mut parts: Vec<String> = table.columns.iter().map(|it| curated_column(it)).collect();
     for (name, data_type) in SYSTEM_COLUMNS {
         let default = if data_type == DataType::Datetime {
             " NOT NULL DEFAULT now()"
@@ -34,7 +34,8 @@ fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
         };
         parts.push(format!("{} {}{default}", ident(name), sql_type(data_type)));
     }
-    parts.push(format!("PRIMARY KEY ({})", primary_key(table)));
+    let key = table.primary_key().map(|key| ident(&key.sql_name()));
+    parts.extend(key.map(|key| format!("PRIMARY KEY ({key})")));
     let mut statements = vec![format!(
         "CREATE TABLE {} ({})",
         schemas.table(&table.name),
@@ -130,7 +131,7 @@ fn sql_names(table: &Table, names: &[String]) -> Vec<String> {
     names
         .iter()
         .filter_map(|name| table.column(name))
-        .map(|(_, column)| ident(&column.sql_name()))
+        .map(|column| ident(&column.sql_name()))
         .collect()
 }
 
@@ -139,7 +140,7 @@ fn drop_unique(schemas: &Schemas, table: &Table, names: &[String]) -> String {
     let wanted: Vec<String> = names
         .iter()
         .filter_map(|name| table.column(name))
-        .map(|(_, column)| literal(&column.sql_name()))
+        .map(|column| literal(&column.sql_name()))
         .collect();
     format!(
         "DO $drop$ DECLARE found name; BEGIN \
@@ -175,7 +176,7 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
     for column in stored_columns(table) {
         statements.extend(store_plainly(schemas, table, column));
     }
-    for (_, column) in table.references() {
+    for (column, _) in table.references() {
         statements.push(index_of_reference(schemas, table, column));
     }
     statements.push(create_view(schemas, table));
@@ -199,14 +200,12 @@ fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<St
 }
 
 /// The columns that a raw table's chunks store as arrays: all but the order column.
-pub(crate) fn stored_columns(table: &Table) -> impl Iterator<Item = &Column> {
-    let order = table.order_column().map(|(index, _)| index);
+pub(crate) fn stored_columns(table: &Table) -> impl Iterator<Item = &ColumnRef> {
+    let order = table.order_column();
     table
         .columns
         .iter()
-        .enumerate()
-        .filter(move |(index, _)| Some(*index) != order)
-        .map(|(_, column)| column)
+        .filter(move |column| Some(*column) != order)
 }
 
 fn raw_column(schemas: &Schemas, column: &Column) -> String {
@@ -235,7 +234,7 @@ fn index_of_reference(schemas: &Schemas, table: &Table, column: &Column) -> Stri
 /// The points of a raw table's chunks, as a FROM item list: `c` is the chunk, `p` the point with
 /// its place `_place` (from 1) and one column `v<n>` per column of values.
 pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
-    let values: Vec<(usize, &Column)> = stored_columns(table)
+    let values: Vec<(usize, &ColumnRef)> = stored_columns(table)
         .filter(|column| column.references.is_none())
         .enumerate()
         .collect();
@@ -259,7 +258,7 @@ pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
 pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
     if table
         .order_column()
-        .is_some_and(|(_, column)| column.sql_name() == sql_name)
+        .is_some_and(|column| column.sql_name() == sql_name)
     {
         return "coalesce(c._order[p._place], c._start + p._place - 1)".to_owned();
     }
@@ -327,38 +326,12 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
         statements.push(rename_constraints(&stored, &to));
     }
     if after.is_raw() {
-        for column in added {
-            statements.push(format!(
-                "ALTER TABLE {} ADD COLUMN {}",
-                schemas.chunk_table(&after.name),
-                raw_column(schemas, column)
-            ));
-            statements.extend(store_plainly(schemas, after, column));
-            if column.references.is_some() {
-                statements.push(index_of_reference(schemas, after, column));
-            }
-        }
-        for change in changed
-            .iter()
-            .filter(|change| change.after.references.is_some())
-        {
-            if !change.before.is_nullable && change.after.is_nullable {
-                statements.push(format!(
-                    "ALTER TABLE {} ALTER COLUMN {} DROP NOT NULL",
-                    schemas.chunk_table(&after.name),
-                    ident(&change.after.sql_name())
-                ));
-            }
-        }
-        if !(added.is_empty() && renamed.is_empty()) {
-            statements.extend(replace_view(schemas, after));
-        }
+        statements.extend(alter_raw(schemas, alteration));
         return statements;
     }
-    let table = schemas.table(&after.name);
     for column in added {
         statements.push(format!(
-            "ALTER TABLE {table} ADD COLUMN {}",
+            "ALTER TABLE {stored} ADD COLUMN {}",
             curated_column(column)
         ));
         statements.extend(add_constraints(schemas, after, column));
@@ -376,6 +349,43 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
             .iter()
             .map(|group| add_unique_together(schemas, after, group)),
     );
+    statements
+}
+
+fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
+    let Alteration {
+        renamed,
+        after,
+        added,
+        changed,
+        ..
+    } = alteration;
+    let chunks = schemas.chunk_table(&after.name);
+    let mut statements = Vec::new();
+    for column in added {
+        statements.push(format!(
+            "ALTER TABLE {chunks} ADD COLUMN {}",
+            raw_column(schemas, column)
+        ));
+        statements.extend(store_plainly(schemas, after, column));
+        if column.references.is_some() {
+            statements.push(index_of_reference(schemas, after, column));
+        }
+    }
+    // Nulls of values are within arrays, which no constraint of the chunks sees.
+    let references = changed.iter();
+    for change in references.filter(|change| change.after.references.is_some()) {
+        if !change.before.is_nullable && change.after.is_nullable {
+            statements.push(format!(
+                "ALTER TABLE {chunks} ALTER COLUMN {} DROP NOT NULL",
+                ident(&change.after.sql_name())
+            ));
+        }
+    }
+    // A view keeps the columns and names that it was created with.
+    if !(added.is_empty() && renamed.is_empty()) {
+        statements.extend(replace_view(schemas, after));
+    }
     statements
 }
 
@@ -429,7 +439,7 @@ pub(crate) fn stored_table(schemas: &Schemas, table: &Table) -> String {
 }
 
 /// Statements that drop a column with its constraints.
-pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
+pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &ColumnRef) -> Vec<String> {
     let drop = format!(
         "ALTER TABLE {} DROP COLUMN {}",
         stored_table(schemas, table),
@@ -438,8 +448,10 @@ pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &Column) -> 
     if !table.is_raw() {
         return vec![drop];
     }
-    let mut rest = table.clone();
-    rest.columns.retain(|other| other.name != column.name);
+    let rest = Table {
+        columns: table.columns.without(column),
+        ..table.clone()
+    };
     let [drop_view, create_view] = replace_view(schemas, &rest);
     let mut statements = vec![drop_view, drop];
     statements.extend(keep_points(schemas, &rest));

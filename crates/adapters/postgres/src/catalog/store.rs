@@ -13,8 +13,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{
-        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, Table,
-        TableDefinition,
+        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, ColumnRef,
+        Table, TableDefinition,
     },
     events::LoggedEventKind,
     ids::OrganizationId,
@@ -289,7 +289,7 @@ impl Change<'_> {
                 let table = current
                     .table(table)
                     .ok_or(PortError::NotFound(Resource::Table))?;
-                let (_, column) = table
+                let column = table
                     .column_to_drop(column)?
                     .ok_or(PortError::NotFound(Resource::Column))?;
                 let holds_values = holds_values(connection, &schemas, table, column).await?;
@@ -445,7 +445,7 @@ async fn drop_column(
     connection: &mut AsyncPgConnection,
     schemas: &Schemas,
     table: &Table,
-    column: &Column,
+    column: &ColumnRef,
 ) -> Result<(), DefineError> {
     run(connection, &ddl::drop_column(schemas, table, column)).await?;
     delete_column(connection, id_of(table)?, &column.name).await

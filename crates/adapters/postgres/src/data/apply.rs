@@ -1,16 +1,12 @@
 //! Applies a plan: one transaction for rows, series, their record and their execution.
 
-use std::{collections::HashSet, sync::Arc};
-
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::Table,
     data::{
         read::RowJson,
         write::{
-            Action, LedgerEntry, ResolvedColumns, SeriesOutcome, TableOutcome, TableStep,
-            WriteOutcome, WritePlan,
+            Action, LedgerEntry, ResolvedColumns, TableOutcome, TableStep, WriteOutcome, WritePlan,
         },
     },
     scalar::KeyValue,
@@ -20,16 +16,17 @@ use labdata_ports::data::Attribution;
 use super::{
     context::WriteContext,
     delete::{close_over_references, delete_all, stored_references},
-    execution::{KnownJobs, ensure_job, execution_of},
+    execution::{KnownJobs, ensure_job},
     failure::Failure,
     first_insert::{FirstInsert, record_write},
-    insert::insertion,
+    insert::Insertion,
     matching::match_rows,
     modify::modify_rows,
-    series::{ReadySeries, replace_series},
+    series::write_series,
 };
-use crate::database::sql::{
-    bind_values, key_values, primary_key, primary_key_type, rendered_columns, sql_type, statement,
+use crate::database::{
+    names::TableNames,
+    sql::{bind_values, rendered_columns, statement},
 };
 
 /// Applies a write between its beginning and its end: the caller holds the catalog lock, and
@@ -57,7 +54,7 @@ pub(super) async fn apply(
         outcome.tables.push(applied);
     }
     let mut entries = writer.entries;
-    outcome.series = apply_series(connection, context, plan, &outcome.tables).await?;
+    outcome.series = write_series(connection, context, plan, &outcome.tables).await?;
     entries.extend(LedgerEntry::of_series(&outcome.series));
     if plan.dry_run {
         connection
@@ -74,17 +71,6 @@ pub(super) async fn apply(
     }
     outcome.set_refs(plan);
     Ok(outcome)
-}
-
-/// The outcome of an applied plan that consists of inserts.
-pub(super) fn inserted(plan: &WritePlan, attribution: &Attribution) -> WriteOutcome {
-    let mut outcome = WriteOutcome {
-        execution: Some(execution_of(&attribution.target)),
-        tables: plan.tables.iter().map(TableOutcome::inserted).collect(),
-        ..WriteOutcome::default()
-    };
-    outcome.set_refs(plan);
-    outcome
 }
 
 /// Applies table steps and gathers their ledger entries.
@@ -112,19 +98,21 @@ impl StepWriter<'_> {
                 ..TableOutcome::default()
             });
         }
-        let columns = ResolvedColumns::new(step, done);
-        let mut outcome = match step.action {
-            Action::Insert => {
+        let columns = ResolvedColumns::new(step, done).map_err(Failure::Problems)?;
+        let mut outcome = match &step.action {
+            Action::Insert { keys } => {
                 if !is_inserted {
-                    insertion(self.context, &step.table, columns.iter())
+                    let others = columns.iter().map(|given| (given.column(), &*given.values));
+                    Insertion::of(step.table.key(), keys, others)
+                        .statement(self.context, &self.context.names(&step.table).name)
                         .execute(self.connection)
                         .await?;
                 }
-                TableOutcome::inserted(step)
+                TableOutcome::inserted(step, keys)
             }
-            Action::Upsert { on_match, .. } | Action::Update { on_match, .. } => {
+            Action::Upsert { on_match, .. } | Action::Update { on_match } => {
                 let modified =
-                    modify_rows(self.connection, self.context, step, on_match, columns).await?;
+                    modify_rows(self.connection, self.context, step, *on_match, columns).await?;
                 self.entries.push(LedgerEntry::updated(
                     name,
                     modified.changed,
@@ -161,7 +149,7 @@ impl StepWriter<'_> {
                 stored_references(self.connection, self.context, &step.table.name, &keys).await?;
             step.check_references(&keys, references)
                 .map_err(Failure::Problems)?;
-            [(step.table.name.clone(), keys.iter().cloned().collect())].into()
+            [(step.table.clone(), keys.iter().cloned().collect())].into()
         };
         let (series, stored) = delete_all(self.connection, self.context, &rows).await?;
         let entries = LedgerEntry::deleted(&rows, &series, stored);
@@ -181,7 +169,7 @@ impl StepWriter<'_> {
         if !self.return_rows {
             return Ok(None);
         }
-        read_rows(self.connection, self.context, &step.table, keys)
+        read_rows(self.connection, &self.context.names(&step.table), keys)
             .await
             .map(Some)
     }
@@ -196,68 +184,22 @@ struct RenderedRow {
 /// Rows by their keys, in that order.
 async fn read_rows(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    table: &Arc<Table>,
+    names: &TableNames<'_>,
     keys: &[KeyValue],
 ) -> Result<Vec<RowJson>, Failure> {
-    let data_type = primary_key_type(table);
-    let keys = key_values(keys.iter().cloned(), data_type);
+    let values = names.key_values(keys);
     let query = statement(format!(
-        "SELECT row_to_json(r)::text AS rendered FROM unnest($1::{}[]) WITH ORDINALITY AS u(k, place) \
-         JOIN {} t ON t.{} = u.k CROSS JOIN LATERAL (SELECT {}) r ORDER BY u.place",
-        sql_type(data_type),
-        context.schemas.table(&table.name),
-        primary_key(table),
-        rendered_columns(table, "t"),
+        "SELECT row_to_json(r)::text AS rendered \
+         FROM unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
+         JOIN {table} t ON t.{key} = u.k CROSS JOIN LATERAL (SELECT {columns}) r ORDER BY u.place",
+        key_type = names.key_type,
+        table = names.name,
+        key = names.key,
+        columns = rendered_columns(names.table, "t"),
     ));
-    let rows: Vec<RenderedRow> = bind_values(query, &keys).load(connection).await?;
+    let rows: Vec<RenderedRow> = bind_values(query, &values).load(connection).await?;
+    let rows = rows.into_iter();
     Ok(rows
-        .into_iter()
         .map(|row| RowJson::from_rendered(row.rendered))
-        .collect())
-}
-
-async fn apply_series(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    plan: &WritePlan,
-    tables: &[TableOutcome],
-) -> Result<Vec<SeriesOutcome>, Failure> {
-    let parents = plan.series_parents(tables).map_err(Failure::Problems)?;
-    let new_rows: HashSet<(&str, &KeyValue)> = plan
-        .tables
-        .iter()
-        .zip(tables)
-        .filter(|(step, _)| step.action == Action::Insert)
-        .flat_map(|(step, done)| done.ids.iter().map(|id| (step.table.name.as_str(), id)))
-        .collect();
-    let ready: Vec<ReadySeries<'_>> = plan
-        .series
-        .iter()
-        .zip(parents)
-        .map(|(step, parent)| {
-            let owner = step.parent_table();
-            ReadySeries {
-                step,
-                is_new: owner.is_some_and(|owner| new_rows.contains(&(owner, &parent))),
-                parent,
-                columns: step
-                    .columns
-                    .iter()
-                    .map(|column| column.resolve(tables))
-                    .collect(),
-            }
-        })
-        .collect();
-    let replaced = replace_series(connection, context, &ready).await?;
-    Ok(ready
-        .into_iter()
-        .zip(replaced)
-        .map(|(series, points_replaced)| SeriesOutcome {
-            table: series.step.table.name.clone(),
-            parent: series.parent,
-            points_written: u64::try_from(series.step.points).unwrap_or(u64::MAX),
-            points_replaced,
-        })
         .collect())
 }

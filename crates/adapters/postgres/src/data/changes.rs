@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::row_images::{from_json, rendered_row, row_image};
 use crate::database::{
     errors::{Fault, corrupt},
-    sql::{Schemas, primary_key, statement},
+    sql::{Schemas, statement},
 };
 
 /// Maximum number of kept changes that are read: a row may have changed several times.
@@ -121,14 +121,15 @@ pub(super) async fn changed_ids(
     rows: &ChangedRows,
 ) -> Result<Vec<String>, Fault> {
     let source = if rows.change == RowChange::Created {
-        let Some(table) = catalog.table(&rows.table).filter(|it| !it.is_raw()) else {
+        // The rows of a table that was dropped since are deleted with it.
+        let Some(table) = catalog.keyed_table(&rows.table) else {
             return Ok(Vec::new());
         };
+        let names = Schemas::of(organization).names(&table);
         format!(
             "SELECT t.{}::text AS id FROM {} t WHERE t.created_by_execution_id = $1 \
              AND $2::uuid IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL",
-            primary_key(table),
-            Schemas::of(organization).table(&table.name),
+            names.key, names.name,
         )
     } else {
         "SELECT DISTINCT c.id FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
@@ -180,13 +181,14 @@ pub(super) async fn changed_rows(
         rows.truncate(usize::try_from(SHOWN_IDS).unwrap_or(usize::MAX));
         changed.insert(change, rows);
     }
-    if let Some(table) = catalog.table(table).filter(|it| !it.is_raw()) {
-        let key = primary_key(table);
+    if let Some(table) = catalog.keyed_table(table) {
+        let names = Schemas::of(organization).names(&table);
         let created: Vec<CreatedRow> = statement(format!(
-            "SELECT s.id, s.stored FROM (SELECT t.{key}::text AS id, {} AS stored FROM {} t \
+            "SELECT s.id, s.stored FROM (SELECT t.{key}::text AS id, {image} AS stored FROM {table} t \
              WHERE t.created_by_execution_id = $1) s ORDER BY s.id COLLATE \"C\" LIMIT $2",
-            row_image(table, "t", "1"),
-            Schemas::of(organization).table(&table.name),
+            key = names.key,
+            image = row_image(&table, "t", "1"),
+            table = names.name,
         ))
         .bind::<SqlUuid, _>(execution.as_uuid())
         .bind::<BigInt, _>(i64::from(SHOWN_IDS))
@@ -195,7 +197,7 @@ pub(super) async fn changed_rows(
         let created = created.into_iter().map(|row| RowImage {
             id: row.id,
             before: None,
-            after: row.stored.and_then(|text| rendered_row(table, &text)),
+            after: row.stored.and_then(|text| rendered_row(&table, &text)),
         });
         changed.insert(RowChange::Created, created.collect());
     }

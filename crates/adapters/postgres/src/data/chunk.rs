@@ -13,13 +13,13 @@ use diesel::{
     },
 };
 use labdata_domain::{
-    catalog::{Column, Table},
+    catalog::{ColumnRef, Table},
     for_each_values,
     scalar::{KeyValue, Scalar, Values},
 };
 use labdata_ports::PortError;
 
-use crate::database::sql::ident;
+use crate::database::names::column_name;
 
 /// Typical ratio of a JSON value's size in memory to its stored size.
 const JSON_GROWS: usize = 8;
@@ -108,32 +108,77 @@ fn stored(value: PgValue<'_>) -> Read<Stored> {
     })
 }
 
-/// The select list of chunks `c`: their points, the source of their places, the value of `parent` if
-/// one is given, and these columns.
-pub(super) fn chunk_columns<'c>(
-    table: &Table,
-    parent: Option<&str>,
-    columns: impl Iterator<Item = (usize, &'c Column)>,
-) -> String {
-    let order = order_column(table);
-    let parent = parent.map(|parent| format!("{parent} AS _parent"));
-    let columns = columns.filter(|(index, _)| Some(*index) != order);
-    let columns = columns.map(|(_, column)| format!("c.{}", ident(&column.sql_name())));
-    [
-        "coalesce(c._points, 0) AS _points",
-        "coalesce(c._start, 0) AS _start",
-        "c._order",
-    ]
-    .map(str::to_owned)
-    .into_iter()
-    .chain(parent)
-    .chain(columns)
-    .collect::<Vec<_>>()
-    .join(", ")
+/// Columns of a raw table that are read from its chunks.
+pub(super) struct ChunkColumns<'t> {
+    table: &'t Table,
+    columns: Vec<&'t ColumnRef>,
 }
 
-fn order_column(table: &Table) -> Option<usize> {
-    table.order_column().map(|(index, _)| index)
+impl<'t> ChunkColumns<'t> {
+    pub(super) fn of(table: &'t Table, columns: impl IntoIterator<Item = &'t ColumnRef>) -> Self {
+        let columns = columns.into_iter().collect();
+        Self { table, columns }
+    }
+
+    /// Number of columns.
+    pub(super) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn is_order(&self, column: &ColumnRef) -> bool {
+        self.table.order_column() == Some(column)
+    }
+
+    /// The select list of chunks `c`: their points, the source of their places, the value of
+    /// `parent` if one is given, and the columns.
+    pub(super) fn select_list(&self, parent: Option<&str>) -> String {
+        let parent = parent.map(|parent| format!("{parent} AS _parent"));
+        // The order is not stored as a column: it is made of `_start` or `_order`.
+        let columns = self.columns.iter().filter(|column| !self.is_order(column));
+        let columns = columns.map(|column| format!("c.{}", column_name(column)));
+        [
+            "coalesce(c._points, 0) AS _points",
+            "coalesce(c._start, 0) AS _start",
+            "c._order",
+        ]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(parent)
+        .chain(columns)
+        .collect::<Vec<_>>()
+        .join(", ")
+    }
+
+    /// Empty columns for that many points.
+    pub(super) fn with_capacity(&self, points: usize) -> Vec<Values> {
+        let columns = self.columns.iter();
+        columns
+            .map(|column| Values::with_capacity(column.data_type, points))
+            .collect()
+    }
+
+    /// Appends the points of a chunk, which was selected with these columns.
+    ///
+    /// # Errors
+    /// [`PortError::Internal`] if the chunk does not hold what the table says.
+    pub(super) fn append(&self, mut chunk: Chunk, found: &mut [Values]) -> Result<(), PortError> {
+        for (column, values) in self.columns.iter().zip(found) {
+            let appended = if self.is_order(column) {
+                append_places(values, chunk.points, chunk.start, chunk.order.as_deref())
+            } else {
+                let stored = chunk.columns.pop_front();
+                stored.is_some_and(|stored| append(values, stored, chunk.points))
+            };
+            if !appended {
+                let cause = format!(
+                    "a chunk of {} does not hold what its table says",
+                    self.table.name
+                );
+                return Err(PortError::Internal(cause));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Chunk {
@@ -143,35 +188,6 @@ impl Chunk {
             Stored::One(key) => key.into_key(),
             _ => None,
         }
-    }
-
-    /// Appends the points to the columns that were selected.
-    ///
-    /// # Errors
-    /// [`PortError::Internal`] if the chunk does not hold what the table says.
-    pub(super) fn append_to<'c>(
-        mut self,
-        table: &Table,
-        columns: impl Iterator<Item = (usize, &'c Column)>,
-        found: &mut [Values],
-    ) -> Result<(), PortError> {
-        let order = order_column(table);
-        for ((index, _), values) in columns.zip(found) {
-            let appended = if Some(index) == order {
-                append_places(values, self.points, self.start, self.order.as_deref())
-            } else {
-                let stored = self.columns.pop_front().unwrap_or(Stored::Null);
-                append(values, stored, self.points)
-            };
-            if !appended {
-                let cause = format!(
-                    "a chunk of {} does not hold what its table says",
-                    table.name
-                );
-                return Err(PortError::Internal(cause));
-            }
-        }
-        Ok(())
     }
 }
 

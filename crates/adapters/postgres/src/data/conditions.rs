@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 
 use crate::database::sql::{
-    Schemas, Statement, bind_scalar, bind_values, ident, primary_key, sql_type, statement,
+    Schemas, Statement, bind_scalar, bind_values, ident, sql_type, statement,
 };
 
 /// Value of a parameter.
@@ -97,10 +97,11 @@ fn condition_sql(
         } else {
             format!("h{}.{}", depth - 1, ident(&hop.sql_column))
         };
+        let names = schemas.names(&hop.table);
         inner = format!(
             "{outer} IN (SELECT h{depth}.{key} FROM {table} h{depth} WHERE {inner})",
-            key = primary_key(&hop.table),
-            table = schemas.table(&hop.table.name),
+            key = names.key,
+            table = names.name,
         );
     }
     inner

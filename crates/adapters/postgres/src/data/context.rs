@@ -1,12 +1,12 @@
 //! Values that the statements of one write or revert share.
 
 use labdata_domain::{
-    catalog::Catalog,
+    catalog::{Catalog, KeyedTable},
     ids::{ExecutionId, OrganizationId},
 };
 use time::OffsetDateTime;
 
-use crate::database::sql::Schemas;
+use crate::database::{names::TableNames, sql::Schemas};
 
 /// Values that the statements of one write or revert share.
 pub(super) struct WriteContext<'w> {
@@ -15,4 +15,10 @@ pub(super) struct WriteContext<'w> {
     pub(super) catalog: &'w Catalog,
     pub(super) execution: ExecutionId,
     pub(super) now: OffsetDateTime,
+}
+
+impl WriteContext<'_> {
+    pub(super) fn names<'t>(&self, table: &'t KeyedTable) -> TableNames<'t> {
+        self.schemas.names(table)
+    }
 }

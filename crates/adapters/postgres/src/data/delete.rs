@@ -1,6 +1,6 @@
 //! Deletes rows, with the rows and points that reference them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use diesel::{
     QueryableByName,
@@ -8,7 +8,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::{Column, Table},
+    catalog::{Column, KeyedTable, Table},
     data::write::{DeletedSeries, KEPT_ROWS, RowImage, RowKeys, StoredReference},
     scalar::{KeyValue, Values},
 };
@@ -18,9 +18,9 @@ use super::{
     failure::Failure,
     row_images::{rendered_row, row_image},
 };
-use crate::database::sql::{
-    bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
-    statement,
+use crate::database::{
+    names::{TableNames, column_name},
+    sql::{bind_values, key_from_text, key_values, sql_type, statement},
 };
 
 #[derive(QueryableByName)]
@@ -74,24 +74,23 @@ pub(super) async fn stored_references(
     if keys.is_empty() {
         return Ok(references);
     }
-    for (other, column) in context
-        .catalog
-        .referencing(table)
-        .filter(|(other, _)| !other.is_raw())
-    {
+    for (other, column) in context.catalog.row_references(table) {
         let targets = key_values(keys.iter().cloned(), column.data_type);
-        let own_key = primary_key(other);
-        let name = ident(&column.sql_name());
+        let names = context.names(&other);
+        // Locked in the order of keys, as every other writer does. The lock keeps the reference
+        // from changing until the delete is decided.
         let query = statement(format!(
-            "SELECT t.{own_key}::text AS key, t.{name}::text AS target FROM {} t WHERE t.{name} = ANY($1::{}[]) ORDER BY t.{own_key} FOR UPDATE",
-            context.schemas.table(&other.name),
-            sql_type(column.data_type),
+            "SELECT t.{key}::text AS key, t.{reference}::text AS target FROM {table} t \
+             WHERE t.{reference} = ANY($1::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
+            key = names.key,
+            reference = column_name(column),
+            table = names.name,
+            data_type = sql_type(column.data_type),
         ));
         let rows: Vec<ReferenceRow> = bind_values(query, &targets).load(connection).await?;
-        let data_type = primary_key_type(other);
         references.extend(rows.into_iter().map(|row| StoredReference {
-            table: other.name.clone(),
-            key: key_from_text(row.key, data_type),
+            table: other.clone(),
+            key: names.read_key(row.key),
             target: key_from_text(row.target, column.data_type),
         }));
     }
@@ -102,14 +101,15 @@ pub(super) async fn stored_references(
 pub(super) async fn close_over_references(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
-    table: &Table,
+    table: &KeyedTable,
     keys: &[KeyValue],
 ) -> Result<RowKeys, Failure> {
-    let mut rows = RowKeys::from([(table.name.clone(), keys.iter().cloned().collect())]);
-    let mut open = vec![(table.name.clone(), keys.to_vec())];
+    let mut rows = RowKeys::from([(table.clone(), keys.iter().cloned().collect())]);
+    let mut open = vec![(table.clone(), keys.to_vec())];
+    // References may form circles, so only rows that were not found before are followed.
     while let Some((table, keys)) = open.pop() {
-        let mut new: BTreeMap<String, Vec<KeyValue>> = BTreeMap::new();
-        for reference in stored_references(connection, context, &table, &keys).await? {
+        let mut new: BTreeMap<KeyedTable, Vec<KeyValue>> = BTreeMap::new();
+        for reference in stored_references(connection, context, &table.name, &keys).await? {
             let known = rows.entry(reference.table.clone()).or_default();
             if known.insert(reference.key.clone()) {
                 new.entry(reference.table).or_default().push(reference.key);
@@ -129,98 +129,112 @@ pub(super) async fn delete_all(
     context: &WriteContext<'_>,
     rows: &RowKeys,
 ) -> Result<(BTreeMap<String, DeletedSeries>, RowImages), Failure> {
-    let keys: HashMap<&str, Values> = rows
+    let deleted: Vec<(TableNames<'_>, Values)> = rows
         .iter()
-        .filter_map(|(name, keys)| {
-            let data_type = primary_key_type(context.catalog.table(name)?);
-            Some((name.as_str(), key_values(keys.iter().cloned(), data_type)))
+        .map(|(table, keys)| {
+            let names = context.names(table);
+            let keys = names.key_values(keys);
+            (names, keys)
         })
         .collect();
-    let series = delete_series(connection, context, &keys).await?;
+    // Series first: with the checks off, PostgreSQL would not cascade to their chunks.
+    let series = delete_series(connection, context, &deleted).await?;
     let mut stored = RowImages::new();
     connection.batch_execute(CHECKS_OFF).await?;
-    for (name, keys) in &keys {
-        let Some(table) = context.catalog.table(name) else {
-            continue;
-        };
-        let query = statement(format!(
-            "WITH deleted AS (DELETE FROM {} t USING unnest($1::{}[]) WITH ORDINALITY AS u(k, place) \
-             WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {} AS stored) \
-             SELECT key, stored FROM deleted WHERE place <= {KEPT_ROWS}",
-            context.schemas.table(name),
-            sql_type(primary_key_type(table)),
-            row_image(table, "t", "u.place"),
-            key = primary_key(table),
-        ));
-        let rows: Vec<DeletedImage> = bind_values(query, keys).load(connection).await?;
-        let rows = rows.into_iter().map(|row| RowImage {
-            id: row.key,
-            before: row.stored.and_then(|text| rendered_row(table, &text)),
-            after: None,
-        });
-        stored.insert((*name).to_owned(), rows.collect());
+    for (names, keys) in &deleted {
+        let images = delete_rows(connection, names, keys).await?;
+        stored.insert(names.table.name.clone(), images);
     }
     connection.batch_execute(CHECKS_ON).await?;
     Ok((series, stored))
+}
+
+/// Deletes the rows of these keys; returns the first of them.
+async fn delete_rows(
+    connection: &mut AsyncPgConnection,
+    names: &TableNames<'_>,
+    keys: &Values,
+) -> Result<Vec<RowImage>, Failure> {
+    // The keys are numbered, so that PostgreSQL renders only the rows that are stored.
+    let query = statement(format!(
+        "WITH deleted AS (DELETE FROM {table} t USING unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
+         WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {image} AS stored) \
+         SELECT key, stored FROM deleted WHERE place <= {KEPT_ROWS}",
+        table = names.name,
+        key_type = names.key_type,
+        key = names.key,
+        image = row_image(names.table, "t", "u.place"),
+    ));
+    let rows: Vec<DeletedImage> = bind_values(query, keys).load(connection).await?;
+    let images = rows.into_iter().map(|row| RowImage {
+        id: row.key,
+        before: row.stored.and_then(|text| rendered_row(names.table, &text)),
+        after: None,
+    });
+    Ok(images.collect())
 }
 
 /// Deletes the points that reference the deleted rows.
 async fn delete_series(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
-    keys: &HashMap<&str, Values>,
+    deleted: &[(TableNames<'_>, Values)],
 ) -> Result<BTreeMap<String, DeletedSeries>, Failure> {
     let mut all = BTreeMap::new();
-    for raw in context
-        .catalog
-        .tables()
-        .iter()
-        .filter(|table| table.is_raw())
-    {
+    let tables = context.catalog.tables().iter();
+    for raw in tables.filter(|table| table.is_raw()) {
         let owners: Vec<(&Column, &Values)> = raw
             .references()
-            .filter_map(|(_, column)| Some((column, keys.get(column.references.as_deref()?)?)))
+            .flat_map(|(column, target)| {
+                let targets = deleted.iter();
+                let targets = targets.filter(move |(names, _)| names.table.name == target);
+                targets.map(move |(_, keys)| (&**column, keys))
+            })
             .collect();
-        if owners.is_empty() {
-            continue;
+        if !owners.is_empty() {
+            let series = delete_chunks(connection, context, raw, &owners).await?;
+            all.insert(raw.name.clone(), series);
         }
-        let mut names = Vec::with_capacity(owners.len());
-        let mut conditions = Vec::with_capacity(owners.len());
-        let mut counts = Vec::with_capacity(owners.len());
-        for (index, (column, _)) in owners.iter().enumerate() {
-            let name = ident(&column.sql_name());
-            let condition = format!(
-                "{name} = ANY(${}::{}[])",
-                index + 2,
-                sql_type(column.data_type)
-            );
-            counts.push(format!(
-                "count(DISTINCT {name}) FILTER (WHERE _execution IS DISTINCT FROM $1 AND {condition})"
-            ));
-            conditions.push(condition);
-            names.push(name);
-        }
-        let mut query = statement(format!(
-            "WITH deleted AS (DELETE FROM {} WHERE {} RETURNING _points, _execution, {}) \
-             SELECT sum(_points)::bigint AS points, ARRAY[{}] AS of_others FROM deleted",
-            context.schemas.chunk_table(&raw.name),
-            conditions.join(" OR "),
-            names.join(", "),
-            counts.join(", "),
-        ))
-        .bind::<SqlUuid, _>(context.execution.as_uuid());
-        for (_, keys) in owners {
-            query = bind_values(query, keys);
-        }
-        let deleted: DeletedRow = query.get_result(connection).await?;
-        let count = |number: i64| u64::try_from(number).unwrap_or_default();
-        all.insert(
-            raw.name.clone(),
-            DeletedSeries {
-                points: deleted.points.map_or(0, count),
-                of_others: deleted.of_others.into_iter().map(count).sum(),
-            },
-        );
     }
     Ok(all)
+}
+
+/// Deletes the chunks of a raw table that one of these references owns.
+async fn delete_chunks(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    raw: &Table,
+    owners: &[(&Column, &Values)],
+) -> Result<DeletedSeries, Failure> {
+    let mut names = Vec::with_capacity(owners.len());
+    let mut conditions = Vec::with_capacity(owners.len());
+    let mut counts = Vec::with_capacity(owners.len());
+    for (parameter, (column, _)) in (2..).zip(owners) {
+        let name = column_name(column);
+        let data_type = sql_type(column.data_type);
+        let condition = format!("{name} = ANY(${parameter}::{data_type}[])");
+        // A series has many chunks and is counted once, by its owner.
+        counts.push(format!(
+            "count(DISTINCT {name}) FILTER (WHERE _execution IS DISTINCT FROM $1 AND {condition})"
+        ));
+        conditions.push(condition);
+        names.push(name);
+    }
+    let query = statement(format!(
+        "WITH deleted AS (DELETE FROM {chunks} WHERE {conditions} RETURNING _points, _execution, {names}) \
+         SELECT sum(_points)::bigint AS points, ARRAY[{counts}] AS of_others FROM deleted",
+        chunks = context.schemas.chunk_table(&raw.name),
+        conditions = conditions.join(" OR "),
+        names = names.join(", "),
+        counts = counts.join(", "),
+    ))
+    .bind::<SqlUuid, _>(context.execution.as_uuid());
+    let owners = owners.iter();
+    let query = owners.fold(query, |query, (_, keys)| bind_values(query, keys));
+    let deleted: DeletedRow = query.get_result(connection).await?;
+    let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    Ok(DeletedSeries {
+        points: deleted.points.map_or(0, count),
+        of_others: deleted.of_others.into_iter().map(count).sum(),
+    })
 }

@@ -7,7 +7,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::CatalogVersion,
-    data::write::{Action, LedgerEntry, TableStep, WritePlan},
+    data::write::{LedgerEntry, TableStep, WritePlan},
+    scalar::Values,
 };
 use labdata_ports::data::{Attribution, WriteError};
 
@@ -15,7 +16,7 @@ use super::{
     context::WriteContext,
     execution::{NewExecution, create_execution, require_open},
     failure::Failure,
-    insert::insertion,
+    insert::Insertion,
     ledger::record,
 };
 use crate::database::sql::CachedStatement;
@@ -42,8 +43,7 @@ pub(super) struct FirstInsert {
 
 impl FirstInsert {
     pub(super) fn of(plan: &WritePlan, has_job: bool) -> Self {
-        let first = plan.tables.as_slice().first();
-        let inserts = first.is_some_and(|step| step.action == Action::Insert && step.len > 0);
+        let inserts = first_insert(plan).is_some();
         let is_all = plan.tables.len() == 1 && plan.series.is_empty() && !plan.dry_run;
         Self {
             inserts,
@@ -58,16 +58,18 @@ impl FirstInsert {
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<(), Failure> {
-        let step = plan.tables.as_slice().first().filter(|_| self.inserts);
+        let step = first_insert(plan);
         let insert = async {
             match step {
-                Some(step) => insert(connection, context, step, plan.tables.len()).await,
+                Some((step, keys)) => {
+                    insert(connection, context, step, keys, plan.tables.len()).await
+                }
                 None => Ok(()),
             }
         };
         let recorded = async {
             match step.filter(|_| self.records) {
-                Some(step) => {
+                Some((step, _)) => {
                     let created = u64::try_from(step.len).unwrap_or(u64::MAX);
                     let entry = LedgerEntry::created(&step.table.name, created);
                     record_write(connection, context, attribution, &[entry]).await
@@ -86,17 +88,24 @@ impl FirstInsert {
     }
 }
 
+/// The first table write with the keys of its rows, if it inserts any.
+fn first_insert(plan: &WritePlan) -> Option<(&TableStep, &Values)> {
+    let step = plan.tables.as_slice().first().filter(|step| step.len > 0)?;
+    Some((step, step.inserted_keys()?))
+}
+
 async fn insert(
     mut connection: &AsyncPgConnection,
     context: &WriteContext<'_>,
     step: &TableStep,
+    keys: &Values,
     table_writes: usize,
 ) -> Result<(), Failure> {
-    let columns = step
-        .columns
-        .iter()
-        .map(|column| (column.column, &column.values));
-    let query = insertion(context, &step.table, columns);
+    let others = step.columns.iter();
+    let others = others.map(|given| (&given.column, &given.values));
+    let insertion = Insertion::of(step.table.key(), keys, others);
+    let table = context.schemas.table(&step.table.name);
+    let query = insertion.statement(context, &table);
     // A request of many table writes would leave as many prepared statements behind.
     if table_writes <= MAX_PREPARED {
         CachedStatement(query).execute(&mut connection).await?;

@@ -1,121 +1,97 @@
 //! Statements that create rows, all of a step at once.
 
-use diesel::sql_types::{Array, Timestamptz, Uuid as SqlUuid};
-use labdata_domain::{catalog::Table, scalar::Values};
+use std::borrow::Cow;
+
+use diesel::sql_types::{Timestamptz, Uuid as SqlUuid};
+use labdata_domain::{
+    catalog::{Column, ColumnRef},
+    scalar::Values,
+};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::context::WriteContext;
-use crate::database::sql::{Schemas, Statement, bind_values, ident, sql_type, statement};
+use crate::database::{
+    names::{ArrayParameter, Unnested, column_name},
+    sql::{Statement, statement},
+};
 
-/// Parts of an insert from one array per column.
-struct Fragments<'f> {
-    values: Vec<&'f Values>,
+/// An insert from one array per column.
+pub(super) struct Insertion<'v> {
     names: Vec<String>,
-    arrays: Vec<String>,
-    aliases: Vec<String>,
+    /// What is selected for each name.
+    selected: Vec<String>,
+    rows: Unnested<'v>,
 }
 
-impl<'f> Fragments<'f> {
-    /// Parts for columns, given by their indices in the table with a value per row. Their parameters
-    /// follow `others` other parameters.
-    fn of(
-        table: &Table,
-        columns: impl IntoIterator<Item = (usize, &'f Values)>,
-        others: usize,
-    ) -> Self {
-        let mut chunks = Self {
-            values: Vec::new(),
-            names: Vec::new(),
-            arrays: Vec::new(),
-            aliases: Vec::new(),
-        };
-        for (index, values) in columns {
-            let Some(column) = table.columns.get(index) else {
-                continue;
-            };
-            chunks.values.push(values);
-            let place = chunks.values.len();
-            chunks.names.push(ident(&column.sql_name()));
-            let sql_type = sql_type(column.data_type);
-            chunks
-                .arrays
-                .push(format!("${}::{sql_type}[]", others + place));
-            chunks.aliases.push(format!("c{place}"));
-        }
-        chunks
-    }
-
-    fn bind(self, statement: Statement<'f>) -> Statement<'f> {
-        self.values.into_iter().fold(statement, bind_values)
-    }
-}
-
-/// The statement that inserts rows of one execution.
-pub(super) fn insertion<'f>(
-    context: &WriteContext<'_>,
-    table: &Table,
-    columns: impl IntoIterator<Item = (usize, &'f Values)>,
-) -> Statement<'f> {
-    let chunks = Fragments::of(table, columns, 0);
-    let (now, execution) = (chunks.values.len() + 1, chunks.values.len() + 2);
-    let text = format!(
-        "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
-         SELECT {aliases}, ${now}, ${now}, ${execution} FROM unnest({arrays}) AS u({aliases})",
-        table = context.schemas.table(&table.name),
-        names = chunks.names.join(", "),
-        aliases = chunks.aliases.join(", "),
-        arrays = chunks.arrays.join(", "),
-    );
-    chunks
-        .bind(statement(text))
-        .bind::<Timestamptz, _>(context.now)
-        .bind::<SqlUuid, _>(context.execution.as_uuid())
-}
-
-/// An insert of rows of several executions, for use within a statement.
-pub(super) struct Insertion<'f> {
-    pub(super) text: String,
-    chunks: Fragments<'f>,
-    executions: &'f [Uuid],
-    times: &'f [OffsetDateTime],
-}
-
-impl<'f> Insertion<'f> {
-    /// An insert with an execution and its time for each row. Its parameters follow `others` other
-    /// parameters.
-    pub(super) fn of(
-        schemas: &Schemas,
-        table: &Table,
-        columns: impl IntoIterator<Item = (usize, &'f Values)>,
-        (executions, times): (&'f [Uuid], &'f [OffsetDateTime]),
-        others: usize,
-    ) -> Self {
-        let chunks = Fragments::of(table, columns, others);
-        let execution = others + chunks.values.len() + 1;
-        let text = format!(
-            "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
-             SELECT {aliases}, time, time, execution \
-             FROM unnest({arrays}, ${execution}::uuid[], ${time}::timestamptz[]) AS u({aliases}, execution, time)",
-            table = schemas.table(&table.name),
-            names = chunks.names.join(", "),
-            aliases = chunks.aliases.join(", "),
-            arrays = chunks.arrays.join(", "),
-            time = execution + 1,
-        );
+impl<'v> Insertion<'v> {
+    /// An insert whose parameters follow `before` other parameters.
+    pub(super) const fn after(before: usize) -> Self {
         Self {
-            text,
-            chunks,
-            executions,
-            times,
+            names: Vec::new(),
+            selected: Vec::new(),
+            rows: Unnested::after(before),
         }
+    }
+
+    /// An insert of rows with these keys and, in the other columns, a value per row.
+    pub(super) fn of<'c>(
+        key: &ColumnRef,
+        keys: &'v Values,
+        others: impl Iterator<Item = (&'c ColumnRef, &'v Values)>,
+    ) -> Self {
+        let mut insertion = Self::after(0);
+        insertion.add(key, Cow::Borrowed(keys));
+        for (column, values) in others {
+            insertion.add(column, Cow::Borrowed(values));
+        }
+        insertion
+    }
+
+    pub(super) fn add(&mut self, column: &Column, values: Cow<'v, Values>) {
+        self.names.push(column_name(column));
+        self.selected.push(self.rows.add_values(column, values));
+    }
+
+    /// The statement that inserts the rows under the execution of the write.
+    pub(super) fn statement<'f>(
+        &'f self,
+        context: &WriteContext<'_>,
+        table: &str,
+    ) -> Statement<'f> {
+        let now = self.rows.next_parameter();
+        let text = self.text(table, &format!("${now}"), &format!("${}", now + 1));
+        self.rows
+            .bind(statement(text))
+            .bind::<Timestamptz, _>(context.now)
+            .bind::<SqlUuid, _>(context.execution.as_uuid())
+    }
+
+    /// The text of an insert with an execution and its time for each row.
+    pub(super) fn text_per_row(
+        &mut self,
+        table: &str,
+        executions: &'v [Uuid],
+        times: &'v [OffsetDateTime],
+    ) -> String {
+        let execution = self.rows.add("uuid", ArrayParameter::Ids(executions));
+        let time = self.rows.add("timestamptz", ArrayParameter::Times(times));
+        self.text(table, &time, &execution)
     }
 
     /// Binds its parameters after the previous ones.
-    pub(super) fn bind(self, statement: Statement<'f>) -> Statement<'f> {
-        self.chunks
-            .bind(statement)
-            .bind::<Array<SqlUuid>, _>(self.executions)
-            .bind::<Array<Timestamptz>, _>(self.times)
+    pub(super) fn bind<'f>(&'f self, statement: Statement<'f>) -> Statement<'f> {
+        self.rows.bind(statement)
+    }
+
+    fn text(&self, table: &str, time: &str, execution: &str) -> String {
+        format!(
+            "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
+             SELECT {selected}, {time}, {time}, {execution} FROM {rows} AS u({columns})",
+            names = self.names.join(", "),
+            selected = self.selected.join(", "),
+            rows = self.rows.call(),
+            columns = self.rows.columns(),
+        )
     }
 }

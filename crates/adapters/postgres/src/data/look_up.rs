@@ -1,10 +1,9 @@
 //! Answers to a write's questions.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use diesel::{
     QueryableByName,
-    result::Error as DieselError,
     sql_types::{Array, BigInt, Nullable, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -13,10 +12,13 @@ use labdata_domain::{
     ids::OrganizationId,
     scalar::{KeyValue, Values},
 };
+use labdata_ports::PortError;
 
-use crate::database::sql::{
-    Schemas, bind_values, ident, key_from_text, key_values, primary_key, primary_key_type,
-    sql_type, statement,
+use super::matching::unknown_row;
+use crate::database::{
+    errors::table_error,
+    names::{TableNames, Unnested, column_name},
+    sql::{Schemas, bind_values, statement},
 };
 
 /// One row per question, in their order.
@@ -37,138 +39,156 @@ pub(crate) async fn look_up(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     questions: &Questions,
-) -> Result<LookupResults, DieselError> {
+) -> Result<LookupResults, PortError> {
     if questions.is_empty() {
         return Ok(LookupResults::default());
     }
     let schemas = Schemas::of(organization);
-    let mut parts = Vec::new();
-    let mut parameter = 0;
-    let asked: Vec<Values> = questions
+    let ids: Vec<AskedIds<'_>> = questions
         .ids
+        .iter()
+        .map(|question| AskedIds::of(question, &schemas))
+        .collect();
+    let mut parameters = ids.len();
+    let lookups: Vec<AskedLookup<'_>> = questions
+        .lookups
         .iter()
         .map(|question| {
-            key_values(
-                question.keys.iter().cloned(),
-                primary_key_type(&question.table),
-            )
+            let asked = AskedLookup::of(question, &schemas, parameters);
+            parameters += question.columns.len();
+            asked
         })
         .collect();
-    for question in &questions.ids {
-        parameter += 1;
-        parts.push(ids_query(&schemas, question, parts.len(), parameter));
+    let mut query = statement(combined(&ids, &lookups));
+    for asked in &ids {
+        query = bind_values(query, &asked.keys);
     }
-    for question in &questions.lookups {
-        parts.push(lookup_query(&schemas, question, parts.len(), parameter));
-        parameter += question.columns.len();
+    for asked in &lookups {
+        query = asked.wanted.bind(query);
     }
-    let mut query = statement(parts.join(" UNION ALL "));
-    for values in &asked {
-        query = bind_values(query, values);
-    }
-    for (_, values) in questions
-        .lookups
-        .iter()
-        .flat_map(|question| &question.columns)
-    {
-        query = bind_values(query, values);
-    }
-    let mut found: Vec<FoundRow> = query.load(connection).await?;
+    let mut found: Vec<FoundRow> = query.load(connection).await.map_err(table_error)?;
+    // UNION ALL promises no order.
     found.sort_by_key(|found| found.question);
     let mut found = found.into_iter();
-    let ids = questions
-        .ids
-        .iter()
-        .map(|question| read_ids(question, found.next()))
-        .collect();
-    let lookups = questions
-        .lookups
-        .iter()
-        .map(|question| read_lookups(question, found.next()))
-        .collect();
-    Ok(LookupResults { ids, lookups })
-}
-
-fn ids_query(schemas: &Schemas, question: &IdQuestion, index: usize, parameter: usize) -> String {
-    let key = primary_key(&question.table);
-    format!(
-        "SELECT {index}::bigint AS question, ARRAY(SELECT t.{key}::text FROM {table} t WHERE t.{key} = ANY(${parameter}::{data_type}[])) AS keys, \
-         NULL::bigint[] AS places",
-        table = schemas.table(&question.table.name),
-        data_type = sql_type(primary_key_type(&question.table)),
-    )
-}
-
-/// Finds at most two rows for each lookup: a second one tells that there are several.
-fn lookup_query(
-    schemas: &Schemas,
-    question: &LookupQuestion,
-    index: usize,
-    bound: usize,
-) -> String {
-    let table = &question.table;
-    let mut conditions = Vec::new();
-    let mut arrays = Vec::new();
-    let mut names = Vec::new();
-    for (offset, (column, _)) in question.columns.iter().enumerate() {
-        let Some(column) = table.columns.get(*column) else {
-            continue;
-        };
-        arrays.push(format!(
-            "${}::{}[]",
-            bound + offset + 1,
-            sql_type(column.data_type)
-        ));
-        names.push(format!("v{offset}"));
-        conditions.push(format!("t.{} = l.v{offset}", ident(&column.sql_name())));
-    }
-    for column in question
-        .null_columns
-        .iter()
-        .filter_map(|column| table.columns.get(*column))
-    {
-        conditions.push(format!("t.{} IS NULL", ident(&column.sql_name())));
-    }
-    let lookups = if arrays.is_empty() {
-        format!("generate_series(1, {}) AS l(place)", question.len)
-    } else {
-        format!(
-            "unnest({}) WITH ORDINALITY AS l({}, place)",
-            arrays.join(", "),
-            names.join(", ")
-        )
+    let mut next = || {
+        let found = found.next();
+        found.ok_or_else(|| PortError::Internal("a lookup has no result".to_owned()))
     };
-    format!(
-        "SELECT {index}::bigint AS question, coalesce(array_agg(f.key), '{{}}') AS keys, \
-         coalesce(array_agg(l.place::bigint), '{{}}') AS places FROM {lookups} \
-         CROSS JOIN LATERAL (SELECT t.{key}::text AS key FROM {table} t WHERE {conditions} LIMIT 2) f",
-        key = primary_key(table),
-        table = schemas.table(&table.name),
-        conditions = conditions.join(" AND "),
-    )
+    Ok(LookupResults {
+        ids: ids
+            .iter()
+            .map(|asked| Ok(asked.read(next()?)))
+            .collect::<Result<_, PortError>>()?,
+        lookups: lookups
+            .iter()
+            .map(|asked| asked.read(next()?))
+            .collect::<Result<_, _>>()?,
+    })
 }
 
-fn read_ids(question: &IdQuestion, found: Option<FoundRow>) -> Vec<bool> {
-    let data_type = primary_key_type(&question.table);
-    let keys: HashSet<KeyValue> = found
-        .into_iter()
-        .flat_map(|found| found.keys)
-        .map(|key| key_from_text(key, data_type))
-        .collect();
-    question.keys.iter().map(|key| keys.contains(key)).collect()
+/// One statement for all questions, so that they take one round trip and see one snapshot.
+fn combined(ids: &[AskedIds<'_>], lookups: &[AskedLookup<'_>]) -> String {
+    let ids = ids.iter().zip(1..);
+    let ids = ids.map(|(asked, parameter)| asked.text(parameter));
+    let texts = ids.chain(lookups.iter().map(|asked| asked.text.clone()));
+    let parts = texts.enumerate().map(|(index, text)| {
+        format!("SELECT {index}::bigint AS question, found.* FROM ({text}) found")
+    });
+    parts.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-fn read_lookups(question: &LookupQuestion, found: Option<FoundRow>) -> Vec<RowMatch> {
-    let data_type = primary_key_type(&question.table);
-    let mut results = vec![RowMatch::None; question.len];
-    if let Some(found) = found {
-        let places = found.places.unwrap_or_default();
-        for (place, key) in places.into_iter().zip(found.keys) {
-            let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
-            if let Some(response) = results.get_mut(index) {
-                response.add(key_from_text(key, data_type));
-            }
+/// A question whether rows exist.
+struct AskedIds<'q> {
+    question: &'q IdQuestion,
+    names: TableNames<'q>,
+    keys: Values,
+}
+
+impl<'q> AskedIds<'q> {
+    fn of(question: &'q IdQuestion, schemas: &Schemas) -> Self {
+        let names = schemas.names(&question.table);
+        let keys = names.key_values(&question.keys);
+        Self {
+            question,
+            names,
+            keys,
         }
     }
-    results
+
+    fn text(&self, parameter: usize) -> String {
+        format!(
+            "SELECT ARRAY(SELECT t.{key}::text FROM {table} t WHERE t.{key} = ANY(${parameter}::{key_type}[])) AS keys, \
+             NULL::bigint[] AS places",
+            key = self.names.key,
+            table = self.names.name,
+            key_type = self.names.key_type,
+        )
+    }
+
+    fn read(&self, found: FoundRow) -> Vec<bool> {
+        let keys = found.keys.into_iter();
+        let keys: HashSet<KeyValue> = keys.map(|key| self.names.read_key(key)).collect();
+        let asked = self.question.keys.iter();
+        asked.map(|key| keys.contains(key)).collect()
+    }
+}
+
+/// A question which rows have some values.
+struct AskedLookup<'q> {
+    question: &'q LookupQuestion,
+    names: TableNames<'q>,
+    wanted: Unnested<'q>,
+    text: String,
+}
+
+impl<'q> AskedLookup<'q> {
+    fn of(question: &'q LookupQuestion, schemas: &Schemas, parameters: usize) -> Self {
+        let names = schemas.names(&question.table);
+        let mut wanted = Unnested::after(parameters);
+        let mut conditions: Vec<String> = question
+            .columns
+            .iter()
+            .map(|(column, values)| {
+                let value = wanted.add_values(column, Cow::Borrowed(values));
+                format!("t.{} = l.{value}", column_name(column))
+            })
+            .collect();
+        let nulls = question.null_columns.iter();
+        conditions.extend(nulls.map(|column| format!("t.{} IS NULL", column_name(column))));
+        // Without a value there is no array, whose length would say how many lookups there are.
+        let lookups = if question.columns.is_empty() {
+            format!("generate_series(1, {}) AS l(place)", question.len)
+        } else {
+            let (arrays, columns) = (wanted.call(), wanted.columns());
+            format!("{arrays} WITH ORDINALITY AS l({columns}, place)")
+        };
+        // A second row tells that there are several, so no more are read.
+        let text = format!(
+            "SELECT coalesce(array_agg(f.key), '{{}}') AS keys, \
+             coalesce(array_agg(l.place::bigint), '{{}}') AS places FROM {lookups} \
+             CROSS JOIN LATERAL (SELECT t.{key}::text AS key FROM {table} t WHERE {conditions} LIMIT 2) f",
+            key = names.key,
+            table = names.name,
+            conditions = conditions.join(" AND "),
+        );
+        Self {
+            question,
+            names,
+            wanted,
+            text,
+        }
+    }
+
+    fn read(&self, found: FoundRow) -> Result<Vec<RowMatch>, PortError> {
+        let mut results = vec![RowMatch::None; self.question.len];
+        let places = found.places.unwrap_or_default();
+        for (place, key) in places.into_iter().zip(found.keys) {
+            let lookup = usize::try_from(place - 1).ok();
+            let result = lookup.and_then(|lookup| results.get_mut(lookup));
+            result
+                .ok_or_else(unknown_row)?
+                .add(self.names.read_key(key));
+        }
+        Ok(results)
+    }
 }

@@ -1,6 +1,6 @@
 //! Stored rows that the rows of a step match.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use diesel::{
     QueryableByName,
@@ -11,14 +11,16 @@ use labdata_domain::data::{
     read::RowJson,
     write::{KEPT_ROWS, ResolvedColumns, RowMatch, TableStep},
 };
+use labdata_ports::PortError;
 
 use super::{
     context::WriteContext,
     failure::Failure,
     row_images::{rendered_row, row_image},
 };
-use crate::database::sql::{
-    bind_values, ident, key_from_text, primary_key, primary_key_type, sql_type, statement,
+use crate::database::{
+    names::{Unnested, column_name},
+    sql::statement,
 };
 
 #[derive(QueryableByName)]
@@ -47,48 +49,47 @@ pub(super) async fn match_rows(
     step: &TableStep,
     columns: &ResolvedColumns<'_>,
 ) -> Result<Matches, Failure> {
-    let table = &step.table;
-    let mut arrays = Vec::new();
-    let mut aliases = Vec::new();
-    let mut conditions = Vec::new();
-    let mut bound = Vec::new();
-    for index in step.key_columns() {
-        let (Some(column), Some(values)) = (table.columns.get(*index), columns.get(*index)) else {
-            continue;
-        };
-        bound.push(values);
-        let number = bound.len();
-        arrays.push(format!("${number}::{}[]", sql_type(column.data_type)));
-        aliases.push(format!("k{number}"));
-        conditions.push(format!("t.{} = u.k{number}", ident(&column.sql_name())));
-    }
-    let own_key = primary_key(table);
-    // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock.
-    let mut query = statement(format!(
-        "SELECT u.place, t.{own_key}::text AS key, {} AS stored FROM unnest({}) WITH ORDINALITY AS u({}, place) \
-         JOIN {} t ON {} ORDER BY t.{own_key} FOR UPDATE OF t",
-        row_image(table, "t", "u.place"),
-        arrays.join(", "),
-        aliases.join(", "),
-        context.schemas.table(&table.name),
-        conditions.join(" AND "),
+    let names = context.names(&step.table);
+    let mut wanted = Unnested::default();
+    let conditions: Vec<String> = columns
+        .key
+        .iter()
+        .map(|key| {
+            let value = wanted.add_values(key.column(), Cow::Borrowed(&key.values));
+            // Equality, not IS NOT DISTINCT FROM: it uses the index, and null must match no row.
+            format!("t.{} = u.{value}", column_name(key.column()))
+        })
+        .collect();
+    // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock. The
+    // join is inner: rows without a match come back as nothing, and are filled in below.
+    let query = statement(format!(
+        "SELECT u.place, t.{key}::text AS key, {image} AS stored \
+         FROM {rows} WITH ORDINALITY AS u({columns}, place) \
+         JOIN {table} t ON {conditions} ORDER BY t.{key} FOR UPDATE OF t",
+        key = names.key,
+        image = row_image(&step.table, "t", "u.place"),
+        rows = wanted.call(),
+        columns = wanted.columns(),
+        table = names.name,
+        conditions = conditions.join(" AND "),
     ));
-    for values in bound {
-        query = bind_values(query, values);
-    }
-    let rows: Vec<MatchRow> = query.load(connection).await?;
-    let data_type = primary_key_type(table);
+    let rows: Vec<MatchRow> = wanted.bind(query).load(connection).await?;
     let mut found = vec![RowMatch::None; step.len];
     let mut before = BTreeMap::new();
     for MatchRow { place, key, stored } in rows {
         if place <= i64::from(KEPT_ROWS) {
-            let row = stored.and_then(|text| rendered_row(table, &text));
+            let row = stored.and_then(|text| rendered_row(&step.table, &text));
             before.insert(key.clone(), row);
         }
-        let index = usize::try_from(place - 1).unwrap_or(usize::MAX);
-        if let Some(slot) = found.get_mut(index) {
-            slot.add(key_from_text(key, data_type));
-        }
+        let matched = usize::try_from(place - 1)
+            .ok()
+            .and_then(|row| found.get_mut(row));
+        matched.ok_or_else(unknown_row)?.add(names.read_key(key));
     }
     Ok(Matches { found, before })
+}
+
+/// The failure of a statement that tells of a row that it was not given.
+pub(super) fn unknown_row() -> PortError {
+    PortError::Internal("PostgreSQL numbered a row that was not sent".to_owned())
 }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use diesel_async::RunQueryDsl;
 use futures::TryStreamExt;
 use labdata_domain::{
-    catalog::{PlatformTable, Table},
+    catalog::{KeyedTable, PlatformTable, Table},
     data::read::{
         OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition,
     },
@@ -21,7 +21,7 @@ use crate::{
     catalog::ddl::{point_expression, points_from},
     database::{
         pool::Connection,
-        sql::{Schemas, ident, primary_key},
+        sql::{Schemas, ident},
     },
 };
 
@@ -32,8 +32,10 @@ pub(crate) async fn read(
 ) -> Result<RowPage, diesel::result::Error> {
     let schemas = Schemas::of(organization);
     let query = match &plan.target {
-        ReadTarget::Table(table) if table.is_raw() => points_query(&schemas, table, plan),
-        ReadTarget::Table(table) => rows_query(&schemas, table, plan),
+        ReadTarget::Table(table) => match KeyedTable::of(table) {
+            Some(table) => rows_query(&schemas, &table, plan),
+            None => points_query(&schemas, table, plan),
+        },
         ReadTarget::Platform(table) => platform_query(*table, plan),
     };
     let prepared = query.prepared(organization);
@@ -102,10 +104,11 @@ struct Source<'s> {
     row: &'s [(&'s str, &'s str)],
 }
 
-fn rows_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
-    let key = format!("t.{}", primary_key(table));
+fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
+    let names = schemas.names(table);
+    let key = format!("t.{}", names.key);
     let source = Source {
-        from: format!("{} t", schemas.table(&table.name)),
+        from: format!("{} t", names.name),
         row: &[(&key, "DESC")],
     };
     let column = |sql_name: &str| format!("t.{}", ident(sql_name));

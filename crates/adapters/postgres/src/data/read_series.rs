@@ -4,18 +4,18 @@ use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use futures::TryStreamExt;
 use labdata_domain::{
-    catalog::Column,
     data::read::{SeriesColumns, SeriesLimits, SeriesPlan},
     ids::OrganizationId,
-    scalar::{Scalar, Values},
+    scalar::Scalar,
 };
 use labdata_ports::data::ReadSeriesError;
 
-use super::chunk::{Chunk, chunk_columns};
+use super::chunk::{Chunk, ChunkColumns};
 use crate::database::{
     errors::table_error,
+    names::ChunkNames,
     pool::Connection,
-    sql::{Schemas, bind_scalar, ident, primary_key, statement},
+    sql::{Schemas, bind_scalar, statement},
 };
 
 #[derive(QueryableByName)]
@@ -31,18 +31,22 @@ pub(super) async fn read_series(
     limits: SeriesLimits,
 ) -> Result<SeriesColumns, ReadSeriesError> {
     let schemas = Schemas::of(organization);
-    let points = count(connection, &schemas, plan)
+    let names = schemas.chunk_names(&plan.owner);
+    let points = count(connection, &names, plan)
         .await
         .map_err(table_error)?
         .ok_or(ReadSeriesError::NoParent)?;
-    let columns: Vec<(usize, &Column)> = plan.columns().collect();
+    let columns = ChunkColumns::of(&plan.owner.table, plan.columns());
     limits.check(points, columns.len(), 0)?;
-    let mut found: Vec<Values> = columns
-        .iter()
-        .map(|(_, column)| Values::with_capacity(column.data_type, points))
-        .collect();
+    let mut found = columns.with_capacity(points);
     let parent = Scalar::from(plan.parent.clone());
-    let query = bind_scalar(statement(chunks(&schemas, plan)), &parent);
+    let query = statement(format!(
+        "SELECT {columns} FROM {chunks} c WHERE c.{owner} = $1 ORDER BY c._chunk",
+        columns = columns.select_list(None),
+        chunks = names.name,
+        owner = names.owner,
+    ));
+    let query = bind_scalar(query, &parent);
     connection.begin_rows();
     let mut chunks = query
         .load_stream::<Chunk>(&mut *connection)
@@ -54,11 +58,11 @@ pub(super) async fn read_series(
         bytes = bytes.saturating_add(chunk.bytes);
         // Another write may have stored a larger series since it was counted.
         limits.check(points, columns.len(), bytes)?;
-        chunk.append_to(&plan.table, plan.columns(), &mut found)?;
+        columns.append(chunk, &mut found)?;
     }
     drop(chunks);
     connection.end_rows();
-    let names = columns.iter().map(|(_, column)| column.name.clone());
+    let names = plan.columns().map(|column| column.name.clone());
     Ok(SeriesColumns {
         columns: names.zip(found).collect(),
         points,
@@ -68,35 +72,21 @@ pub(super) async fn read_series(
 /// Number of the parent's points; `None` if there is no such row.
 async fn count(
     connection: &mut AsyncPgConnection,
-    schemas: &Schemas,
+    names: &ChunkNames<'_>,
     plan: &SeriesPlan,
 ) -> Result<Option<usize>, diesel::result::Error> {
     let parent = Scalar::from(plan.parent.clone());
     let query = statement(format!(
         "SELECT coalesce((SELECT sum(c._points) FROM {chunks} c WHERE c.{column} = p.{key}), 0)::bigint AS points \
          FROM {parents} p WHERE p.{key} = $1",
-        chunks = schemas.chunk_table(&plan.table.name),
-        column = parent_column(plan),
-        parents = schemas.table(&plan.parent_table.name),
-        key = primary_key(&plan.parent_table),
+        chunks = names.name,
+        column = names.owner,
+        parents = names.parents.name,
+        key = names.parents.key,
     ));
     let found: Vec<Parent> = bind_scalar(query, &parent).load(connection).await?;
     Ok(found
         .into_iter()
         .next()
         .map(|parent| usize::try_from(parent.points).unwrap_or(usize::MAX)))
-}
-
-fn parent_column(plan: &SeriesPlan) -> String {
-    let column = plan.table.columns.get(plan.parent_column);
-    column.map_or_else(String::new, |column| ident(&column.sql_name()))
-}
-
-fn chunks(schemas: &Schemas, plan: &SeriesPlan) -> String {
-    format!(
-        "SELECT {} FROM {} c WHERE c.{} = $1 ORDER BY c._chunk",
-        chunk_columns(&plan.table, None, plan.columns()),
-        schemas.chunk_table(&plan.table.name),
-        parent_column(plan),
-    )
 }

@@ -8,10 +8,9 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::Table,
     data::{
         revert::{Blocker, RevertFacts, RevertReport},
-        write::{LedgerAction, RowKeys},
+        write::{LedgerAction, LedgerEntry, RowKeys},
     },
     events::LoggedEventKind,
     refusal::Resource,
@@ -28,10 +27,8 @@ use super::{
 use crate::{
     database::{
         errors::Transient,
-        sql::{
-            bind_values, ident, key_from_text, key_values, primary_key, primary_key_type, sql_type,
-            statement,
-        },
+        names::{TableNames, column_name},
+        sql::{bind_values, key_values, sql_type, statement},
     },
     events::record::record,
 };
@@ -91,7 +88,8 @@ pub(super) async fn revert(
     context: &WriteContext<'_>,
     request: &RevertRequest,
 ) -> Result<RevertReport, RevertFailure> {
-    // Locks out closing, writing and another revert of the same execution.
+    // Locks out closing, writing and another revert of the same execution. Taken before its rows,
+    // as writes do: they share the lock of the execution until they commit.
     let known = diesel::sql_query(
         "SELECT id FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR UPDATE",
     )
@@ -104,62 +102,87 @@ pub(super) async fn revert(
             PortError::NotFound(Resource::Execution).into(),
         ));
     }
-    let mut facts = RevertFacts {
-        ledger: take_for_revert(connection, context).await?,
-        ..RevertFacts::default()
-    };
-    let created = facts.ledger.iter();
-    let created = created.filter(|entry| entry.action == LedgerAction::Created);
-    let tables: BTreeSet<&str> = created.map(|entry| entry.table.as_str()).collect();
-    let mut touched: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for table in tables
-        .into_iter()
-        .filter_map(|name| context.catalog.table(name))
-        .filter(|table| !table.is_raw())
-    {
-        let data_type = primary_key_type(table);
-        let mut keys = BTreeSet::new();
-        for row in created_rows(connection, context, table).await? {
-            if row.touched {
-                let touched = touched.entry(&table.name).or_default();
-                touched.push(row.key.clone());
-            }
-            keys.insert(key_from_text(row.key, data_type));
-        }
-        if !keys.is_empty() {
-            facts.rows.insert(table.name.clone(), keys);
-        }
-    }
-    let blocking = blocking_rows(connection, context, &facts.rows).await?;
+    let ledger = take_for_revert(connection, context).await?;
+    let Created { rows, touched } = created(connection, context, &ledger).await?;
+    // Looked for after the rows are locked: no new reference to them can appear.
+    let blocking = blocking_rows(connection, context, &rows).await?;
     if !blocking.is_empty() {
         let blockers = Blocker::of_rows(&blocking);
         return Err(RevertFailure::Refused(RevertError::Blocked(blockers)));
     }
+    let mut updated_by_others = BTreeMap::new();
     for (table, ids) in touched {
-        let updated = updated_by_others(connection, context, table, &ids).await?;
-        facts.updated_by_others.insert(table.to_owned(), updated);
+        let updated = updated_elsewhere(connection, context, &table, &ids).await?;
+        updated_by_others.insert(table, updated);
     }
-    (facts.series, _) = delete_all(connection, context, &facts.rows).await?;
-    // Of an execution whose writes were reverted before there is nothing to tell.
-    if !facts.ledger.is_empty() {
+    let (series, _) = delete_all(connection, context, &rows).await?;
+    // The ledger is empty if an earlier revert took its entries: then nothing is new.
+    if !ledger.is_empty() {
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
     record_revert(connection, context.organization, request).await?;
-    Ok(RevertReport::new(&facts))
+    Ok(RevertReport::new(&RevertFacts {
+        ledger,
+        rows,
+        updated_by_others,
+        series,
+    }))
+}
+
+/// Rows that the execution created and that still exist.
+#[derive(Default)]
+struct Created {
+    rows: RowKeys,
+    /// Keys of those that changed since, by table.
+    touched: BTreeMap<String, Vec<String>>,
+}
+
+/// Finds and locks the rows that the execution created, in the tables that its ledger names.
+async fn created(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    ledger: &[LedgerEntry],
+) -> Result<Created, Failure> {
+    // A set: an execution of many requests has many entries of one table.
+    let tables: BTreeSet<&str> = ledger
+        .iter()
+        .filter(|entry| entry.action == LedgerAction::Created)
+        .map(|entry| entry.table.as_str())
+        .collect();
+    let mut created = Created::default();
+    for table in tables
+        .into_iter()
+        // The rows of a table that was dropped since are deleted with it.
+        .filter_map(|name| context.catalog.keyed_table(name))
+    {
+        let names = context.names(&table);
+        let mut keys = BTreeSet::new();
+        for row in created_rows(connection, context, &names).await? {
+            if row.touched {
+                let touched = created.touched.entry(table.name.clone()).or_default();
+                touched.push(row.key.clone());
+            }
+            keys.insert(names.read_key(row.key));
+        }
+        if !keys.is_empty() {
+            created.rows.insert(table, keys);
+        }
+    }
+    Ok(created)
 }
 
 /// The rows of a table that the execution created, locked.
 async fn created_rows(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
-    table: &Table,
+    names: &TableNames<'_>,
 ) -> Result<Vec<CreatedRow>, Failure> {
-    let key = primary_key(table);
     let rows = statement(format!(
         "SELECT t.{key}::text AS key, t.updated_at <> t.created_at AS touched \
-         FROM {} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
-        context.schemas.table(&table.name)
+         FROM {table} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
+        key = names.key,
+        table = names.name,
     ))
     .bind::<SqlUuid, _>(context.execution.as_uuid())
     .load(connection)
@@ -175,18 +198,15 @@ async fn blocking_rows(
 ) -> Result<RowKeys, Failure> {
     let mut blocking = RowKeys::new();
     for (target, keys) in created {
-        for (other, column) in context
-            .catalog
-            .referencing(target)
-            .filter(|(other, _)| !other.is_raw())
-        {
+        for (other, column) in context.catalog.row_references(&target.name) {
+            let names = context.names(&other);
             let values = key_values(keys.iter().cloned(), column.data_type);
             let query = statement(format!(
                 "SELECT t.{key}::text AS key FROM {table} t WHERE t.{column} = ANY($1::{data_type}[]) \
                  AND t.created_by_execution_id IS DISTINCT FROM $2",
-                key = primary_key(other),
-                table = context.schemas.table(&other.name),
-                column = ident(&column.sql_name()),
+                key = names.key,
+                table = names.name,
+                column = column_name(column),
                 data_type = sql_type(column.data_type),
             ));
             let rows: Vec<KeyRow> = bind_values(query, &values)
@@ -194,11 +214,9 @@ async fn blocking_rows(
                 .load(connection)
                 .await?;
             if !rows.is_empty() {
-                let data_type = primary_key_type(other);
-                let keys = rows
-                    .into_iter()
-                    .map(|row| key_from_text(row.key, data_type));
-                blocking.entry(other.name.clone()).or_default().extend(keys);
+                let keys = rows.into_iter().map(|row| names.read_key(row.key));
+                let keys: Vec<_> = keys.collect();
+                blocking.entry(other).or_default().extend(keys);
             }
         }
     }
@@ -206,7 +224,7 @@ async fn blocking_rows(
 }
 
 /// The number of these rows that another execution updated.
-async fn updated_by_others(
+async fn updated_elsewhere(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     table: &str,

@@ -1,6 +1,9 @@
 //! Writes series as chunks: one row per parent and run of points, one typed array per column.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
+};
 
 use diesel::{
     QueryableByName,
@@ -11,29 +14,75 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Column, Table},
-    data::write::{Order, ResolvedColumn, SeriesStep},
+    data::write::{
+        Order, Problem, ResolvedColumn, SeriesOutcome, SeriesStep, TableOutcome, WritePlan,
+    },
     scalar::{KeyValue, Scalar, Values},
 };
+use labdata_ports::PortError;
 
 use super::{context::WriteContext, failure::Failure};
-use crate::catalog::ddl::POINTS_PER_CHUNK;
-use crate::database::sql::{
-    Statement, bind_scalar, bind_values, gather, ident, key_from_text, key_values, primary_key,
-    sql_type, statement,
+use crate::{
+    catalog::ddl::POINTS_PER_CHUNK,
+    database::{
+        names::{ChunkNames, column_name},
+        sql::{
+            Statement, bind_scalar, bind_values, gather, key_from_text, key_values, sql_type,
+            statement,
+        },
+    },
 };
 
 /// Maximum number of parameters of one statement; PostgreSQL's limit is 65,535.
 const MAX_PARAMETERS: usize = 30_000;
 
 /// A series whose parent and references are known.
-pub(super) struct ReadySeries<'p> {
-    pub(super) step: &'p SeriesStep,
-    pub(super) parent: KeyValue,
+struct ReadySeries<'p> {
+    step: &'p SeriesStep,
+    parent: KeyValue,
     /// True if this request creates the parent.
-    pub(super) is_new: bool,
+    is_new: bool,
     /// Columns with a value per point.
-    pub(super) columns: Vec<ResolvedColumn<'p>>,
+    columns: Vec<ResolvedColumn<'p>>,
+}
+
+impl<'p> ReadySeries<'p> {
+    fn new(
+        step: &'p SeriesStep,
+        parent: KeyValue,
+        tables: &[TableOutcome],
+        new_rows: &HashSet<(&str, &KeyValue)>,
+    ) -> Result<Self, Vec<Problem>> {
+        let columns = step.columns.iter().map(|column| column.resolve(tables));
+        Ok(Self {
+            is_new: new_rows.contains(&(step.owner.parent.name.as_str(), &parent)),
+            columns: columns.collect::<Result<_, _>>()?,
+            step,
+            parent,
+        })
+    }
+
+    /// Returns whether each point has a place and a value in each column.
+    fn is_whole(&self) -> bool {
+        let points = self.step.points;
+        let is_placed = match &self.step.order {
+            Order::Positions => true,
+            Order::Given(places) => places.len() == points,
+        };
+        is_placed && self.columns.iter().all(|it| it.values.len() == points)
+    }
+
+    /// Table, reference to the parent and columns: series that agree in them share statements.
+    fn form(&self) -> (&'p str, usize, Vec<usize>) {
+        let owner = &self.step.owner;
+        let columns = self.columns.iter();
+        let columns = columns.map(|given| given.column().position());
+        (
+            &owner.table.name,
+            owner.column.position(),
+            columns.collect(),
+        )
+    }
 }
 
 #[derive(QueryableByName)]
@@ -44,187 +93,270 @@ struct Replaced {
     points: i64,
 }
 
-/// Replaces the parents' series; returns the number of points that each replaced. Series of one
-/// form are written together, so the number of statements does not grow with that of series.
-pub(super) async fn replace_series(
+/// Writes the plan's series in place of the parents' earlier ones, once all table writes are
+/// applied.
+pub(super) async fn write_series(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
-    series: &[ReadySeries<'_>],
-) -> Result<Vec<u64>, Failure> {
-    let mut forms: Vec<Vec<usize>> = Vec::new();
-    let mut form_of: HashMap<(&str, usize, Vec<usize>), usize> = HashMap::new();
-    for (index, ready) in series.iter().enumerate() {
-        let columns = ready.columns.iter().map(|given| given.column).collect();
-        let key = (
-            ready.step.table.name.as_str(),
-            ready.step.parent_column,
-            columns,
-        );
-        let form = *form_of.entry(key).or_insert_with(|| {
-            forms.push(Vec::new());
-            forms.len() - 1
-        });
-        if let Some(members) = forms.get_mut(form) {
-            members.push(index);
-        }
+    plan: &WritePlan,
+    tables: &[TableOutcome],
+) -> Result<Vec<SeriesOutcome>, Failure> {
+    let series = ready_series(plan, tables).map_err(Failure::Problems)?;
+    // A chunk takes a slice of each column: of a shorter one it would store less than was sent.
+    if !series.iter().all(ReadySeries::is_whole) {
+        return Err(PortError::Internal("a series has columns of two lengths".to_owned()).into());
     }
-    let mut replaced = vec![0; series.len()];
-    for members in forms {
-        let members: Vec<(usize, &ReadySeries<'_>)> = members
-            .into_iter()
-            .filter_map(|index| series.get(index).map(|ready| (index, ready)))
-            .collect();
-        let [(_, first), ..] = members.as_slice() else {
-            continue;
-        };
-        let deleted = remove(connection, context, first.step, &members).await?;
-        for (index, ready) in &members {
-            if let (Some(slot), Some(points)) =
-                (replaced.get_mut(*index), deleted.get(&ready.parent))
-            {
-                *slot = *points;
+    // Series of one form are written together, so the number of statements does not grow with that
+    // of series. Ordered, so that concurrent writers lock parents in one order.
+    let mut forms: BTreeMap<_, SeriesForm<'_>> = BTreeMap::new();
+    for ready in &series {
+        let form = forms.entry(ready.form());
+        let form = form.or_insert_with(|| SeriesForm::of(ready.step, context));
+        form.members.push(ready);
+    }
+    let mut replaced = HashMap::new();
+    for form in forms.values() {
+        let owner = &form.step.owner;
+        for (parent, points) in form.remove(connection).await? {
+            replaced.insert((owner.table.name.as_str(), &owner.column, parent), points);
+        }
+        form.insert(connection, context).await?;
+    }
+    Ok(series
+        .iter()
+        .map(|ready| {
+            let owner = &ready.step.owner;
+            let table = owner.table.name.as_str();
+            // A parent without an earlier series is not among the replaced ones.
+            let replaced = replaced.get(&(table, &owner.column, ready.parent.clone()));
+            SeriesOutcome {
+                table: table.to_owned(),
+                parent: ready.parent.clone(),
+                points_written: u64::try_from(ready.step.points).unwrap_or(u64::MAX),
+                points_replaced: replaced.copied().unwrap_or_default(),
             }
-        }
-        insert(connection, context, first, &members).await?;
-    }
-    Ok(replaced)
-}
-
-async fn remove(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    step: &SeriesStep,
-    members: &[(usize, &ReadySeries<'_>)],
-) -> Result<HashMap<KeyValue, u64>, Failure> {
-    let Some(column) = step.table.columns.get(step.parent_column) else {
-        return Ok(HashMap::new());
-    };
-    let parents = key_values(
-        members.iter().map(|(_, ready)| ready.parent.clone()),
-        column.data_type,
-    );
-    lock_parents(connection, context, column, members).await?;
-    let name = ident(&column.sql_name());
-    let query = statement(format!(
-        "WITH deleted AS (DELETE FROM {} WHERE {name} = ANY($1::{}[]) RETURNING {name}, _points) \
-         SELECT {name}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {name}",
-        context.schemas.chunk_table(&step.table.name),
-        sql_type(column.data_type),
-    ));
-    let deleted: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
-    Ok(deleted
-        .into_iter()
-        .map(|row| {
-            (
-                key_from_text(row.parent, column.data_type),
-                u64::try_from(row.points).unwrap_or_default(),
-            )
         })
         .collect())
 }
 
-/// Locks parents, so that writers of one parent's series wait for each other and never mix their
-/// points. Other writers cannot see the parents that this request creates.
-async fn lock_parents(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    column: &Column,
-    members: &[(usize, &ReadySeries<'_>)],
-) -> Result<(), Failure> {
-    let parents = members
+/// The plan's series with their parents and references.
+fn ready_series<'p>(
+    plan: &'p WritePlan,
+    tables: &[TableOutcome],
+) -> Result<Vec<ReadySeries<'p>>, Vec<Problem>> {
+    let parents = plan.series_parents(tables)?;
+    let new_rows: HashSet<(&str, &KeyValue)> = plan
+        .tables
         .iter()
-        .filter(|(_, ready)| !ready.is_new)
-        .map(|(_, ready)| ready.parent.clone());
-    let parents = key_values(parents.collect::<Vec<_>>(), column.data_type);
-    let table = column
-        .references
-        .as_deref()
-        .and_then(|name| context.catalog.table(name));
-    let Some(table) = table.filter(|_| !parents.is_empty()) else {
-        return Ok(());
-    };
-    let key = primary_key(table);
-    let query = statement(format!(
-        "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
-        context.schemas.table(&table.name),
-        sql_type(column.data_type),
-    ));
-    bind_values(query, &parents).execute(connection).await?;
-    Ok(())
+        .zip(tables)
+        .filter(|(step, _)| step.inserted_keys().is_some())
+        .flat_map(|(step, done)| done.ids.iter().map(|id| (step.table.name.as_str(), id)))
+        .collect();
+    let series = plan.series.iter().zip(parents);
+    series
+        .map(|(step, parent)| ReadySeries::new(step, parent, tables, &new_rows))
+        .collect()
+}
+
+/// Statements for series of one form.
+struct SeriesForm<'s> {
+    /// One of the series.
+    step: &'s SeriesStep,
+    names: ChunkNames<'s>,
+    members: Vec<&'s ReadySeries<'s>>,
+}
+
+impl<'s> SeriesForm<'s> {
+    fn of(step: &'s SeriesStep, context: &WriteContext<'_>) -> Self {
+        Self {
+            step,
+            names: context.schemas.chunk_names(&step.owner),
+            members: Vec::new(),
+        }
+    }
+
+    /// Deletes the parents' earlier series; returns their numbers of points.
+    async fn remove(
+        &self,
+        connection: &mut AsyncPgConnection,
+    ) -> Result<HashMap<KeyValue, u64>, Failure> {
+        let ChunkNames {
+            name,
+            owner,
+            owner_type,
+            ..
+        } = &self.names;
+        let data_type = self.step.owner.column.data_type;
+        self.lock_parents(connection).await?;
+        let parents = self.members.iter().map(|ready| ready.parent.clone());
+        let parents = key_values(parents, data_type);
+        let query = statement(format!(
+            "WITH deleted AS (DELETE FROM {name} WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points) \
+             SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}"
+        ));
+        let deleted: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
+        Ok(deleted
+            .into_iter()
+            .map(|row| {
+                let points = u64::try_from(row.points).unwrap_or_default();
+                (key_from_text(row.parent, data_type), points)
+            })
+            .collect())
+    }
+
+    /// Locks parents, so that writers of one parent's series wait for each other and never mix their
+    /// points. Other writers cannot see the parents that this request creates.
+    async fn lock_parents(&self, connection: &mut AsyncPgConnection) -> Result<(), Failure> {
+        let parents = self.members.iter().filter(|ready| !ready.is_new);
+        let names = &self.names.parents;
+        let keys = names.key_values(parents.map(|ready| &ready.parent));
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // NO KEY: the foreign keys of new chunks take KEY SHARE locks, which must not wait.
+        let query = statement(format!(
+            "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
+            names.name,
+            names.key_type,
+            key = names.key,
+        ));
+        bind_values(query, &keys).execute(connection).await?;
+        Ok(())
+    }
+
+    async fn insert(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+    ) -> Result<(), Failure> {
+        let chunks: Vec<Chunk<'_>> = self
+            .members
+            .iter()
+            .flat_map(|ready| {
+                cut(ready)
+                    .into_iter()
+                    .map(|points| Chunk::of(ready, points))
+            })
+            .collect();
+        let per_chunk = Chunk::OWN_PARAMETERS + self.step.columns.len();
+        for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
+            let query = statement(self.insert_text(part.len()))
+                .bind::<SqlUuid, _>(context.execution.as_uuid());
+            let query = part.iter().fold(query, |query, chunk| chunk.bind(query));
+            query.execute(connection).await?;
+        }
+        Ok(())
+    }
+
+    /// An insert of that many chunks. The execution is its first parameter.
+    fn insert_text(&self, chunks: usize) -> String {
+        let columns = || self.step.columns.iter().map(|given| &given.column);
+        let names: Vec<String> = std::iter::once(self.names.owner.clone())
+            .chain(columns().map(|column| column_name(column)))
+            .collect();
+        let mut parameter = 1;
+        let mut next = || {
+            parameter += 1;
+            parameter
+        };
+        let mut rows = Vec::with_capacity(chunks);
+        for _ in 0..chunks {
+            let mut row = vec![
+                "$1".to_owned(),
+                format!("${}::integer", next()),
+                format!("${}::bigint", next()),
+                format!("${}::bigint[]", next()),
+                format!("${}::{}", next(), self.names.owner_type),
+            ];
+            row.extend(columns().map(|column| {
+                let (number, data_type) = (next(), sql_type(column.data_type));
+                match column.references {
+                    // A chunk has one value of each reference, for its foreign key; it is bound
+                    // as an array of one, as all values are.
+                    Some(_) => format!("(${number}::{data_type}[])[1]"),
+                    None => format!("${number}::{data_type}[]"),
+                }
+            }));
+            rows.push(format!("({})", row.join(",")));
+        }
+        format!(
+            "INSERT INTO {chunks} (_execution, _points, _start, _order, {names}) VALUES {rows}",
+            chunks = self.names.name,
+            names = names.join(", "),
+            rows = rows.join(", "),
+        )
+    }
 }
 
 /// A chunk to be written.
 struct Chunk<'s> {
     parent: Scalar,
-    columns: &'s [ResolvedColumn<'s>],
-    /// The one value in this chunk of each column that is a reference.
-    references: Vec<Option<Values>>,
+    columns: Vec<ChunkColumn<'s>>,
     points: Range<usize>,
     start: i64,
     order: Option<Vec<i64>>,
 }
 
-async fn insert(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    first: &ReadySeries<'_>,
-    members: &[(usize, &ReadySeries<'_>)],
-) -> Result<(), Failure> {
-    let table = &first.step.table;
-    let mut chunks = Vec::new();
-    for (_, ready) in members {
-        for points in cut(ready) {
-            chunks.push(chunk(table, ready, points));
+/// Values of a column in a chunk.
+enum ChunkColumn<'s> {
+    /// The one value of a reference.
+    Reference(Values),
+    /// The values of all points of the series.
+    Values(&'s Values),
+}
+
+impl<'s> Chunk<'s> {
+    /// Parameters beside those of the columns.
+    const OWN_PARAMETERS: usize = 4;
+
+    fn of(ready: &'s ReadySeries<'_>, points: Range<usize>) -> Self {
+        let column = |given: &'s ResolvedColumn<'_>| match given.column().references {
+            Some(_) => ChunkColumn::Reference(gather(&given.values, &[points.start])),
+            None => ChunkColumn::Values(&given.values),
+        };
+        let (start, order) = places(&ready.step.order, &points);
+        Self {
+            parent: ready.parent.clone().into(),
+            columns: ready.columns.iter().map(column).collect(),
+            start,
+            order,
+            points,
         }
     }
-    let per_chunk = 4 + first.columns.len();
-    for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
-        insert_chunks(connection, context, first, part).await?;
-    }
-    Ok(())
-}
 
-fn chunk<'s>(table: &Table, ready: &'s ReadySeries<'_>, points: Range<usize>) -> Chunk<'s> {
-    let references = ready
-        .columns
-        .iter()
-        .map(|given| is_reference(table, given).then(|| gather(&given.values, &[points.start])))
-        .collect();
-    let (start, order) = places(&ready.step.order, &points);
-    Chunk {
-        parent: ready.parent.clone().into(),
-        columns: &ready.columns,
-        references,
-        points,
-        start,
-        order,
+    fn bind<'f>(&'f self, query: Statement<'f>) -> Statement<'f> {
+        let query = query
+            .bind::<Integer, _>(i32::try_from(self.points.len()).unwrap_or(i32::MAX))
+            .bind::<BigInt, _>(self.start)
+            .bind::<Nullable<Array<BigInt>>, _>(&self.order);
+        let query = bind_scalar(query, &self.parent);
+        let columns = self.columns.iter();
+        columns.fold(query, |query, column| match column {
+            ChunkColumn::Reference(value) => bind_values(query, value),
+            ChunkColumn::Values(values) => bind_slice(query, values, self.points.clone()),
+        })
     }
-}
-
-fn is_reference(table: &Table, given: &ResolvedColumn<'_>) -> bool {
-    let column = table.columns.get(given.column);
-    column.is_some_and(|column| column.references.is_some())
 }
 
 /// The points of each chunk: at most 4,096, with one value of each reference.
 fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
-    let step = ready.step;
     let references: Vec<&Values> = ready
         .columns
         .iter()
-        .filter(|given| is_reference(&step.table, given))
+        .filter(|given| given.column().references.is_some())
         .map(|given| &*given.values)
         .collect();
+    let changes = |point: usize| {
+        let mut references = references.iter();
+        references.any(|values| values.comparable(point) != values.comparable(point - 1))
+    };
     let mut ranges = Vec::new();
     let mut from = 0;
-    while from < step.points {
-        let full = (from + usize::from(POINTS_PER_CHUNK)).min(step.points);
-        let changed = (from + 1..full).find(|point| {
-            references
-                .iter()
-                .any(|values| values.get(*point) != values.get(*point - 1))
-        });
-        let to = changed.unwrap_or(full);
+    while from < ready.step.points {
+        let full = (from + usize::from(POINTS_PER_CHUNK)).min(ready.step.points);
+        let to = (from + 1..full)
+            .find(|point| changes(*point))
+            .unwrap_or(full);
         ranges.push(from..to);
         from = to;
     }
@@ -244,70 +376,6 @@ fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
             (start, (!consecutive).then(|| places.to_vec()))
         }
     }
-}
-
-async fn insert_chunks(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    first: &ReadySeries<'_>,
-    chunks: &[Chunk<'_>],
-) -> Result<(), Failure> {
-    let table = &first.step.table;
-    let Some(parent_column) = table.columns.get(first.step.parent_column) else {
-        return Ok(());
-    };
-    let columns: Vec<&Column> = first
-        .columns
-        .iter()
-        .filter_map(|given| table.columns.get(given.column))
-        .collect();
-    let mut names = vec![ident(&parent_column.sql_name())];
-    names.extend(columns.iter().map(|column| ident(&column.sql_name())));
-    let mut rows = Vec::with_capacity(chunks.len());
-    let mut parameter = 1;
-    for _ in chunks {
-        let mut next = || {
-            parameter += 1;
-            parameter
-        };
-        let mut row = vec![
-            "$1".to_owned(),
-            format!("${}::integer", next()),
-            format!("${}::bigint", next()),
-            format!("${}::bigint[]", next()),
-            format!("${}::{}", next(), sql_type(parent_column.data_type)),
-        ];
-        row.extend(columns.iter().map(|column| {
-            let data_type = sql_type(column.data_type);
-            match column.references {
-                Some(_) => format!("(${}::{data_type}[])[1]", next()),
-                None => format!("${}::{data_type}[]", next()),
-            }
-        }));
-        rows.push(format!("({})", row.join(",")));
-    }
-    let mut query = statement(format!(
-        "INSERT INTO {} (_execution, _points, _start, _order, {}) VALUES {}",
-        context.schemas.chunk_table(&table.name),
-        names.join(", "),
-        rows.join(", ")
-    ))
-    .bind::<SqlUuid, _>(context.execution.as_uuid());
-    for chunk in chunks {
-        query = query
-            .bind::<Integer, _>(i32::try_from(chunk.points.len()).unwrap_or(i32::MAX))
-            .bind::<BigInt, _>(chunk.start)
-            .bind::<Nullable<Array<BigInt>>, _>(&chunk.order);
-        query = bind_scalar(query, &chunk.parent);
-        for (given, reference) in chunk.columns.iter().zip(&chunk.references) {
-            query = match reference {
-                Some(value) => bind_values(query, value),
-                None => bind_slice(query, &given.values, chunk.points.clone()),
-            };
-        }
-    }
-    query.execute(connection).await?;
-    Ok(())
 }
 
 /// Binds a part of a column as an array.

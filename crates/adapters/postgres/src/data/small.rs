@@ -1,7 +1,7 @@
 //! Batches of requests that only create a few rows of one table: those into the same columns of a
 //! table become one statement, which is its own transaction.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use diesel::{
     result::Error as DieselError,
@@ -9,8 +9,8 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{CatalogVersion, Table},
-    data::write::{Action, WritePlan},
+    catalog::{CatalogVersion, ColumnRef, KeyedTable},
+    data::write::{TableOutcome, WriteOutcome, WritePlan},
     events::LoggedEventKind,
     ids::OrganizationId,
     jobs::JobName,
@@ -49,10 +49,12 @@ const CATALOG_CHANGED: &str = "the catalog has changed";
 #[derive(Debug)]
 pub(super) struct SmallInsert {
     version: CatalogVersion,
-    table: Arc<Table>,
+    table: KeyedTable,
     rows: usize,
-    /// Indices in the table, with a value per row.
-    columns: Vec<(usize, Values)>,
+    /// Columns with a value per row.
+    columns: Vec<(ColumnRef, Values)>,
+    /// The keys of the rows.
+    created: TableOutcome,
     execution: NewExecution,
 }
 
@@ -62,8 +64,8 @@ impl SmallInsert {
         let [step] = plan.tables.as_slice() else {
             return None;
         };
-        let is_small = step.action == Action::Insert
-            && (1..=MAX_ROWS).contains(&step.len)
+        let keys = step.inserted_keys()?;
+        let is_small = (1..=MAX_ROWS).contains(&step.len)
             && plan.series.is_empty()
             && !plan.dry_run
             && !plan.return_rows
@@ -71,24 +73,38 @@ impl SmallInsert {
         if !is_small {
             return None;
         }
-        let sizes = step.columns.iter().map(|column| size(&column.values));
+        let others = step.columns.iter();
+        let others = others.map(|given| (&given.column, &given.values));
+        let columns = std::iter::once((step.table.key(), keys)).chain(others);
+        let sizes = columns.clone().map(|(_, values)| size(values));
         if sizes.sum::<Option<usize>>()? > MAX_BYTES {
             return None;
         }
-        let columns = step.columns.iter();
         Some(Self {
             version: plan.version,
-            table: Arc::clone(&step.table),
+            table: step.table.clone(),
             rows: step.len,
             columns: columns
-                .map(|column| (column.column, column.values.clone()))
+                .map(|(column, values)| (column.clone(), values.clone()))
                 .collect(),
+            created: TableOutcome::inserted(step, keys),
             execution: NewExecution::of(attribution)?,
         })
     }
 
     pub(super) const fn job_name(&self) -> &JobName {
         &self.execution.job_name
+    }
+
+    /// The outcome of the plan once it is written.
+    pub(super) fn outcome(&self, plan: &WritePlan) -> WriteOutcome {
+        let mut outcome = WriteOutcome {
+            execution: Some(self.execution.id),
+            tables: vec![self.created.clone()],
+            ..WriteOutcome::default()
+        };
+        outcome.set_refs(plan);
+        outcome
     }
 }
 
@@ -115,8 +131,7 @@ struct Form {
     organization: OrganizationId,
     version: CatalogVersion,
     table: String,
-    /// Indices in the table.
-    columns: Vec<usize>,
+    columns: Vec<ColumnRef>,
 }
 
 /// Small inserts that arrive together become one transaction.
@@ -144,7 +159,7 @@ impl SmallInserts {
             organization,
             version: insert.version,
             table: insert.table.name.clone(),
-            columns: insert.columns.iter().map(|(index, _)| *index).collect(),
+            columns: insert.columns.iter().map(|(it, _)| it.clone()).collect(),
         };
         let database = self.database.clone();
         self.combiner
@@ -187,9 +202,9 @@ async fn write_batch(
 
 /// The parts of several requests, side by side.
 struct Batch<'b> {
-    table: &'b Table,
+    table: &'b KeyedTable,
     /// A value for each row.
-    columns: Vec<(usize, Values)>,
+    columns: Vec<(&'b ColumnRef, Values)>,
     row_executions: Vec<Uuid>,
     row_times: Vec<OffsetDateTime>,
     /// A value for each request.
@@ -205,10 +220,9 @@ impl<'b> Batch<'b> {
     /// `None` for an empty batch.
     fn of(batch: &'b [SmallInsert]) -> Option<Self> {
         let first = batch.first()?;
-        let columns = first.columns.iter().filter_map(|(index, _)| {
-            let column = first.table.columns.get(*index)?;
-            Some((*index, Values::with_capacity(column.data_type, batch.len())))
-        });
+        let columns = first.columns.iter();
+        let columns = columns
+            .map(|(column, _)| (column, Values::with_capacity(column.data_type, batch.len())));
         let mut gathered = Self {
             table: &first.table,
             columns: columns.collect(),
@@ -250,17 +264,15 @@ impl<'b> Batch<'b> {
         connection: &mut AsyncPgConnection,
         form: &Form,
     ) -> Result<usize, DieselError> {
-        let insertion = Insertion::of(
-            &Schemas::of(form.organization),
-            self.table,
-            self.columns.iter().map(|(index, values)| (*index, values)),
-            (&self.row_executions, &self.row_times),
-            10,
-        );
+        let mut insertion = Insertion::after(10);
+        for (column, values) in &self.columns {
+            insertion.add(column, Cow::Borrowed(values));
+        }
+        let table = Schemas::of(form.organization).table(&self.table.name);
+        let insert = insertion.text_per_row(&table, &self.row_executions, &self.row_times);
         let text = format!(
-            "WITH created AS ({}), recorded AS ({}) \
+            "WITH created AS ({insert}), recorded AS ({}) \
              SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-            insertion.text,
             record::insertion(
                 LoggedEventKind::DATA_WRITTEN,
                 "organization_id, at, job_execution_id, table_name",

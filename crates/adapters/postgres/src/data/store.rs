@@ -216,9 +216,7 @@ impl DataStore for PgDataStore {
             return Ok(LookupResults::default());
         }
         let mut connection = self.database.of(organization).connection().await?;
-        look_up::look_up(&mut connection, organization, questions)
-            .await
-            .map_err(table_error)
+        look_up::look_up(&mut connection, organization, questions).await
     }
 
     async fn write(
@@ -232,8 +230,9 @@ impl DataStore for PgDataStore {
             && let Some(small) = SmallInsert::of(plan, attribution)
             && self.jobs.contain(organization, small.job_name())
         {
+            let outcome = small.outcome(plan);
             match self.small_inserts.write(organization, small).await {
-                BatchOutcome::Done(Written::Yes) => return Ok(apply::inserted(plan, attribution)),
+                BatchOutcome::Done(Written::Yes) => return Ok(outcome),
                 BatchOutcome::Done(Written::CatalogChanged) => {
                     return Err(WriteError::CatalogChanged);
                 }

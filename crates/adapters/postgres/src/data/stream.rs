@@ -9,10 +9,9 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use futures::TryStreamExt;
 use labdata_domain::{
-    catalog::Column,
     data::read::{ExportPlan, ManySeriesPlan, SeriesParents, TablePart},
     ids::OrganizationId,
-    scalar::{DataType, Scalar, Values},
+    scalar::{DataType, KeyValue, Scalar, Values},
 };
 use labdata_ports::{
     PortError,
@@ -20,14 +19,15 @@ use labdata_ports::{
 };
 
 use super::{
-    chunk::{Chunk, chunk_columns},
+    chunk::{Chunk, ChunkColumns},
     conditions::{Bound, Query, conditions, filter},
     read_row::scalar,
 };
 use crate::database::{
     errors::table_error,
+    names::TableNames,
     pool::{Connection, Database},
-    sql::{Schemas, ident, key_values, primary_key, primary_key_type, sql_type},
+    sql::{Schemas, ident},
     transaction,
 };
 
@@ -68,11 +68,16 @@ pub(super) async fn stream_series(
     mut sink: Box<dyn PartSink>,
 ) -> Result<(), StreamError> {
     let mut connection = begin(database, organization).await?;
+    // In the transaction of the read, whose snapshot is taken here: a parent that is found cannot
+    // be missing below.
     if let Some(missing) = missing_parent(&mut connection, organization, plan).await? {
         transaction::rollback(&mut connection).await;
         return Err(missing);
     }
-    let query = series_query(organization, plan);
+    let chunk_columns = ChunkColumns::of(&plan.owner.table, &plan.columns);
+    let query = series_query(organization, plan, &chunk_columns);
+    // Until the last row is read the connection cannot be used again: one that is dropped in
+    // between is closed, not returned to the pool.
     connection.begin_rows();
     let mut chunks = query
         .prepared(organization)
@@ -80,13 +85,11 @@ pub(super) async fn stream_series(
         .await
         .map_err(table_error)?;
     while let Some(mut chunk) = chunks.try_next().await.map_err(table_error)? {
+        // A chunk is one part: memory holds no more than one chunk of a series of any length.
         let parent = chunk.take_parent();
         let (rows, bytes) = (chunk.points, chunk.bytes);
-        let mut columns = values(
-            plan.series_columns().map(|(_, column)| column.data_type),
-            rows,
-        );
-        chunk.append_to(&plan.table, plan.series_columns(), &mut columns)?;
+        let mut columns = chunk_columns.with_capacity(rows);
+        chunk_columns.append(chunk, &mut columns)?;
         let part = TablePart {
             parent,
             columns,
@@ -96,6 +99,7 @@ pub(super) async fn stream_series(
         sink.part(part).await?;
     }
     drop(chunks);
+    // The receiver may take its time for the end; the connection is free before.
     finish(connection).await?;
     Ok(sink.end().await?)
 }
@@ -144,10 +148,11 @@ async fn send_points(
     sink: &mut dyn PartSink,
 ) -> Result<(), StreamError> {
     let table = &plan.table;
-    let columns = || table.columns.iter().enumerate();
+    let columns = ChunkColumns::of(table, &table.columns);
     let text = format!(
+        // By chunk: the order of writing, and the index that a scan of whole chunks reads along.
         "SELECT {} FROM {} c ORDER BY c._chunk",
-        chunk_columns(table, None, columns()),
+        columns.select_list(None),
         Schemas::of(organization).chunk_table(&table.name),
     );
     let query = Query::of(text);
@@ -158,8 +163,8 @@ async fn send_points(
         .map_err(table_error)?;
     while let Some(chunk) = chunks.try_next().await.map_err(table_error)? {
         let (rows, bytes) = (chunk.points, chunk.bytes);
-        let mut found = values(columns().map(|(_, column)| column.data_type), rows);
-        chunk.append_to(table, columns(), &mut found)?;
+        let mut found = columns.with_capacity(rows);
+        columns.append(chunk, &mut found)?;
         sink.part(part_of(found, rows, bytes)).await?;
     }
     Ok(())
@@ -192,6 +197,7 @@ async fn send_rows(
         }
         rows += 1;
         bytes += row.bytes;
+        // By size as well as by number: a row may hold a whole document.
         if rows >= PART_ROWS || bytes >= PART_BYTES {
             let full = std::mem::replace(&mut part, values(types(), rows));
             sink.part(part_of(full, rows, bytes)).await?;
@@ -219,16 +225,19 @@ async fn missing_parent(
     organization: OrganizationId,
     plan: &ManySeriesPlan,
 ) -> Result<Option<StreamError>, PortError> {
-    let SeriesParents::Keys(_) = &plan.parents else {
+    // Parents that meet conditions exist.
+    let SeriesParents::Keys(keys) = &plan.parents else {
         return Ok(None);
     };
     let mut query = Query::default();
-    let keys = wanted_keys(&mut query, plan);
+    let schemas = Schemas::of(organization);
+    let parents = schemas.names(&plan.owner.parent);
+    let keys = wanted_keys(&mut query, &parents, keys);
     query.text = format!(
         "SELECT w.key FROM {keys} LEFT JOIN {parents} t ON t.{key} = w.key WHERE t.{key} IS NULL \
          ORDER BY w.n LIMIT 1",
-        parents = Schemas::of(organization).table(&plan.parent_table.name),
-        key = primary_key(&plan.parent_table),
+        parents = parents.name,
+        key = parents.key,
     );
     let found: Vec<Cells> = query
         .prepared(organization)
@@ -240,43 +249,43 @@ async fn missing_parent(
     Ok(missing.map(StreamError::NoParent))
 }
 
-/// The keys of the plan as a table `w` of `key` and place `n`.
-fn wanted_keys(query: &mut Query, plan: &ManySeriesPlan) -> String {
-    let SeriesParents::Keys(keys) = &plan.parents else {
-        return String::new();
-    };
-    let key_type = primary_key_type(&plan.parent_table);
-    let keys = key_values(keys.iter().cloned(), key_type);
-    let parameter = query.parameter(Bound::Values(keys));
+/// Keys as a table `w` of `key` and place `n`.
+fn wanted_keys(query: &mut Query, parents: &TableNames<'_>, keys: &[KeyValue]) -> String {
+    let parameter = query.parameter(Bound::Values(parents.key_values(keys)));
     format!(
         "unnest({parameter}::{}[]) WITH ORDINALITY AS w(key, n)",
-        sql_type(key_type)
+        parents.key_type
     )
 }
 
-fn series_query(organization: OrganizationId, plan: &ManySeriesPlan) -> Query {
+fn series_query(
+    organization: OrganizationId,
+    plan: &ManySeriesPlan,
+    columns: &ChunkColumns<'_>,
+) -> Query {
     let schemas = Schemas::of(organization);
+    let names = schemas.chunk_names(&plan.owner);
+    let parents = &names.parents;
     let mut query = Query::default();
-    let key = format!("t.{}", primary_key(&plan.parent_table));
+    let key = format!("t.{}", parents.key);
     let (parent, from, filter, place) = match &plan.parents {
-        SeriesParents::Keys(_) => {
-            let keys = wanted_keys(&mut query, plan);
+        SeriesParents::Keys(keys) => {
+            let keys = wanted_keys(&mut query, parents, keys);
             ("w.key", keys, String::new(), "w.n")
         }
         SeriesParents::Matching(matching) => {
             let column = |sql_name: &str| format!("t.{}", ident(sql_name));
             let conditions = conditions(&mut query, &schemas, matching, column);
-            let parents = format!("{} t", schemas.table(&plan.parent_table.name));
-            (key.as_str(), parents, filter(&conditions), key.as_str())
+            let from = format!("{} t", parents.name);
+            (key.as_str(), from, filter(&conditions), key.as_str())
         }
     };
+    // LEFT: a parent without a series has one part without points.
     query.text = format!(
-        "SELECT {columns} FROM {from} LEFT JOIN {chunks} c ON c.{column} = {parent}{filter} ORDER BY {place}, c._chunk",
-        columns = chunk_columns(&plan.table, Some(parent), plan.series_columns()),
-        chunks = schemas.chunk_table(&plan.table.name),
-        column = plan
-            .parent()
-            .map_or_else(String::new, |it: &Column| ident(&it.sql_name())),
+        "SELECT {columns} FROM {from} LEFT JOIN {chunks} c ON c.{owner} = {parent}{filter} ORDER BY {place}, c._chunk",
+        columns = columns.select_list(Some(parent)),
+        chunks = names.name,
+        owner = names.owner,
     );
     query
 }

@@ -8,6 +8,7 @@ pub(crate) mod idempotency;
 pub(crate) mod listen;
 pub(crate) mod loan;
 pub(crate) mod migrate;
+pub(crate) mod names;
 pub(crate) mod paging;
 pub(crate) mod password_guard;
 pub(crate) mod pool;

@@ -9,7 +9,7 @@ use diesel::{
     },
 };
 use labdata_domain::{
-    catalog::{Column, Table},
+    catalog::Table,
     ids::OrganizationId,
     scalar::{DataType, KeyValue, Scalar, Values},
 };
@@ -132,22 +132,8 @@ pub(crate) fn key_type(data_type: DataType) -> String {
     }
 }
 
-/// A table's primary key column, quoted.
-pub(crate) fn primary_key(table: &Table) -> String {
-    table
-        .primary_key()
-        .map_or_else(|| ident("id"), |(_, key)| ident(&key.name))
-}
-
-/// The type of a table's primary key.
-pub(crate) fn primary_key_type(table: &Table) -> DataType {
-    table
-        .primary_key()
-        .map_or(DataType::String, |(_, key)| key.data_type)
-}
-
 /// An expression that renders a column's value so that JSON shows it as a write accepts it.
-pub(crate) fn rendered(data_type: DataType, expression: &str) -> String {
+fn rendered(data_type: DataType, expression: &str) -> String {
     match data_type {
         DataType::Datetime => format!(
             "rtrim(rtrim(to_char({expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'"
@@ -159,10 +145,11 @@ pub(crate) fn rendered(data_type: DataType, expression: &str) -> String {
 /// The select list that renders all of a table's columns, the server's own included, under their
 /// names in reads.
 pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
-    let own = table
-        .columns
-        .iter()
-        .map(|column| rendered_column(column, alias));
+    let own = table.columns.iter().map(|column| {
+        let expression = format!("{alias}.{}", ident(&column.sql_name()));
+        let value = rendered(column.data_type, &expression);
+        format!("{value} AS {}", ident(&column.name))
+    });
     let system = labdata_domain::catalog::SYSTEM_COLUMNS
         .iter()
         .map(|(name, data_type)| {
@@ -173,16 +160,6 @@ pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
             )
         });
     own.chain(system).collect::<Vec<_>>().join(", ")
-}
-
-/// One column, rendered under its name in reads.
-pub(crate) fn rendered_column(column: &Column, alias: &str) -> String {
-    let expression = format!("{alias}.{}", ident(&column.sql_name()));
-    format!(
-        "{} AS {}",
-        rendered(column.data_type, &expression),
-        ident(&column.name)
-    )
 }
 
 /// Binds a column of values as an array.

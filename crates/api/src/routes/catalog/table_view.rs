@@ -93,7 +93,11 @@ impl From<&Table> for TableView {
                 Origin::Core => CORE,
                 Origin::Organization => table.category.as_str(),
             },
-            columns: table.columns.iter().map(ColumnView::from).collect(),
+            columns: table
+                .columns
+                .iter()
+                .map(|column| ColumnView::from(&**column))
+                .collect(),
             unique_together: table.unique_together.clone(),
             row_count_estimate: None,
         }

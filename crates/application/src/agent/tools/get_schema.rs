@@ -57,7 +57,7 @@ fn table_json(table: &Table, rows: u64) -> Value {
         "description": table.description,
         "category": category,
         "rows": rows,
-        "columns": table.columns.iter().map(column_json).collect::<Vec<_>>(),
+        "columns": table.columns.iter().map(|column| column_json(column)).collect::<Vec<_>>(),
     })
 }
 

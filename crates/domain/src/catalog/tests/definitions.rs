@@ -92,8 +92,8 @@ fn a_table_has_at_most_500_columns_with_its_key() {
 #[test]
 fn a_table_without_a_key_gets_a_generated_one_in_front() {
     let table = resolve(&curated("plate", vec![column("well", DataType::String)]));
-    let (index, id) = table.primary_key().unwrap();
-    assert_eq!((index, id.name.as_str()), (0, "id"));
+    let id = table.primary_key().unwrap();
+    assert_eq!((id.position(), id.name.as_str()), (0, "id"));
     assert_eq!(id.data_type, DataType::String);
     assert!(!id.is_nullable && id.is_unique);
     let well = &table.columns[1];
@@ -105,8 +105,8 @@ fn the_generated_key_may_be_spelled_out() {
     for data_type in [DataType::String, DataType::Text] {
         let spelled = vec![column("well", DataType::String), column("id", data_type)];
         let table = resolve(&curated("plate", spelled));
-        let (index, id) = table.primary_key().unwrap();
-        assert_eq!((index, id.data_type), (0, data_type));
+        let id = table.primary_key().unwrap();
+        assert_eq!((id.position(), id.data_type), (0, data_type));
         assert!(!id.is_nullable && id.is_unique);
         assert_eq!(table.columns.len(), 2);
     }
@@ -130,8 +130,8 @@ fn a_key_comes_first_is_unique_and_never_null() {
     ] {
         let columns = vec![column("well", DataType::String), key("code", data_type)];
         let table = resolve(&curated("plate", columns));
-        let (index, code) = table.primary_key().unwrap();
-        assert_eq!((index, code.name.as_str()), (0, "code"));
+        let code = table.primary_key().unwrap();
+        assert_eq!((code.position(), code.name.as_str()), (0, "code"));
         assert!(!code.is_nullable && code.is_unique);
         assert_eq!(table.columns.len(), 2);
     }
@@ -155,7 +155,7 @@ fn a_unique_column_is_unique_and_may_be_null() {
         "plate",
         vec![unique(column("code", DataType::String))],
     ));
-    let (_, code) = table.column("code").unwrap();
+    let code = table.column("code").unwrap();
     assert!(code.is_unique && code.is_nullable);
     refused_column(
         unique(column("tags", DataType::Json)),
@@ -199,7 +199,7 @@ fn a_reference_has_the_type_of_the_key_that_it_points_at() {
             "plate",
             vec![reference(target, target, data_type)],
         ));
-        let (_, column) = table.references().next().unwrap();
+        let (column, _) = table.references().next().unwrap();
         assert_eq!(column.sql_name(), format!("{target}_id"));
     }
     refused_column(
@@ -262,7 +262,12 @@ fn a_raw_table_has_a_reference_and_values_and_no_key() {
     let table = resolve(&raw("trace", vec![owner(), order(), value()]));
     assert!(table.is_raw());
     assert!(table.primary_key().is_none());
-    assert_eq!(table.order_column().map(|(index, _)| index), Some(1));
+    assert_eq!(
+        table
+            .order_column()
+            .map(crate::catalog::ColumnRef::position),
+        Some(1)
+    );
     refused(&raw("trace", vec![value()]), "at least one reference");
     refused(
         &raw("trace", vec![owner(), order()]),

@@ -72,9 +72,8 @@ fn catalog(definitions: impl IntoIterator<Item = TableDefinition>) -> Catalog {
         let before = Catalog::new(CatalogVersion(1), tables.clone());
         let mut table = definition.resolve(&before).unwrap();
         table.id = i64::try_from(tables.len()).ok();
-        for (id, column) in (0..).zip(&mut table.columns) {
-            column.id = Some(id);
-        }
+        let mut ids = 0..;
+        table.columns.update(|column| column.id = ids.next());
         tables.push(table);
     }
     Catalog::new(CatalogVersion(1), tables)

@@ -34,8 +34,8 @@ fn drop_column(
     let catalog = catalog([curated("sample", vec![]), definition]);
     let table = catalog.table(&table).unwrap();
     let checked = table.column_to_drop(name).and_then(|found| {
-        let (index, column) = found.unwrap();
-        assert_eq!(table.columns[index], *column);
+        let column = found.unwrap();
+        assert_eq!(table.columns[column.position()], *column);
         table.check_dropped_values(column, holds_values, force)?;
         Ok(column.name.clone())
     });

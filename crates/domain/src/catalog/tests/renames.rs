@@ -69,9 +69,12 @@ fn a_renamed_column_keeps_its_id_place_and_groups() {
     let definition = plate(vec![renamed("a", integer("x")), integer("b")], &["x", "b"]);
     let alteration = alteration(&catalog, &definition);
     assert_eq!(steps(&alteration), [("a", "x")]);
-    let (place, column) = alteration.after.column("x").unwrap();
-    let (former_place, former) = catalog.table("plate").unwrap().column("a").unwrap();
-    assert_eq!((place, column.id), (former_place, former.id));
+    let column = alteration.after.column("x").unwrap();
+    let former = catalog.table("plate").unwrap().column("a").unwrap();
+    assert_eq!(
+        (column.position(), column.id),
+        (former.position(), former.id)
+    );
     assert_eq!(alteration.after.unique_together, together(&[&["x", "b"]]));
     assert!(alteration.added.is_empty() && alteration.changed.is_empty());
     assert!(alteration.together_added.is_empty() && alteration.together_removed.is_empty());
@@ -117,7 +120,7 @@ fn keys_and_references_are_renamed_like_other_columns() {
         ],
     );
     let catalog = carried_out(&catalog, &sample);
-    let key = catalog.table("sample").unwrap().primary_key().unwrap().1;
+    let key = catalog.table("sample").unwrap().primary_key().unwrap();
     assert_eq!(key.name, "code");
     let curve = raw(
         "curve",

@@ -12,10 +12,10 @@ fn the_core_tables_are_experiment_carrier_and_operation() {
     assert_eq!(names, ["experiment", "carrier", "operation"]);
     for table in &core {
         assert_eq!(table.origin, Origin::Core);
-        let (index, id) = table.primary_key().unwrap();
-        assert_eq!((index, id.name.as_str()), (0, "id"));
+        let id = table.primary_key().unwrap();
+        assert_eq!((id.position(), id.name.as_str()), (0, "id"));
         assert!(!id.is_nullable && id.is_unique, "{}", table.name);
-        let (_, name) = table.column("name").unwrap();
+        let name = table.column("name").unwrap();
         assert!(!name.is_nullable, "{}", table.name);
         assert_eq!(name.is_unique, table.name != "operation", "{}", table.name);
     }
@@ -25,11 +25,8 @@ fn the_core_tables_are_experiment_carrier_and_operation() {
 fn an_operation_references_its_experiment_and_its_carrier() {
     let lab = lab();
     let operation = lab.table("operation").unwrap();
-    let targets: Vec<Option<&str>> = operation
-        .references()
-        .map(|(_, column)| column.references.as_deref())
-        .collect();
-    assert_eq!(targets, [Some("experiment"), Some("carrier")]);
+    let targets: Vec<&str> = operation.references().map(|(_, target)| target).collect();
+    assert_eq!(targets, ["experiment", "carrier"]);
     let referencing: Vec<&str> = lab
         .referencing("experiment")
         .map(|(table, _)| table.name.as_str())
@@ -66,7 +63,9 @@ fn only_an_integer_of_a_raw_table_is_an_order_column() {
     let value = || column("od", DataType::Float);
     let order = |definition: TableDefinition| {
         let table = definition.resolve(&lab()).unwrap();
-        table.order_column().map(|(index, _)| index)
+        table
+            .order_column()
+            .map(crate::catalog::ColumnRef::position)
     };
     let integer = || column("order", DataType::Integer);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
-    catalog::{Catalog, Column, PlatformTable, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, Table},
     data::write::{Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
 };
@@ -14,7 +14,7 @@ pub struct ImportColumns {
     /// Names of the header's fields.
     pub(super) header: Vec<String>,
     /// Their columns.
-    pub(super) columns: Vec<Option<Column>>,
+    pub(super) columns: Vec<Option<ColumnRef>>,
 }
 
 impl ImportColumns {
@@ -22,9 +22,9 @@ impl ImportColumns {
     ///
     /// # Errors
     /// The problem of a table that cannot be written.
-    pub fn table<'c>(catalog: &'c Catalog, name: &str) -> Result<Option<&'c Table>, Problem> {
+    pub fn table(catalog: &Catalog, name: &str) -> Result<Option<KeyedTable>, Problem> {
         match writable_table(catalog, name) {
-            Ok(table) => Ok(Some(table.as_ref())),
+            Ok(table) => Ok(Some(table)),
             Err(_) if is_unknown(catalog, name) => Ok(None),
             Err(message) => Err(Problem::at("table", message)),
         }
@@ -58,7 +58,7 @@ impl ImportColumns {
                 Some(Some(name)) => name.as_str(),
                 None => field.as_str(),
             };
-            let column = table.column(name).map(|(_, column)| column);
+            let column = table.column(name);
             let other = column.and_then(|column| taken.insert(&column.name, field));
             let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
                 Some(Reason::new(

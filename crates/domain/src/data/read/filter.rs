@@ -1,13 +1,13 @@
 //! Filters: `column`, `reference__column`, with `__in`, `__gt`, `__gte`, `__lt`, `__lte`,
 //! `__isnull` or `__contains` at the end.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::cmp::Ordering;
 
 use serde_json::Value;
 
 use super::ReadTarget;
 use crate::{
-    catalog::{Catalog, SYSTEM_COLUMNS, Table},
+    catalog::{Catalog, KeyedTable, SYSTEM_COLUMNS, Table},
     data::write::cell::Cell,
     scalar::{DataType, Scalar, Values},
 };
@@ -21,7 +21,7 @@ pub struct Hop {
     /// SQL name of the reference.
     pub sql_column: String,
     /// Referenced table.
-    pub table: Arc<Table>,
+    pub table: KeyedTable,
 }
 
 /// Column of a condition.
@@ -143,7 +143,7 @@ pub(super) fn own_field(target: &ReadTarget, name: &str) -> Option<Field> {
 }
 
 fn resolve_in(
-    table: &Arc<Table>,
+    table: &Table,
     catalog: &Catalog,
     path: &str,
     hops_left: usize,
@@ -157,14 +157,14 @@ fn resolve_in(
     // Names may contain double underscores, so every split of the path is tried.
     path.match_indices("__").find_map(|(at, separator)| {
         let (name, rest) = (path.get(..at)?, path.get(at + separator.len()..)?);
-        let (_, column) = table.column(name)?;
-        let next = catalog.table(column.references.as_deref()?)?;
-        let (mut hops, field) = resolve_in(next, catalog, rest, hops_left - 1)?;
+        let column = table.column(name)?;
+        let next = catalog.keyed_table(column.references.as_deref()?)?;
+        let (mut hops, field) = resolve_in(&next, catalog, rest, hops_left - 1)?;
         hops.insert(
             0,
             Hop {
                 sql_column: column.sql_name().into_owned(),
-                table: Arc::clone(next),
+                table: next,
             },
         );
         Some((hops, field))
@@ -172,7 +172,7 @@ fn resolve_in(
 }
 
 fn field(table: &Table, name: &str) -> Option<Field> {
-    if let Some((_, column)) = table.column(name) {
+    if let Some(column) = table.column(name) {
         return Some(Field {
             sql_name: column.sql_name().into_owned(),
             data_type: column.data_type,
@@ -180,8 +180,8 @@ fn field(table: &Table, name: &str) -> Option<Field> {
     }
     let reference = table
         .references()
-        .find(|(_, column)| column.sql_name() == name);
-    if let Some((_, column)) = reference {
+        .find(|(column, _)| column.sql_name() == name);
+    if let Some((column, _)) = reference {
         return Some(Field {
             sql_name: name.to_owned(),
             data_type: column.data_type,

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::{
     Condition, ReadTarget, SeriesLimits, SeriesRefusal,
     order::all_columns,
-    series::{SeriesOwner, key},
+    series::{find_owner, key},
 };
 use crate::{
-    catalog::{Catalog, Column, Table},
+    catalog::{Catalog, ColumnRef, Owner, Table},
     numbers::grouped,
     refusal::{ErrorCode, Refuse},
     scalar::{DataType, KeyValue, Values},
@@ -43,16 +43,12 @@ pub enum SeriesParents {
 /// Read of many series, validated against the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManySeriesPlan {
-    /// The raw table.
-    pub table: Arc<Table>,
-    /// Index of the reference to the parents.
-    pub parent_column: usize,
-    /// The parents' table.
-    pub parent_table: Arc<Table>,
+    /// The raw table, and its reference to the parents.
+    pub owner: Owner,
     /// The parents.
     pub parents: SeriesParents,
-    /// Indices of the columns of each series, in this order; never that of the parents.
-    pub columns: Vec<usize>,
+    /// Columns of each series, in this order; never the reference to the parents.
+    pub columns: Vec<ColumnRef>,
 }
 
 impl ManySeriesPlan {
@@ -62,53 +58,38 @@ impl ManySeriesPlan {
     /// [`SeriesRefusal`]; as for one series, and for unknown columns and invalid filters.
     pub fn new(catalog: &Catalog, selection: SeriesSelection) -> Result<Self, SeriesRefusal> {
         let parent_column = selection.parent_column.as_deref();
-        let owner = SeriesOwner::find(catalog, &selection.table, parent_column)?;
+        let owner = find_owner(catalog, &selection.table, parent_column)?;
         let columns = columns(&owner, selection.columns.as_deref())?;
         let parents = if let Some(keys) = selection.parents {
-            SeriesParents::Keys(keys_of(&keys, owner.key_type)?)
+            SeriesParents::Keys(keys_of(&keys, owner.column.data_type)?)
         } else {
-            let target = ReadTarget::Table(Arc::clone(&owner.parent_table));
+            let target = ReadTarget::Table(Arc::clone(owner.parent.table()));
             let parsed = selection.filters.iter();
             let parsed = parsed.map(|(key, value)| Condition::parse(&target, catalog, key, value));
             SeriesParents::Matching(all_or_problems(parsed)?)
         };
         Ok(Self {
-            table: owner.table,
-            parent_column: owner.parent_column,
-            parent_table: owner.parent_table,
+            owner,
             parents,
             columns,
         })
     }
 
-    /// The columns of each series, with their indices in the table.
-    pub fn series_columns(&self) -> impl Iterator<Item = (usize, &Column)> {
-        let columns = self.columns.iter();
-        columns.filter_map(|index| Some((*index, self.table.columns.get(*index)?)))
-    }
-
-    /// The reference to the parents.
-    #[must_use]
-    pub fn parent(&self) -> Option<&Column> {
-        self.table.columns.get(self.parent_column)
-    }
-
     /// Names and types of the columns of all series as one table: the parent's key first.
     #[must_use]
     pub fn table_columns(&self) -> Vec<(String, DataType)> {
-        let series = self.series_columns().map(|(_, column)| column);
-        let columns = self.parent().into_iter().chain(series);
-        columns
+        std::iter::once(&self.owner.column)
+            .chain(&self.columns)
             .map(|column| (column.name.clone(), column.data_type))
             .collect()
     }
 }
 
-fn columns(owner: &SeriesOwner, names: Option<&[String]>) -> Result<Vec<usize>, SeriesRefusal> {
+fn columns(owner: &Owner, names: Option<&[String]>) -> Result<Vec<ColumnRef>, SeriesRefusal> {
     let table = &owner.table;
     let Some(names) = names else {
-        let all = 0..table.columns.len();
-        return Ok(all.filter(|index| *index != owner.parent_column).collect());
+        let all = table.columns.iter();
+        return Ok(all.filter(|it| **it != owner.column).cloned().collect());
     };
     let mut seen = HashSet::new();
     let found = names.iter().map(|name| {
@@ -116,7 +97,7 @@ fn columns(owner: &SeriesOwner, names: Option<&[String]>) -> Result<Vec<usize>, 
         if !seen.insert(name) {
             return Err(format!("columns \"{displayed}\": named twice"));
         }
-        table.column(name).map(|(index, _)| index).ok_or_else(|| {
+        table.column(name).cloned().ok_or_else(|| {
             format!(
                 "columns \"{displayed}\": \"{}\" has no such column",
                 table.name
@@ -124,7 +105,7 @@ fn columns(owner: &SeriesOwner, names: Option<&[String]>) -> Result<Vec<usize>, 
         })
     });
     let mut found = all_or_problems(found)?;
-    found.retain(|index| *index != owner.parent_column);
+    found.retain(|column| *column != owner.column);
     Ok(found)
 }
 
@@ -237,7 +218,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::catalog::{CatalogVersion, Origin, SemanticCategory};
+    use crate::catalog::{CatalogVersion, Column, Origin, SemanticCategory};
 
     fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
         Column {
@@ -265,7 +246,8 @@ mod tests {
                 column("carrier", DataType::String, Some("carrier")),
                 column("operation", DataType::Integer, Some("operation")),
                 column("y", DataType::Float, None),
-            ],
+            ]
+            .into(),
             unique_together: Vec::new(),
         };
         let catalog = Catalog::new(CatalogVersion(1), vec![table]);

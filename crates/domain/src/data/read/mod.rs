@@ -68,7 +68,7 @@ impl ReadTarget {
     /// SQL name of the primary key; `None` for points.
     fn key_name(&self) -> Option<&str> {
         match self {
-            Self::Table(table) => table.primary_key().map(|(_, key)| key.name.as_str()),
+            Self::Table(table) => table.primary_key().map(|key| key.name.as_str()),
             Self::Platform(table) => table.columns().first().map(|key| key.name),
         }
     }

@@ -93,7 +93,7 @@ impl RowPosition {
     fn fits(&self, target: &ReadTarget) -> bool {
         use DataType::{Integer, String, Text, Uuid};
         let key_type = match target {
-            ReadTarget::Table(table) => table.primary_key().map(|(_, key)| key.data_type),
+            ReadTarget::Table(table) => table.primary_key().map(|key| key.data_type),
             ReadTarget::Platform(table) => table.columns().first().map(|key| key.data_type),
         };
         matches!(

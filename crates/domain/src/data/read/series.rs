@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::{
-    catalog::{Catalog, Column, Table},
+    catalog::{Catalog, ColumnRef, Owner, Table},
     numbers::grouped,
     refusal::{ErrorCode, RefusalKind, Refuse},
     scalar::{DataType, KeyValue, Values},
@@ -14,12 +14,8 @@ use crate::{
 /// Read of a series, validated against the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesPlan {
-    /// The raw table.
-    pub table: Arc<Table>,
-    /// Index of the reference to the parent.
-    pub parent_column: usize,
-    /// Parent table.
-    pub parent_table: Arc<Table>,
+    /// The raw table, and its reference to the parent.
+    pub owner: Owner,
     /// Primary key of the parent.
     pub parent: KeyValue,
 }
@@ -69,69 +65,49 @@ impl SeriesPlan {
         parent_column: Option<&str>,
         parent: &str,
     ) -> Result<Self, SeriesRefusal> {
-        let owner = SeriesOwner::find(catalog, table, parent_column)?;
-        let parent = key(parent, owner.key_type).ok_or(SeriesRefusal::NoParent)?;
-        Ok(Self {
-            table: owner.table,
-            parent_column: owner.parent_column,
-            parent_table: owner.parent_table,
-            parent,
-        })
+        let owner = find_owner(catalog, table, parent_column)?;
+        let parent = key(parent, owner.column.data_type).ok_or(SeriesRefusal::NoParent)?;
+        Ok(Self { owner, parent })
     }
 
     /// Returns the columns of a series in the table's order: all but the reference to the parent.
-    pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
-        let parent = self.parent_column;
-        let columns = self.table.columns.iter().enumerate();
-        columns.filter(move |(index, _)| *index != parent)
+    pub fn columns(&self) -> impl Iterator<Item = &ColumnRef> {
+        let columns = self.owner.table.columns.iter();
+        columns.filter(|column| **column != self.owner.column)
     }
 }
 
-/// A raw table and the reference by which rows own its points.
-pub(super) struct SeriesOwner {
-    pub(super) table: Arc<Table>,
-    pub(super) parent_column: usize,
-    pub(super) parent_table: Arc<Table>,
-    pub(super) key_type: DataType,
-}
-
-impl SeriesOwner {
-    pub(super) fn find(
-        catalog: &Catalog,
-        table: &str,
-        parent_column: Option<&str>,
-    ) -> Result<Self, SeriesRefusal> {
-        let table = catalog.table(table).ok_or(SeriesRefusal::NoTable)?;
-        if !table.is_raw() {
-            return Err(SeriesRefusal::Invalid(format!(
-                "\"{}\" has rows, no series: read it with tools/read or tools/query",
-                table.name
-            )));
-        }
-        let (parent_column, column) = reference(table, parent_column)?;
-        let parent_table = column
-            .references
-            .as_deref()
-            .and_then(|name| catalog.table(name))
-            .ok_or(SeriesRefusal::NoTable)?;
-        Ok(Self {
-            table: Arc::clone(table),
-            parent_column,
-            parent_table: Arc::clone(parent_table),
-            key_type: column.data_type,
-        })
+/// Finds a raw table and the reference by which rows own its points.
+pub(super) fn find_owner(
+    catalog: &Catalog,
+    table: &str,
+    parent_column: Option<&str>,
+) -> Result<Owner, SeriesRefusal> {
+    let table = catalog.table(table).ok_or(SeriesRefusal::NoTable)?;
+    if !table.is_raw() {
+        return Err(SeriesRefusal::Invalid(format!(
+            "\"{}\" has rows, no series: read it with tools/read or tools/query",
+            table.name
+        )));
     }
+    let (column, target) = reference(table, parent_column)?;
+    let parent = catalog.keyed_table(target).ok_or(SeriesRefusal::NoTable)?;
+    Ok(Owner {
+        table: Arc::clone(table),
+        column: column.clone(),
+        parent,
+    })
 }
 
 fn reference<'t>(
     table: &'t Table,
     name: Option<&str>,
-) -> Result<(usize, &'t Column), SeriesRefusal> {
-    let references: Vec<(usize, &Column)> = table.references().collect();
+) -> Result<(&'t ColumnRef, &'t str), SeriesRefusal> {
+    let references: Vec<(&ColumnRef, &str)> = table.references().collect();
     let found = match (name, references.as_slice()) {
         (Some(name), _) => references
             .iter()
-            .find(|(_, column)| column.name == name)
+            .find(|(column, _)| column.name == name)
             .copied(),
         (None, [only]) => Some(*only),
         (None, _) => None,
@@ -139,7 +115,7 @@ fn reference<'t>(
     found.ok_or_else(|| {
         let names: Vec<&str> = references
             .iter()
-            .map(|(_, column)| column.name.as_str())
+            .map(|(column, _)| column.name.as_str())
             .collect();
         let names = names.join(", ");
         SeriesRefusal::Invalid(match name {
@@ -216,7 +192,7 @@ impl SeriesLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CatalogVersion, Origin, SemanticCategory};
+    use crate::catalog::{CatalogVersion, Column, Origin, SemanticCategory};
 
     fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
         Column {
@@ -233,13 +209,13 @@ mod tests {
     }
 
     fn catalog() -> Catalog {
-        let raw = |name: &str, columns| Table {
+        let raw = |name: &str, columns: Vec<Column>| Table {
             id: None,
             name: name.to_owned(),
             description: None,
             category: SemanticCategory::Raw,
             origin: Origin::Organization,
-            columns,
+            columns: columns.into(),
             unique_together: Vec::new(),
         };
         let of_carrier = || column("carrier", DataType::String, Some("carrier"));
@@ -255,13 +231,10 @@ mod tests {
     #[test]
     fn the_only_reference_is_the_parents() {
         let plan = SeriesPlan::new(&catalog(), "trace", None, "p1").unwrap();
-        assert_eq!(plan.parent_column, 1);
-        assert_eq!(plan.parent_table.name, "carrier");
+        assert_eq!(plan.owner.column.name, "carrier");
+        assert_eq!(plan.owner.parent.name, "carrier");
         assert_eq!(plan.parent, KeyValue::Text("p1".to_owned()));
-        let names: Vec<&str> = plan
-            .columns()
-            .map(|(_, column)| column.name.as_str())
-            .collect();
+        let names: Vec<&str> = plan.columns().map(|column| column.name.as_str()).collect();
         assert_eq!(names, ["value"]);
     }
 

@@ -45,7 +45,7 @@ fn table(name: &str, key: DataType, columns: Vec<Column>) -> Table {
         description: None,
         category: SemanticCategory::Curated,
         origin: Origin::Organization,
-        columns: [vec![key], columns].concat(),
+        columns: std::iter::once(key).chain(columns).collect(),
         unique_together: Vec::new(),
     }
 }
@@ -56,7 +56,7 @@ fn catalog() -> Catalog {
     let every_type = DataType::ALL.map(|data_type| column(data_type.as_str(), data_type));
     let points = Table {
         category: SemanticCategory::Raw,
-        columns: vec![reference("part", "part"), column("od", DataType::Float)],
+        columns: vec![reference("part", "part"), column("od", DataType::Float)].into(),
         ..table("points", DataType::String, vec![])
     };
     let tables = vec![
@@ -399,7 +399,8 @@ fn the_parent_of_a_series_may_have_a_key_of_any_kind() {
             columns: vec![Column {
                 data_type,
                 ..reference("parent", "parent")
-            }],
+            }]
+            .into(),
             ..table("points", DataType::String, vec![])
         };
         let catalog = Catalog::new(CatalogVersion(1), vec![parent, points]);

@@ -117,8 +117,8 @@ impl LedgerEntry {
         let rows = rows.iter().map(|(table, keys)| Self {
             count: count(keys.len()),
             ids: keys.iter().map(ToString::to_string).collect(),
-            stored: stored.remove(table).unwrap_or_default(),
-            ..Self::new(table, LedgerAction::Deleted)
+            stored: stored.remove(&table.name).unwrap_or_default(),
+            ..Self::new(&table.name, LedgerAction::Deleted)
         });
         let points = series.iter().map(|(table, series)| Self {
             count: series.points,

@@ -7,23 +7,51 @@ use super::{
     Action, Problem, RowMatch, TableStep,
     problem::{Reason, missing_column},
 };
-use crate::{refusal::ErrorCode, scalar::KeyValue};
+use crate::{
+    catalog::KeyedTable,
+    refusal::ErrorCode,
+    scalar::{KeyValue, Values},
+};
 
 /// A step whose rows are matched with stored rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchedStep {
     /// The primary key of each row, in input order: the matched row's or the created row's.
     pub keys: Vec<KeyValue>,
-    /// Indices of rows that match a stored row.
-    pub matched: Vec<usize>,
-    /// Indices of rows to create.
-    pub created: Vec<usize>,
+    /// Rows that match a stored row.
+    pub matched: RowsWithKeys,
+    /// Rows to create.
+    pub created: RowsWithKeys,
 }
 
-impl MatchedStep {
-    /// The keys of rows with these indices.
-    pub fn keys_of<'s>(&'s self, rows: &'s [usize]) -> impl Iterator<Item = &'s KeyValue> {
-        rows.iter().filter_map(|row| self.keys.get(*row))
+/// Some rows of a step with their primary keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowsWithKeys {
+    rows: Vec<usize>,
+    keys: Vec<KeyValue>,
+}
+
+impl RowsWithKeys {
+    fn push(&mut self, row: usize, key: KeyValue) {
+        self.rows.push(row);
+        self.keys.push(key);
+    }
+
+    /// Indices of the rows in the step.
+    #[must_use]
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// Primary keys of the rows.
+    #[must_use]
+    pub fn keys(&self) -> &[KeyValue] {
+        &self.keys
+    }
+
+    /// Each row with its primary key.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &KeyValue)> {
+        self.rows.iter().copied().zip(&self.keys)
     }
 }
 
@@ -31,7 +59,7 @@ impl MatchedStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReference {
     /// The referencing row's table.
-    pub table: String,
+    pub table: KeyedTable,
     /// The referencing row's primary key.
     pub key: KeyValue,
     /// The referenced row's primary key.
@@ -39,21 +67,10 @@ pub struct StoredReference {
 }
 
 impl TableStep {
-    /// Indices of the columns by which rows are matched; none for an insert.
-    #[must_use]
-    pub fn key_columns(&self) -> &[usize] {
-        match &self.action {
-            Action::Insert => &[],
-            Action::Upsert { key, .. }
-            | Action::Update { key, .. }
-            | Action::Delete { key, .. } => key,
-        }
-    }
-
     /// Returns whether rows that reference deleted rows are deleted as well.
     #[must_use]
     pub const fn cascades(&self) -> bool {
-        matches!(self.action, Action::Delete { cascade: true, .. })
+        matches!(self.action, Action::Delete { cascade: true })
     }
 
     /// Decides the effect on each row. `found` holds the stored rows that each row's key matches.
@@ -92,17 +109,20 @@ impl TableStep {
                         )),
                     }
                     problems.extend(self.changed_primary_key(row, &key));
-                    assigned.matched.push(row);
+                    assigned.matched.push(row, key.clone());
                     Some(key)
                 }
-                RowMatch::None if matches!(self.action, Action::Upsert { .. }) => {
+                RowMatch::None if let Some(new_keys) = self.new_keys() => {
                     for name in self.missing_to_create(row) {
                         let Reason { code, message } = missing_column(name);
                         let message = format!("matches no row, and cannot be created: {message}");
                         report(Reason::new(code, message));
                     }
-                    assigned.created.push(row);
-                    self.new_keys.as_ref().and_then(|keys| keys.key(row))
+                    let key = new_keys.key(row);
+                    if let Some(key) = &key {
+                        assigned.created.push(row, key.clone());
+                    }
+                    key
                 }
                 RowMatch::None => {
                     report(Reason::new(
@@ -128,10 +148,18 @@ impl TableStep {
         }
     }
 
+    /// The primary keys of rows that an upsert creates; `None` for other actions.
+    const fn new_keys(&self) -> Option<&Values> {
+        match &self.action {
+            Action::Upsert { new_keys, .. } => Some(new_keys),
+            _ => None,
+        }
+    }
+
     /// The problem of a row that is matched by another key and gives a new primary key.
     fn changed_primary_key(&self, row: usize, key: &KeyValue) -> Option<Problem> {
-        let (index, column) = self.table.primary_key()?;
-        let given = self.column(index)?;
+        let column = self.table.key();
+        let given = self.given(column)?;
         let given = given.values.key(row).filter(|_| given.is_provided(row))?;
         (given != *key).then(|| {
             Problem::at(
@@ -149,14 +177,13 @@ impl TableStep {
         self.table
             .columns
             .iter()
-            .enumerate()
-            .filter(move |(index, column)| {
+            .filter(move |column| {
                 column.is_required_to_create()
                     && self
-                        .column(*index)
+                        .given(column)
                         .is_none_or(|given| !given.is_provided(row))
             })
-            .map(|(_, column)| column.name.as_str())
+            .map(|column| column.name.as_str())
     }
 
     /// Refuses a delete without cascade of rows that other stored rows reference. `keys` are the
@@ -175,9 +202,9 @@ impl TableStep {
             .enumerate()
             .map(|(row, key)| (key, row))
             .collect();
-        let mut referencing: BTreeMap<(usize, String), HashSet<KeyValue>> = BTreeMap::new();
+        let mut referencing: BTreeMap<(usize, KeyedTable), HashSet<KeyValue>> = BTreeMap::new();
         for StoredReference { table, key, target } in references {
-            let is_deleted = table == self.table.name && rows.contains_key(&key);
+            let is_deleted = table == self.table && rows.contains_key(&key);
             if let Some(row) = rows.get(&target).filter(|_| !is_deleted) {
                 referencing.entry((*row, table)).or_default().insert(key);
             }
@@ -191,8 +218,9 @@ impl TableStep {
             Problem::at(
                 self.path(row),
                 Reason::new(ErrorCode::RowReferenced, format!(
-                    "\"{key}\" is referenced by {} {noun} of \"{table}\"; delete them first, or set cascade",
-                    rows.len()
+                    "\"{key}\" is referenced by {} {noun} of \"{}\"; delete them first, or set cascade",
+                    rows.len(),
+                    table.name
                 )),
             )
         });

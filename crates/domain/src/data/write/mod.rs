@@ -32,11 +32,9 @@ pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::{FileCell, is_missing};
 pub use ledger::{LedgerAction, LedgerEntry};
-pub use matching::{MatchedStep, StoredReference};
+pub use matching::{MatchedStep, RowsWithKeys, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
-pub use plan::{
-    Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
-};
+pub use plan::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep, WritePlan};
 pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem, Reason};
 pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};

@@ -3,10 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{RowAddress, TableStep, WritePlan};
-use crate::{data::read::RowJson, ids::ExecutionId, scalar::KeyValue};
+use crate::{
+    catalog::KeyedTable,
+    data::read::RowJson,
+    ids::ExecutionId,
+    scalar::{KeyValue, Values},
+};
 
 /// Primary keys of rows, by table.
-pub type RowKeys = BTreeMap<String, BTreeSet<KeyValue>>;
+pub type RowKeys = BTreeMap<KeyedTable, BTreeSet<KeyValue>>;
 
 /// Series of a raw table that went with the rows that they belonged to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,11 +66,10 @@ pub struct TableOutcome {
 }
 
 impl TableOutcome {
-    /// The result of a step that created all its rows.
+    /// The result of a step that created all its rows, with these keys.
     #[must_use]
-    pub fn inserted(step: &TableStep) -> Self {
-        let keys = step.inserted_keys();
-        let ids: Vec<KeyValue> = (0..step.len).filter_map(|row| keys?.key(row)).collect();
+    pub fn inserted(step: &TableStep, keys: &Values) -> Self {
+        let ids: Vec<KeyValue> = (0..step.len).filter_map(|row| keys.key(row)).collect();
         Self {
             table: step.table.name.clone(),
             created: count(ids.len()),
@@ -87,12 +91,8 @@ impl TableOutcome {
         let points = points.map(|(table, series)| (table.clone(), series.points));
         let mut cascaded: BTreeMap<String, u64> = points.collect();
         for (table, keys) in deleted {
-            let own = if *table == step.table.name {
-                ids.len()
-            } else {
-                0
-            };
-            cascaded.insert(table.clone(), count(keys.len().saturating_sub(own)));
+            let own = if *table == step.table { ids.len() } else { 0 };
+            cascaded.insert(table.name.clone(), count(keys.len().saturating_sub(own)));
         }
         cascaded.retain(|_, count| *count > 0);
         let is_reported = step.cascades() || !cascaded.is_empty();

@@ -6,12 +6,14 @@ use std::{
 };
 
 use super::{Problem, RowKey, SeriesStep, TableOutcome, WritePlan, outcome::key_at};
-use crate::{data::write::problem::Reason, refusal::ErrorCode, scalar::KeyValue};
+use crate::{
+    catalog::ColumnRef, data::write::problem::Reason, refusal::ErrorCode, scalar::KeyValue,
+};
 
 /// Parents whose series a request writes. A request writes at most one series per raw table,
 /// reference and parent.
 pub(super) struct SeriesParents<'p, K> {
-    first: HashMap<(&'p str, usize, K), usize>,
+    first: HashMap<(&'p str, &'p ColumnRef, K), usize>,
 }
 
 impl<K> Default for SeriesParents<'_, K> {
@@ -28,8 +30,8 @@ impl<'p, K: Eq + Hash> SeriesParents<'p, K> {
     /// # Errors
     /// A sentence if an earlier series has the same parent.
     pub(super) fn add(&mut self, step: &'p SeriesStep, parent: K) -> Result<(), Reason> {
-        let table = step.table.name.as_str();
-        match self.first.entry((table, step.parent_column, parent)) {
+        let table = step.owner.table.name.as_str();
+        match self.first.entry((table, &step.owner.column, parent)) {
             Entry::Vacant(entry) => {
                 entry.insert(step.index);
                 Ok(())

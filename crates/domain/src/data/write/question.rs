@@ -1,11 +1,9 @@
 //! Facts that a write needs from the database before it can be planned.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::{
-    catalog::Table,
+    catalog::{ColumnRef, KeyedTable},
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -46,10 +44,7 @@ impl Questions {
                 .lookups
                 .iter()
                 .map(|question| {
-                    let key_type = question
-                        .table
-                        .primary_key()
-                        .map_or(DataType::String, |(_, key)| key.data_type);
+                    let key_type = question.table.key().data_type;
                     (0..question.len).map(|_| key(key_type)).collect()
                 })
                 .collect(),
@@ -61,7 +56,7 @@ impl Questions {
 #[derive(Clone, Debug)]
 pub struct IdQuestion {
     /// The table.
-    pub table: Arc<Table>,
+    pub table: KeyedTable,
     /// The keys, each once.
     pub keys: Vec<KeyValue>,
 }
@@ -70,11 +65,11 @@ pub struct IdQuestion {
 #[derive(Clone, Debug)]
 pub struct LookupQuestion {
     /// The table.
-    pub table: Arc<Table>,
-    /// Indices of columns with their wanted values: one value per lookup, no nulls.
-    pub columns: Vec<(usize, Values)>,
-    /// Indices of columns that must be null.
-    pub null_columns: Vec<usize>,
+    pub table: KeyedTable,
+    /// Columns with their wanted values: one value per lookup, no nulls.
+    pub columns: Vec<(ColumnRef, Values)>,
+    /// Columns that must be null.
+    pub null_columns: Vec<ColumnRef>,
     /// Number of lookups.
     pub len: usize,
 }

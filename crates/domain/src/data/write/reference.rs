@@ -1,6 +1,6 @@
 //! Foreign key values: ids, `@label` references to earlier rows, lookups.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::{
     problem::{Reason, quoted},
 };
 use crate::{
-    catalog::{Catalog, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, Table},
     refusal::ErrorCode,
     scalar::{DataType, KeyValue, Scalar, Values},
 };
@@ -49,8 +49,8 @@ pub(super) struct Label<'r> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LookupShape {
     table: String,
-    columns: Vec<usize>,
-    null_columns: Vec<usize>,
+    columns: Vec<ColumnRef>,
+    null_columns: Vec<ColumnRef>,
 }
 
 /// The ids asked of one table.
@@ -164,9 +164,7 @@ impl<'a> ReferenceReader<'a> {
         at: Option<RowAddress>,
     ) -> Result<Reference, Reason> {
         let table = self.table(target)?;
-        let key_type = table
-            .primary_key()
-            .map_or(DataType::String, |(_, key)| key.data_type);
+        let key_type = table.key().data_type;
         let scalar = match (cell, cell.to_scalar(key_type)) {
             (_, Ok(Some(scalar))) => scalar,
             (Cell::File(_), Err(message)) => {
@@ -200,7 +198,7 @@ impl<'a> ReferenceReader<'a> {
             .ok_or_else(|| Reason::new(ErrorCode::ReferenceNotFound, "this id cannot be looked up"))
     }
 
-    fn ask_id(&mut self, table: &Arc<Table>, key: KeyValue) -> Option<Asked> {
+    fn ask_id(&mut self, table: &KeyedTable, key: KeyValue) -> Option<Asked> {
         if !self.asked_ids.contains_key(&table.name) {
             let asked = AskedIds {
                 question: self.questions.ids.len(),
@@ -208,7 +206,7 @@ impl<'a> ReferenceReader<'a> {
             };
             self.asked_ids.insert(table.name.clone(), asked);
             self.questions.ids.push(IdQuestion {
-                table: Arc::clone(table),
+                table: table.clone(),
                 keys: Vec::new(),
             });
         }
@@ -224,11 +222,9 @@ impl<'a> ReferenceReader<'a> {
         Some(Asked { question, index })
     }
 
-    fn table(&self, name: &str) -> Result<Arc<Table>, Reason> {
-        self.catalog
-            .table(name)
-            .map(Arc::clone)
-            .ok_or_else(|| no_table(name))
+    /// The table of that name, whose rows can be referenced.
+    pub(super) fn table(&self, name: &str) -> Result<KeyedTable, Reason> {
+        self.catalog.keyed_table(name).ok_or_else(|| no_table(name))
     }
 
     fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, Reason> {
@@ -239,14 +235,14 @@ impl<'a> ReferenceReader<'a> {
             .ok_or_else(|| Reason::new(ErrorCode::LookupNoMatch, "this row cannot be looked up"))
     }
 
-    fn ask_lookup(&mut self, table: &Arc<Table>, wanted: WantedValues) -> Option<Asked> {
+    fn ask_lookup(&mut self, table: &KeyedTable, wanted: WantedValues) -> Option<Asked> {
         let WantedValues {
             columns,
             null_columns,
         } = wanted;
         let shape = LookupShape {
             table: table.name.clone(),
-            columns: columns.iter().map(|(index, _)| *index).collect(),
+            columns: columns.iter().map(|(column, _)| column.clone()).collect(),
             null_columns: null_columns.clone(),
         };
         let next = self.questions.lookups.len();
@@ -254,13 +250,10 @@ impl<'a> ReferenceReader<'a> {
         if question == next {
             let columns = columns
                 .iter()
-                .filter_map(|(index, _)| {
-                    let column = table.columns.get(*index)?;
-                    Some((*index, Values::with_capacity(column.data_type, 1)))
-                })
+                .map(|(column, _)| (column.clone(), Values::with_capacity(column.data_type, 1)))
                 .collect();
             self.questions.lookups.push(LookupQuestion {
-                table: Arc::clone(table),
+                table: table.clone(),
                 columns,
                 null_columns,
                 len: 0,
@@ -284,10 +277,10 @@ pub(super) fn no_table(name: &str) -> Reason {
     )
 }
 
-/// Values of a lookup object, by column index.
+/// Values of a lookup object, in the order of the table's columns.
 struct WantedValues {
-    columns: Vec<(usize, Scalar)>,
-    null_columns: Vec<usize>,
+    columns: Vec<(ColumnRef, Scalar)>,
+    null_columns: Vec<ColumnRef>,
 }
 
 impl WantedValues {
@@ -304,7 +297,7 @@ impl WantedValues {
             null_columns: Vec::new(),
         };
         for (name, value) in map {
-            let Some((index, column)) = table.column(name) else {
+            let Some(column) = table.column(name) else {
                 return Err(Reason::new(
                     ErrorCode::UnknownColumn,
                     format!("lookup: \"{target}\" has no column \"{name}\""),
@@ -333,12 +326,13 @@ impl WantedValues {
                         format!("lookup: column \"{name}\" {problem}"),
                     ));
                 }
-                Ok(None) => wanted.null_columns.push(index),
-                Ok(Some(scalar)) => wanted.columns.push((index, scalar)),
+                Ok(None) => wanted.null_columns.push(column.clone()),
+                Ok(Some(scalar)) => wanted.columns.push((column.clone(), scalar)),
             }
         }
-        wanted.columns.sort_by_key(|(index, _)| *index);
-        wanted.null_columns.sort_unstable();
+        // Objects that name the same columns in another order share a question.
+        wanted.columns.sort_by_key(|(column, _)| column.position());
+        wanted.null_columns.sort_by_key(ColumnRef::position);
         Ok(wanted)
     }
 }

@@ -2,90 +2,131 @@
 
 use std::borrow::Cow;
 
-use super::{LateKey, RowAddress, SeriesColumn, TableOutcome, TableStep, outcome::key_at};
-use crate::scalar::{KeyValue, Values};
+use super::{
+    LateKey, Problem, Reason, RowAddress, StepColumn, TableOutcome, TableStep, outcome::key_at,
+};
+use crate::{
+    catalog::ColumnRef,
+    refusal::ErrorCode,
+    scalar::{KeyValue, Values},
+};
 
-/// A column's values with its late keys filled in, as far as they are known.
+/// A column's values with its late keys filled in.
 #[derive(Clone, Debug)]
 pub struct ResolvedColumn<'p> {
-    /// Index in the table.
-    pub column: usize,
+    source: &'p StepColumn,
     /// A value per row or point.
     pub values: Cow<'p, Values>,
 }
 
 impl<'p> ResolvedColumn<'p> {
-    fn new(column: usize, values: &'p Values) -> Self {
-        Self {
-            column,
-            values: Cow::Borrowed(values),
+    const fn new(source: &'p StepColumn) -> Self {
+        let values = Cow::Borrowed(&source.values);
+        Self { source, values }
+    }
+
+    /// The column.
+    #[must_use]
+    pub const fn column(&self) -> &'p ColumnRef {
+        &self.source.column
+    }
+
+    /// Returns whether a row gives a value, null included.
+    #[must_use]
+    pub fn is_provided(&self, row: usize) -> bool {
+        self.source.is_provided(row)
+    }
+
+    /// Fills in the late keys whose rows `wanted` selects.
+    ///
+    /// # Errors
+    /// The address of a row without a key: null in its place would store a reference to nothing.
+    fn fill<'k>(
+        &mut self,
+        wanted: impl Fn(RowAddress) -> bool,
+        key_of: impl Fn(RowAddress) -> Option<&'k KeyValue>,
+    ) -> Result<(), RowAddress> {
+        for LateKey { index, address } in &self.source.late {
+            if wanted(*address) {
+                let key = key_of(*address).ok_or(*address)?;
+                self.values.to_mut().set_key(*index, key.clone());
+            }
         }
+        Ok(())
+    }
+}
+
+/// The columns of a step with late keys filled in.
+#[derive(Clone, Debug)]
+pub struct ResolvedColumns<'p> {
+    /// Columns by which rows are matched; none for an insert.
+    pub key: Vec<ResolvedColumn<'p>>,
+    /// The other columns.
+    pub columns: Vec<ResolvedColumn<'p>>,
+    step: &'p TableStep,
+}
+
+impl<'p> ResolvedColumns<'p> {
+    /// The columns of a step, with the keys of rows of earlier steps, which are `done`. Keys of the
+    /// step's own rows follow ([`Self::fill_own`]).
+    ///
+    /// # Errors
+    /// A problem if a row that another one refers to was not written.
+    pub fn new(step: &'p TableStep, done: &[TableOutcome]) -> Result<Self, Vec<Problem>> {
+        let mut resolved = Self {
+            key: step.key.iter().map(ResolvedColumn::new).collect(),
+            columns: step.columns.iter().map(ResolvedColumn::new).collect(),
+            step,
+        };
+        let is_earlier = |address: RowAddress| address.table != step.index;
+        resolved.fill(is_earlier, |address| key_at(done, address))?;
+        Ok(resolved)
+    }
+
+    /// Fills in the keys of the step's own rows, once they are matched.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn fill_own(&mut self, keys: &[KeyValue]) -> Result<(), Vec<Problem>> {
+        let own = self.step.index;
+        let is_own = |address: RowAddress| address.table == own;
+        self.fill(is_own, |address| keys.get(address.row))
+    }
+
+    /// All columns, those of the key first.
+    pub fn iter(&self) -> impl Iterator<Item = &ResolvedColumn<'p>> {
+        self.key.iter().chain(&self.columns)
     }
 
     fn fill<'k>(
         &mut self,
-        late: &[LateKey],
-        known_key: impl Fn(RowAddress) -> Option<&'k KeyValue>,
-    ) {
-        for LateKey { index, address } in late {
-            if let Some(key) = known_key(*address) {
-                self.values.to_mut().set_key(*index, key.clone());
-            }
-        }
+        wanted: impl Fn(RowAddress) -> bool,
+        key_of: impl Fn(RowAddress) -> Option<&'k KeyValue>,
+    ) -> Result<(), Vec<Problem>> {
+        let names = &self.step.row_names;
+        self.key
+            .iter_mut()
+            .chain(&mut self.columns)
+            .try_for_each(|column| column.fill(&wanted, &key_of))
+            .map_err(|address| vec![not_written(names.path(address))])
     }
 }
 
-/// The columns of a step with late keys filled in, as far as they are known.
-#[derive(Clone, Debug)]
-pub struct ResolvedColumns<'p> {
-    step: &'p TableStep,
-    columns: Vec<ResolvedColumn<'p>>,
-}
-
-impl<'p> ResolvedColumns<'p> {
-    /// The columns of a step, with the keys of rows of earlier steps, which are `done`.
-    #[must_use]
-    pub fn new(step: &'p TableStep, done: &[TableOutcome]) -> Self {
-        let mut columns = Vec::with_capacity(step.columns.len());
-        for column in &step.columns {
-            let mut resolved = ResolvedColumn::new(column.column, &column.values);
-            resolved.fill(&column.late, |address| key_at(done, address));
-            columns.push(resolved);
-        }
-        Self { step, columns }
-    }
-
-    /// Fills in the keys of the step's own rows, once they are matched.
-    pub fn fill_own(&mut self, keys: &[KeyValue]) {
-        for (column, resolved) in self.step.columns.iter().zip(&mut self.columns) {
-            resolved.fill(&column.late, |address| {
-                let is_own = address.table == self.step.index;
-                keys.get(address.row).filter(|_| is_own)
-            });
-        }
-    }
-
-    /// The values of the column with that index in the table.
-    #[must_use]
-    pub fn get(&self, column: usize) -> Option<&Values> {
-        let found = self.columns.iter().find(|found| found.column == column);
-        found.map(|found| &*found.values)
-    }
-
-    /// All columns: their indices in the table, and their values.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Values)> {
-        self.columns
-            .iter()
-            .map(|column| (column.column, &*column.values))
-    }
-}
-
-impl SeriesColumn {
-    /// The column with all keys filled in, once all table writes are `done`.
-    #[must_use]
-    pub fn resolve(&self, done: &[TableOutcome]) -> ResolvedColumn<'_> {
-        let mut resolved = ResolvedColumn::new(self.column, &self.values);
-        resolved.fill(&self.late, |address| key_at(done, address));
+impl StepColumn {
+    /// The column of a series with all keys filled in, once all table writes are `done`.
+    ///
+    /// # Errors
+    /// A problem if a row that a point refers to was not written.
+    pub fn resolve(&self, done: &[TableOutcome]) -> Result<ResolvedColumn<'_>, Vec<Problem>> {
+        let mut resolved = ResolvedColumn::new(self);
         resolved
+            .fill(|_| true, |address| key_at(done, address))
+            .map_err(|address| vec![not_written(address.to_string())])?;
+        Ok(resolved)
     }
+}
+
+fn not_written(path: String) -> Problem {
+    let message = "a row that others refer to was not written";
+    Problem::at(path, Reason::new(ErrorCode::ReferenceNotFound, message))
 }

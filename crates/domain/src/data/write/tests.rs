@@ -175,10 +175,11 @@ fn a_label_resolves_to_the_key_of_the_earlier_row() {
         table("measurement", &json!([{ "sample": "@a" }])),
     ]))
     .unwrap();
-    let sample = plan.tables[0].column(0).unwrap().values.get(0);
-    let (index, _) = plan.tables[1].table.column("sample").unwrap();
+    let sample = plan.tables[0].inserted_keys().unwrap().get(0);
+    let reference = plan.tables[1].table.column("sample").unwrap();
     assert!(sample.is_some());
-    assert_eq!(plan.tables[1].column(index).unwrap().values.get(0), sample);
+    let given = plan.tables[1].given(reference).unwrap();
+    assert_eq!(given.values.get(0), sample);
     assert_eq!(
         plan.labels,
         [("a".to_owned(), RowAddress { table: 0, row: 0 })]
@@ -280,9 +281,9 @@ fn defaults_fill_absent_cells_of_created_rows_only() {
         &json!([{ "name": "a" }, { "name": "b", "state": "old" }]),
     )]))
     .unwrap();
-    let (index, _) = planned.tables[0].table.column("state").unwrap();
+    let state = planned.tables[0].table.column("state").unwrap().clone();
     assert_eq!(
-        planned.tables[0].column(index).unwrap().values,
+        planned.tables[0].given(&state).unwrap().values,
         crate::scalar::Values::Text(vec![Some("new".to_owned()), Some("old".to_owned())])
     );
     let update = TableWrite {
@@ -290,7 +291,7 @@ fn defaults_fill_absent_cells_of_created_rows_only() {
         ..table("sample", &json!([{ "id": "S1", "name": "a" }]))
     };
     let planned = plan(&tables([update])).unwrap();
-    assert!(planned.tables[0].column(index).is_none());
+    assert!(planned.tables[0].given(&state).is_none());
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl TablePrediction {
         signature: &ModelSignature,
         output: &str,
     ) -> Result<Self, Vec<InvalidTablePrediction>> {
-        let Some((_, key)) = table.primary_key() else {
+        let Some(key) = table.primary_key() else {
             return Err(vec![InvalidTablePrediction::RawTable(table.name.clone())]);
         };
         let missing = signature.features.iter().filter(|feature| {
@@ -110,7 +110,7 @@ impl TablePrediction {
                 column: feature.name.clone(),
             })
             .collect();
-        let column = table.column(output).map(|(_, column)| column);
+        let column = table.column(output);
         match column {
             None => problems.push(InvalidTablePrediction::NoSuchOutput {
                 table: table.name.clone(),

@@ -1,11 +1,9 @@
 //! A request whose cells are read.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::{
-    catalog::{CatalogVersion, Table},
+    catalog::{CatalogVersion, ColumnRef, KeyedTable, Owner},
     data::write::{
         Mode, OnMatch, Order, Problem, Questions, RowAddress, problem_list::ProblemList,
         reference::Reference,
@@ -49,19 +47,18 @@ impl Checked {
 
 pub(in crate::data::write) struct CheckedTable {
     pub(in crate::data::write) index: usize,
-    pub(in crate::data::write) table: Arc<Table>,
+    pub(in crate::data::write) table: KeyedTable,
     pub(in crate::data::write) mode: Mode,
     pub(in crate::data::write) on_match: OnMatch,
     pub(in crate::data::write) cascade: bool,
-    /// Indices of the key columns; none for an insert.
-    pub(in crate::data::write) key: Vec<usize>,
+    /// Columns by which rows are matched; none for an insert.
+    pub(in crate::data::write) key: Vec<ColumnRef>,
     pub(in crate::data::write) len: usize,
     pub(in crate::data::write) columns: Vec<CheckedColumn>,
 }
 
 pub(in crate::data::write) struct CheckedColumn {
-    /// Index in the table.
-    pub(in crate::data::write) column: usize,
+    pub(in crate::data::write) column: ColumnRef,
     /// Position among the input's columns; `None` for a default that no row overrides.
     pub(in crate::data::write) input: Option<usize>,
     pub(in crate::data::write) content: Content,
@@ -95,8 +92,7 @@ pub(in crate::data::write) enum Content {
 
 pub(in crate::data::write) struct CheckedSeries {
     pub(in crate::data::write) index: usize,
-    pub(in crate::data::write) table: Arc<Table>,
-    pub(in crate::data::write) parent_column: usize,
+    pub(in crate::data::write) owner: Owner,
     pub(in crate::data::write) parent: Reference,
     pub(in crate::data::write) order: Order,
     pub(in crate::data::write) points: usize,
@@ -104,8 +100,7 @@ pub(in crate::data::write) struct CheckedSeries {
 }
 
 pub(in crate::data::write) struct CheckedSeriesColumn {
-    /// Index in the table.
-    pub(in crate::data::write) column: usize,
+    pub(in crate::data::write) column: ColumnRef,
     /// Position among the series' columns; `None` for a default.
     pub(in crate::data::write) input: Option<usize>,
     pub(in crate::data::write) content: Content,

@@ -13,7 +13,9 @@ use super::{
 use crate::{catalog::Catalog, data::write::problem::Reason, refusal::ErrorCode};
 
 pub use checked::Checked;
-pub(super) use checked::{CheckedColumn, CheckedSeries, CheckedTable, Content};
+pub(super) use checked::{
+    CheckedColumn, CheckedSeries, CheckedSeriesColumn, CheckedTable, Content,
+};
 pub(in crate::data) use table::{unknown_column, writable_table};
 
 /// Checks everything that needs no database.

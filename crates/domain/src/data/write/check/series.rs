@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use super::checked::{CheckedSeries, CheckedSeriesColumn, Content};
 use crate::{
-    catalog::{Catalog, Column, Table},
+    catalog::{Catalog, ColumnRef, Owner, Table},
     data::write::{
         Order, SeriesValues, SeriesWrite,
         cell::{Cell, integer_to_float},
@@ -25,7 +25,7 @@ pub(super) fn check(
     problems: &mut ProblemList,
 ) -> Option<CheckedSeries> {
     let table = match raw_table(catalog, &series.table) {
-        Ok(table) => Arc::clone(table),
+        Ok(table) => table,
         Err(message) => {
             problems.at_series(index, "table", || message);
             return None;
@@ -33,15 +33,14 @@ pub(super) fn check(
     };
     let checker = SeriesChecker {
         index,
-        table: &table,
+        table,
         references,
         problems,
     };
     let read = checker.check(series);
     Some(CheckedSeries {
         index,
-        parent_column: read.parent_column?,
-        table,
+        owner: read.owner?,
         parent: read.parent,
         order: read.order,
         points: read.points,
@@ -62,13 +61,13 @@ fn raw_table<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Arc<Table>, Rea
 
 struct SeriesChecker<'a, 'c> {
     index: usize,
-    table: &'a Table,
+    table: &'a Arc<Table>,
     references: &'a mut ReferenceReader<'c>,
     problems: &'a mut ProblemList,
 }
 
 struct ReadSeries {
-    parent_column: Option<usize>,
+    owner: Option<Owner>,
     parent: Reference,
     order: Order,
     points: usize,
@@ -78,26 +77,27 @@ struct ReadSeries {
 /// A column of the input that the table has.
 #[derive(Clone, Copy)]
 struct GivenColumn<'a> {
-    column: &'a Column,
+    column: &'a ColumnRef,
     /// Position among the series' columns.
     position: usize,
     values: &'a SeriesValues,
 }
 
-impl SeriesChecker<'_, '_> {
+impl<'a> SeriesChecker<'a, '_> {
     fn check(mut self, series: &SeriesWrite) -> ReadSeries {
         let table = self.table;
-        let parent_column = self.parent_column(series.parent_column.as_deref());
+        let owner = self.owner(series.parent_column.as_deref());
+        let parent_column = owner.as_ref().map(|owner| owner.column.clone());
         let mut read = ReadSeries {
-            parent_column,
-            parent: self.parent(parent_column, &series.parent),
+            parent: self.parent(owner.as_ref(), &series.parent),
+            owner,
             order: Order::Positions,
             points: self.points(&series.columns),
             columns: Vec::with_capacity(series.columns.len()),
         };
-        let order_column = table.order_column().map(|(index, _)| index);
+        let order_column = table.order_column();
         for (position, (name, values)) in series.columns.iter().enumerate() {
-            let Some((index, column)) = table.column(name) else {
+            let Some(column) = table.column(name) else {
                 let displayed = quoted(name);
                 self.at(&format!("columns.{displayed}"), || {
                     Reason::new(
@@ -112,7 +112,7 @@ impl SeriesChecker<'_, '_> {
                 position,
                 values,
             };
-            if Some(index) == parent_column {
+            if Some(column) == parent_column.as_ref() {
                 self.at(&format!("columns.{name}"), || {
                     Reason::new(
                         ErrorCode::ColumnNotWritable,
@@ -121,7 +121,7 @@ impl SeriesChecker<'_, '_> {
                 });
                 continue;
             }
-            if Some(index) == order_column {
+            if Some(column) == order_column {
                 read.order = Order::Given(self.order(given));
                 continue;
             }
@@ -130,7 +130,7 @@ impl SeriesChecker<'_, '_> {
                 None => Content::Values(self.values(given, column.is_nullable)),
             };
             read.columns.push(CheckedSeriesColumn {
-                column: index,
+                column: column.clone(),
                 input: Some(position),
                 content,
             });
@@ -152,46 +152,59 @@ impl SeriesChecker<'_, '_> {
         self.problems.at_point(address, &given.column.name, reason);
     }
 
-    fn parent_column(&mut self, named: Option<&str>) -> Option<usize> {
-        let table = self.table;
-        let references: Vec<(usize, &Column)> = table.references().collect();
-        match (named, references.as_slice()) {
-            (Some(name), references) => {
-                let found = references
-                    .iter()
-                    .find(|(_, column)| column.name == name || column.sql_name() == name);
-                if found.is_none() {
-                    self.at("parent_column", || {
-                        Reason::new(
-                            ErrorCode::UnknownColumn,
-                            format!("\"{}\" has no reference \"{}\"", table.name, quoted(name)),
-                        )
-                    });
-                }
-                found.map(|(index, _)| *index)
-            }
-            (None, [(only, _)]) => Some(*only),
-            (None, references) => {
-                let listed: Vec<&str> = references
-                    .iter()
-                    .map(|(_, column)| column.name.as_str())
-                    .collect();
-                self.at("parent_column", || {
-                    Reason::new(
-                        ErrorCode::ParentAmbiguous,
-                        format!(
-                            "\"{}\" has several references; say which one points at the parent: {}",
-                            table.name,
-                            listed.join(", ")
-                        ),
-                    )
-                });
+    /// The reference to the parent, and the parent's table.
+    fn owner(&mut self, named: Option<&str>) -> Option<Owner> {
+        let found = self.parent_column(named).and_then(|(column, target)| {
+            let parent = self.references.table(target);
+            parent.map(|parent| Owner {
+                table: Arc::clone(self.table),
+                column: column.clone(),
+                parent,
+            })
+        });
+        match found {
+            Ok(owner) => Some(owner),
+            Err(reason) => {
+                self.at("parent_column", || reason);
                 None
             }
         }
     }
 
-    fn parent(&mut self, parent_column: Option<usize>, cell: &Cell) -> Reference {
+    /// The reference to the parent, with the name of the referenced table.
+    fn parent_column(&self, named: Option<&str>) -> Result<(&'a ColumnRef, &'a str), Reason> {
+        let table = self.table;
+        let references: Vec<(&ColumnRef, &str)> = table.references().collect();
+        match (named, references.as_slice()) {
+            (Some(name), references) => references
+                .iter()
+                .find(|(column, _)| column.name == name || column.sql_name() == name)
+                .copied()
+                .ok_or_else(|| {
+                    Reason::new(
+                        ErrorCode::UnknownColumn,
+                        format!("\"{}\" has no reference \"{}\"", table.name, quoted(name)),
+                    )
+                }),
+            (None, [only]) => Ok(*only),
+            (None, references) => {
+                let listed: Vec<&str> = references
+                    .iter()
+                    .map(|(column, _)| column.name.as_str())
+                    .collect();
+                Err(Reason::new(
+                    ErrorCode::ParentAmbiguous,
+                    format!(
+                        "\"{}\" has several references; say which one points at the parent: {}",
+                        table.name,
+                        listed.join(", ")
+                    ),
+                ))
+            }
+        }
+    }
+
+    fn parent(&mut self, owner: Option<&Owner>, cell: &Cell) -> Reference {
         if matches!(cell, Cell::Absent | Cell::Null) {
             self.at("parent", || {
                 Reason::new(
@@ -201,14 +214,11 @@ impl SeriesChecker<'_, '_> {
             });
             return Reference::None;
         }
-        let target = parent_column
-            .and_then(|index| self.table.columns.get(index))
-            .and_then(|column| column.references.as_deref());
-        let Some(target) = target else {
+        let Some(owner) = owner else {
             return Reference::None;
         };
         self.references
-            .read(cell, target, None)
+            .read(cell, &owner.parent.name, None)
             .unwrap_or_else(|message| {
                 self.at("parent", || message);
                 Reference::None
@@ -333,20 +343,21 @@ impl SeriesChecker<'_, '_> {
     /// of values.
     fn complete(&mut self, read: &mut ReadSeries) {
         let table = self.table;
-        let order_column = table.order_column().map(|(index, _)| index);
-        for (index, column) in table.columns.iter().enumerate() {
-            let given = read.columns.iter().any(|given| given.column == index);
-            if given || Some(index) == read.parent_column || Some(index) == order_column {
+        let order_column = table.order_column();
+        let parent_column = read.owner.as_ref().map(|owner| owner.column.clone());
+        for column in &table.columns {
+            let given = read.columns.iter().any(|given| given.column == *column);
+            if given || Some(column) == parent_column.as_ref() || Some(column) == order_column {
                 continue;
             }
             if let Some(default) = column.default_value() {
                 let values = Values::repeat(column.data_type, &default, read.points);
                 read.columns.push(CheckedSeriesColumn {
-                    column: index,
+                    column: column.clone(),
                     input: None,
                     content: Content::Values(values),
                 });
-            } else if !column.is_nullable && read.parent_column.is_some() {
+            } else if !column.is_nullable && parent_column.is_some() {
                 self.at("columns", || missing_column(&column.name));
             }
         }
@@ -355,15 +366,16 @@ impl SeriesChecker<'_, '_> {
             .iter()
             .any(|column| matches!(column.content, Content::Values(_)));
         if read.points > 0 && !has_values {
-            let spare = table.columns.iter().enumerate().find(|(index, column)| {
-                column.references.is_none() && Some(*index) != order_column
-            });
-            read.columns
-                .extend(spare.map(|(index, column)| CheckedSeriesColumn {
-                    column: index,
-                    input: None,
-                    content: Content::Values(Values::nulls_of(column.data_type, read.points)),
-                }));
+            // The number of points is the length of an array, so one is stored.
+            let spare = table
+                .columns
+                .iter()
+                .find(|column| column.references.is_none() && Some(*column) != order_column);
+            read.columns.extend(spare.map(|column| CheckedSeriesColumn {
+                column: column.clone(),
+                input: None,
+                content: Content::Values(Values::nulls_of(column.data_type, read.points)),
+            }));
         }
     }
 }

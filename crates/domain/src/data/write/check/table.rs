@@ -1,10 +1,8 @@
 //! Reading one table write.
 
-use std::sync::Arc;
-
 use super::checked::{CheckedColumn, CheckedTable, Content};
 use crate::{
-    catalog::{Catalog, Column, PlatformTable, SYSTEM_COLUMNS, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SYSTEM_COLUMNS, Table},
     data::write::{
         InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
@@ -25,7 +23,7 @@ pub(super) fn check(
     problems: &mut ProblemList,
 ) -> Option<CheckedTable> {
     let table = match writable_table(catalog, &write.table) {
-        Ok(table) => Arc::clone(table),
+        Ok(table) => table,
         Err(message) => {
             problems.at_table(index, "table", || message);
             return None;
@@ -52,16 +50,14 @@ pub(super) fn check(
 }
 
 /// The table of that name, if rows can be written to it.
-pub(in crate::data) fn writable_table<'c>(
-    catalog: &'c Catalog,
-    name: &str,
-) -> Result<&'c Arc<Table>, Reason> {
+pub(in crate::data) fn writable_table(catalog: &Catalog, name: &str) -> Result<KeyedTable, Reason> {
     match catalog.table(name) {
-        Some(table) if table.is_raw() => Err(Reason::new(
-            ErrorCode::WrongTableKind,
-            format!("\"{name}\" is a raw table; write its points through \"series\""),
-        )),
-        Some(table) => Ok(table),
+        Some(table) => KeyedTable::of(table).ok_or_else(|| {
+            Reason::new(
+                ErrorCode::WrongTableKind,
+                format!("\"{name}\" is a raw table; write its points through \"series\""),
+            )
+        }),
         None if PlatformTable::from_name(name).is_some() => Err(Reason::new(
             ErrorCode::WrongTableKind,
             format!("\"{name}\" is the platform's own table, which is read only"),
@@ -72,7 +68,7 @@ pub(in crate::data) fn writable_table<'c>(
 
 struct TableChecker<'a, 'c> {
     index: usize,
-    table: &'a Table,
+    table: &'a KeyedTable,
     write: &'a TableWrite,
     references: &'a mut ReferenceReader<'c>,
     problems: &'a mut ProblemList,
@@ -80,21 +76,19 @@ struct TableChecker<'a, 'c> {
 
 /// A column of the input that the table has.
 struct GivenColumn<'a> {
-    /// Index in the table.
-    index: usize,
-    column: &'a Column,
+    column: &'a ColumnRef,
     /// Position among the input's columns.
     position: usize,
     input: InputColumn<'a>,
 }
 
 impl<'a> TableChecker<'a, '_> {
-    /// Returns the indices of the key columns, and the columns.
-    fn check(mut self) -> (Vec<usize>, Vec<CheckedColumn>) {
+    /// Returns the columns by which rows are matched, and all columns.
+    fn check(mut self) -> (Vec<ColumnRef>, Vec<CheckedColumn>) {
         let key = self.check_key();
         let mut columns = Vec::new();
         for given in self.given_columns() {
-            if self.write.mode == Mode::Delete && !key.contains(&given.index) {
+            if self.write.mode == Mode::Delete && !key.contains(given.column) {
                 self.report_each_given(given.position, given.input, || {
                     Reason::new(
                         ErrorCode::ColumnNotWritable,
@@ -131,14 +125,13 @@ impl<'a> TableChecker<'a, '_> {
         self.problems.at_cell(address, Some(input), column, reason);
     }
 
-    /// The indices of the key columns; none for an insert.
-    fn check_key(&mut self) -> Vec<usize> {
+    /// The columns by which rows are matched; none for an insert.
+    fn check_key(&mut self) -> Vec<ColumnRef> {
         if self.write.mode == Mode::Insert {
             return Vec::new();
         }
         let Some(names) = &self.write.key else {
-            let key = self.table.primary_key();
-            return key.map(|(index, _)| index).into_iter().collect();
+            return vec![self.table.key().clone()];
         };
         if names.is_empty() {
             self.problems.at_table(self.index, "key", || {
@@ -148,7 +141,7 @@ impl<'a> TableChecker<'a, '_> {
         let mut key = Vec::with_capacity(names.len());
         for (position, name) in names.iter().enumerate() {
             match self.key_column(name, &key) {
-                Ok(index) => key.push(index),
+                Ok(column) => key.push(column.clone()),
                 Err(message) => {
                     let part = format!("key[{position}]");
                     self.problems.at_table(self.index, &part, || message);
@@ -158,18 +151,18 @@ impl<'a> TableChecker<'a, '_> {
         key
     }
 
-    fn key_column(&self, name: &str, earlier: &[usize]) -> Result<usize, Reason> {
+    fn key_column(&self, name: &str, earlier: &[ColumnRef]) -> Result<&'a ColumnRef, Reason> {
         match self.table.column(name) {
             None => Err(unknown_column(self.table, name)),
-            Some((_, column)) if column.data_type == DataType::Json => Err(Reason::new(
+            Some(column) if column.data_type == DataType::Json => Err(Reason::new(
                 ErrorCode::InvalidKey,
                 format!("column \"{name}\" is json, by which rows cannot be matched"),
             )),
-            Some((index, _)) if earlier.contains(&index) => Err(Reason::new(
+            Some(column) if earlier.contains(column) => Err(Reason::new(
                 ErrorCode::DuplicateColumn,
                 format!("column \"{name}\" is given twice"),
             )),
-            Some((index, _)) => Ok(index),
+            Some(column) => Ok(column),
         }
     }
 
@@ -181,8 +174,7 @@ impl<'a> TableChecker<'a, '_> {
         let mut given = Vec::new();
         for (position, input) in inputs.filter(|input| input.name != LABEL_KEY).enumerate() {
             match table.column(input.name) {
-                Some((index, column)) => given.push(GivenColumn {
-                    index,
+                Some(column) => given.push(GivenColumn {
                     column,
                     position,
                     input,
@@ -210,7 +202,6 @@ impl<'a> TableChecker<'a, '_> {
 
     fn check_column(&mut self, given: &GivenColumn<'_>) -> CheckedColumn {
         let GivenColumn {
-            index,
             column,
             position,
             input,
@@ -229,7 +220,7 @@ impl<'a> TableChecker<'a, '_> {
             Content::Values(values)
         };
         CheckedColumn {
-            column: index,
+            column: column.clone(),
             input: Some(position),
             content,
             provided,
@@ -241,7 +232,6 @@ impl<'a> TableChecker<'a, '_> {
             column,
             position,
             input,
-            ..
         } = *given;
         let default = column.default_value();
         let mut values = Values::with_capacity(column.data_type, self.write.rows.len());
@@ -274,7 +264,6 @@ impl<'a> TableChecker<'a, '_> {
             column,
             position,
             input,
-            ..
         } = *given;
         let mut references = Vec::with_capacity(self.write.rows.len());
         for (row, cell) in input.cells().enumerate() {
@@ -345,11 +334,9 @@ impl<'a> TableChecker<'a, '_> {
 
     /// Reports each required column that a row of an insert leaves out.
     fn require_columns(&mut self, columns: &[CheckedColumn]) {
-        for (index, column) in self.table.columns.iter().enumerate() {
-            if !column.is_required_to_create() {
-                continue;
-            }
-            let given = columns.iter().find(|given| given.column == index);
+        let required = self.table.columns.iter();
+        for column in required.filter(|column| column.is_required_to_create()) {
+            let given = columns.iter().find(|given| given.column == *column);
             for row in 0..self.write.rows.len() {
                 if given.is_none_or(|given| !given.is_provided(row)) {
                     let address = self.address(row);
@@ -361,13 +348,10 @@ impl<'a> TableChecker<'a, '_> {
     }
 
     /// Reports each key column that a row leaves out or gives as null.
-    fn require_keys(&mut self, key: &[usize], columns: &[CheckedColumn]) {
-        for index in key {
-            let Some(column) = self.table.columns.get(*index) else {
-                continue;
-            };
+    fn require_keys(&mut self, key: &[ColumnRef], columns: &[CheckedColumn]) {
+        for column in key {
             let name = &column.name;
-            let given = columns.iter().find(|given| given.column == *index);
+            let given = columns.iter().find(|given| given.column == *column);
             for row in 0..self.write.rows.len() {
                 let address = self.address(row);
                 match given.filter(|given| given.is_provided(row)) {
@@ -394,13 +378,13 @@ impl<'a> TableChecker<'a, '_> {
     /// Adds the defaults of columns that no row gives.
     fn add_defaults(&self, columns: &mut Vec<CheckedColumn>) {
         let len = self.write.rows.len();
-        for (index, column) in self.table.columns.iter().enumerate() {
-            if columns.iter().any(|given| given.column == index) {
+        for column in &self.table.columns {
+            if columns.iter().any(|given| given.column == *column) {
                 continue;
             }
             if let Some(default) = column.default_value() {
                 columns.push(CheckedColumn {
-                    column: index,
+                    column: column.clone(),
                     input: None,
                     content: Content::Values(Values::repeat(column.data_type, &default, len)),
                     provided: Some(vec![false; len]),

@@ -9,9 +9,7 @@ use uuid::Uuid;
 
 use super::{LookupResults, Problem, check::Checked, reference::Answered};
 
-pub use steps::{
-    Action, LateKey, Order, RowKey, SeriesColumn, SeriesStep, StepColumn, TableStep, WritePlan,
-};
+pub use steps::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep, WritePlan};
 
 impl Checked {
     /// Plans the write with the answers to its questions. `new_id` makes the keys of rows that

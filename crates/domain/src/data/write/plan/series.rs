@@ -1,10 +1,10 @@
 //! Planning the series of a request.
 
-use super::steps::{LateKey, RowKey, SeriesColumn, SeriesStep, TableStep};
+use super::steps::{LateKey, RowKey, SeriesStep, StepColumn, TableStep};
 use crate::{
     data::write::{
         address::RowAddress,
-        check::{CheckedSeries, Content},
+        check::{CheckedSeries, CheckedSeriesColumn, Content},
         parents::SeriesParents,
         problem::Reason,
         problem_list::{PointAddress, ProblemList},
@@ -58,8 +58,7 @@ impl SeriesPlanner<'_> {
     fn plan(&mut self, checked: CheckedSeries) -> Option<SeriesStep> {
         let CheckedSeries {
             index,
-            table,
-            parent_column,
+            owner,
             parent,
             order,
             points,
@@ -75,31 +74,11 @@ impl SeriesPlanner<'_> {
         };
         let columns = columns
             .into_iter()
-            .filter_map(|checked| {
-                let column = table.columns.get(checked.column)?;
-                let mut planned = SeriesColumn {
-                    column: checked.column,
-                    values: Values::with_capacity(column.data_type, 0),
-                    late: Vec::new(),
-                };
-                match checked.content {
-                    Content::Values(values) => planned.values = values,
-                    Content::References(references) => {
-                        let first = PointAddress {
-                            series: index,
-                            input: checked.input,
-                            point: 0,
-                        };
-                        self.plan_references(&mut planned, first, &column.name, &references);
-                    }
-                }
-                Some(planned)
-            })
+            .map(|checked| self.plan_column(index, checked))
             .collect();
         Some(SeriesStep {
             index,
-            table,
-            parent_column,
+            owner,
             parent,
             order,
             points,
@@ -107,11 +86,36 @@ impl SeriesPlanner<'_> {
         })
     }
 
+    fn plan_column(&mut self, series: usize, checked: CheckedSeriesColumn) -> StepColumn {
+        let CheckedSeriesColumn {
+            column,
+            input,
+            content,
+        } = checked;
+        let mut planned = StepColumn {
+            values: Values::with_capacity(column.data_type, 0),
+            column,
+            provided: None,
+            late: Vec::new(),
+        };
+        match content {
+            Content::Values(values) => planned.values = values,
+            Content::References(references) => {
+                let first = PointAddress {
+                    series,
+                    input,
+                    point: 0,
+                };
+                self.plan_references(&mut planned, first, &references);
+            }
+        }
+        planned
+    }
+
     fn plan_references(
         &mut self,
-        planned: &mut SeriesColumn,
+        planned: &mut StepColumn,
         first: PointAddress,
-        name: &str,
         references: &[Reference],
     ) {
         for (point, reference) in references.iter().enumerate() {
@@ -128,7 +132,8 @@ impl SeriesPlanner<'_> {
                 Err(message) => {
                     planned.values.push_null();
                     let address = PointAddress { point, ..first };
-                    self.problems.at_point(address, name, || message);
+                    self.problems
+                        .at_point(address, &planned.column.name, || message);
                 }
             }
         }

@@ -1,9 +1,7 @@
 //! A write that holds up: typed columns for an adapter to apply set by set.
 
-use std::sync::Arc;
-
 use crate::{
-    catalog::{CatalogVersion, Table},
+    catalog::{CatalogVersion, ColumnRef, KeyedTable, Owner},
     data::write::{
         OnMatch,
         address::{RowAddress, RowNames},
@@ -21,28 +19,28 @@ pub enum RowKey {
 }
 
 /// Action of a table step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Creates every row; the primary key is among the step's columns, without nulls.
-    Insert,
+    /// Creates every row.
+    Insert {
+        /// The primary key of each row, without nulls.
+        keys: Values,
+    },
     /// Updates rows that match on the key columns, creates the rest.
     Upsert {
-        /// Indices of the key columns.
-        key: Vec<usize>,
+        /// The primary key of each row if it is created; null if it cannot be generated and was not
+        /// given.
+        new_keys: Values,
         /// Effect on a matched row.
         on_match: OnMatch,
     },
     /// Updates; every row must match exactly one.
     Update {
-        /// Indices of the key columns.
-        key: Vec<usize>,
         /// Effect on a matched row.
         on_match: OnMatch,
     },
     /// Deletes; every row must match exactly one.
     Delete {
-        /// Indices of the key columns.
-        key: Vec<usize>,
         /// Deletes also rows that reference the deleted ones.
         cascade: bool,
     },
@@ -57,12 +55,12 @@ pub struct LateKey {
     pub address: RowAddress,
 }
 
-/// A column of a table step.
+/// A column of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepColumn {
-    /// Index in the table.
-    pub column: usize,
-    /// A value per row.
+    /// The column.
+    pub column: ColumnRef,
+    /// A value per row or point.
     pub values: Values,
     /// Rows that give a value (null included); `None` if all do. Other rows have the column's
     /// default as their value, which counts only if they are created.
@@ -87,25 +85,26 @@ pub struct TableStep {
     /// Index among the request's table writes.
     pub index: usize,
     /// The table.
-    pub table: Arc<Table>,
+    pub table: KeyedTable,
     /// Action on the rows.
     pub action: Action,
     /// Number of rows.
     pub len: usize,
-    /// Columns that at least one row gives, or that have a default.
+    /// Columns by which rows are matched; none for an insert.
+    pub key: Vec<StepColumn>,
+    /// Other columns that at least one row gives, or that have a default. The primary key of an
+    /// insert is not among them.
     pub columns: Vec<StepColumn>,
-    /// For an upsert: the primary key of each row if it is created; null if it cannot be generated
-    /// and was not given.
-    pub new_keys: Option<Values>,
     /// Names of rows in problems.
     pub row_names: RowNames,
 }
 
 impl TableStep {
-    /// The step's column for that index of the table.
+    /// The values that the step gives for a column.
     #[must_use]
-    pub fn column(&self, index: usize) -> Option<&StepColumn> {
-        self.columns.iter().find(|column| column.column == index)
+    pub fn given(&self, column: &ColumnRef) -> Option<&StepColumn> {
+        let mut given = self.key.iter().chain(&self.columns);
+        given.find(|given| given.column == *column)
     }
 
     /// Address of a row of the step.
@@ -125,12 +124,11 @@ impl TableStep {
 
     /// The keys of the rows that an insert creates; `None` for other actions.
     #[must_use]
-    pub fn inserted_keys(&self) -> Option<&Values> {
-        if self.action != Action::Insert {
-            return None;
+    pub const fn inserted_keys(&self) -> Option<&Values> {
+        match &self.action {
+            Action::Insert { keys } => Some(keys),
+            _ => None,
         }
-        let (index, _) = self.table.primary_key()?;
-        Some(&self.column(index)?.values)
     }
 }
 
@@ -143,26 +141,13 @@ pub enum Order {
     Given(Vec<i64>),
 }
 
-/// A column of a series.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SeriesColumn {
-    /// Index in the raw table.
-    pub column: usize,
-    /// A value per point.
-    pub values: Values,
-    /// Values that are not yet known (references only), in the order of points.
-    pub late: Vec<LateKey>,
-}
-
 /// A planned series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesStep {
     /// Index among the request's series.
     pub index: usize,
-    /// The raw table.
-    pub table: Arc<Table>,
-    /// Index of the reference to the parent.
-    pub parent_column: usize,
+    /// The raw table, and the reference to the parent.
+    pub owner: Owner,
     /// The parent row.
     pub parent: RowKey,
     /// Places of the points.
@@ -171,16 +156,7 @@ pub struct SeriesStep {
     pub points: usize,
     /// Columns of values, without the order column and the parent. There is at least one if there
     /// are points.
-    pub columns: Vec<SeriesColumn>,
-}
-
-impl SeriesStep {
-    /// The parent's table.
-    #[must_use]
-    pub fn parent_table(&self) -> Option<&str> {
-        let column = self.table.columns.get(self.parent_column)?;
-        column.references.as_deref()
-    }
+    pub columns: Vec<StepColumn>,
 }
 
 /// A planned write.

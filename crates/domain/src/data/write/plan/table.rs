@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::steps::{Action, LateKey, RowKey, StepColumn, TableStep};
 use crate::{
-    catalog::Table,
+    catalog::{ColumnRef, KeyedTable},
     data::write::{
         Mode,
         address::RowAddress,
@@ -40,64 +40,75 @@ pub(super) fn plan(
     let keys = created_keys(&table, mode, &columns, len, new_id);
     let mut planner = TablePlanner {
         index,
-        table: &table,
         key: &key,
-        inserted_keys: keys.as_ref().filter(|_| mode == Mode::Insert),
+        inserted_keys: Some(&keys).filter(|_| mode == Mode::Insert),
         answered,
         steps,
         problems,
     };
-    let mut step_columns: Vec<StepColumn> = columns
+    let mut columns: Vec<StepColumn> = columns
         .into_iter()
         .map(|column| planner.plan_column(column))
         .collect();
-    if mode != Mode::Insert {
-        planner.refuse_duplicate_keys(&step_columns, len);
+    if mode == Mode::Insert {
+        // The keys, generated ones included, are the action's.
+        columns.retain(|column| column.column != *table.key());
     }
-    let mut new_keys = None;
-    match (table.primary_key(), keys) {
-        (Some((own_key, _)), Some(values)) if mode == Mode::Insert => {
-            step_columns.retain(|column| column.column != own_key);
-            let own_key = StepColumn {
-                column: own_key,
-                values,
-                provided: None,
-                late: Vec::new(),
-            };
-            step_columns.insert(0, own_key);
-        }
-        (_, keys) => new_keys = keys,
-    }
+    let key = take_key(&key, len, &mut columns);
+    planner.refuse_duplicate_keys(&key, len);
     let action = match mode {
-        Mode::Insert => Action::Insert,
-        Mode::Upsert => Action::Upsert { key, on_match },
-        Mode::Update => Action::Update { key, on_match },
-        Mode::Delete => Action::Delete { key, cascade },
+        Mode::Insert => Action::Insert { keys },
+        Mode::Upsert => Action::Upsert {
+            new_keys: keys,
+            on_match,
+        },
+        Mode::Update => Action::Update { on_match },
+        Mode::Delete => Action::Delete { cascade },
     };
     TableStep {
         index,
         table,
         action,
         len,
-        columns: step_columns,
-        new_keys,
+        key,
+        columns,
         row_names: problems.names().clone(),
     }
 }
 
-/// The primary keys of rows that are or may be created: given or generated.
+/// Takes the key columns out of the others. One that no row gives matches nothing, as null does:
+/// a condition that is missing would match more rows than the request means.
+fn take_key(key: &[ColumnRef], len: usize, columns: &mut Vec<StepColumn>) -> Vec<StepColumn> {
+    key.iter()
+        .map(|column| {
+            let given = columns.iter().position(|given| given.column == *column);
+            given.map_or_else(
+                || StepColumn {
+                    column: column.clone(),
+                    values: Values::nulls_of(column.data_type, len),
+                    provided: None,
+                    late: Vec::new(),
+                },
+                |at| columns.remove(at),
+            )
+        })
+        .collect()
+}
+
+/// The primary keys of rows that are or may be created, given or generated; none in other modes.
 fn created_keys(
-    table: &Table,
+    table: &KeyedTable,
     mode: Mode,
     columns: &[CheckedColumn],
     len: usize,
     new_id: &mut dyn FnMut() -> Uuid,
-) -> Option<Values> {
-    let (index, key) = table
-        .primary_key()
-        .filter(|_| matches!(mode, Mode::Insert | Mode::Upsert))?;
+) -> Values {
+    let key = table.key();
+    if !matches!(mode, Mode::Insert | Mode::Upsert) {
+        return Values::with_capacity(key.data_type, 0);
+    }
     let given = columns.iter().find_map(|column| match &column.content {
-        Content::Values(values) if column.column == index => Some(values),
+        Content::Values(values) if column.column == *key => Some(values),
         _ => None,
     });
     let mut keys = Values::with_capacity(key.data_type, len);
@@ -107,7 +118,7 @@ fn created_keys(
             given.or_else(|| KeyValue::generate(key.data_type, new_id).map(Into::into)),
         );
     }
-    Some(keys)
+    keys
 }
 
 /// A part of a row's key: the value, or the row whose key the value will be.
@@ -130,9 +141,8 @@ impl<'v> KeyPart<'v> {
 
 struct TablePlanner<'a> {
     index: usize,
-    table: &'a Table,
-    /// Indices of the key columns.
-    key: &'a [usize],
+    /// Columns by which rows are matched.
+    key: &'a [ColumnRef],
     /// The keys of the rows that an insert creates.
     inserted_keys: Option<&'a Values>,
     answered: Answered<'a>,
@@ -167,10 +177,8 @@ impl TablePlanner<'_> {
         input: Option<usize>,
         references: &[Reference],
     ) {
-        let Some(column) = self.table.columns.get(planned.column) else {
-            return;
-        };
-        let is_key = self.key.contains(&planned.column);
+        let column = planned.column.clone();
+        let is_key = self.key.contains(&column);
         planned.values = Values::with_capacity(column.data_type, references.len());
         for (row, reference) in references.iter().enumerate() {
             let known_key = |address| self.known_key(address);
@@ -222,18 +230,13 @@ impl TablePlanner<'_> {
     }
 
     /// Reports rows that give the same key as an earlier one.
-    fn refuse_duplicate_keys(&mut self, columns: &[StepColumn], len: usize) {
-        let key_columns: Vec<&StepColumn> = self
-            .key
-            .iter()
-            .filter_map(|index| columns.iter().find(|column| column.column == *index))
-            .collect();
-        if self.key.is_empty() || key_columns.len() != self.key.len() {
+    fn refuse_duplicate_keys(&mut self, key: &[StepColumn], len: usize) {
+        if key.is_empty() {
             return;
         }
         let mut first_rows: HashMap<Vec<KeyPart<'_>>, usize> = HashMap::with_capacity(len);
         for row in 0..len {
-            let parts = key_columns.iter().map(|column| KeyPart::of(column, row));
+            let parts = key.iter().map(|column| KeyPart::of(column, row));
             // Null matches no row, and was reported.
             let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
                 continue;
@@ -261,12 +264,7 @@ impl TablePlanner<'_> {
     }
 
     fn key_names(&self) -> String {
-        let names: Vec<&str> = self
-            .key
-            .iter()
-            .filter_map(|index| self.table.columns.get(*index))
-            .map(|column| column.name.as_str())
-            .collect();
+        let names: Vec<&str> = self.key.iter().map(|column| column.name.as_str()).collect();
         names.join(", ")
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::catalog::KeyedTable;
 
 fn text(value: &str) -> KeyValue {
     KeyValue::Text(value.to_owned())
@@ -12,7 +13,8 @@ fn text(value: &str) -> KeyValue {
 fn an_insert_answers_the_keys_of_its_rows() {
     let rows = json!([{ "id": "S1", "name": "a" }, { "id": "S2", "name": "b" }]);
     let plan = plan(&tables([table("sample", &rows)])).unwrap();
-    let outcome = TableOutcome::inserted(&plan.tables[0]);
+    let keys = plan.tables[0].inserted_keys().unwrap();
+    let outcome = TableOutcome::inserted(&plan.tables[0], keys);
     assert_eq!((outcome.table.as_str(), outcome.created), ("sample", 2));
     assert_eq!(outcome.ids, [text("S1"), text("S2")]);
     let deleted = TableOutcome::deleted(
@@ -76,8 +78,11 @@ fn entries_of_the_ledger_count_rows_and_points() {
         entry("sample", LedgerAction::Updated, 2, &["a", "b"])
     );
     let rows = RowKeys::from([
-        ("sample".to_owned(), BTreeSet::from([text("a"), text("b")])),
-        ("measurement".to_owned(), BTreeSet::new()),
+        (
+            KeyedTable::named("sample"),
+            BTreeSet::from([text("a"), text("b")]),
+        ),
+        (KeyedTable::named("measurement"), BTreeSet::new()),
     ]);
     let points = |points| DeletedSeries {
         points,

@@ -28,7 +28,7 @@ fn the_parent_of_a_series_is_named_as_in_writes_or_as_in_sql() {
     };
     for name in ["experiment", "experiment_id"] {
         let plan = plan(&many_series([owned_by(name)])).unwrap();
-        assert_eq!(plan.series[0].parent_table(), Some("experiment"));
+        assert_eq!(plan.series[0].owner.parent.name, "experiment");
         assert_eq!(plan.series[0].parent, RowKey::Known(text("E1")));
     }
     let problems = plan(&many_series([owned_by("v")])).unwrap_err();
@@ -81,8 +81,8 @@ fn points_may_reference_rows_of_the_request_and_stored_ones() {
     };
     let plan = plan(&request).unwrap();
     let step = &plan.series[0];
-    let (index, _) = step.table.column("experiment").unwrap();
-    let column = step.columns.iter().find(|column| column.column == index);
+    let mut columns = step.columns.iter();
+    let column = columns.find(|column| column.column.name == "experiment");
     let column = column.unwrap();
     let known = [Some("E2"), None, None, Some("E3")];
     let known = known.map(|key| key.map(str::to_owned));
@@ -93,7 +93,8 @@ fn points_may_reference_rows_of_the_request_and_stored_ones() {
         ids: vec![text("E1")],
         ..TableOutcome::default()
     }];
-    let resolved = column.resolve(&done);
+    assert!(column.resolve(&[]).is_err());
+    let resolved = column.resolve(&done).unwrap();
     assert_eq!(resolved.values.get(2), Some(Scalar::Text("E1".to_owned())));
 }
 
@@ -129,8 +130,7 @@ fn references_of_points_are_checked_like_those_of_rows() {
     // Points need a column of values: the first that is neither reference nor order.
     let plan = pair(json!(["C1", "C2"])).unwrap();
     let step = &plan.series[0];
-    let (v, _) = step.table.column("v").unwrap();
-    let spare = step.columns.iter().find(|column| column.column == v);
+    let spare = step.columns.iter().find(|it| it.column.name == "v");
     assert_eq!(
         spare.map(|column| &column.values),
         Some(&Values::Float(vec![None, None]))

@@ -86,11 +86,14 @@ fn upsert(name: &str, key: Option<&[&str]>, rows: &Value) -> TableWrite {
     }
 }
 
+fn key_names(step: &TableStep) -> Vec<&str> {
+    step.key.iter().map(|it| it.column.name.as_str()).collect()
+}
+
 /// The values of a column of a planned table write.
 fn values<'p>(plan: &'p WritePlan, step: usize, column: &str) -> &'p StepColumn {
     let step = &plan.tables[step];
-    let (index, _) = step.table.column(column).unwrap();
-    step.column(index).unwrap()
+    step.given(step.table.column(column).unwrap()).unwrap()
 }
 
 #[test]
@@ -255,8 +258,8 @@ fn defaults_of_columns_that_no_row_gives_count_for_created_rows() {
         let state = values(&plan, 0, "state");
         assert_eq!(state.values, Values::Text(vec![Some("new".to_owned())]));
         assert_eq!(state.provided, Some(vec![false]));
-        let (volume, _) = plan.tables[0].table.column("volume").unwrap();
-        assert!(plan.tables[0].column(volume).is_none());
+        let volume = plan.tables[0].table.column("volume").unwrap();
+        assert!(plan.tables[0].given(volume).is_none());
     }
 }
 
@@ -321,20 +324,24 @@ fn late_keys_are_filled_in_from_earlier_steps_and_from_the_steps_own_rows() {
     ]);
     let plan = plan_parts(&request).unwrap();
     let step = &plan.tables[1];
-    let (base, _) = step.table.column("base").unwrap();
+    let base = step.table.column("base").unwrap();
     let done = [TableOutcome {
         ids: vec![text("stored")],
         ..TableOutcome::default()
     }];
-    let mut resolved = ResolvedColumns::new(step, &done);
-    let base_of = |resolved: &ResolvedColumns<'_>| resolved.get(base).cloned();
+    let unwritten = ResolvedColumns::new(step, &[]).unwrap_err();
+    assert_eq!(unwritten[0].path.as_deref(), Some("tables[0].rows[0]"));
+    let mut resolved = ResolvedColumns::new(step, &done).unwrap();
+    let base_of = |resolved: &ResolvedColumns<'_>| {
+        let column = resolved.iter().find(|column| column.column() == base);
+        column.unwrap().values.clone().into_owned()
+    };
     let earlier = Values::Text(vec![Some("stored".to_owned()), None]);
-    assert_eq!(base_of(&resolved), Some(earlier));
-    resolved.fill_own(&[text("own"), text("other")]);
+    assert_eq!(base_of(&resolved), earlier);
+    assert!(resolved.clone().fill_own(&[]).is_err());
+    resolved.fill_own(&[text("own"), text("other")]).unwrap();
     let all = Values::Text(vec![Some("stored".to_owned()), Some("own".to_owned())]);
-    assert_eq!(base_of(&resolved), Some(all.clone()));
-    assert!(resolved.iter().any(|column| column == (base, &all)));
-    assert_eq!(resolved.get(99), None);
+    assert_eq!(base_of(&resolved), all);
 }
 
 #[test]
@@ -408,7 +415,7 @@ fn an_upserted_row_without_a_key_that_can_be_generated_has_one_problem() {
     let write = upsert("numbered", Some(&["label"]), &rows);
     let plan = plan_parts(&tables([write])).unwrap();
     let step = &plan.tables[0];
-    assert_eq!(step.key_columns(), [1]);
+    assert_eq!(key_names(step), ["label"]);
     let problems = step.assign_matches(vec![RowMatch::None]).unwrap_err();
     let text = "matches no row, and cannot be created: the required column \"number\" is missing";
     assert_eq!(
@@ -426,7 +433,7 @@ fn an_upserted_row_without_a_key_that_can_be_generated_has_one_problem() {
 #[test]
 fn steps_say_by_which_columns_they_match() {
     let insert = plan(&tables([table("sample", &json!([{ "name": "a" }]))])).unwrap();
-    assert!(insert.tables[0].key_columns().is_empty());
+    assert!(insert.tables[0].key.is_empty());
     for mode in [Mode::Upsert, Mode::Update, Mode::Delete] {
         let write = TableWrite {
             mode,
@@ -434,8 +441,19 @@ fn steps_say_by_which_columns_they_match() {
             ..table("sample", &json!([{ "name": "a", "volume": 1 }]))
         };
         let plan = plan(&tables([write])).unwrap();
-        assert_eq!(plan.tables[0].key_columns(), [2, 1]);
+        assert_eq!(key_names(&plan.tables[0]), ["volume", "name"]);
     }
+}
+
+#[test]
+fn a_key_column_that_no_row_gives_stays_a_condition() {
+    let write = TableWrite {
+        mode: Mode::Delete,
+        key: Some(vec!["volume".to_owned(), "name".to_owned()]),
+        ..table("sample", &json!([]))
+    };
+    let plan = plan(&tables([write])).unwrap();
+    assert_eq!(key_names(&plan.tables[0]), ["volume", "name"]);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{plan, series, table, tables};
-use crate::{data::write::Reason, data::write::*, refusal::ErrorCode, scalar::KeyValue};
+use crate::{
+    catalog::KeyedTable, data::write::Reason, data::write::*, refusal::ErrorCode, scalar::KeyValue,
+};
 
 fn key(text: &str) -> KeyValue {
     KeyValue::Text(text.to_owned())
@@ -58,8 +60,8 @@ fn every_row_of_an_update_or_delete_must_match_exactly_one_row() {
         let found = ["d", "c", "b", "a"].map(one).to_vec();
         let matched = step.assign_matches(found).unwrap();
         assert_eq!(matched.keys, ["d", "c", "b", "a"].map(key));
-        assert_eq!(matched.matched, [0, 1, 2, 3]);
-        assert_eq!(matched.created, Vec::<usize>::new());
+        assert_eq!(matched.matched.rows(), [0, 1, 2, 3]);
+        assert_eq!(matched.created.rows(), [0_usize; 0]);
     }
 }
 
@@ -71,9 +73,13 @@ fn an_upsert_creates_what_matches_nothing_under_its_given_or_generated_key() {
     let step = step(Mode::Upsert, &["name"], &rows);
     let found = vec![RowMatch::None, RowMatch::None, one("C"), one("D")];
     let matched = step.assign_matches(found).unwrap();
-    let generated = step.new_keys.as_ref().and_then(|keys| keys.key(0)).unwrap();
+    let Action::Upsert { new_keys, .. } = &step.action else {
+        panic!("{step:?} is no upsert");
+    };
+    let generated = new_keys.key(0).unwrap();
     assert_eq!(matched.keys, [generated, key("given"), key("C"), key("D")]);
-    assert_eq!((matched.matched, matched.created), (vec![2, 3], vec![0, 1]));
+    assert_eq!(matched.matched.rows(), [2, 3]);
+    assert_eq!(matched.created.rows(), [0, 1]);
 }
 
 #[test]
@@ -127,7 +133,7 @@ fn rows_that_are_referenced_are_deleted_by_a_cascade_or_after_what_references_th
         &json!([{ "name": "a" }, { "name": "b" }]),
     );
     let reference = |table: &str, own: &str, target: &str| StoredReference {
-        table: table.to_owned(),
+        table: KeyedTable::named(table),
         key: key(own),
         target: key(target),
     };
@@ -185,7 +191,7 @@ fn rows_and_points_that_go_with_a_delete_are_counted_per_table() {
         rows.iter()
             .map(|(table, keys)| {
                 let keys = keys.iter().map(|text| key(text)).collect();
-                ((*table).to_owned(), keys)
+                (KeyedTable::named(table), keys)
             })
             .collect()
     };

@@ -107,7 +107,7 @@ fn keys_references_features_and_raw_tables_take_no_predictions() {
     let expected = InvalidTablePrediction::OutputIsFeature("ph".to_owned());
     assert_eq!(refusal("ph"), [expected]);
     let mut raw = table();
-    raw.columns.remove(0);
+    raw.columns = raw.columns.without(&raw.columns[0]);
     let expected = InvalidTablePrediction::RawTable("sample".to_owned());
     assert_eq!(
         TablePrediction::plan(&raw, &numbers, "float"),
