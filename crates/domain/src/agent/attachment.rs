@@ -92,6 +92,7 @@ impl fmt::Debug for Attachment {
             .field("name", &self.name)
             .field("kind", &self.kind)
             .field("size", &self.size)
+            // The content may have megabytes.
             .finish_non_exhaustive()
     }
 }

@@ -139,6 +139,7 @@ pub fn charged(reported: Usage, request_bytes: u64, response_bytes: u64) -> Usag
     if reported.total_tokens.is_some() {
         return reported;
     }
+    // Without an estimate, a provider that reports no usage would never use up the budget.
     let input = reported
         .input_tokens
         .unwrap_or(request_bytes.div_ceil(BYTES_PER_TOKEN));

@@ -144,6 +144,7 @@ impl ChatMessage {
     /// Its size in bytes without its attachments, roughly.
     #[must_use]
     pub fn size(&self) -> u64 {
+        // Figures have a separate limit, because their bytes are stored as objects.
         let calls = self.tool_calls.iter().map(|completed| {
             let CompletedCall { call, output } = completed;
             call.id.len() + call.name.len() + call.input.size() + output.text.len()

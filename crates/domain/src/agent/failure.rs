@@ -80,8 +80,10 @@ impl ModelFailure {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
+            // Timeouts, rate limits and faults of the server pass; other refusals would come again.
             Self::Refused { status, .. } => matches!(*status, 408 | 429 | 500..=599),
             Self::Unreachable(_) => true,
+            // Parts of a broken response may already have reached the user.
             Self::NotConfigured(_) | Self::Timeout(_) | Self::Broken(_) => false,
         }
     }
@@ -95,6 +97,7 @@ pub fn provider_message(message: &str, secret: Option<&str>) -> String {
         Some(secret) => message.replace(secret, "…"),
         None => message.to_owned(),
     };
+    // One line, because the message becomes part of a sentence.
     let words: Vec<&str> = message
         .split(|letter: char| letter.is_whitespace() || letter.is_control())
         .filter(|word| !word.is_empty())

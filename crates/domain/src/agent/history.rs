@@ -53,6 +53,7 @@ fn size_for_model(message: &ChatMessage, limits: &AgentLimits) -> u64 {
     let most = u64::try_from(limits.model_output_bytes).unwrap_or(u64::MAX);
     let length = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let outputs = message.tool_calls.iter().map(|completed| {
+        // The model gets at most this much of an output, however much is stored.
         length(completed.output.text.len()).min(most) + length(completed.call.input.size())
     });
     length(message.content.len()).saturating_add(outputs.sum())

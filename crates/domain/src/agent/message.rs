@@ -83,6 +83,7 @@ impl ToolInput {
         }
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => Self::Object(storable_object(object)),
+            // Not a failure of the run: the model reads the error and can call again.
             _ => Self::Invalid(storable(text)),
         }
     }

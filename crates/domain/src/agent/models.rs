@@ -60,6 +60,7 @@ impl ModelChoice {
             .chain(
                 self.allowed
                     .iter()
+                    // Operators may list the default as well.
                     .filter(|name| Some(*name) != self.default.as_ref()),
             )
             .map(String::as_str)

@@ -105,6 +105,7 @@ impl ToolOutput {
     pub fn for_model(&self, limits: &AgentLimits) -> String {
         let start = start(&self.text, limits.model_output_bytes);
         let displayed = length(start);
+        // `bytes` is the size of the whole output; the stored text may already be shorter.
         if displayed >= self.bytes {
             return start.to_owned();
         }

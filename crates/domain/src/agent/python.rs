@@ -74,6 +74,7 @@ impl PythonEnd {
     pub fn error(&self) -> Option<String> {
         Some(match self {
             Self::Completed => return None,
+            // Mostly its end, where Python puts the error.
             Self::Raised(traceback) => excerpt(traceback, SHOWN_TRACEBACK / 4, SHOWN_TRACEBACK),
             Self::TimedOut => format!(
                 "the snippet was ended after {} s, its time limit: compute less, or on fewer rows",

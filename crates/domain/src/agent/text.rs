@@ -37,6 +37,7 @@ pub(super) fn storable_object(object: Map<String, Value>) -> Map<String, Value> 
 /// The value without NUL in its texts.
 pub(super) fn storable_value(value: Value) -> Value {
     match value {
+        // Most texts have no NUL and are moved instead of copied.
         Value::String(text) if text.contains('\0') => Value::String(storable(&text)),
         Value::Array(items) => items.into_iter().map(storable_value).collect(),
         Value::Object(object) => Value::Object(storable_object(object)),

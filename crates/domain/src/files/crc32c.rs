@@ -25,6 +25,7 @@ impl Crc32c {
     /// Encodes the checksum as the API shows it.
     #[must_use]
     pub fn to_base64(self) -> String {
+        // S3 writes checksums as base64 of their big-endian bytes.
         STANDARD.encode(self.0.to_be_bytes())
     }
 

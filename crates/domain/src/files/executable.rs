@@ -36,6 +36,7 @@ pub fn inspect_head(head: &[u8], file_size: u64) -> Verdict {
                 Verdict::Harmless
             }
         }
+        // DOS also loads programs that begin with `ZM`.
         Some([b'M', b'Z', ..] | [b'Z', b'M', ..]) => dos(head, file_size),
         _ => Verdict::Harmless,
     }
@@ -53,6 +54,7 @@ pub fn inspect_range(head: &[u8], file_size: u64, more: &[u8]) -> Verdict {
 }
 
 fn mach_o(file_type: Option<u32>) -> Verdict {
+    // Four bytes alone also occur in data; a known type makes a false alarm improbable.
     if matches!(file_type, Some(1..=12)) {
         Verdict::Native("Mach-O")
     } else {
@@ -76,6 +78,7 @@ fn plain_dos(head: &[u8], file_size: u64) -> Verdict {
         let bytes = head.get(at..)?.first_chunk::<2>()?;
         Some(u64::from(u16::from_le_bytes(*bytes)))
     };
+    // Texts may begin with `MZ`, so every field of the header has to fit.
     let consistent = || {
         let (last_page, pages) = (field(2)?, field(4)?);
         let (relocations, header) = (field(6)?, field(8)? * 16);

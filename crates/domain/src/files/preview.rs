@@ -138,6 +138,7 @@ fn text_without_nul(text: &str) -> Option<&str> {
 /// Decodes bytes; of a truncated file, a character cut by the end is dropped.
 fn decode_cut(encoding: &'static Encoding, bytes: &[u8], truncated: bool) -> String {
     let mut decoder = encoding.new_decoder_without_bom_handling();
+    // `decode_to_string` stops where the buffer is full.
     let capacity = decoder
         .max_utf8_buffer_length(bytes.len())
         .unwrap_or(bytes.len());

@@ -54,6 +54,7 @@ impl File {
         let abandoned = (object != self.state.object()).then_some((object, expires_at));
         Some(Recorded {
             file: Self {
+                // Clients may already hold the id of the earlier record.
                 id: earlier.id,
                 created_at: earlier.created_at,
                 ..self

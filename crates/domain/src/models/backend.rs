@@ -52,6 +52,7 @@ pub fn check_backends(
         |backend: &&TrainingBackend| now - backend.checked_at < TRAINING_BACKEND_LIFETIME;
     let mut last: Option<(OffsetDateTime, &str)> = None;
     for backend in backends.iter().filter(is_recent) {
+        // One worker that can take work is enough.
         let Some(missing) = &backend.missing else {
             return Ok(());
         };

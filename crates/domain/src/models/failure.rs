@@ -37,6 +37,7 @@ impl EndedTraining<'_> {
     pub fn decide(self) -> Option<TrainingEnd> {
         let limits = self.limits.of_run();
         let failed = match (self.end.reason, self.end.exit) {
+            // Nothing says that the training failed, so another worker may try it.
             (EndReason::Lost, _) => return None,
             (EndReason::Exited, Some(RunExit::Code(0))) => return Some(self.check_result()),
             (EndReason::Exited, exit) => self.explain(exit),
@@ -96,12 +97,14 @@ impl EndedTraining<'_> {
         let Some(result) = self.result else {
             return failed("it reported no result");
         };
+        // The report is untrusted: it may contradict what was requested.
         if result.problem_type != self.problem {
             return failed("its result is that of another problem type");
         }
         let Some(artifact) = self.artifact else {
             return failed("its artifact was not stored");
         };
+        // Upload and report are separate requests, which need not belong together.
         if (result.artifact.sha256, result.artifact.size) != (artifact.sha256, artifact.size) {
             return failed("the stored artifact is not the one that it reported");
         }
@@ -110,6 +113,7 @@ impl EndedTraining<'_> {
 
     /// Explains a process that exited by itself.
     fn explain(&self, exit: Option<RunExit>) -> String {
+        // The report of the trainer first: it says more than an exit status.
         if let Some(error) = &self.error {
             return match error.code.as_str() {
                 "out_of_memory" => self.out_of_memory(),
@@ -123,6 +127,7 @@ impl EndedTraining<'_> {
             };
         }
         match exit {
+            // The kernel's OOM killer leaves no other trace in the exit status.
             Some(RunExit::Signal(KILL)) => format!(
                 "the training was killed, probably because the machine ran out of memory; \
                  {LESS_MEMORY}"

@@ -33,14 +33,17 @@ impl TrainingLimits {
     /// Returns the limits of the run: the fit, and time for everything else.
     #[must_use]
     pub fn of_run(&self) -> RunLimits {
+        // The time limit bounds the fit; reading, evaluating and packing come on top.
         let wall_clock = self.time_limit + self.time_limit / 2 + FIXED_SLACK;
         RunLimits {
             preparation: Duration::from_mins(30),
             wall_clock,
+            // CPU time counts all threads, so the limit grows with the processors.
             cpu_time: wall_clock.saturating_mul(self.cpus.saturating_add(1)),
             memory: self.memory,
             file_size: 2 * MAX_ARTIFACT_BYTES,
             scratch: SCRATCH,
+            // Numeric libraries start a pool of threads per processor.
             processes: PROCESSES.saturating_add(self.cpus.saturating_mul(16)),
         }
     }

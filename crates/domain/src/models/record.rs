@@ -188,6 +188,7 @@ impl Score {
     #[must_use]
     pub fn reported(metric: &str, value: f64) -> Option<Self> {
         let is_name = !metric.contains('\0') && metric.chars().count() <= MAX_METRIC_NAME;
+        // JSON, and so PostgreSQL's `jsonb`, has no NaN.
         (is_name && value.is_finite()).then(|| Self {
             metric: metric.to_owned(),
             value,
@@ -331,6 +332,7 @@ impl ModelVersion {
     /// Returns the name under which the artifact is saved.
     #[must_use]
     pub fn file_name(&self) -> FilePath {
+        // With the number, so that downloads of several versions do not overwrite each other.
         FilePath::named(&format!("{}-v{}", self.name, self.number), ".tar.zst")
     }
 

@@ -49,6 +49,7 @@ pub(super) fn printable(text: &str, most: usize) -> String {
     let cleaned = text.chars().map(|char| match char {
         '\n' => '\n',
         '\t' => ' ',
+        // Output of trainers has escape sequences, and PostgreSQL stores no NUL.
         char if char.is_control() => char::REPLACEMENT_CHARACTER,
         char => char,
     });

@@ -141,6 +141,7 @@ impl VersionState {
     #[must_use]
     pub fn succeed(self, now: OffsetDateTime) -> Option<Self> {
         match self {
+            // A report that comes after a cancellation has no effect.
             Self::Training { started_at } => Some(Self::Ready {
                 started_at,
                 completed_at: now,
@@ -152,6 +153,7 @@ impl VersionState {
     /// Records a failure; `None` if the version has ended.
     #[must_use]
     pub fn fail(self, error: String, now: OffsetDateTime) -> Option<Self> {
+        // An ended version stays as it is, however late a report comes.
         self.is_in_flight().then(|| Self::Failed {
             started_at: self.started_at(),
             completed_at: now,
@@ -189,6 +191,7 @@ impl VersionState {
 pub const fn becomes_active(ready: u32, active: Option<u32>) -> bool {
     match active {
         None => true,
+        // Trainings may end out of order; an older version must not replace a newer one.
         Some(active) => ready > active,
     }
 }

@@ -68,6 +68,7 @@ impl Predictions {
         rows: usize,
         raw: RawPredictions,
     ) -> Result<Self, UnusablePredictions> {
+        // A missing row would shift all later predictions to other rows.
         if raw.values.len() != rows {
             return Err(UnusablePredictions::Rows);
         }
@@ -94,6 +95,7 @@ impl ModelSignature {
     fn value(&self, value: Class) -> Option<PredictedValue> {
         match (self.problem, value) {
             (ProblemType::Regression, number) => {
+                // JSON has neither NaN nor infinity.
                 let number = number.number().filter(|number| number.is_finite());
                 number.map(PredictedValue::Number)
             }
@@ -139,6 +141,7 @@ impl Class {
     /// Returns true if both are the same class. Python distinguishes 1 from 1.0 by the type of a column.
     fn equals(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
+            // pandas turns integers into floats where a column has nulls: 1 and 1.0 are one class.
             (Some(left), Some(right)) => left.total_cmp(&right).is_eq(),
             _ => self == other,
         }

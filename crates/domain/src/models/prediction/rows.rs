@@ -108,6 +108,7 @@ pub struct InvalidRows {
 impl InvalidRows {
     /// Adds a problem. Past 100 problems, only counts it.
     pub fn push(&mut self, problem: RowProblem) {
+        // Thousands of wrong rows would otherwise make a response of megabytes.
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         } else {
@@ -181,6 +182,7 @@ pub fn check_rows(features: &[ModelFeature], rows: &Rows) -> Result<PredictionIn
             rows: rows.len(),
             columns,
         }),
+        // Reading by column is fast; only a failure pays for a second pass, in the order of the request.
         None => Err(problems(features, rows)),
     }
 }
@@ -214,6 +216,7 @@ fn problems(features: &[ModelFeature], rows: &Rows) -> InvalidRows {
 }
 
 fn fits(data_type: FeatureType, cell: &Cell) -> bool {
+    // The same reader, so that a problem is reported exactly where reading fails.
     FeatureValues::read(data_type, 1, std::iter::once(cell)).is_some()
 }
 

@@ -140,6 +140,7 @@ impl TablePrediction {
     pub fn cell(&self, value: Option<PredictedValue>) -> Cell {
         let is_text = matches!(self.output_type, DataType::String | DataType::Text);
         match value {
+            // Masks do not come here: `plan` refuses models that predict them.
             None | Some(PredictedValue::Mask(_)) => Cell::Null,
             Some(PredictedValue::Class(class)) if is_text => Cell::Text(class.to_string()),
             Some(PredictedValue::Class(Class::Boolean(flag))) => Cell::Boolean(flag),
@@ -185,9 +186,11 @@ fn is_system_column(name: &str) -> bool {
 
 fn check_output(column: &Column, signature: &ModelSignature) -> Option<InvalidTablePrediction> {
     let name = column.name.clone();
+    // A predicted key would make it another row, or point it at one.
     if column.is_primary_key || column.references.is_some() {
         return Some(InvalidTablePrediction::OutputIsKey(name));
     }
+    // The next prediction would depend on this one.
     if signature.features.iter().any(|it| it.name == column.name) {
         return Some(InvalidTablePrediction::OutputIsFeature(name));
     }

@@ -30,10 +30,12 @@ impl PredictedLast {
     /// newer version takes over when it is prepared, after [`TAKEOVER_LIMIT`] at the latest. An older one was
     /// activated because the newer shall not predict, so it takes over at once.
     pub fn stands_in_for(&mut self, active: &ModelVersion, now: OffsetDateTime) -> bool {
+        // An older version becomes active only on request, so the newer one must stop at once.
         if active.number <= self.version.number {
             return false;
         }
         let since = match self.active_since {
+            // Yet another version has to be loaded, too, so the limit starts again with it.
             Some((number, since)) if number == active.number => since,
             _ => now,
         };

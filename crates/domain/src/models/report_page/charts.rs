@@ -31,7 +31,9 @@ fn label(class: &Class) -> String {
 
 /// Share of a part in thousandths.
 fn share(part: u64, whole: u64) -> u128 {
+    // 128 bits: counts come from an untrusted report and may be huge.
     (u128::from(part) * 1_000)
+        // A class without held-out rows has a sum of 0.
         .checked_div(u128::from(whole))
         .unwrap_or_default()
 }
@@ -59,6 +61,7 @@ pub(super) fn confusion(matrix: &ConfusionMatrix) -> String {
         let whole = counts
             .iter()
             .fold(0_u64, |sum, count| sum.saturating_add(*count));
+        // Labels of small cells would overlap.
         if is_numbered || row % 4 == 0 {
             let _ = writeln!(
                 svg,
@@ -72,6 +75,7 @@ pub(super) fn confusion(matrix: &ConfusionMatrix) -> String {
             let x = LABELS + column * cell;
             let (at, inner) = (share(*count, whole), cell - 2);
             let title = escaped(&format!("actual {actual}, predicted {predicted}: {count}"));
+            // At least 12 %, so that one row among thousands is visible.
             let opacity = at * 88 / 1_000 + 12;
             let paint = if *count == 0 {
                 "class=\"empty\"".to_owned()
@@ -88,6 +92,7 @@ pub(super) fn confusion(matrix: &ConfusionMatrix) -> String {
                  <title>{title}</title></rect>"
             );
             if is_numbered {
+                // Dark cells need light digits.
                 let class = if at > 700 { " class=\"on\"" } else { "" };
                 let _ = write!(
                     svg,
@@ -133,12 +138,14 @@ impl Axis {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
         let range = high - low;
+        // There are no values, or their range exceeds the largest float.
         if !range.is_finite() {
             return None;
         }
         let range = if range > 0.0 {
             range
         } else {
+            // Equal values need a range as well: scaling divides by it.
             low.abs().max(1.0)
         };
         let (low, high) = (low - range * 0.04, high + range * 0.04);
@@ -149,6 +156,7 @@ impl Axis {
             .find(|step| range / step <= 5.0)?;
         let first = (low / step).ceil() * step;
         let ticks = std::iter::successors(Some(first), |tick| Some(tick + step));
+        // Where the step is below the precision of the values, adding it never reaches the end.
         let ticks = ticks.take_while(|tick| *tick <= high).take(12).collect();
         Some(Self { low, high, ticks })
     }

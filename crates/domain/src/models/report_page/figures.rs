@@ -16,6 +16,7 @@ pub(super) fn display(value: f64) -> String {
     } else {
         format!("{value:.4}")
     };
+    // Zeros of an exponent count: `1.000e10` must not become `1.000e1`.
     if text.contains('.') && !text.contains('e') {
         let text = text.trim_end_matches('0');
         return text.trim_end_matches('.').to_owned();
