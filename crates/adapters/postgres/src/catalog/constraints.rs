@@ -9,6 +9,7 @@ const MAX_IDENTIFIER: usize = 63;
 /// refusals name them. One keeps its name if the other is taken or too long.
 pub(super) fn rename_constraints(stored: &str, column: &str) -> String {
     format!(
+        // Names are looked up, not derived: PostgreSQL shortens long ones and adds numbers to taken ones.
         "DO $rename$ DECLARE found record; BEGIN \
          FOR found IN SELECT c.conname, c.connamespace, r.relname || '_' || \
            (SELECT string_agg(a.attname, '_' ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place) \

@@ -28,6 +28,7 @@ fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
     let mut parts: Vec<String> = table.columns.iter().map(|it| curated_column(it)).collect();
     for (name, data_type) in SYSTEM_COLUMNS {
         let default = if data_type == DataType::Datetime {
+            // The time of the transaction: all rows of a write have the same one.
             " NOT NULL DEFAULT now()"
         } else {
             ""
@@ -95,11 +96,13 @@ fn add_constraints(schemas: &Schemas, table: &Table, column: &Column) -> Vec<Str
     }
     if let Some(target) = &column.references {
         statements.push(format!(
+            // Deferrable, so that a delete can check the references of all its rows once, at its end.
             "ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} DEFERRABLE INITIALLY IMMEDIATE",
             schemas.table(&table.name),
             ident(&column.sql_name()),
             schemas.table(target),
         ));
+        // PostgreSQL does not index references, and deletes look for rows by them. A unique one has an index.
         if !column.is_unique {
             statements.push(format!(
                 "CREATE INDEX ON {} ({})",
@@ -143,6 +146,7 @@ fn drop_unique(schemas: &Schemas, table: &Table, names: &[String]) -> String {
         .map(|column| literal(&column.sql_name()))
         .collect();
     format!(
+        // By its columns: the constraint's name is PostgreSQL's choice, and renames may leave an older one.
         "DO $drop$ DECLARE found name; BEGIN \
          SELECT c.conname INTO found FROM pg_constraint c \
          WHERE c.conrelid = {relation}::regclass AND c.contype = 'u' AND \
@@ -159,6 +163,7 @@ fn drop_unique(schemas: &Schemas, table: &Table, names: &[String]) -> String {
 
 fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
     let mut parts = vec![
+        // Names begin with an underscore, which columns of organizations do not.
         "_chunk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY".to_owned(),
         "_execution uuid".to_owned(),
         "_points integer NOT NULL".to_owned(),
@@ -186,6 +191,7 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
 /// Stores arrays of numbers uncompressed: measured values hardly compress, and trying takes a third
 /// of a write's time.
 fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<String> {
+    // Texts and documents repeat themselves, so PostgreSQL's compression pays for them.
     let compressible = matches!(
         column.data_type,
         DataType::String | DataType::Text | DataType::Json
@@ -214,6 +220,7 @@ fn raw_column(schemas: &Schemas, column: &Column) -> String {
         Some(target) => {
             let null = if column.is_nullable { "" } else { " NOT NULL" };
             format!(
+                // A series never outlives its parent, whichever statement deletes it.
                 "{name} {}{null} REFERENCES {} ON DELETE CASCADE",
                 key_type(column.data_type),
                 schemas.table(target)
@@ -260,6 +267,7 @@ pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
         .order_column()
         .is_some_and(|column| column.sql_name() == sql_name)
     {
+        // A series whose order is consecutive stores its first number only, and no array.
         return "coalesce(c._order[p._place], c._start + p._place - 1)".to_owned();
     }
     let values = stored_columns(table).filter(|column| column.references.is_none());
@@ -268,6 +276,7 @@ pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
         .find(|(_, column)| column.sql_name() == sql_name)
     {
         Some((index, _)) => format!("p.v{index}"),
+        // A reference: one value for all points of the chunk.
         None => format!("c.{}", ident(sql_name)),
     }
 }
@@ -291,6 +300,7 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
         .all(|column| column.sql_name() != POINT_ID)
     {
         columns.push(format!(
+            // Unique because no chunk has more points. It needs no room, and is stable while the series is.
             "c._chunk * {POINTS_PER_CHUNK} + p._place - 1 AS {}",
             ident(POINT_ID)
         ));
@@ -316,6 +326,7 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
     } = alteration;
     let stored = stored_table(schemas, after);
     let mut statements = Vec::new();
+    // First: all later statements use the new names.
     for rename in renamed {
         let (from, to) = (rename.before.sql_name(), rename.after.sql_name());
         statements.push(format!(
@@ -323,6 +334,7 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
             ident(&from),
             ident(&to)
         ));
+        // PostgreSQL renames the column within constraints, but leaves the constraints' own names.
         statements.push(rename_constraints(&stored, &to));
     }
     if after.is_raw() {
@@ -424,6 +436,7 @@ fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) 
 /// Statements that show other columns of a raw table than before.
 fn replace_view(schemas: &Schemas, table: &Table) -> [String; 2] {
     [
+        // Dropped: CREATE OR REPLACE VIEW can neither remove, rename nor reorder columns.
         format!("DROP VIEW {}", schemas.table(&table.name)),
         create_view(schemas, table),
     ]
@@ -453,6 +466,7 @@ pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &ColumnRef) 
         ..table.clone()
     };
     let [drop_view, create_view] = replace_view(schemas, &rest);
+    // The view first: PostgreSQL does not drop a column that a view reads.
     let mut statements = vec![drop_view, drop];
     statements.extend(keep_points(schemas, &rest));
     statements.push(create_view);
@@ -463,6 +477,7 @@ pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &ColumnRef) 
 /// elements.
 fn keep_points(schemas: &Schemas, table: &Table) -> Option<String> {
     let values = || stored_columns(table).filter(|column| column.references.is_none());
+    // One column suffices: `unnest` extends the shorter arrays with nulls.
     let first = values().next()?;
     let none = values().map(|column| format!("{} IS NULL", ident(&column.sql_name())));
     Some(format!(

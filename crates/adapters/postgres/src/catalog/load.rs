@@ -52,6 +52,7 @@ pub(super) async fn load_catalog(
     organization: OrganizationId,
 ) -> Result<Catalog, LoadError> {
     let loaded: Option<Loaded> = diesel::sql_query(
+        // One document in place of a join: a row per column would repeat its table's values.
         "SELECT o.catalog_version AS version, coalesce((SELECT json_agg(json_build_object( \
            'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, \
            'columns', coalesce((SELECT json_agg(json_build_object('id', c.id, 'name', c.name, 'description', c.description, \

@@ -37,5 +37,6 @@ pub(crate) async fn create_organization_schema(
     for table in core_tables() {
         statements.extend(ddl::create_table(&schemas, &table));
     }
+    // One simple query: dozens of statements cost one round trip.
     connection.batch_execute(&statements.join(";\n")).await
 }

@@ -15,6 +15,7 @@ pub(super) async fn save_column(
     column: &Column,
 ) -> Result<(), DefineError> {
     diesel::sql_query(
+        // Types, keys and references of a column never change, so the update leaves them out.
         "INSERT INTO labdata.catalog_column (table_id, position, name, description, data_type, is_primary_key, \
          is_nullable, is_unique, default_value, references_table) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT (table_id, name) DO UPDATE SET position = excluded.position, description = excluded.description, \
@@ -42,6 +43,7 @@ pub(super) async fn save_unique_together(
     id: i64,
     table: &Table,
 ) -> Result<(), DefineError> {
+    // Replaced as a whole: the sets have no identity to compare, and are few.
     diesel::sql_query("DELETE FROM labdata.catalog_unique WHERE table_id = $1")
         .bind::<BigInt, _>(id)
         .execute(connection)

@@ -112,9 +112,11 @@ impl PgCatalogStore {
             .snapshots
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // Emptied as a whole: that is rare, and spares a record of each use.
         if snapshots.len() >= MAX_CACHED {
             snapshots.clear();
         }
+        // A slow reader may arrive after a change; the newer snapshot must not be replaced by its older one.
         let newer = snapshots
             .get(&organization)
             .is_some_and(|cached| cached.version > catalog.version);
@@ -133,6 +135,7 @@ impl PgCatalogStore {
         let query =
             diesel::sql_query("SELECT catalog_version FROM labdata.organization WHERE id = $1")
                 .bind::<SqlUuid, _>(organization.as_uuid());
+        // Prepared, because this runs before every read and write of data.
         let version: Option<VersionRow> = CachedStatement(query)
             .get_result(connection)
             .await
@@ -260,6 +263,7 @@ impl Change<'_> {
         organization: OrganizationId,
         now: OffsetDateTime,
     ) -> Result<Catalog, DefineError> {
+        // Before the catalog is read. It also waits for writes, which hold the lock in shared mode.
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
             .bind::<BigInt, _>(lock_key(organization))
             .execute(connection)
@@ -275,6 +279,7 @@ impl Change<'_> {
                 let table = current
                     .table(name)
                     .ok_or(PortError::NotFound(Resource::Table))?;
+                // Writes hold the lock in shared mode, so no row arrives after this look.
                 let is_empty = is_empty(connection, &schemas, table).await?;
                 current.check_drop(table, is_empty, *force)?;
                 keep_from_dumps(connection).await?;
@@ -299,6 +304,7 @@ impl Change<'_> {
                 true
             }
         };
+        // Every new version would make all servers load the catalog again.
         if !changed {
             return Ok(current);
         }
@@ -313,6 +319,7 @@ impl Change<'_> {
         record(connection, organization, now, &[changed])
             .await
             .map_err(port_error)?;
+        // Read back, because the database gave tables and columns their ids.
         load(connection, organization).await
     }
 
@@ -433,6 +440,7 @@ async fn exists(
     condition: &str,
 ) -> Result<bool, DefineError> {
     let row: ExistsRow = statement(format!(
+        // Ends at the first row, where a count would read the whole table.
         "SELECT EXISTS (SELECT FROM {table} WHERE {condition}) AS found"
     ))
     .get_result(connection)

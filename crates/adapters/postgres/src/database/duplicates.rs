@@ -100,6 +100,7 @@ impl Duplicates {
                 "too many requests with this key are waiting".to_owned(),
             ));
         }
+        // Counted under the map's lock, so that the last one cannot remove the entry in between.
         waiting.count += 1;
         let turn = Arc::clone(&waiting.turn);
         let duplicates = Arc::clone(self);

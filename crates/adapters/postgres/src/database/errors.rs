@@ -103,6 +103,7 @@ pub(crate) fn kind_of(error: &DieselError) -> Kind {
     match error {
         DieselError::DatabaseError(kind, information) => kind_of_response(*kind, &**information),
         DieselError::BrokenTransactionManager => Kind::Broken,
+        // The rollback fails because the commit did: only the first error says why.
         DieselError::RollbackErrorOnCommit { commit_error, .. } => kind_of(commit_error),
         _ => Kind::Other,
     }
@@ -130,6 +131,7 @@ fn kind_of_response(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInfo
         DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
             Kind::Broken
         }
+        // PostgreSQL has rolled one side back, so the other one succeeds and this one may be tried again.
         DatabaseErrorKind::Unknown if message == "deadlock detected" => Kind::Clash,
         DatabaseErrorKind::Unknown if message.ends_with("due to lock timeout") => Kind::LockTimeout,
         DatabaseErrorKind::Unknown if message.ends_with("due to statement timeout") => {
@@ -226,6 +228,7 @@ impl Attempts {
             ?failure,
             "clashed with another transaction"
         );
+        // A counter suffices: two writers that clashed must differ, but need not be unpredictable.
         let spread = PAUSES.fetch_add(1, Ordering::Relaxed) % SPREAD;
         let pause = (1_u64 << self.done) + u64::from(spread);
         tokio::time::sleep(Duration::from_millis(pause)).await;

@@ -55,6 +55,7 @@ pub(crate) fn ident(name: &str) -> String {
 
 /// Quotes a text as an SQL literal, for any setting of `standard_conforming_strings`.
 pub(crate) fn literal(text: &str) -> String {
+    // In `E'…'` a backslash escapes under every setting; in `'…'` that depends on the setting.
     let quoted = text.replace('\'', "''").replace('\\', "\\\\");
     if text.contains('\\') {
         format!("E'{quoted}'")
@@ -135,6 +136,7 @@ pub(crate) fn key_type(data_type: DataType) -> String {
 /// An expression that renders a column's value so that JSON shows it as a write accepts it.
 fn rendered(data_type: DataType, expression: &str) -> String {
     match data_type {
+        // JSON of a `timestamptz` depends on the session's time zone, and `to_char` writes all six digits.
         DataType::Datetime => format!(
             "rtrim(rtrim(to_char({expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'"
         ),

@@ -30,6 +30,7 @@ pub(crate) async fn store_ends(
     let states = || ended.iter().map(|it| &it.state);
     let runs = || ended.iter().map(|it| it.origin.run());
     diesel::sql_query(
+        // One statement for all: an end of many overdue executions costs one round trip.
         "UPDATE labdata.job_execution it SET status = u.status, completed_at = u.completed_at, \
              error_message = u.error_message, exit_code = u.exit_code \
          FROM unnest($2, $3, $4, $5, $6) \
@@ -52,9 +53,11 @@ pub(crate) async fn store_ends(
     )
     .execute(connection)
     .await?;
+    // Only runs of the platform have a lease. Its row is locked after the execution's, as everywhere.
     if runs().any(|run| run.is_some()) {
         leases::release(connection, organization, &ids, now).await?;
     }
+    // In the transaction of the end: a crash neither loses nor repeats the event.
     outbox::record_ends(connection, organization, &ids).await?;
     let kinds: Vec<_> = ended.iter().filter_map(LoggedEventKind::of_end).collect();
     record(connection, organization, now, &kinds).await?;

@@ -101,6 +101,7 @@ async fn close(
         Ok(closed) => closed,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    // Closing it again in the same way is no change, and must not add a second event.
     if closed != execution {
         store_ends(connection, organization, std::slice::from_ref(&closed), now).await?;
     }
@@ -114,6 +115,7 @@ async fn fail_overdue(
     limit: u32,
 ) -> Result<Vec<OverdueExecution>, Fault> {
     let rows: Vec<OverdueRow> = diesel::sql_query(
+        // Runs of the platform end by their lease. SKIP LOCKED: no server waits for a write.
         "SELECT it.*, job.name AS job_name FROM labdata.job_execution it \
          JOIN labdata.job ON job.organization_id = it.organization_id AND job.id = it.job_id \
          WHERE it.status = 'running' AND it.origin <> 'platform' AND it.deadline <= $1 \

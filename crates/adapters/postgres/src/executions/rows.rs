@@ -181,10 +181,12 @@ pub(crate) async fn lock(
         .filter(job_execution::id.eq(id.as_uuid()))
         .filter(job_execution::organization_id.eq(organization.as_uuid()))
         .select(job_execution::id)
+        // FOR UPDATE also waits for writes under the execution, which hold a weaker lock on its row.
         .for_update()
         .first::<Uuid>(connection)
         .await
         .optional()?
         .ok_or(PortError::NotFound(Resource::Execution))?;
+    // Loaded after the lock: a join under FOR UPDATE would lock the job's row as well.
     load(connection, organization, id).await
 }

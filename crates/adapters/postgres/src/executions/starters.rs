@@ -63,6 +63,7 @@ pub(super) async fn starters(
 ) -> Result<BTreeMap<ExecutionId, Starter>, Fault> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
     let rows: Vec<StarterRow> = diesel::sql_query(
+        // LEFT JOIN for the key only: every execution has a user, but not every one has a key.
         "SELECT it.id, it.started_by AS user_id, person.email, person.name AS user_name, it.trigger_id, \
              api_key.id AS api_key_id, api_key.name AS key_name \
          FROM labdata.job_execution it \

@@ -63,12 +63,14 @@ impl FileConditions {
                 .any(|part| part.chars().nth(EXTENSION_CHARS).is_some());
             if is_cut || wanted.has_compound() {
                 let endings = wanted.suffixes();
+                // An index looks up one pattern; several endings would need one lookup each.
                 if let [ending] = endings.as_slice() {
                     indexed = Some(format!("%{}", escaped(ending)));
                 }
                 suffixes = Some(endings);
             }
             let mut prefixes: Vec<String> = last_parts.into_iter().map(extension_prefix).collect();
+            // Two long extensions may be cut to the same prefix.
             prefixes.sort_unstable();
             prefixes.dedup();
             extensions = Some(prefixes);
@@ -76,6 +78,7 @@ impl FileConditions {
         let part = filter.query.as_ref().map(|query| query.folded().to_owned());
         let mut number = None;
         if let Some(part) = &part {
+            // A pattern without a trigram would make PostgreSQL read the whole index.
             indexed = has_trigram(part).then(|| format!("%{}%", escaped(part)));
             number = number_of(part).map(|text| Number {
                 text: text.to_owned(),
@@ -109,6 +112,7 @@ impl FileConditions {
     /// Adds the conditions on organization, instrument, execution and cursor. They select a range of an index.
     pub(crate) fn push_range<Row>(&self, query: &mut Prepared<'_, Row>) {
         query
+            // The predicate of the partial indices, which the planner has to find in the query.
             .sql("uploaded_at IS NOT NULL AND organization_id = ")
             .uuid(self.organization);
         if let Some(instrument) = self.instrument {
@@ -189,6 +193,7 @@ impl FileConditions {
             .flatten()
             .collect();
         if !ids.is_empty() {
+            // Arrays, because GIN cannot index a single value without the extension `btree_gin`.
             query.sql(" AND ARRAY[organization_id, instrument_id] @> ");
             query.uuids(ids);
         }
@@ -204,6 +209,7 @@ impl FileConditions {
             query
                 .sql(" AND EXISTS (SELECT FROM unnest(")
                 .texts(suffixes.clone());
+            // As `strpos`: the planner might look a LIKE up in the trigram index.
             query.sql(") AS s (suffix) WHERE right(path_folded, length(suffix)) = suffix)");
         }
     }
@@ -238,6 +244,7 @@ fn has_trigram(part: &str) -> bool {
 /// The longest word of a part that has a digit and at least three characters, if the part has more than it.
 fn number_of(part: &str) -> Option<&str> {
     part.split(|c: char| !c.is_alphanumeric())
+        // The whole part is looked up anyway.
         .filter(|word| word.len() < part.len() && word.contains(|c: char| c.is_ascii_digit()))
         .filter(|word| word.chars().count() >= 3)
         .max_by_key(|word| word.len())

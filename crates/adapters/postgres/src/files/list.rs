@@ -66,12 +66,14 @@ pub(crate) async fn read_page(
 ) -> Result<Vec<FileRow>, Fault> {
     let conditions = FileConditions::new(organization, filter, page);
     let wanted = overfetched(page);
+    // A search whose caller leaves is cancelled: without an index it may read the whole list.
     connection.begin_rows();
     let mut rows: Vec<FileRow> = if !conditions.compare_paths() {
         let mut query = Rows::new();
         query.sql("SELECT ").sql(COLUMNS).sql(" FROM ");
         push_newest(&conditions, wanted, &mut query);
         query.load(connection).await?
+    // Without a limit all matches are read anyway, which a plain walk does best.
     } else if page.limit.is_some() && conditions.are_indexed() {
         search(connection, limits, &conditions, wanted).await?
     } else {
@@ -91,6 +93,7 @@ async fn search(
     conditions: &FileConditions,
     wanted: i64,
 ) -> Result<Vec<FileRow>, Fault> {
+    // Asked each time: the index may be missing, and a second organization may be added.
     let mut index = Prepared::<(Bool, Bool)>::new();
     index.sql(
         "SELECT to_regclass('labdata.file_search_idx') IS NOT NULL, \
@@ -101,6 +104,7 @@ async fn search(
         (true, false) => Some(IndexOwners::Several),
         (false, _) => None,
     };
+    // Words such as `plate` are in most paths, but a number is in few: its trigram lists are short.
     if let (Some(owners), Some(number)) = (owners, conditions.number()) {
         let query = search_by_number(limits, conditions, number, owners, wanted);
         let found: Option<Vec<Uuid>> = query.get_result(connection).await?;
@@ -113,9 +117,11 @@ async fn search(
             }
         }
     }
+    // A part that many paths have fills the page here, at a fraction of the index's cost.
     let newest: Vec<FileRow> = walk_newest(limits, conditions, wanted)
         .load(connection)
         .await?;
+    // A short page is no proof that the list ends: the walk stops after a number of files.
     if i64::try_from(newest.len()).is_ok_and(|found| found >= wanted) {
         return Ok(newest);
     }
@@ -141,6 +147,7 @@ fn search_by_number<'q>(
     // Planned without the limit, which would let the planner expect to be done soon with a walk.
     query.sql("), few AS MATERIALIZED (SELECT * FROM with_number");
     query.limit(limits.found + 1);
+    // The sample first: a CTE is run when it is first read, so a frequent number costs no lookup.
     query.sql(") SELECT CASE WHEN (SELECT count(*) FROM (SELECT path_folded FROM ");
     push_newest(conditions, limits.sampled, &mut query);
     query.sql(") newest WHERE strpos(path_folded, ");
@@ -176,6 +183,7 @@ fn push_newest<'q, Row>(conditions: &'q FileConditions, limit: i64, query: &mut 
             query.sql(") AS wanted (e) CROSS JOIN LATERAL (SELECT * FROM labdata.file WHERE ");
             conditions.push_range(query);
             query.sql(" AND extension = e").sql(NEWEST_FIRST);
+            // Each extension may fill the page alone, so each is read up to the limit.
             query.sql(" LIMIT ").count(limit).sql(") f");
         }
         _ => {
@@ -236,12 +244,14 @@ fn search_by_index(
     let mut query = Rows::new();
     query.sql("WITH found AS MATERIALIZED (SELECT id, uploaded_at FROM labdata.file WHERE ");
     conditions.push_indexed(owners, &mut query);
+    // One more than the limit separates few matches from many without counting all.
     query.sql("), few AS MATERIALIZED (SELECT id, uploaded_at FROM found WHERE true");
     conditions.push_cursor(&mut query);
     query.limit(limits.found + 1);
     query.sql("), older AS MATERIALIZED (SELECT CASE WHEN (SELECT count(*) FROM few) <= ");
     query
         .count(limits.found)
+        // A list shorter than the first walk has no older part to skip to.
         .sql(" THEN NULL WHEN NOT EXISTS (");
     query.sql("SELECT FROM labdata.file WHERE ");
     conditions.push_range(&mut query);
@@ -261,6 +271,7 @@ fn search_by_index(
     query.sql(" UNION ALL (SELECT * FROM labdata.file WHERE ");
     conditions.push_range(&mut query);
     conditions.push_extensions(&mut query);
+    // Null in `than` makes this condition false, so the walk does not run when the matches are few.
     query.sql(" AND uploaded_at < (SELECT than FROM older)");
     conditions.push_path(&mut query);
     query.sql(NEWEST_FIRST).limit(wanted);
@@ -280,6 +291,7 @@ fn push_end_of_newest_month<'q>(
     query.sql("FROM labdata.file WHERE ");
     conditions.push_range(query);
     query.sql(") list CROSS JOIN LATERAL ");
+    // Month by month from the newest: the first one with a match ends the search.
     query.sql("generate_series(newest, oldest, interval '-1 month') m (month) WHERE EXISTS (");
     // Planned apart from EXISTS, which the planner takes for one quick row of a table scan.
     query.sql("WITH matches AS MATERIALIZED (SELECT FROM labdata.file WHERE ");

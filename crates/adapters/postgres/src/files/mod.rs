@@ -129,6 +129,7 @@ async fn execution_is_open(
         .filter(job_execution::id.eq(execution.as_uuid()))
         .filter(job_execution::organization_id.eq(organization.as_uuid()))
         .select((job_execution::status, job_execution::deadline))
+        // FOR SHARE: files of one execution are stored side by side, but its end waits for them.
         .for_share()
         .first(connection)
         .await
@@ -148,6 +149,7 @@ async fn instrument_exists(
         .filter(instrument::id.eq(instrument.as_uuid()))
         .filter(instrument::organization_id.eq(organization.as_uuid()))
         .select(instrument::id)
+        // The weakest lock that prevents a delete; changes of the instrument's name do not wait.
         .for_key_share()
         .first(connection)
         .await
@@ -183,12 +185,14 @@ async fn add(
     quota: StorageQuota,
     now: OffsetDateTime,
 ) -> Result<Result<Recorded, AddFileError>, Fault> {
+    // Before any row lock, as `lock_usage` demands. A record without bytes cannot exceed the quota.
     if quota.is_limited() && file.state.bytes().is_some() {
         lock_usage(connection, organization).await?;
     }
     if let Some(refusal) = check_attribution(connection, organization, file, now).await? {
         return Ok(Err(refusal));
     }
+    // The record may be deleted between a refused insertion and the next look.
     for _ in 0..MAX_ROUNDS {
         if let Some(earlier) = record_of_path(connection, organization, file).await? {
             return take_over(connection, organization, earlier, file, quota).await;
@@ -200,6 +204,7 @@ async fn add(
         let stored = diesel::insert_into(file::table)
             .values((IdentityRow::of(organization, file), UploadRow::of(file)?))
             .on_conflict((file::instrument_id, file::path_hash))
+            // The predicate of the partial index: ON CONFLICT finds the index only with it.
             .filter_target(file::instrument_id.is_not_null())
             .do_nothing()
             .execute(connection)
@@ -287,6 +292,7 @@ async fn confirm(
         .optional()?;
     let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
     match file.state.upload(confirmed.object()) {
+        // A repeated confirmation, perhaps after a lost response: it succeeds and adds no second event.
         UploadState::Confirmed => return Ok(Ok((file, false))),
         UploadState::Superseded => return Ok(Err(ConfirmFileError::Superseded)),
         UploadState::Awaited => {}
@@ -374,6 +380,7 @@ impl FileRepository for PgFileRepository {
     ) -> Result<Page<File>, PortError> {
         let (database, limits) = (self.database.clone(), self.limits);
         let filter = filter.clone();
+        // Cloned into a task on the runtime of the connections, which outlives the borrow of the caller.
         let reading = async move {
             let mut connection = database.of(organization).connection().await?;
             let rows = read_page(&mut connection, limits, organization, &filter, page);
@@ -429,6 +436,7 @@ impl FileRepository for PgFileRepository {
             file::table
                 .filter(file::organization_id.eq(organization.as_uuid()))
                 .filter(file::object_key.eq(object.as_uuid()))
+                // Only while it awaits its bytes: a confirmed record has its size already.
                 .filter(file::upload_expires_at.is_not_null()),
         )
         .set((
@@ -461,6 +469,7 @@ impl FileRepository for PgFileRepository {
         if removed == 1 {
             return Ok(());
         }
+        // Given back first: `get` asks for another one, and a caller that holds one would wait for itself.
         drop(connection);
         self.get(organization, id).await?;
         Err(ConfirmFileError::Superseded)

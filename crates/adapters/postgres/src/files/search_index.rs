@@ -40,6 +40,7 @@ pub async fn prepare_file_search(database: &Database) -> Result<FileSearch, Port
     match create_if_missing(&mut connection).await {
         Ok(()) => Ok(FileSearch::Indexed),
         Err(DieselError::DatabaseError(kind, response)) => {
+            // A managed server may forbid the extension: that costs speed, and must not stop the start.
             let reason = response.message().to_owned();
             let error = DieselError::DatabaseError(kind, response);
             if is_refusal(&error) {
@@ -63,6 +64,7 @@ async fn create_if_missing(connection: &mut AsyncPgConnection) -> Result<(), Die
     if exists(connection, INDEX).await? {
         return Ok(());
     }
+    // `CREATE … IF NOT EXISTS` of two servers at once can fail on the catalog's unique index.
     lock(connection).await?;
     if exists(connection, INDEX).await? {
         return Ok(());
@@ -78,6 +80,7 @@ async fn create_if_missing(connection: &mut AsyncPgConnection) -> Result<(), Die
     .get_result(connection)
     .await?;
     connection
+        // Not CONCURRENTLY: a build that breaks off would leave an invalid index of that name.
         .batch_execute(&format!(
             "CREATE INDEX file_search_idx ON labdata.file USING gin (\
                  path_folded {schema}.gin_trgm_ops, (ARRAY[organization_id, instrument_id]), \

@@ -65,6 +65,7 @@ pub(crate) async fn unreferenced(
         .map(|(organization, key)| (organization.as_uuid(), key.as_uuid()))
         .unzip();
     let rows = diesel::sql_query(
+        // A new kind of record with an object has to be added here, or the sweeper deletes its objects.
         "SELECT o.organization_id, o.object_key \
          FROM unnest($1, $2) AS o (organization_id, object_key) \
          WHERE NOT EXISTS (SELECT FROM labdata.file f \

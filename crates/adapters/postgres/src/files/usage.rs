@@ -38,6 +38,7 @@ pub(crate) async fn used_bytes(
         Counted::Confirmed => " AND uploaded_at IS NOT NULL",
         Counted::Received => "",
     };
+    // Summed, because a counter would be a row that all uploads of the organization lock.
     let query = format!(
         "SELECT (coalesce((SELECT sum(size_bytes) FROM labdata.file \
              WHERE organization_id = $1 AND size_bytes IS NOT NULL{confirmed}), 0) \
@@ -60,6 +61,7 @@ pub(crate) async fn lock_usage(
     connection: &mut Connection,
     organization: OrganizationId,
 ) -> Result<(), Fault> {
+    // Without it two uploads could each see room for itself, and exceed the quota together.
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!("labdata.file usage {organization}"))
         .execute(connection)
@@ -74,6 +76,7 @@ pub(crate) async fn check_quota(
     quota: StorageQuota,
     size: u64,
 ) -> Result<Result<(), InsufficientStorage>, Fault> {
+    // The sum reads an entry per file, so it is spared where nothing depends on it.
     if !quota.is_limited() {
         return Ok(Ok(()));
     }

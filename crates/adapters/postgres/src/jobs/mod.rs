@@ -122,6 +122,7 @@ async fn update(
     let changed = diesel::update(job::table)
         .filter(job::id.eq(job.id.as_uuid()))
         .filter(job::organization_id.eq(organization.as_uuid()))
+        // The fence against lost updates: a change based on an older revision finds no row.
         .filter(job::revision.eq(number(revision)?))
         .set((
             job::name.eq(&job.name),
@@ -135,6 +136,7 @@ async fn update(
         .await
         .map_err(|error| refusal(error, job))?;
     if changed == 0 {
+        // No row has two causes: another revision, or no such job of the organization.
         require(connection, organization, job.id).await?;
         return Ok(false);
     }
@@ -250,6 +252,7 @@ impl JobRepository for PgJobRepository {
         candidate: &Job,
     ) -> Result<Job, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // Usually it exists: a read spares the insertion's lock and the dead row of a conflict.
         if let Some(found) = job_named(&mut connection, organization, &candidate.name).await? {
             return Ok(found);
         }
@@ -308,6 +311,7 @@ impl JobRepository for PgJobRepository {
         page: PageRequest,
     ) -> Result<Page<VersionSummary>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // A job without versions has an empty page; one of another organization is not found.
         require(&mut connection, organization, id).await?;
         let mut query = job_version::table
             .inner_join(job::table)
@@ -322,6 +326,7 @@ impl JobRepository for PgJobRepository {
             .into_boxed();
         if let Some(place) = page.after {
             let number = i64::from(VersionSummary::number_at(place));
+            // Numbers are unique within a job, so one condition replaces the pair of time and id.
             query = query.filter(job_version::version_number.lt(number));
         }
         let rows: Vec<(i64, OffsetDateTime, Uuid, Option<i64>)> = query

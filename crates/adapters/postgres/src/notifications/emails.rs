@@ -69,6 +69,7 @@ pub(crate) async fn claim(
     let mut connection = database.connection().await?;
     // The array makes the planner choose the rows once.
     let rows: Vec<ClaimRow> = diesel::sql_query(
+        // The claim is the due time itself: a worker that dies leaves an e-mail that is due again.
         "WITH claimed AS ( \
              UPDATE labdata.notification_email SET due_at = $2, tries = tries + 1 \
              WHERE notification_id = ANY (ARRAY( \
@@ -109,10 +110,12 @@ pub(crate) async fn settle(
         .filter(notification_email::organization_id.eq(claim.organization.as_uuid()))
         .filter(notification_email::notification_id.eq(claim.notification.as_uuid()))
         .filter(notification_email::status.eq("pending"))
+        // The fence: a worker whose claim expired must not overwrite the outcome of a later one.
         .filter(notification_email::tries.eq(i64::from(claim.tries)));
     let changed = diesel::update(claimed)
         .set((
             notification_email::status.eq(outcome.status()),
+            // `None` leaves the column unchanged; without a new time the e-mail is settled.
             due_at.map(|at| notification_email::due_at.eq(at)),
             notification_email::settled_at.eq(settled_at),
             error.map(|error| notification_email::last_error.eq(Some(error))),

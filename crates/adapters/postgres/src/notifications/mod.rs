@@ -163,6 +163,7 @@ impl NotificationRepository for PgNotificationRepository {
             .await
             .optional()
             .map_err(port_error)?;
+        // Users who never changed their preferences have no row.
         Ok(row.map(preferences_of).unwrap_or_default())
     }
 

@@ -250,6 +250,7 @@ impl Recipient {
                 .get_result(connection)
                 .await?,
             channels: self.channels,
+            // Notices of the platform have no caps.
             hour: None,
             day: None,
         };

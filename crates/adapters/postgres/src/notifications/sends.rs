@@ -97,6 +97,7 @@ impl Sends {
             "deduplicated" => Ok(Sent::Deduplicated),
             "muted" => Ok(Sent::Muted),
             "unknown_key" => Err(PortError::NotFound(Resource::ApiKey).into()),
+            // The caps decide which refusal it is, and compute `Retry-After` from the times.
             other => {
                 caps.check(new.now, response.hour_at, response.day_at)?;
                 Err(PortError::Internal(format!("a notification was {other}")).into())
@@ -157,6 +158,7 @@ async fn send_batch(
             tracing::debug!(%error, size = batch.len(), "notifications go on alone");
             all(BatchOutcome::RunSeparately)
         }
+        // The commit may have succeeded: trying again could send all of them twice.
         Err(error) => all(BatchOutcome::Unknown(port_error(error).to_string())),
     }
 }
@@ -170,6 +172,7 @@ static DELIVER: LazyLock<String> = LazyLock::new(|| {
         "sent WHERE outcome = 'delivered' ORDER BY nth",
     );
     format!(
+        // MATERIALIZED: the function has effects, and two parts read its result.
         "WITH sent AS MATERIALIZED (SELECT u.nth, u.user_id, u.id, u.now, \
          sent.outcome, sent.hour_at, sent.day_at FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], \
          $10::uuid[], $11::timestamptz[], $12::bigint[], $13::bigint[]) WITH ORDINALITY \
@@ -211,5 +214,6 @@ async fn deliver(
         .bind::<Array<BigInt>, _>(each(sends, |send| {
             i64::from(send.caps.per_organization_and_day)
         }));
+    // Arrays make the text the same for every size of a batch, so it is prepared once.
     CachedStatement(query).get_results(connection).await
 }

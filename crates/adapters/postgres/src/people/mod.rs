@@ -84,6 +84,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError> {
         let mut connection = self.database.connection().await?;
         let row: Option<FoundKeyRow> = api_key::table
+            // With the user in one statement: a disabled user's keys are refused at once.
             .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))
             .filter(api_key::prefix.eq(prefix))
             .select((ApiKeyRow::as_select(), app_user::disabled_at))
@@ -121,6 +122,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
         let mut connection = self.database.of(organization).connection().await?;
         let rows: Vec<ApiKeyRow> = api_key::table
             .filter(api_key::organization_id.eq(organization.as_uuid()))
+            // Keys of runs come and go with the runs; no one manages them.
             .filter(api_key::execution_id.is_null())
             .order((api_key::created_at.desc(), api_key::id.desc()))
             .select(ApiKeyRow::as_select())
@@ -138,6 +140,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
     ) -> Result<(), PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let known = diesel::sql_query(
+            // The first revocation's time stands: repeating it changes nothing and succeeds.
             "UPDATE labdata.api_key SET revoked_at = coalesce(revoked_at, $3) \
              WHERE id = $1 AND organization_id = $2",
         )

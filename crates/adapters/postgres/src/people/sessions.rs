@@ -73,6 +73,7 @@ impl SessionRepository for PgSessionRepository {
             .bind::<SqlUuid, _>(new.api_key.as_uuid())
             .bind::<Timestamptz, _>(new.created_at)
             .bind::<Timestamptz, _>(new.last_used_at)
+            // One fewer, because the statement adds the new session.
             .bind::<BigInt, _>(i64::try_from(MAX_SESSIONS_PER_KEY - 1).unwrap_or(i64::MAX))
             .execute(&mut connection)
             .await;
@@ -129,6 +130,7 @@ impl SessionRepository for PgSessionRepository {
         let mut connection = self.database.connection().await?;
         diesel::update(session::table)
             .filter(session::token_hash.eq(token.0.as_slice()))
+            // Servers write their uses at different times: a later write must not move the time back.
             .filter(session::last_used_at.lt(at))
             .set(session::last_used_at.eq(at))
             .execute(&mut connection)
@@ -168,6 +170,7 @@ impl SessionRepository for PgSessionRepository {
 
     async fn take_link(&self, token: ApiKeyHash) -> Result<Option<SignInLink>, PortError> {
         let mut connection = self.database.connection().await?;
+        // Deleted and read in one statement: of two racing calls one gets the link.
         let found: Option<(Uuid, Uuid, OffsetDateTime)> = diesel::delete(sign_in_link::table)
             .filter(sign_in_link::token_hash.eq(token.0.as_slice()))
             .returning((

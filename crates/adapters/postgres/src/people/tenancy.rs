@@ -84,6 +84,7 @@ impl PgTenancyRepository {
         candidate: &Organization,
     ) -> Result<Organization, Fault> {
         let mut connection = self.database.connection().await?;
+        // Outside of a transaction: nearly always it exists, and nothing is to be written.
         if let Some(found) = organization_named(&mut connection, &candidate.name).await? {
             return Ok(found);
         }
@@ -126,6 +127,7 @@ async fn create_organization(
         .do_nothing()
         .execute(connection)
         .await?;
+    // Only the call that stored the row makes the schemas: two would clash over their names.
     if stored == 1 {
         catalog::create_organization_schema(connection, candidate.id).await?;
     }
@@ -181,6 +183,7 @@ async fn update_user(
         .find(id.as_uuid())
         .filter(app_user::organization_id.eq(organization.as_uuid()))
         .select(UserRow::as_select())
+        // The change is applied to what is stored now, so that two changes of different fields both stand.
         .for_update()
         .first(connection)
         .await
@@ -315,6 +318,7 @@ impl TenancyRepository for PgTenancyRepository {
                 server_secret::purpose.eq(purpose),
                 server_secret::secret.eq(candidate.as_slice()),
             ))
+            // Servers that start together each bring a candidate; the first is stored, and all read that one.
             .on_conflict_do_nothing()
             .execute(&mut connection)
             .await

@@ -46,6 +46,7 @@ impl Facts {
         let mut occurrences = uploads(connection, &files).await?;
         occurrences.extend(ends(connection, &executions).await?);
         let candidates = candidates(connection, events, &occurrences).await?;
+        // Spares the recursive query for organizations without a trigger that could fire.
         let sources = events.iter().filter(|event| {
             candidates
                 .get(&event.organization)
@@ -183,6 +184,7 @@ pub(super) async fn load_candidates(
     let rows: Vec<(Uuid, JobRow)> = job::table
         .left_join(job_trigger::table)
         .filter(job::id.eq_any(jobs))
+        // Archived jobs retain their triggers, which must not fire.
         .filter(job::archived.eq(false))
         .select((job::organization_id, JobRow::as_select()))
         .load(connection)

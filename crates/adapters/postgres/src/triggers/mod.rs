@@ -50,9 +50,11 @@ async fn act_on_events(
     if events.is_empty() {
         return Ok(fired);
     }
+    // Loaded for the whole batch: a query per event would make bursts slow.
     let facts = Facts::load(connection, &events).await?;
     for event in &events {
         fired.handled += 1;
+        // An event without facts is handled as well: its file was deleted, and it must not come again.
         let runs = facts.of(event).map_or_else(Vec::new, decide);
         for run in runs {
             enqueue(connection, event.organization, &run).await?;
@@ -76,6 +78,7 @@ async fn fire_schedules(
     let due: Vec<Uuid> = job_trigger::table
         .filter(job_trigger::next_fire_at.le(now))
         .filter(job_trigger::job_id.eq_any(active))
+        // The most overdue first, so that a limited pass starves none.
         .order(job_trigger::next_fire_at)
         .limit(i64::from(limit))
         .for_update()
@@ -90,6 +93,7 @@ async fn fire_schedules(
             let decision = decide(&candidate);
             let own = job_trigger::table.find(candidate.trigger.id.as_uuid());
             diesel::update(own)
+                // In the transaction of the run: a crash neither loses the tick nor fires it twice.
                 .set(job_trigger::next_fire_at.eq(decision.next_at))
                 .execute(connection)
                 .await?;

@@ -31,6 +31,7 @@ pub(crate) async fn record_upload(
 ) -> Result<(), Fault> {
     let kind = EventKind::FileUploaded(file);
     diesel::sql_query(
+        // NOTIFY takes effect at the commit: a listener never looks before the event is visible.
         "WITH event AS ( \
              INSERT INTO labdata.event (organization_id, kind, file_id, created_at) \
              VALUES ($1, $2, $3, $4)) \
@@ -52,6 +53,7 @@ pub(crate) async fn record_ends(
     organization: OrganizationId,
     executions: &[Uuid],
 ) -> Result<(), Fault> {
+    // A function of the database, because data writes end their executions there without the program.
     diesel::sql_query("SELECT labdata.record_ends($1, $2)")
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<Array<SqlUuid>, _>(executions)

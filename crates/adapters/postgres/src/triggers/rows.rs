@@ -75,6 +75,7 @@ pub(crate) async fn store(
     before: Option<&Trigger>,
 ) -> Result<(), Fault> {
     let first_tick = match Arming::of_change(before, job.trigger.as_ref()) {
+        // An unchanged schedule must not start again: its next tick would move.
         Arming::Keep => return Ok(()),
         Arming::Disarm => None,
         Arming::Arm { first_tick } => first_tick,
