@@ -62,6 +62,7 @@ impl Frame {
         types: &[DataType],
         rows: Vec<String>,
     ) -> Result<Self, FormatError> {
+        // The types of a result without rows are needed as well.
         let empty = rows::arrays(names, types, std::iter::empty())?;
         let arrow_types = empty.iter().map(|array| array.data_type().clone());
         let arrow_types = arrow_types.collect();
@@ -84,6 +85,7 @@ impl Frame {
     ) -> Result<Self, FormatError> {
         let schema = schema(names, types);
         let batches = batches.into_iter().map(|(arrays, length)| {
+            // A batch without columns cannot derive its number of rows.
             let options = RecordBatchOptions::new().with_row_count(Some(length));
             RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
         });
@@ -108,6 +110,7 @@ fn distinct(names: &[String]) -> Vec<String> {
         .map(|name| {
             let mut distinct = name.clone();
             let mut number = 2_u64;
+            // `a, a, a_2` must not rename the second to the name that the third has already.
             while taken.contains(&distinct) || (distinct != *name && given.contains(&distinct)) {
                 distinct = format!("{name}_{number}");
                 number += 1;

@@ -41,6 +41,7 @@ pub(crate) fn arrays(
         .collect();
     for row in rows {
         let cells: Vec<&RawValue> =
+            // Raw values: a number is parsed as its column's type, without a detour that might round it.
             serde_json::from_str(&row).map_err(|error| FormatError::Failed(error.to_string()))?;
         for ((name, column), cell) in columns.iter_mut().zip(cells) {
             column.push(name, cell.get())?;
@@ -100,6 +101,7 @@ impl ColumnBuilder {
                 None => None,
             }),
             Self::Text(column) => column.append_option(cell.map(text).transpose()?),
+            // As PostgreSQL rendered it, without a second rendering.
             Self::Json(column) => column.append_option(cell),
         }
         Ok(())

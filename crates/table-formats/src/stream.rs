@@ -68,6 +68,7 @@ impl TableWriter {
         if values.len() != self.columns.len() || values.iter().any(|it| it.len() != rows) {
             return Err(FormatError::Failed("rows do not fit the table".to_owned()));
         }
+        // A large part becomes the batch without a copy.
         if self.rows == 0 {
             self.waiting = values;
         } else {
@@ -94,6 +95,7 @@ impl TableWriter {
             let arrays =
                 arrays.map(|((name, _), values)| columns::array(name, values, part.clone()));
             let arrays = arrays.collect::<Result<Vec<ArrayRef>, FormatError>>()?;
+            // A batch without columns cannot derive its number of rows.
             let options = RecordBatchOptions::new().with_row_count(Some(part.len()));
             let schema = SchemaRef::clone(&self.schema);
             let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;

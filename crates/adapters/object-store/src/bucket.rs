@@ -75,6 +75,7 @@ impl Bucket {
         let path = self.incoming().join(format!("probe.{}", random_name()));
         let bytes = PutPayload::from_static(b"labdata");
         self.store
+            // With the condition that all uploads need: not every server with S3's API knows it.
             .put_opts(&path, bytes, PutMode::Create.into())
             .await?;
         self.store.delete(&path).await
@@ -93,6 +94,7 @@ pub(crate) fn random_name() -> String {
 fn options<Key: std::str::FromStr>(environment: &[Variable], prefix: &str) -> Vec<(Key, String)> {
     let options = environment.iter().filter_map(|(name, value)| {
         let key = name.starts_with(prefix).then(|| name.to_ascii_lowercase());
+        // Unknown variables are skipped: tools of the cloud define many with the same prefix.
         Some((key?.parse().ok()?, value.clone()))
     });
     options.collect()
@@ -140,6 +142,7 @@ fn s3(name: &str, environment: &[Variable], client: CloudClient) -> object_store
         .with_bucket_name(name)
         .with_client_options(client_options(endpoint)?)
         .with_retry(retry())
+        // Not every server knows a condition on CopyObject; completing a multipart upload has one.
         .with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
         .with_http_connector(client.clone())
         .build()?;

@@ -108,6 +108,7 @@ impl CloudBlobStore {
             }
             Err(failed) => return Err(reading::error(failed).into()),
         }
+        // The copy is the cloud's: an object counts only if all of its bytes arrived.
         let copied = reading::size(self.store(), path).await?;
         if copied == size {
             return Ok(());
@@ -125,6 +126,7 @@ impl CloudBlobStore {
                 "x-amz-checksum-crc32c",
             ),
             Cloud::Gcs => (None, "x-goog-hash"),
+            // Azure records an MD5 at most.
             Cloud::Azure => return None,
         };
         let mut options = SignedUrlOptions::new();
@@ -141,6 +143,7 @@ impl CloudBlobStore {
             .bucket
             .urls
             .signed_url_opts(Method::HEAD, path, OWN_URL, &options);
+        // Any failure leads to reading the object, which takes longer but needs no support by the cloud.
         let url = signed.await.ok()?;
         let request = request
             .uri(url.as_str())
@@ -154,6 +157,7 @@ impl CloudBlobStore {
         let mut values = reported.filter_map(|value| value.to_str().ok());
         match self.bucket.cloud {
             Cloud::Gcs => values
+                // Google reports several hashes, in one header or in several.
                 .flat_map(|value| value.split(','))
                 .find_map(|hash| hash.trim().strip_prefix("crc32c="))
                 .and_then(Crc32c::from_base64),
@@ -181,6 +185,7 @@ impl BlobStore for CloudBlobStore {
             ended: false,
         };
         let first = body.gather().await?;
+        // A single request is atomic and conditional, so `incoming/` is not needed.
         if body.ended {
             let payload = PutPayload::from_iter(first);
             match self
@@ -228,6 +233,7 @@ impl BlobStore for CloudBlobStore {
         let (directory, size) = (self.copies.clone(), body.size);
         let create = move || {
             std::fs::create_dir_all(&directory)?;
+            // A large object could otherwise fill the disk that the database may be on.
             let space = disk_space(&directory)?;
             let has_room = space.check(size).is_ok();
             has_room
@@ -296,6 +302,7 @@ impl BlobStore for CloudBlobStore {
     async fn probe(&self) -> Result<(), PortError> {
         let nothing = self.bucket.incoming().join("probe");
         match self.store().head(&nothing).await {
+            // A response about a missing object proves access without writing one each time.
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
             Err(failed) => Err(reading::error(failed)),
         }

@@ -90,10 +90,12 @@ impl UrlSigner for DirectSigner {
         let content_type = grant.content_type.as_str();
         let range = format!("0,{}", grant.limit);
         let headers = match self.bucket.cloud {
+            // The condition prevents overwriting; a limit of the size cannot be signed.
             Cloud::S3 => vec![("content-type", content_type), ("if-none-match", "*")],
             Cloud::Gcs => vec![
                 ("content-type", content_type),
                 ("x-goog-content-length-range", &range),
+                // Generation 0 means that there is no such object: the URL cannot overwrite.
                 ("x-goog-if-generation-match", "0"),
             ],
             Cloud::Azure => vec![

@@ -57,6 +57,7 @@ impl HttpService for CloudClient {
 fn failed(error: ClientError) -> HttpError {
     let kind = match &error {
         ClientError::Timeout(_) => HttpErrorKind::Timeout,
+        // No byte of the request was sent, so it is safe to try again.
         ClientError::Unreachable(_) | ClientError::Untrusted(_) => HttpErrorKind::Connect,
         ClientError::Broken(_) => HttpErrorKind::Request,
         ClientError::Interrupted(_) => HttpErrorKind::Interrupted,

@@ -31,6 +31,7 @@ impl Incoming {
     pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new()
             .write(true)
+            // Names of other processes may collide; writing into another's upload would mix both.
             .create_new(true)
             .open(&path)?;
         // Locked until the file is closed. On file systems without locks, the sweeper goes by age.
@@ -55,6 +56,7 @@ impl Incoming {
             self.file.write_all(chunk)?;
             self.size += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
         }
+        // Otherwise gigabytes of unwritten pages would wait for the last sync.
         if self.size - self.written_back >= WRITE_BACK_BYTES {
             start_write_back(&self.file, self.written_back, self.size);
             self.written_back = self.size;
@@ -67,9 +69,11 @@ impl Incoming {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if the path is taken.
     pub(crate) fn publish(&self, root: &Path, destination: &Path) -> io::Result<StoredBytes> {
+        // Before the link: a name must never lead to content that a crash could still lose.
         self.file.sync_all()?;
         let directory = destination.parent().unwrap_or(root);
         fs::create_dir_all(directory)?;
+        // A rename would replace an object that is there; a link fails instead.
         fs::hard_link(&self.path, destination)?;
         // Directories above may be new, created by this call or by a concurrent one.
         for directory in directory
@@ -90,6 +94,7 @@ impl Incoming {
     pub(crate) fn probe(&self) -> io::Result<()> {
         let mut second = self.path.clone().into_os_string();
         second.push(".link");
+        // Left by a probe that was killed in between.
         drop(fs::remove_file(&second));
         fs::hard_link(&self.path, &second)?;
         fs::remove_file(second)
@@ -101,6 +106,7 @@ pub(crate) fn remove_abandoned(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
     };
+    // The writer's lock ends with its process, however that ends.
     file.try_lock().is_ok() && fs::remove_file(path).is_ok()
 }
 

@@ -65,6 +65,7 @@ impl LocalBlobStore {
             reason,
         };
         fs::create_dir_all(directory.join(INCOMING)).map_err(|error| fails(error.to_string()))?;
+        // Symbolic links are resolved once, so that a later change of one does not divide the store.
         let root = fs::canonicalize(directory).map_err(|error| fails(error.to_string()))?;
         let files =
             LocalFileSystem::new_with_prefix(&root).map_err(|error| fails(error.to_string()))?;
@@ -90,6 +91,7 @@ impl LocalBlobStore {
         let counter = Arc::clone(&self.counter);
         move || {
             loop {
+                // Only has to be unique within the process; it orders nothing.
                 let count = counter.fetch_add(1, Ordering::Relaxed);
                 let path = directory.join(format!("{name}.{process}.{count}"));
                 match Incoming::create(path) {
@@ -145,6 +147,7 @@ impl BlobStore for LocalBlobStore {
                 incoming.write(&batch)?;
                 Ok(incoming)
             });
+            // Its error is looked at after the writer has returned, which owns the file until then.
             let next = gather(&mut body, &mut size, limit).await;
             incoming = joined(writing).await?;
             batch = next?;
@@ -212,6 +215,7 @@ impl BlobStore for LocalBlobStore {
                 // An upload in progress is as young as its last write.
                 let old = entry.metadata().and_then(|facts| facts.modified());
                 let old = old.is_ok_and(|modified| modified < limit);
+                // By age as well, for file systems without locks.
                 if remove_abandoned(&entry.path()) || old && fs::remove_file(entry.path()).is_ok() {
                     removed += 1;
                 }
@@ -243,6 +247,7 @@ pub(crate) fn disk_space(directory: &Path) -> io::Result<DiskSpace> {
     let found = rustix::fs::statvfs(directory)?;
     Ok(DiskSpace {
         total: found.f_blocks.saturating_mul(found.f_frsize),
+        // Not `f_bfree`, which includes blocks that only root may use.
         available: found.f_bavail.saturating_mul(found.f_frsize),
     })
 }
@@ -261,6 +266,7 @@ async fn gather(
         };
         let chunk = chunk?;
         *size = size.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
+        // While it arrives: announced lengths are the client's, and chunked bodies have none.
         if *size > limit {
             return Err(PutBlobError::TooLarge { limit });
         }

@@ -103,6 +103,7 @@ impl FromStr for Location {
             .ok_or_else(invalid)?;
         let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+        // Characters that need no escaping, neither in URLs nor in what clouds sign.
         let plain = |part: &str| {
             !matches!(part, "" | "." | "..")
                 && part

@@ -38,6 +38,7 @@ pub(crate) async fn read(
     mut range: Option<Range<u64>>,
 ) -> Result<BlobBody, PortError> {
     if let Some(range) = &mut range {
+        // Clouds refuse a range that begins beyond the end (416), and a header cannot express an empty one.
         let size = size(store, path).await?;
         range.end = range.end.min(size);
         if range.is_empty() {
@@ -105,6 +106,7 @@ pub(crate) fn crc32c(digest: &Digest) -> io::Result<Crc32c> {
 /// Removes an object. Succeeds if it does not exist.
 pub(crate) async fn delete(store: &dyn ObjectStore, path: &Path) -> Result<(), PortError> {
     match store.delete(path).await {
+        // S3 reports success for a missing object as well, and deletions are repeated after a crash.
         Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
         Err(failed) => Err(error(failed)),
     }
@@ -124,6 +126,7 @@ fn file_stream(file: File, range: Range<u64>) -> ByteStream {
             return Ok(None);
         }
         let end = range.end.min(range.start + CHUNK_BYTES);
+        // Reads of a file block, and have no asynchronous form on most systems.
         let read = move || -> io::Result<(Bytes, File)> {
             let length = usize::try_from(end - range.start).map_err(io::Error::other)?;
             let mut buffer = vec![0; length];

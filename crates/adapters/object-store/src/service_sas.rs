@@ -30,6 +30,7 @@ impl ServiceSas {
     /// express.
     pub(crate) fn sign_creation(&self, mut blob: Url, expires_at: OffsetDateTime) -> Option<Url> {
         let permitted = "c";
+        // The service accepts times in whole seconds, and signs the text as it is written.
         let expires = expires_at.replace_nanosecond(0).ok()?;
         let expires = expires.format(&Rfc3339).ok()?;
         // An emulator has the account in the path.
@@ -59,6 +60,7 @@ impl ServiceSas {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
         mac.update(signed.as_bytes());
         let signature = STANDARD.encode(mac.finalize().into_bytes());
+        // Removes the signature of the library, which would permit to overwrite.
         blob.set_query(None);
         let mut query = blob.query_pairs_mut();
         query

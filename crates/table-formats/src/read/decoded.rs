@@ -49,6 +49,7 @@ pub(super) fn file_encoding(source: &mut dyn Source) -> Result<FileEncoding, Rea
                 return Ok(FileEncoding { encoding, mark: 0 });
             }
         };
+        // NUL is valid UTF-8, but neither text nor storable in PostgreSQL.
         if chunk.contains(&0) {
             return Err(ReadError::NotText);
         }
@@ -98,6 +99,7 @@ impl DecodedText {
     /// Returns to the beginning.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
         self.source.seek(SeekFrom::Start(self.found.mark))?;
+        // A decoder may hold the beginning of a character from before.
         self.decoder = self.found.encoding.new_decoder_without_bom_handling();
         self.raw.clear();
         self.text.clear();
@@ -116,11 +118,13 @@ impl DecodedText {
     fn fill(&mut self) -> io::Result<()> {
         self.text.clear();
         self.taken = 0;
+        // A few bytes may decode to nothing yet, and an empty read would mean the end.
         while self.text.is_empty() && !self.has_ended {
             self.raw.resize(CHUNK, 0);
             let read = self.source.read(&mut self.raw)?;
             self.has_ended = read == 0;
             let raw = self.raw.get(..read).unwrap_or_default();
+            // With that much room the decoder takes all bytes in one call.
             let most = self.decoder.max_utf8_buffer_length(raw.len());
             self.text.resize(most.unwrap_or(CHUNK * 4), 0);
             let (_, _, written, _) =

@@ -49,6 +49,7 @@ pub fn open_delimited(
 ) -> Result<impl TableReader + use<>, ReadError> {
     let (text, delimiter) = open_text(source, delimiter)?;
     let decimal = match delimiter {
+        // Spreadsheets separate fields by `;` where the comma is the decimal separator.
         b';' => Decimal::Comma,
         _ => Decimal::Point,
     };
@@ -56,6 +57,7 @@ pub fn open_delimited(
     let mut inferences = vec![ColumnInference::new(decimal); records.names.len()];
     let mut row_count = 0;
     while records.next()? {
+        // During the first reading, so that a file that is too long is not read twice.
         if row_count == max_rows {
             return Err(ReadError::TooManyRows(max_rows));
         }
@@ -157,6 +159,7 @@ impl Records {
             if self.record.iter().all(str::is_empty) {
                 continue;
             }
+            // Spreadsheets pad rows with empty fields up to the widest row of the sheet.
             let mut further = self.record.iter().skip(expected);
             if self.record.len() < expected || further.any(|field| !field.is_empty()) {
                 return Err(ReadError::Ragged {
@@ -171,6 +174,7 @@ impl Records {
     }
 
     fn read(&mut self) -> Result<bool, ReadError> {
+        // The parser has no limit of its own; a missing quotation mark would read the file as one record.
         self.reader.get_mut().allow(MAX_RECORD);
         self.reader
             .read_record(&mut self.record)
@@ -197,6 +201,7 @@ impl Records {
             match byte? {
                 b'\n' => line += 1,
                 b'\r' => {}
+                // The record begins behind the blank lines, at the first character that is no line break.
                 _ if at >= start => break,
                 _ => {}
             }
@@ -215,6 +220,7 @@ fn sample(text: &mut DecodedText) -> Result<String, ReadError> {
 fn reader<R: Read>(text: R, delimiter: u8) -> csv::Reader<R> {
     ReaderBuilder::new()
         .delimiter(delimiter)
+        // The parser's own error about lengths does not tolerate blank fields at the end.
         .flexible(true)
         .has_headers(false)
         .trim(csv::Trim::All)
@@ -256,6 +262,7 @@ fn sniff(text: &str) -> u8 {
         if lengths.len() < SAMPLE && length_of(text) >= SAMPLE_BYTES {
             lengths.pop();
         }
+        // A delimiter within texts divides lines irregularly.
         let is_regular = lengths.windows(2).all(|pair| pair.first() == pair.last());
         if let Some(length) = lengths.first().filter(|_| is_regular)
             && *length > best.0
@@ -271,6 +278,7 @@ fn sniff(text: &str) -> u8 {
     let count = |delimiter: u8| header.bytes().filter(|byte| *byte == delimiter).count();
     DELIMITERS
         .into_iter()
+        // `max_by_key` returns the last of several, and the first delimiter is preferred.
         .rev()
         .max_by_key(|delimiter| count(*delimiter))
         .unwrap_or(b',')

@@ -34,6 +34,7 @@ impl<R: TableReader> TableReader for Guarded<R> {
     }
 
     fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+        // A reader that panicked may be in any state, so it is put back after a success only.
         let Some(mut reader) = self.reader.take() else {
             return Err(ReadError::Damaged);
         };

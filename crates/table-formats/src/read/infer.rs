@@ -49,6 +49,7 @@ impl ColumnInference {
             return;
         }
         self.has_value = true;
+        // One id is enough: as numbers, the column's other values would lose their leading zeros.
         self.has_id |= is_id(text);
         let decimal = self.decimal;
         self.possible
@@ -58,6 +59,7 @@ impl ColumnInference {
     /// Returns the type of the column.
     pub(super) fn finish(self) -> DataType {
         match self.possible.first() {
+            // No boolean is an id, so ids are not looked at here.
             Some(DataType::Boolean) if self.has_value => DataType::Boolean,
             Some(found) if self.has_value && !self.has_id => *found,
             _ => DataType::Text,
@@ -81,6 +83,7 @@ fn has_type(text: &str, data_type: DataType, decimal: Decimal) -> bool {
 pub(super) fn push(values: &mut Values, text: &str, decimal: Decimal) {
     match values {
         Values::Text(column) => column.push(Some(text.to_owned())),
+        // Below texts: `NA` may be a word there, such as the country's code.
         _ if is_missing(text) => values.push_null(),
         Values::Boolean(column) => column.push(boolean(text)),
         Values::Integer(column) => column.push(text.parse().ok()),

@@ -59,12 +59,14 @@ pub(super) fn check_archive(
     if length < 4 || source.read_exact(&mut start).is_err() || start != *b"PK\x03\x04" {
         return Err(ReadError::NotWorkbook);
     }
+    // Before the directory is read, for which the library reserves memory.
     if length > limits.archive {
         return Err(ReadError::TooLarge);
     }
     source.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
     let mut tail = Vec::new();
     (&mut *source).take(TAIL).read_to_end(&mut tail)?;
+    // No workbook within the limits needs it, and the declared number of parts could be any.
     if tail.windows(ZIP64.len()).any(|bytes| bytes == ZIP64) {
         return Err(ReadError::TooLarge);
     }
@@ -89,6 +91,7 @@ pub(super) fn check_archive(
             size
         } else {
             let mut part = part.take(limits.part.saturating_add(1));
+            // Measured by decompressing: the declared size may be any, as in a zip bomb.
             io::copy(&mut part, &mut io::sink()).map_err(|_| ReadError::Damaged)?
         };
         total = total.saturating_add(size);
@@ -101,6 +104,7 @@ pub(super) fn check_archive(
 
 fn unreadable(error: ZipError) -> ReadError {
     match error {
+        // The source reports its own failures with this kind; the others come from the archive's bytes.
         ZipError::Io(error) if error.kind() == io::ErrorKind::Other => error.into(),
         ZipError::Io(_) => ReadError::Damaged,
         _ => ReadError::NotWorkbook,
@@ -112,6 +116,7 @@ fn check_shared_texts(xml: &[u8]) -> Result<(), ReadError> {
     let head = xml.get(..xml.len().min(256)).unwrap_or(xml);
     let declaration = String::from_utf8_lossy(head).to_ascii_lowercase();
     let is_other_encoding = declaration.contains("encoding") && !declaration.contains("utf-8");
+    // In UTF-16 the search below would not find the declared number.
     if head.contains(&0) || is_other_encoding {
         return Err(ReadError::Damaged);
     }
@@ -130,6 +135,7 @@ fn check_shared_texts(xml: &[u8]) -> Result<(), ReadError> {
         if !digits.is_empty() && digits.parse().is_ok_and(|count: usize| count > most) {
             return Err(ReadError::Damaged);
         }
+        // Cut at 20 digits: the number may be longer than what was parsed.
         if digits.len() == 20 {
             return Err(ReadError::Damaged);
         }

@@ -31,6 +31,7 @@ impl CellValue {
         match cell {
             DataRef::Bool(flag) => Some(Self::Boolean(*flag)),
             DataRef::Int(number) => Some(Self::Integer(*number)),
+            // Excel stores every number as a float, whole ones too.
             DataRef::Float(number) => Some(number_of(*number)),
             DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
                 text_of(text)
@@ -105,6 +106,7 @@ fn text_of(text: &str) -> Option<CellValue> {
 /// Reads a date, a date with a time, or a time of day or a duration, which is a text.
 fn time_of(time: &ExcelDateTime) -> CellValue {
     let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
+    // Day 0 has no date: it is a time of day.
     if time.is_duration() || time.as_f64() < 1.0 {
         let seconds = (time.as_f64() * 86_400.0).round();
         let total: u64 = format!("{seconds:.0}").parse().unwrap_or(0);
@@ -116,8 +118,10 @@ fn time_of(time: &ExcelDateTime) -> CellValue {
         .and_then(|month| Date::from_calendar_date(i32::from(year), month, day).ok());
     let clock = Time::from_hms_milli(hour, minute, second, milli).ok();
     match (date, clock) {
+        // Excel does not distinguish a date from its midnight.
         (Some(date), Some(clock)) if clock == Time::MIDNIGHT => CellValue::Date(date),
         (Some(date), Some(clock)) => CellValue::LocalTime(PrimitiveDateTime::new(date, clock)),
+        // Excel has a 29 February 1900, which no calendar has.
         _ => CellValue::Float(time.as_f64()),
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn open_xlsx(
     })?;
     let table = survey.table()?;
     let types: Vec<DataType> = table.iter().map(|(_, data_type)| *data_type).collect();
+    // The sheet is read twice, as types are known only after its last row.
     let mut parts = Parts::new(types, survey.first, survey.header_row);
     each_cell(&mut workbook, &sheet, |place, value| {
         parts.add(place, value)
@@ -73,6 +74,7 @@ pub(super) fn open_sheet(
     })?;
     let sheets = workbook.sheets_metadata().iter();
     let names = sheets
+        // Sheets of charts have no cells.
         .filter(|sheet| sheet.typ == SheetType::WorkSheet)
         .map(|sheet| sheet.name.clone());
     let names: Vec<String> = names.collect();
@@ -120,6 +122,7 @@ pub(super) fn each_cell(
     while let Some(cell) = cells.next_cell().map_err(damaged)? {
         let (row, column) = cell.get_position();
         let place = Place { row, column };
+        // Rows are built in order, so cells out of order, or repeated, are damage.
         if last.is_some_and(|last| last >= place) {
             return Err(ReadError::Damaged);
         }
@@ -130,6 +133,7 @@ pub(super) fn each_cell(
         } else if let DataRef::SharedString(text) = cell.get_value() {
             texts += text.len();
         }
+        // A shared text counts for each cell, as it is copied into each.
         if count > MAX_CELLS || texts > MAX_TEXTS {
             return Err(ReadError::TooLarge);
         }
@@ -255,6 +259,7 @@ impl Parts {
         let index = index_of(place, self.first);
         let column = index.and_then(|index| self.part.get_mut(index));
         let values = column.ok_or(ReadError::Damaged)?;
+        // Blank cells are not passed on, so their places in the column are filled here.
         while values.len() + 1 < self.rows {
             values.push_null();
         }
