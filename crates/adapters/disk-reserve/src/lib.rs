@@ -66,6 +66,7 @@ impl LocalDiskReserve {
             is_held: AtomicBool::new(false),
             turn: Mutex::new(()),
         })));
+        // A server without a reserve still works, so the start does not fail.
         if let Err(error) = reserve.hold().await {
             tracing::error!(%error, "there is no room for a reserve on the disk of the database");
         }
@@ -80,6 +81,7 @@ impl LocalDiskReserve {
             return Ok(None);
         };
         let done = tokio::task::spawn_blocking(move || {
+            // Giving up and taking at once could leave the file and `is_held` contradicting each other.
             let _turn = reserve.turn.lock().unwrap_or_else(PoisonError::into_inner);
             work(&reserve)
         });
@@ -98,6 +100,7 @@ impl LocalDiskReserve {
 impl DiskReserve for LocalDiskReserve {
     fn is_held(&self) -> bool {
         let reserve = self.0.as_ref();
+        // Where the database is elsewhere, no reserve can be missing.
         reserve.is_none_or(|reserve| reserve.is_held.load(Ordering::SeqCst))
     }
 

@@ -108,6 +108,7 @@ impl Assembly {
 
     fn grow(&mut self, bytes: usize) -> Result<(), BrokenStream> {
         self.bytes = self.bytes.saturating_add(bytes);
+        // Counts text and arguments together, since both are in memory until the end.
         if self.bytes > MAX_ANSWER_BYTES {
             return Err(BrokenStream::TooLong);
         }

@@ -52,6 +52,7 @@ impl LlmClient {
     /// [`InvalidLlm`], if a setting is wrong.
     pub fn new(settings: &LlmSettings, ids: Arc<dyn IdSource>) -> Result<Self, InvalidLlm> {
         let access = match settings.complete() {
+            // A server without a model still starts; only requests for a model fail.
             Err(missing) => Err(missing),
             Ok(provider) => {
                 let dialect = Dialect::from(provider);
@@ -105,11 +106,13 @@ impl LanguageModel for LlmClient {
             Ok(access) => access,
             Err(missing) => return Err(ModelFailure::NotConfigured(missing)),
         };
+        // Once: a retry sends the same bytes.
         let body = access.dialect.body(request).to_string().into_bytes();
         let mut tries = 0;
         loop {
             tries += 1;
             let failure = match access.begin(body.clone()).await {
+                // A retry is possible until here: after its first part, a response has been passed on.
                 Ok(reading) => return Ok(reading.into_stream()),
                 Err(failure) => failure,
             };
@@ -149,6 +152,7 @@ impl Access {
             let Err(failure) = reading.advance().await else {
                 continue;
             };
+            // Parts that have arrived are delivered before the failure.
             if reading.has_begun {
                 reading.failure = Some(failure);
                 break;
@@ -211,8 +215,10 @@ impl Reading {
                 self.parts.push_back(ResponsePart::End(response));
             }
             Read::Error { status, message } => {
+                // Providers quote the key in some messages, so it is removed.
                 let message = provider_message(&message, self.key.as_ref().map(Secret::reveal));
                 return Err(match status {
+                    // An overloaded provider may say so within a stream of status 200.
                     Some(status) if !self.has_begun => ModelFailure::Refused {
                         status,
                         retry_after: None,

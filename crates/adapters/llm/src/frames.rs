@@ -34,6 +34,7 @@ impl FrameReader {
                 b'\n' if after_return => {}
                 b'\n' | b'\r' => frames.extend(self.end_line()?),
                 _ => {
+                    // A server that never ends a line would otherwise fill the memory.
                     if self.line.len() + self.frame.data.len() >= MAX_FRAME_BYTES {
                         return Err(BrokenStream::TooLong);
                     }
@@ -49,10 +50,13 @@ impl FrameReader {
         if line.is_empty() {
             let frame = std::mem::take(&mut self.frame);
             let has_data = std::mem::take(&mut self.has_data);
+            // An event without data is not dispatched, as the format has it.
             return Ok(has_data.then_some(frame));
         }
+        // Only whole lines: chunks of the network may cut a character.
         let line = String::from_utf8(line).map_err(|_| BrokenStream::Malformed("UTF-8"))?;
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        // The format removes one space after the colon; more belong to the value.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut self.frame.event),

@@ -107,6 +107,7 @@ impl Body {
         while let Ok(Some(bytes)) = self.next().await {
             start.extend_from_slice(&bytes);
             if start.len() >= MAX_ERROR_BYTES {
+                // Enough for a message; a page of a proxy may be long.
                 start.truncate(MAX_ERROR_BYTES);
                 break;
             }
@@ -120,6 +121,7 @@ pub(crate) fn add_secret(headers: &mut HeaderMap, name: &'static str, value: &st
     let Ok(mut value) = HeaderValue::from_str(value) else {
         return false;
     };
+    // Omits the value from the header's `Debug` and from compression tables.
     value.set_sensitive(true);
     headers.insert(HeaderName::from_static(name), value);
     true

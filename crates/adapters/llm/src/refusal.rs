@@ -31,6 +31,7 @@ fn message(body: &[u8]) -> Option<String> {
         "/detail",
         "/0/error/message",
     ];
+    // Proxies send HTML, of which nothing is passed on.
     let json: Value = serde_json::from_slice(body).ok()?;
     let found = PLACES
         .iter()

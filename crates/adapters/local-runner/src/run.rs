@@ -38,6 +38,7 @@ pub(crate) async fn run(
     if let Err(error) = workspace.release_scratch().await {
         tracing::warn!(run = %spec.run, %error, "could not remove the scratch directory of a run");
     }
+    // Last: who waits for the end may reap the run at once.
     view.send_modify(|view| view.status = RunStatus::Ended(end));
 }
 
@@ -64,17 +65,20 @@ async fn run_to_end(
     let environment = host
         .script_environment(&active, request, stop, on_output)
         .await?;
+    // A stop ends the installation as well, whose outcome then means nothing.
     if stop.requested().is_some() {
         return Ok(end_without_process(EndReason::Cancelled, String::new()));
     }
     let packages = match environment {
         EnvironmentOutcome::NotNeeded => None,
         EnvironmentOutcome::Installed(packages) => Some(packages),
+        // The author's mistake, not the machine's, so it ends the run and is no error.
         EnvironmentOutcome::Rejected(reason) => {
             return Ok(end_without_process(EndReason::PreparationFailed, reason));
         }
         EnvironmentOutcome::Failed(outcome) => {
             let mut end = run_end(outcome);
+            // Limits, such as of memory, say more than that the preparation failed.
             if end.reason == EndReason::Exited {
                 end.reason = EndReason::PreparationFailed;
             }

@@ -81,6 +81,7 @@ impl LocalRunner {
 impl JobRunner for LocalRunner {
     async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError> {
         for (name, value) in &spec.environment {
+            // execve(2) takes `NAME=value` texts that end with a NUL.
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return Err(RunnerError::Refused(format!(
                     "no process can have an environment variable {name:?}"
@@ -99,6 +100,7 @@ impl JobRunner for LocalRunner {
             ));
         }
         let host = self.host().await?;
+        // A repeated submission, after a lost response, must not start the script twice.
         if let Entry::Vacant(entry) = self.runs().entry(spec.run) {
             let workspace = host.workspace(&spec.run.to_string());
             let (stop, stopped) = stop_channel();
@@ -130,6 +132,7 @@ impl JobRunner for LocalRunner {
 
     async fn wait(&self, run: RunId, seen: &RunView) -> Result<RunView, RunnerError> {
         let Some(mut view) = self.view_of(run) else {
+            // The runs of a worker end with it, so an unknown run is of one that restarted.
             return Ok(RunView::lost());
         };
         let changed = async {
@@ -149,6 +152,7 @@ impl JobRunner for LocalRunner {
             .runs()
             .get(&run)
             .map(|run| (run.workspace.clone(), run.view.borrow().logged));
+        // Nothing new to read, which saves opening the file.
         let Some((workspace, length)) = found.filter(|(_, length)| *length > offset) else {
             return Ok(LogChunk {
                 offset,
@@ -185,9 +189,11 @@ impl JobRunner for LocalRunner {
         let Some(run) = self.runs().remove(&run) else {
             return Ok(());
         };
+        // No grace: nobody waits for the script's result any more.
         run.stop.kill();
         // A separate task, so that a cancelled caller does not leave half of the removal undone.
         let removal = tokio::spawn(async move {
+            // Processes must have ended, or they would write into a directory that is being removed.
             let _ = run.task.await;
             run.workspace.remove().await
         });

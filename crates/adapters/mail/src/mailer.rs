@@ -85,12 +85,14 @@ impl SmtpMailer {
             .to
             .parse()
             .map_err(|error| format!("the recipient: {error}"))?;
+        // The same in each attempt, so that mailboxes can recognize a second copy.
         let id = format!("<notification-{}@{}>", email.id, self.from.email.domain());
         let mut message = Message::builder()
             .message_id(Some(id))
             .from(self.from.clone())
             .to(to)
             .subject(one_line(&email.subject))
+            // Readers without HTML, and spam filters, expect a plain text.
             .multipart(MultiPart::alternative_plain_html(
                 email.text.clone(),
                 email.html.clone(),
@@ -152,11 +154,13 @@ impl Mailer for SmtpMailer {
     async fn send(&self, email: &Email) -> MailOutcome {
         let message = match self.message(email) {
             Ok(message) => message,
+            // The same e-mail cannot be built the next time either.
             Err(error) => return MailOutcome::Permanent(error),
         };
         match timeout(SEND_WITHIN, self.transport.send(message)).await {
             Ok(Ok(_)) => MailOutcome::Sent,
             Ok(Err(error)) => outcome_of(&error),
+            // It may have been delivered; a second copy is better than none.
             Err(_) => MailOutcome::Transient("the mail server took too long".to_owned()),
         }
     }

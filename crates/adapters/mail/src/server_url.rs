@@ -7,6 +7,7 @@ use url::{Host, Url};
 /// `tls=opportunistic` or `tls=none` in the URL takes precedence.
 pub(crate) fn with_encryption(mut url: Url) -> Url {
     if url.scheme() == "smtp" && !url.query_pairs().any(|(name, _)| name == "tls") {
+        // Opportunistic TLS can be stripped by an attacker, who would then read the password.
         let demanded = url.password().is_some() && !is_this_machine(&url);
         let tls = if demanded {
             "required"
@@ -19,6 +20,7 @@ pub(crate) fn with_encryption(mut url: Url) -> Url {
         .query_pairs()
         .any(|(name, value)| name == "tls" && value == "none")
     {
+        // The library knows `required` and `opportunistic` only; no parameter means no TLS.
         url.set_query(None);
     }
     url

@@ -28,6 +28,7 @@ impl Key {
     /// Derives the key of a purpose from the server's secret.
     pub(crate) fn derive(secret: &[u8; 32], purpose: &str) -> Self {
         let mut mac = mac(secret);
+        // A key for each purpose: a signature for a download never permits an upload.
         mac.update(purpose.as_bytes());
         Self(mac.finalize().into_bytes().into())
     }
@@ -69,12 +70,14 @@ impl Canonical<'_> {
                 .iter()
                 .map(|(name, value)| format!("{name}:{value}")),
         );
+        // Separates headers from parameters, so that one cannot pass for the other.
         lines.push(String::new());
         lines.extend(
             self.parameters
                 .iter()
                 .map(|(name, value)| format!("{name}={value}")),
         );
+        // A line break within a value could forge the next line.
         let clean = !lines.iter().any(|line| line.chars().any(char::is_control));
         clean.then(|| lines.join("\n"))
     }

@@ -198,6 +198,7 @@ impl UrlSigner for GatewaySigner {
                 let expires_at = grant.expires_at;
                 (Granted::Upload(organization, grant), expires_at)
             }
+            // One URL for both: a client may ask for the size before it downloads.
             "GET" | "HEAD" => {
                 let grant = self.verify_download(request, &query, object)?;
                 let expires_at = grant.expires_at;
@@ -205,6 +206,7 @@ impl UrlSigner for GatewaySigner {
             }
             _ => return Err(SignatureError::Mismatch),
         };
+        // After the signature: only who has a real URL learns that it has expired.
         if expires_at <= now {
             Err(SignatureError::Expired)
         } else {
@@ -236,6 +238,7 @@ impl Query {
     /// # Errors
     /// [`SignatureError::Mismatch`] unless each is present once and no other is.
     fn exactly<const N: usize>(&self, names: [&str; N]) -> Result<[&str; N], SignatureError> {
+        // An unsigned parameter could change what a proxy or a later version does with the request.
         if self.0.len() != N {
             return Err(SignatureError::Mismatch);
         }
@@ -274,12 +277,14 @@ fn path(organization: OrganizationId, object: ObjectKey) -> String {
 fn ids(text: &str) -> Option<(OrganizationId, ObjectKey)> {
     let (organization, object) = text.strip_prefix(STORAGE_PATH)?.split_once('/')?;
     let (organization, object) = (organization.parse().ok()?, object.parse().ok()?);
+    // Ids parse in several spellings, and only one of them was signed.
     (path(organization, object) == text).then_some((organization, object))
 }
 
 fn expiry(text: &str) -> Result<OffsetDateTime, SignatureError> {
     let seconds: Option<i64> = text.parse().ok();
     seconds
+        // `+5` and `05` parse as well; one time must have one signed form.
         .filter(|seconds| seconds.to_string() == text)
         .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
         .ok_or(SignatureError::Mismatch)
@@ -293,6 +298,7 @@ fn header<'a>(request: &SignedRequest<'a>, name: &str) -> Result<&'a str, Signat
     let (_, value) = found
         .next()
         .ok_or_else(|| SignatureError::MissingHeader(name.to_owned()))?;
+    // Of two headers the signature covers one, and the endpoint may act on the other.
     if found.next().is_some() {
         Err(SignatureError::Mismatch)
     } else {

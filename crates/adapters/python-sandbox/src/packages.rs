@@ -61,11 +61,13 @@ impl Packages {
 
     /// Returns the preparation that has succeeded or is in progress; begins one if there is none.
     fn preparation(&self, sandbox: &Arc<Sandbox>) -> Preparation {
+        // Held until the new preparation is stored, so that two first callers begin one only.
         let mut current = self
             .preparation
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(preparation) = &*current {
+            // An error means that the sender is dropped: the task has ended.
             let is_over = preparation.has_changed().is_err();
             let is_ready = matches!(*preparation.borrow(), Some(Ok(())));
             if is_ready || !is_over {
@@ -75,6 +77,7 @@ impl Packages {
         let (result, preparation) = watch::channel(None);
         *current = Some(preparation.clone());
         let sandbox = Arc::clone(sandbox);
+        // A task of its own, since the caller that needs the packages first may leave.
         tokio::spawn(async move {
             let prepared = prepare(&sandbox).await;
             if let Err(error) = &prepared {

@@ -66,6 +66,7 @@ impl SnippetRun {
                 }
                 Err(error @ BrokenReport::Protocol(_)) => {
                     tracing::info!(%error, "a snippet sent another report");
+                    // Its later frames mean nothing, so there is no reason to wait for its end.
                     stop.cancel();
                 }
                 // Nothing that is left is needed: neither threads nor other processes.
@@ -76,6 +77,7 @@ impl SnippetRun {
         let running = self
             .host
             .serve(active, &spec, pipes, &mut self.signal, |_| ());
+        // Side by side: the process waits for its input, and would block on a full pipe of output.
         let (report, outcome) = tokio::join!(exchange, running);
         let outcome = outcome.map_err(|error| match self.signal.requested() {
             Some(StopRequest::Kill) => PythonUnavailable::Unavailable("it was ended".to_owned()),
@@ -91,7 +93,9 @@ impl SnippetRun {
     ) -> ProcessSpec {
         let script = active.script_path().to_string_lossy().into_owned();
         let environment = [
+            // Snippets have no display.
             ("MPLBACKEND", "Agg"),
+            // Otherwise one thread per processor, each of which counts as a process and has a stack.
             ("OMP_NUM_THREADS", THREADS),
             ("OPENBLAS_NUM_THREADS", THREADS),
             ("ARROW_DEFAULT_MEMORY_POOL", "system"),
@@ -106,9 +110,11 @@ impl SnippetRun {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into_iter()
                 .collect::<Variables>(),
+            // Snippets are written by a model, perhaps under the influence of data that it has read.
             network: Network::Denied,
             limits: Limits {
                 wall_clock: self.time_limit,
+                // Several threads use up more processor time than passes on the clock.
                 cpu_time: 4 * self.time_limit,
                 memory: PYTHON_MEMORY,
                 file_size: PYTHON_SCRATCH,

@@ -69,6 +69,7 @@ impl Report {
         &mut self,
         input: &mut (impl AsyncRead + Unpin),
     ) -> Result<(), BrokenReport> {
+        // Tiny frames without end would never reach the limits of size.
         for _ in 0..MAX_FRAMES {
             let frame = frames::read(input, MAX_FRAME).await?;
             let (kind, body) = frame
@@ -115,6 +116,7 @@ impl Report {
         {
             return Err(BrokenReport::Protocol("too many or too large figures"));
         }
+        // Browsers display it, so its bytes have to be of the declared type.
         if !figure.is_valid() {
             return Err(BrokenReport::Protocol("a figure of another type"));
         }

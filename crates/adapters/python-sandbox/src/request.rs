@@ -49,11 +49,13 @@ pub(crate) async fn send(
             "output_part": SHOWN_OUTPUT_PART,
         },
     });
+    // First the names, so that the program knows what each of the following frames is.
     frames::write(output, request.to_string().as_bytes()).await?;
     for input in &snippet.inputs {
         match &input.content {
             PythonContent::File { bytes, .. } => frames::write(output, bytes).await?,
             PythonContent::Table { rows, .. } => {
+                // Rows are JSON texts already, so they are joined without being parsed.
                 let body = format!("[{}]", rows.join(","));
                 frames::write(output, body.as_bytes()).await?;
             }

@@ -59,6 +59,7 @@ impl Drop for KilledOnDrop {
 impl PythonSandbox for SnippetSandbox {
     async fn run(&self, snippet: PythonSnippet) -> Result<PythonOutcome, PythonUnavailable> {
         let timeout = self.settings.timeout;
+        // Before the slot: waiting for the installation must not occupy one.
         self.packages.ready(&self.sandbox, timeout).await?;
         let slot = self.slots.enter(snippet.organization).await;
         let slot = slot.ok_or(PythonUnavailable::Busy)?;
@@ -79,6 +80,7 @@ impl PythonSandbox for SnippetSandbox {
         // A separate task, so that a caller that leaves does not leave the workspace behind.
         let task = tokio::spawn(async move {
             let outcome = run.run().await;
+            // After the workspace is removed: until then the snippet uses memory and disk.
             drop(slot);
             outcome
         });

@@ -66,6 +66,7 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
         },
     });
     let order = pack(&order.to_string())?;
+    // Refused here, since Ray would accept it and never start it.
     if order.len() > MAX_ORDER_CHARS {
         return Err(RunnerError::Refused(format!(
             "this script is too long for a Ray cluster: compressed, with its environment, it has \
@@ -103,6 +104,7 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
 
 /// Compresses a text, and encodes it in characters that are safe in a shell and in an environment.
 fn pack(text: &str) -> Result<String, RunnerError> {
+    // The order has to fit one argument, so size matters more than time.
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
     let bytes = packer
         .write_all(text.as_bytes())

@@ -52,6 +52,7 @@ enum Exit {
 impl Log {
     /// Parses the log of the job of that id.
     pub(crate) fn parse(id: &str, text: &str) -> Self {
+        // With the id: a script that prints such a line by accident does not end its own log.
         let separator = format!("\u{1e}labdata {id} ");
         let mut log = Self::default();
         // The text before the first marker is Ray's.
@@ -62,9 +63,11 @@ impl Log {
                 break;
             };
             match serde_json::from_str(marker) {
+                // A marker of a later version, or a script's own text: the output after it still counts.
                 Ok(Marker::Begun(())) | Err(_) => {}
                 Ok(Marker::Started(())) => log.started = true,
                 Ok(Marker::LeftOut(bytes)) => {
+                    // Offsets continue behind the omitted part, so that readers resume where they were.
                     let at = log.length() + bytes;
                     log.chunks.push((at, String::new()));
                 }
@@ -101,6 +104,7 @@ impl Log {
     pub(crate) fn read(&self, offset: u64) -> LogChunk {
         for (at, text) in &self.chunks {
             if offset < at + size(text) {
+                // An offset within the omitted part continues behind it.
                 let from = usize::try_from(offset.saturating_sub(*at)).unwrap_or(usize::MAX);
                 let rest = text.as_bytes().get(from..).unwrap_or_default();
                 let chunk = rest.get(..LOG_PIECE).unwrap_or(rest);

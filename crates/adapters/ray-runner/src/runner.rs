@@ -99,6 +99,7 @@ impl RayRunner {
         let Some(job) = self.client.get(&id).await.map_err(unavailable)? else {
             return Ok(lost);
         };
+        // A job that has not begun has no log, and the request would be wasted.
         let log = if job.status == JobStatus::Pending {
             Log::default()
         } else {
@@ -128,6 +129,7 @@ impl RayRunner {
             error_tail: String::new(),
         };
         match job.status {
+            // First: Ray knows only that the entry point failed, and not why.
             _ if log.end.is_some() => log.end.clone(),
             JobStatus::Pending if locked(&self.cancelled).contains(&run) => {
                 Some(ended(EndReason::Cancelled))
@@ -161,6 +163,7 @@ impl JobRunner for RayRunner {
         let id = self.id(spec.run);
         let job = job_request(&id, spec)?;
         let submission = self.client.submit(&job).await.map_err(unavailable)?;
+        // A repeated submission is the same run; Ray's text alone is no proof of it.
         if submission == Submission::AlreadyExists
             && self.client.get(&id).await.map_err(unavailable)?.is_none()
         {
@@ -180,6 +183,7 @@ impl JobRunner for RayRunner {
         let mut pause = POLL_INTERVAL;
         loop {
             let view = self.status(run).await?;
+            // Ray has no notifications, so the wait is a poll that slows down.
             if view != *seen || Instant::now() + pause > until {
                 return Ok(view);
             }
@@ -246,6 +250,7 @@ impl JobRunner for RayRunner {
             sleep(pause).await;
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
+        // Nobody asks for a reaped run again, and the set would grow with each one.
         locked(&self.cancelled).remove(&run);
         Ok(())
     }

@@ -44,6 +44,7 @@ fn messages(messages: &[Message]) -> Vec<Value> {
     for message in messages {
         let (role, blocks) = blocks(message);
         match turns.last_mut() {
+            // The results of all calls of a turn have to be in one message.
             Some((last, turn)) if *last == role => turn.extend(blocks),
             _ => turns.push((role, blocks)),
         }
@@ -143,6 +144,7 @@ impl Reader {
 
     fn start_block(&mut self, data: &Value) -> Result<Read, BrokenStream> {
         let index = number(data, "/index").ok_or(BrokenStream::NoIndex)?;
+        // Two blocks under one index would join the arguments of two calls.
         if !self.blocks.insert(index) {
             return Err(BrokenStream::CollidingIndex);
         }
@@ -170,6 +172,7 @@ impl Reader {
         match text(data, "/delta/type") {
             "text_delta" => self.text(text(data, "/delta/text")),
             "input_json_delta" => {
+                // Arguments of a call without id and name could not be run.
                 if !self.assembly.has_call(index) {
                     return Err(BrokenStream::Malformed(NAME));
                 }
@@ -201,6 +204,7 @@ impl Reader {
         let cached = cached.iter().filter_map(|part| number(reported, part));
         let usage = &mut self.assembly.usage;
         if let Some(input) = number(reported, "/input_tokens") {
+            // The API counts cached tokens apart, while other providers include them.
             usage.input_tokens = Some(cached.fold(input, u64::saturating_add));
         }
         usage.output_tokens = number(reported, "/output_tokens").or(usage.output_tokens);
@@ -213,6 +217,7 @@ fn reported(data: &Value) -> Read {
         "api_error" => Some(500),
         "timeout_error" => Some(504),
         "overloaded_error" => Some(529),
+        // The request itself is wrong, so a retry would not help.
         _ => None,
     };
     Read::Error {

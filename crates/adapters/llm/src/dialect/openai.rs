@@ -71,6 +71,7 @@ fn tool_call(call: &ToolCall) -> Value {
         "type": "function",
         "function": { "name": call.name, "arguments": arguments },
     });
+    // Gemini needs the signatures of its thoughts back in the next request.
     if let (Some(data), Some(json)) = (&call.provider_data, json.as_object_mut()) {
         json.insert(PROVIDER_DATA.to_owned(), data.clone());
     }
@@ -92,6 +93,7 @@ impl Reader {
             return Ok(vec![reported(error)]);
         }
         self.read_usage(&chunk);
+        // The chunk with the usage has no choices.
         let Some(choice) = chunk.pointer("/choices/0") else {
             return Ok(vec![Read::Nothing]);
         };
@@ -125,6 +127,7 @@ impl Reader {
 
     /// Reads the usage, which comes once, in the last chunk or with each one as a sum so far.
     fn read_usage(&mut self, chunk: &Value) {
+        // Chunks before the last have `"usage": null`, which must not erase a sum.
         if chunk.get("usage").is_some_and(Value::is_object) {
             self.0.usage = Usage {
                 input_tokens: number(chunk, "/usage/prompt_tokens"),
@@ -138,6 +141,7 @@ impl Reader {
 fn reported(error: &Value) -> Read {
     let code = |field: &str| {
         let code = error.get(field)?;
+        // Servers send the status as a number or as a text.
         let code = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
         u16::try_from(code)
             .ok()
