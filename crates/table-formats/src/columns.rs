@@ -63,6 +63,7 @@ pub(crate) fn array(
 /// # Errors
 /// [`FormatError::Unrepresentable`] if they do not fit into 64 bits.
 pub(crate) fn micros(name: &str, at: OffsetDateTime) -> Result<i64, FormatError> {
+    // Rounds down before 1970 too, where a plain division would round up.
     i64::try_from(at.unix_timestamp_nanos().div_euclid(1000)).map_err(|_| {
         FormatError::Unrepresentable(format!("column {name}: {at} is too far from today"))
     })

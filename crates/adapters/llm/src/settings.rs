@@ -99,6 +99,7 @@ impl LlmSettings {
     /// Returns the provider, or the name of the first setting that is missing.
     pub(crate) fn complete(&self) -> Result<Provider, &'static str> {
         let provider = self.provider.ok_or("LABDATA_LLM_PROVIDER")?;
+        // A server other than the provider's own may need no key.
         if self.api_key.is_none() && self.base_url.is_none() && provider.needs_key() {
             return Err("LABDATA_LLM_API_KEY");
         }
@@ -115,6 +116,7 @@ impl LlmSettings {
         }
         let path = url.path().trim_end_matches('/').to_owned();
         let operation = match provider {
+            // Anthropic's own tools take a base URL without the version.
             Provider::Anthropic if path.is_empty() => "/v1/messages",
             Provider::Anthropic => "/messages",
             Provider::OpenAi | Provider::Gemini | Provider::Ollama => "/chat/completions",

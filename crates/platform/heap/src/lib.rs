@@ -26,6 +26,7 @@ pub fn give_memory_back() {
             libc::M_ARENA_MAX,
             libc::c_int::try_from(arenas).unwrap_or(libc::c_int::MAX),
         );
+        // Set at all, the thresholds no longer rise with each large block that is freed (mallopt(3)).
         set(libc::M_MMAP_THRESHOLD, THRESHOLD);
         set(libc::M_TRIM_THRESHOLD, THRESHOLD);
     }

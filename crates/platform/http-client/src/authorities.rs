@@ -59,9 +59,11 @@ impl Authorities {
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_file_iter(path).map_err(|it| it.to_string())? {
                 let certificate = certificate.map_err(|it| it.to_string())?;
+                // None is skipped: a mistake in a file that an operator names must not go unnoticed.
                 roots.add(certificate).map_err(|it| it.to_string())?;
             }
             if roots.is_empty() {
+                // A PEM file with a key only is read without an error.
                 return Err("it contains no certificate".to_owned());
             }
             Ok(Self(roots))

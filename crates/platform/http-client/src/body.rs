@@ -40,7 +40,9 @@ impl Body for TimedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        // Before the timer: data that has arrived wins over a timeout that ended at the same time.
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            // Each chunk has the whole timeout.
             self.timer = None;
             return Poll::Ready(
                 frame.map(|frame| frame.map_err(|error| HttpError::Interrupted(causes(&error)))),

@@ -31,6 +31,7 @@ pub enum HttpError {
 impl HttpError {
     pub(crate) fn from_client(error: &ClientError) -> Self {
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
+        // The certificate's problem is several layers down: client, connector, I/O, TLS.
         while let Some(error) = next {
             if let Some(problem) = certificate_problem(error) {
                 return Self::Untrusted(problem);
@@ -38,6 +39,7 @@ impl HttpError {
             next = error.source();
         }
         let causes = causes(error);
+        // Callers may repeat what was never sent.
         if error.is_connect() {
             Self::Unreachable(causes)
         } else {

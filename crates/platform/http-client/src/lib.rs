@@ -58,6 +58,7 @@ where
         let mut tcp = HttpConnector::new();
         // The TCP connector is also asked for https URLs, whose TLS the outer one adds.
         tcp.enforce_http(false);
+        // Requests are written as a whole; Nagle's algorithm would only delay their last segment.
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(connect_timeout));
         let connector = HttpsConnectorBuilder::new()
@@ -105,6 +106,7 @@ where
                 if error.is::<LengthLimitError>() {
                     return HttpError::TooLong(max_bytes);
                 }
+                // `Limited` boxes the errors of the body within.
                 error.downcast().map_or_else(
                     |error| HttpError::Interrupted(error.to_string()),
                     |error| *error,
@@ -112,6 +114,7 @@ where
             })?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
+        // The timeout of each chunk alone would let a server that sends byte by byte hold the caller.
         timeout(within, exchange)
             .await
             .map_err(|_| HttpError::Timeout(within))?

@@ -52,6 +52,7 @@ impl<K: Eq + Hash> FairSlots<K> {
         let semaphore = each
             .entry(owner)
             .or_insert_with(|| Arc::new(Semaphore::new(self.of_one)));
+        // Taken under the lock: the clone counts as a holder, so a waiting caller's semaphore stays.
         Arc::clone(semaphore)
     }
 
@@ -68,6 +69,7 @@ impl<K: Eq + Hash> FairSlots<K> {
     pub async fn enter(&self, owner: K) -> Option<Slot> {
         let of_one = self.of(owner);
         let entering = async {
+            // The owner's own limit first: one that waits for it occupies no slot of the others.
             let of_one = of_one.acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Slot {

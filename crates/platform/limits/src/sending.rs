@@ -46,6 +46,7 @@ where
     let rest = Arc::new(Mutex::new(Some(Rest { source, sent: 0 })));
     tokio::spawn(drop_unread(Arc::downgrade(&rest)));
     stream::try_unfold((rest, next), async |(rest, next): (SharedRest<S>, _)| {
+        // Taken out, because a lock must not be held across the await below.
         let taken = lock(&rest).take();
         let Some(Rest { source, sent }) = taken else {
             return Err(Interrupted("the client did not read it".to_owned()));
@@ -67,11 +68,13 @@ async fn drop_unread<S>(rest: Weak<Mutex<Option<Rest<S>>>>) {
     let mut seen = None;
     loop {
         sleep(SEND_TIMEOUT).await;
+        // The stream is the only owner: once it is sent or dropped, this task ends.
         let Some(rest) = rest.upgrade() else {
             return;
         };
         let mut left = lock(&rest);
         let sent = left.as_ref().map(|left| left.sent);
+        // `None` means that the source is at work, which is not the client's delay.
         if sent.is_some() && sent == seen {
             *left = None;
             return;

@@ -105,9 +105,11 @@ impl PinnedWheel {
             "{}=={} --hash=sha256:{}\n",
             self.project, self.version, build.sha256
         );
+        // pip accepts hashes in a file of requirements only.
         fs::write(&requirements, pin).map_err(directory_error(&requirements))?;
         let download = stage.join("download");
         let mut pip = Command::new(python);
+        // With the hash, neither the index nor a proxy has to be trusted.
         pip.args(["-m", "pip", "download", "--require-hashes", "--no-deps"])
             .args(["--only-binary=:all:", "--no-input", "--quiet"])
             .args(["--disable-pip-version-check", "--retries=2", "--timeout=30"])
@@ -128,6 +130,7 @@ impl PinnedWheel {
                 message: "it downloaded no wheel".to_owned(),
             })?;
         let contents = stage.join("contents");
+        // Python's own module, so that no `unzip` has to be installed.
         let mut unpack = Command::new(python);
         unpack
             .args(["-m", "zipfile", "-e"])
@@ -152,6 +155,7 @@ fn run(step: &'static str, python: &Path, command: &mut Command) -> Result<(), W
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
+    // Debian's Python comes without pip, which the exit status does not distinguish.
     if text.contains("No module named pip") {
         return Err(WheelError::NoPip {
             python: python.to_owned(),

@@ -66,6 +66,7 @@ impl ScriptMetadata {
     /// # Errors
     /// The reason, for the script's author, if the settings of uv in the block are invalid.
     pub fn script_with_client(&self, url: &str) -> Result<String, String> {
+        // The whole block: uv reads settings from it that have no field here.
         let mut table: Table = toml::from_str(&self.block).map_err(unreadable)?;
         let mut settings = &mut table;
         for name in ["tool", "uv"] {
@@ -79,6 +80,7 @@ impl ScriptMetadata {
             .or_insert_with(|| Value::Array(Vec::new()))
             .as_array_mut()
             .ok_or_else(|| unreadable("constraint-dependencies must be an array"))?;
+        // A constraint, not a dependency: scripts that do not use the client do not install it.
         constraints.push(format!("{CLIENT} @ {url}").into());
         let text = toml::to_string(&table).map_err(unreadable)?;
         let lines = text.trim_end().replace('\n', "\n# ");
@@ -101,6 +103,7 @@ fn package_name(requirement: &str) -> String {
         .unwrap_or_default()
         .split(['-', '_', '.']);
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    // Names are compared as PEP 503 says: `Labdata_Client` is the same package.
     words.join("-").to_ascii_lowercase()
 }
 
@@ -117,6 +120,7 @@ fn block(script: &str) -> Option<String> {
         if line.trim_end() == "# ///" {
             closed = Some(text.len());
         }
+        // PEP 723: a comment without a space after `#` ends the block, unless it is empty.
         let content = line
             .strip_prefix("# ")
             .or_else(|| line.strip_prefix('#').filter(|rest| rest.is_empty()));
@@ -124,6 +128,7 @@ fn block(script: &str) -> Option<String> {
         text.push_str(content);
         text.push('\n');
     }
+    // Without its last line the block is an ordinary comment.
     text.truncate(closed?);
     Some(text)
 }

@@ -259,12 +259,14 @@ impl RayClient {
             None if address.is_encrypted => {
                 Authorities::of_machine().map_err(InvalidAddress::NoAuthorities)?
             }
+            // Plain HTTP needs no authorities, and a small container may have none.
             None => Authorities::none(),
         };
         Ok(Self {
             http: HttpClient::new(authorities, CONNECT_TIMEOUT)?,
             base: address.base,
             token: access.token.clone(),
+            // Requests to this machine cross no network.
             sends_in_clear: !address.is_encrypted && !address.is_this_machine,
         })
     }
@@ -331,6 +333,7 @@ impl RayClient {
     async fn call_job(&self, method: Method, path: &str) -> Result<Option<Vec<u8>>, RayError> {
         match self.call(method, path, None).await? {
             Response::Success(body) => Ok(Some(body)),
+            // Any other 404 is a wrong address or a proxy, behind which the job may well exist.
             Response::Failure(StatusCode::NOT_FOUND, text) if text.contains("does not exist") => {
                 Ok(None)
             }
@@ -408,6 +411,7 @@ impl RayClient {
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return RayError::Unauthorized { base };
         }
+        // Ray sends tracebacks, whose last line has the cause.
         let last = text.trim_end().lines().next_back().unwrap_or_default();
         RayError::Status {
             base,

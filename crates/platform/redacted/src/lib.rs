@@ -108,6 +108,7 @@ pub fn redacted_url(url: &str) -> String {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), url),
     };
+    // The last `@`: a password may contain some that are not escaped.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((_, rest)) => ("…@", rest),
         None => ("", rest),
