@@ -71,6 +71,7 @@ impl Error {
     pub const fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Refused(refusal) => Some(refusal.code),
+            // Each problem has its code.
             Self::Problems(_) => None,
             Self::Unavailable(_) => Some(ErrorCode::Unavailable),
             Self::Internal(_) => Some(ErrorCode::Internal),

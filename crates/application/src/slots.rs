@@ -105,6 +105,7 @@ impl Slots {
     /// # Errors
     /// `Unavailable` if too many are followed.
     pub fn follow(&self, organization: OrganizationId) -> Result<Slot, Error> {
+        // Followers hold their slot for hours, so it is not worth waiting for one.
         let slot = self.of(Work::Follower)?.try_enter(organization);
         slot.ok_or_else(|| exhausted(FOLLOW_LATER))
     }

@@ -53,6 +53,7 @@ impl TableExport {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sent = ports.data.export(self.organization, &self.plan, sink).await;
+        // The slots last until the last part is sent.
         drop(self.slots);
         sent.map_err(failure)
     }

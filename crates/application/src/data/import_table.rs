@@ -73,6 +73,7 @@ pub async fn read_import(
     actor.require(Scope::Write)?;
     let slot = ports.slots.enter(Work::Import, actor.organization).await?;
     require_reserve(ports)?;
+    // An unknown execution is refused before a long file is read.
     choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)

@@ -54,6 +54,7 @@ pub(crate) async fn query_data_within(
         params: command.params,
         limits,
     };
+    // After the checks: a query that is refused needs no slot.
     let slots = ports.slots.enter(Work::Result, actor.organization).await?;
     let value = ports
         .queries

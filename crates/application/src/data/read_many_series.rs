@@ -124,6 +124,7 @@ async fn collect(
     let mut collected = lock(&collected);
     match sent {
         Ok(()) => Ok(std::mem::take(&mut collected.series)),
+        // The collector closed the sink itself to stop the query.
         Err(StreamError::Closed(_)) if collected.is_too_large => {
             Err(Error::refused(ManySeriesTooLarge(limits)))
         }
@@ -140,6 +141,7 @@ struct AsTable {
 #[async_trait]
 impl PartSink for AsTable {
     async fn part(&mut self, mut part: TablePart) -> Result<(), SinkClosed> {
+        // A row without points has no line in a table.
         if part.rows == 0 {
             return Ok(());
         }
@@ -186,6 +188,7 @@ impl Collected {
             series.points.points += part.rows;
             let columns = series.points.columns.iter_mut().zip(part.columns);
             columns.fold(true, |fits, ((_, values), more)| {
+                // In this order: `fits &&` would leave out the other columns.
                 values.append(more) && fits
             })
         } else {

@@ -74,6 +74,7 @@ pub async fn write_data(
             Stop::Problems(problems) if is_current => return Err(Error::Problems(problems)),
             Stop::Problems(problems) => {
                 let current = ports.catalog.snapshot(actor.organization).await?;
+                // The cached snapshot was current, so a new plan would have the same problems.
                 if current.version == catalog.version {
                     return Err(Error::Problems(problems));
                 }

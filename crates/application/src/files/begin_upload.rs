@@ -68,6 +68,7 @@ pub async fn begin_upload(
         source,
     } = command;
     let attribution = attribute(ports, actor, instrument, execution).await?;
+    // Before the record: without room, a client should not even begin to send.
     check_room(ports, actor.organization).await?;
     let now = ports.clock.now();
     let object = ObjectKey::new(ports.ids.next_id());

@@ -34,9 +34,11 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         object, received, ..
     } = file.state
     else {
+        // Confirming again succeeds, so that clients can retry.
         return Ok(file);
     };
     let size = match received {
+        // Noted where the bytes came through this platform; otherwise the store has to be asked.
         Some(bytes) => bytes.size,
         None => match ports.blobs.size(actor.organization, object).await {
             Err(PortError::NotFound(_)) => {
@@ -45,6 +47,7 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
             size => size?,
         },
     };
+    // A signed PUT to S3 has no limit of size, so it is checked here.
     if let Err(refusal) = FileRefusal::check_size(size) {
         let error = Error::refused(refusal);
         return Err(discard(ports, actor, id, object, error).await);
@@ -71,6 +74,7 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         .await
     {
         Ok((file, _newly)) => Ok(file),
+        // Discarded, because no quota would count the bytes.
         Err(ConfirmFileError::InsufficientStorage(refusal)) => {
             Err(discard(ports, actor, id, object, refusal.into()).await)
         }
@@ -127,6 +131,7 @@ async fn read(
 
 /// Removes the record for good, then the object; returns why, or why it could not be done.
 async fn discard(ports: &Ports, actor: &Actor, id: FileId, object: ObjectKey, why: Error) -> Error {
+    // The record first: an object without a record is swept, a record without its object is broken.
     match ports.files.discard(actor.organization, id, object).await {
         Ok(()) | Err(ConfirmFileError::Port(PortError::NotFound(_))) => {
             remove(ports, actor, object).await;

@@ -17,6 +17,7 @@ pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(),
     actor.may(GuardedAction::DeleteFile)?;
     let now = ports.clock.now();
     let file = ports.files.delete(actor.organization, id, now).await?;
+    // After the record: a failure here only leaves an object for the sweep.
     remove(ports, actor, file.state.object()).await;
     Ok(())
 }

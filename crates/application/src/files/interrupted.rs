@@ -19,6 +19,7 @@ impl<S, A: Fn() -> bool> Interrupted<S, A> {
 
 impl<S: Read, A: Fn() -> bool> Read for Interrupted<S, A> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Threads cannot be cancelled from outside; an error of its source ends a reader.
         if (self.is_abandoned)() {
             return Err(io::Error::other("the caller has left"));
         }

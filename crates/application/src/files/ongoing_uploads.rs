@@ -73,6 +73,7 @@ impl OngoingUpload {
     /// Counts the upload as at least that many bytes. Returns the bytes of all uploads of the
     /// organization.
     pub(super) fn grow_to(&self, bytes: u64) -> OngoingBytes {
+        // An announced length is counted as a whole at first, so later reports may be smaller.
         let more = bytes.saturating_sub(self.bytes.fetch_max(bytes, Ordering::Relaxed));
         let mut state = self.uploads.state();
         let all = state.bytes.entry(self.organization).or_default();
@@ -89,6 +90,7 @@ impl Drop for OngoingUpload {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut();
         let mut state = self.uploads.state();
+        // Makes quota checks read the stored bytes again, which may now include this upload.
         state.ended += 1;
         state.objects.remove(&(self.organization, self.object));
         if let Some(all) = state.bytes.get_mut(&self.organization) {

@@ -49,6 +49,7 @@ pub async fn open_download(
                 size,
             })
         }
+        // An upload URL must not read, although its signature is valid.
         Granted::Upload(..) => Err(SignatureError::Mismatch.into()),
     }
 }

@@ -60,6 +60,7 @@ pub async fn parse_table(
     let caller = Arc::new(());
     let waiting = Arc::downgrade(&caller);
     let (done, outcome) = oneshot::channel();
+    // Parsing may block for seconds, and tokio waits for its blocking threads when it shuts down.
     let thread = thread::Builder::new().name("table".to_owned());
     let spawned = thread.spawn(move || {
         // The receiver is gone if the caller is.
@@ -69,6 +70,7 @@ pub async fn parse_table(
     let table = outcome
         .await
         .map_err(|_| Error::Internal("the thread of a table ended early".to_owned()))?;
+    // Until here the reader sees a living caller; a request that is dropped earlier stops it.
     drop(caller);
     match table {
         Ok(table) => Ok(ParsedTable {

@@ -43,6 +43,7 @@ pub async fn open_upload(
     match ports.signer.verify(request, ports.clock.now())? {
         Granted::Upload(organization, grant) => {
             let object = (organization, grant.object);
+            // The record may have been deleted or replaced since the URL was signed.
             if !ports.files.unreferenced(&[object]).await?.is_empty() {
                 return Err(PortError::NotFound(Resource::Upload).into());
             }
@@ -97,6 +98,7 @@ pub async fn admit_upload(
     announced: Option<u64>,
 ) -> Result<AdmittedUpload, UploadError> {
     let UploadGrant { object, limit, .. } = upload.grant;
+    // Refused before the body is read; `put_new` counts the bytes that arrive.
     if announced.is_some_and(|length| length > limit) {
         return Err(PutBlobError::TooLarge { limit }.into());
     }
@@ -130,10 +132,12 @@ pub async fn receive_upload(
         .await
         .map_err(|error| {
             cut_off
+                // The store only sees a body that broke off; the reason is known here.
                 .reason()
                 .map_or_else(|| error.into(), UploadError::from)
         })?;
     let noted = ports.files.note_received(organization, object, stored);
+    // Not a failure: the note only saves the confirmation from reading the bytes.
     if let Err(error) = noted.await {
         tracing::warn!(%object, %error, "the confirmation will have to read what was uploaded");
     }

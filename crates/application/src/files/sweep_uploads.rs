@@ -79,9 +79,11 @@ pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
         let objects = match batches.try_next().await {
             Ok(None) => return Ok(removed),
             Ok(Some(objects)) => objects,
+            // The chunk before the error is dropped; the next pass finds its objects again.
             Err(broken) => return Err(broken.1.into()),
         };
         let old = |(_, object): &(OrganizationId, ObjectKey)| {
+            // Young objects may belong to uploads whose record is not committed yet.
             object.made_at().is_some_and(|made_at| made_at < limit)
         };
         let old: Vec<_> = objects.into_iter().filter(old).collect();
@@ -90,6 +92,7 @@ pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
         }
         let unreferenced = ports.files.unreferenced(&old).await?;
         if ports.files.are_objects_retained().await? {
+            // A running backup may refer to them; the pass after it removes them.
             return Ok(removed);
         }
         removed += count(&unreferenced);

@@ -115,6 +115,7 @@ pub(crate) async fn attribute(
     instrument: Option<InstrumentId>,
     execution: Option<ExecutionId>,
 ) -> Result<Attribution, Error> {
+    // Files of a run belong to its execution even if the script does not name it.
     let execution = execution.or(actor.execution);
     let attribution = Attribution::new(instrument, execution).map_err(Error::refused)?;
     if let Some(id) = execution {
@@ -147,6 +148,7 @@ pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
         Ok(false) => ports.blobs.delete(actor.organization, object).await,
         Err(error) => Err(error),
     };
+    // Not a failure for the caller: the sweep removes the object later.
     if let Err(error) = removed {
         tracing::warn!(%object, %error, "an object that nothing refers to could not be removed");
     }

@@ -57,6 +57,7 @@ pub(super) async fn check_room(ports: &Ports, organization: OrganizationId) -> R
     check_disk(ports, 0).await?;
     if ports.storage_quota.is_limited() {
         let used = ports.files.used_bytes(organization).await?;
+        // One byte: the size is not known yet, but a full quota refuses every file.
         ports.storage_quota.check(used, 1)?;
     }
     Ok(())
@@ -104,6 +105,7 @@ pub(crate) fn checked(
         body,
         size: 0,
         disk_due: DISK_INTERVAL,
+        // An announced length was reserved as a whole before the first byte.
         usage: (!is_announced && ports.storage_quota.is_limited()).then(Usage::default),
         cut_off: cut_off.clone(),
     };
@@ -148,6 +150,7 @@ impl Usage {
         if self.fits(ports, upload, bytes).await?.is_ok() {
             return Ok(());
         }
+        // A refusal is decided with fresh numbers, because the cached ones may be outdated.
         self.ended = None;
         Ok(self.fits(ports, upload, bytes).await??)
     }
@@ -163,6 +166,7 @@ impl Usage {
         if self.ended != Some(ongoing.ended) || bytes >= self.due {
             self.stored = ports.files.used_bytes(upload.organization()).await?;
             self.ended = Some(ongoing.ended);
+            // Doubling limits the queries of an upload to the logarithm of its size.
             self.due = bytes.saturating_mul(2).max(USAGE_INTERVAL);
         }
         let others = ongoing.bytes.saturating_sub(bytes);

@@ -20,6 +20,7 @@ pub struct UnitOfWork {
 impl UnitOfWork {
     pub(super) fn new(services: &Services, transaction: Box<dyn idempotency::UnitOfWork>) -> Self {
         let mut services = services.clone();
+        // Use cases stay the same, but all their queries go through this transaction.
         services.repositories = transaction.repositories();
         Self {
             services: Arc::new(services),
@@ -39,6 +40,7 @@ impl UnitOfWork {
     /// # Errors
     /// [`PortError`]; nothing was stored.
     pub async fn end(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
+        // Committed with the changes, so that a retry finds both or neither.
         if let Some(response) = response {
             return self.transaction.commit(response).await;
         }

@@ -124,6 +124,7 @@ async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
 }
 
 fn find_flaw(code: &str) -> Option<Flaw> {
+    // First, because the parser recurses: deep nesting would overflow its stack.
     too_deep(code)
         .or_else(|| not_python(code))
         .or_else(|| not_toml(code))
@@ -141,12 +142,14 @@ fn flaw(code: &str, offset: usize, message: impl Into<String>) -> Flaw {
 /// Line and column of a byte, from 1. Lines end as Python's do.
 fn position(code: &str, offset: usize) -> (usize, usize) {
     let before = code.get(..offset).unwrap_or(code);
+    // Python counts each of CR, LF and CRLF as one line end.
     let crlf = before.matches("\r\n").count();
     let ends = before.bytes().filter(|byte| matches!(byte, b'\r' | b'\n'));
     let line = ends.count() - crlf + 1;
     let start = before.rfind(['\r', '\n']).map_or(0, |end| end + 1);
     let within = before.get(start..).unwrap_or_default();
     let within = if start == 0 {
+        // Editors count no column for a byte order mark.
         within.trim_start_matches('\u{feff}')
     } else {
         within
@@ -209,6 +212,7 @@ fn is_too_deep(code: &str) -> bool {
                 total -= here.links;
                 here = around.pop().unwrap_or_default();
             }
+            // Items of a list lie beside each other; only commas of a lambda do not end one.
             TokenKind::Comma if here.lambdas == 0 => {
                 total -= here.links;
                 here.links = 0;
@@ -253,6 +257,7 @@ fn not_python(code: &str) -> Option<Flaw> {
 
 /// Finds the flaw in the script's metadata block, if it has a block with one.
 fn not_toml(code: &str) -> Option<Flaw> {
+    // In the expression of PEP 723, `$` matches only before a line feed.
     let code = code.replace("\r\n", "\n");
     let metadata = METADATA.as_ref().ok()?;
     let mut blocks = metadata
@@ -282,6 +287,7 @@ fn not_toml(code: &str) -> Option<Flaw> {
     let (before, _) = position(&code, content.start());
     Some(Flaw {
         line: before + line - 1,
+        // For the `# ` that was removed from the line.
         column: column + 2,
         message: format!("the script block is not TOML: {}", error.message()),
     })

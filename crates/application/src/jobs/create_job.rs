@@ -86,6 +86,7 @@ pub(crate) async fn change_trigger(
     if let Ok(Conditions::JobCompleted(conditions)) = trigger.parsed() {
         match ports.jobs.get(actor.organization, conditions.source).await {
             Ok(_) => {}
+            // A wrong id in the body makes the request invalid; 404 would be about the job itself.
             Err(PortError::NotFound(_)) => {
                 let unknown = InvalidTrigger::UnknownSource(conditions.source);
                 return Err(Error::refused(unknown));

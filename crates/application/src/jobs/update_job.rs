@@ -67,6 +67,7 @@ pub async fn update_job(
     require_reserve(ports)?;
     actor.may(GuardedAction::ChangeJob)?;
     let mut checked = None;
+    // Optimistic: a concurrent change raises the revision, and this one is made again on top of it.
     for _ in 0..MAX_ATTEMPTS {
         let (stored, script) = with_script(ports, actor, id).await?;
         let (mut changed, script) = change(ports, actor, &stored, script, &command)?;
@@ -80,6 +81,7 @@ pub async fn update_job(
                 trigger.rearm(ports.clock.now());
             }
         }
+        // A retry must not raise the revision.
         if changed == stored && script.is_none() {
             return Ok(stored);
         }

@@ -32,6 +32,7 @@ pub struct RecentChecks(Mutex<Option<DependencyReport>>);
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_dependencies(ports: &Ports, actor: &Actor) -> Result<DependencyReport, Error> {
     actor.require(Scope::Admin)?;
+    // Held during the checks, so that simultaneous requests share one result.
     let mut last = ports.recent_checks.0.lock().await;
     let now = ports.clock.now();
     if let Some(report) = &*last

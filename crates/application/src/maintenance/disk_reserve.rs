@@ -34,6 +34,7 @@ pub async fn keep_reserve(ports: &Ports) -> Result<(), Error> {
         ReserveAction::None => {}
         ReserveAction::GiveUp => {
             give_up_reserve(ports).await?;
+            // At once, because it may free the space that is missing.
             sweep_uploads(ports).await?;
         }
         ReserveAction::Hold => {

@@ -17,5 +17,6 @@ pub async fn ensure_secret(
 ) -> Result<[u8; 32], Error> {
     let mut candidate = [0; 32];
     ids.fill_random(&mut candidate);
+    // Several servers may start at once: the first secret that is stored counts for all.
     Ok(tenancy.ensure_secret(name, &candidate).await?)
 }

@@ -12,6 +12,7 @@ where
 {
     match work().await {
         Err(error @ PortError::DiskFull(_)) => {
+            // Deletions and ends of runs write, too (WAL), so they need space before they free any.
             if give_up_reserve(ports).await? {
                 work().await
             } else {

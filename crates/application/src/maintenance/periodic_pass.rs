@@ -69,6 +69,7 @@ pub async fn begin_pass(
         } => PassStart::NotDue {
             wait: Duration::try_from(due_at - now)
                 .unwrap_or_default()
+                // A due time in the past would make the caller spin.
                 .max(MIN_WAIT),
             last_success_at,
         },
@@ -94,11 +95,13 @@ pub async fn finish_pass<T>(
         Err(PassFailure::Failed(error)) => PassResult::Failed {
             at: now,
             error: error.clone(),
+            // A failed daily task must not wait for a day.
             due_at: now + period.min(RETRY_AFTER),
         },
         Err(PassFailure::Interrupted) => PassResult::Failed {
             at: now,
             error: "the server stopped".to_owned(),
+            // Another server can take over at once.
             due_at: now,
         },
     };

@@ -29,6 +29,7 @@ pub async fn deliver_notices(ports: &Ports) -> Result<u64, Error> {
 /// Delivers notices right after an execution or a training has ended, before the next pass of the background task.
 /// An error is logged and leaves the notices to that task.
 pub(crate) async fn deliver_soon(ports: &Ports) {
+    // The end that the notice is about is already stored, so it must not fail because of this.
     if let Err(error) = deliver_batch(ports).await {
         tracing::warn!(%error, "notices wait for the next pass");
     }

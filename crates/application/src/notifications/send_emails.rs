@@ -42,6 +42,7 @@ pub async fn send_emails(
         return Ok(0);
     }
     let secret = unsubscribing_secret(ports).await?;
+    // Concurrently: one after the other, a slow server could take longer than the lease.
     let sending = claimed.iter().map(async |email| {
         let outcome = attempt(ports, mailer, public_url, &secret, email).await;
         settle(ports, email, &outcome).await
@@ -98,6 +99,7 @@ async fn settle(ports: &Ports, email: &ClaimedEmail, outcome: &EmailOutcome) -> 
         .settle_email(email.claim, outcome)
         .await?;
     match outcome {
+        // Another worker has claimed it since, so it may be sent twice.
         _ if !stood => {
             tracing::warn!(%notification, tries, ?outcome, "an e-mail took longer than its lease");
         }

@@ -17,6 +17,7 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 pub async fn authenticate(ports: &Ports, presented: &str) -> Result<Actor, Error> {
     let presented = PlainApiKey::parse(presented).ok_or_else(invalid)?;
     let now = ports.clock.now();
+    // Read before the database, so that a revocation in between discards the result.
     let generation = match ports.key_cache.get(presented.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
@@ -49,6 +50,7 @@ async fn note_use(ports: &Ports, key: &ApiKey, now: OffsetDateTime) {
     if fresh {
         return;
     }
+    // A request must not fail because the time of its use cannot be stored.
     if let Err(error) = ports.api_keys.touch(&[(key.id, now)]).await {
         tracing::warn!(%error, api_key = %key.id, "could not note the use of an API key");
     }

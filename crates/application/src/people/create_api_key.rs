@@ -45,6 +45,7 @@ pub async fn create_api_key(
     command: CreateApiKey,
 ) -> Result<(ApiKey, PlainApiKey), Error> {
     actor.require(Scope::Admin)?;
+    // A key must not grant more than the key that makes it.
     if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
         return Err(MissingScope(missing).into());
     }

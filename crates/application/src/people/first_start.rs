@@ -33,6 +33,7 @@ pub async fn first_start(
     let organizations = ports.tenancy.organizations().await?;
     let unfinished = match organizations.as_slice() {
         [] => true,
+        // An earlier start may have stopped between the organization and its key.
         [only] if only.name == ORGANIZATION => ports.api_keys.list(only.id).await?.is_empty(),
         _ => false,
     };
@@ -83,6 +84,7 @@ pub async fn first_start(
 /// A key whose secret is random and whose prefix follows from the organization, so that of racing
 /// servers one stores its key.
 fn first_key(ports: &Ports, organization: OrganizationId) -> PlainApiKey {
+    // Servers that start at once derive the same prefix, so only one of their keys is stored.
     let (_, low) = organization.as_uuid().as_u64_pair();
     let [_, _, _, prefix @ ..] = low.to_be_bytes();
     let mut secret = [0; 32];

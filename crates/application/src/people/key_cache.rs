@@ -40,6 +40,7 @@ struct Entry {
 
 impl Entry {
     fn holds(&self, now: OffsetDateTime) -> bool {
+        // A clock that was set back must not make an entry last longer.
         self.checked_at <= now
             && now < self.checked_at + TIME_TO_LIVE
             && self.expires_at.is_none_or(|end| now < end)
@@ -78,6 +79,7 @@ impl KeyCache {
         expires_at: Option<OffsetDateTime>,
     ) {
         let mut inner = self.lock();
+        // A key was revoked since the database was read, perhaps this one.
         if inner.generation != generation.0 {
             return;
         }
@@ -85,6 +87,7 @@ impl KeyCache {
             inner.entries.retain(|_, entry| entry.holds(now));
         }
         if inner.entries.len() >= CAPACITY {
+            // All entries are valid, which is rare; refilling costs one query per key.
             inner.entries.clear();
         }
         inner.entries.insert(

@@ -70,6 +70,7 @@ pub async fn issue(
     let operator = Actor {
         organization: organization.id,
         user: user.id,
+        // The operator has no key, and creating one does not read it.
         api_key: ApiKeyId::new(Uuid::nil()),
         scopes: Scopes::all(),
         execution: None,

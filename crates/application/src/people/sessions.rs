@@ -65,6 +65,7 @@ async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
     let now = ports.clock.now();
+    // Taken before it is checked: a link works once, also if two follow it at the same time.
     let link = ports.sessions.take_link(token.hash()).await?;
     let link = link.filter(|link| link.is_valid(now)).ok_or_else(invalid)?;
     let user = ports.tenancy.user(link.organization, link.user).await?;
@@ -83,6 +84,7 @@ async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
             scopes: Scopes::all(),
             execution: None,
             created_at: now,
+            // The key exists only for the session, so it ends no later.
             expires_at: Some(now + SESSION_LIFETIME),
             last_used_at: None,
             revoked_at: None,

@@ -28,6 +28,7 @@ pub async fn update_user(
     if let Some(name) = &change.name {
         check_user_name(name).map_err(Error::refused)?;
     }
+    // The last administrator could otherwise lock everyone out.
     if id == actor.user && change.disabled == Some(true) {
         return Err(Error::refused(DisablesSelf));
     }
@@ -36,6 +37,7 @@ pub async fn update_user(
         .tenancy
         .update_user(actor.organization, id, &change, now)
         .await?;
+    // Keys of a disabled user must stop at once, not when the cache expires.
     ports.key_cache.evict_user(id);
     Ok(changed)
 }

@@ -23,6 +23,7 @@ const BATCH: u32 = 50;
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
     let mut runs = 0_u32;
+    // Events stay in their outbox, so none is lost while the disk is full.
     if require_reserve(ports).is_err() {
         return Ok(runs);
     }

@@ -74,6 +74,7 @@ pub async fn begin_run(
     claimed: &ClaimedRun,
     context: &RunContext,
 ) -> Result<BegunRun, Error> {
+    // For each run, because an organization may have been added since the worker started.
     match check_backend(ports, context.policy).await {
         Ok(()) => {}
         Err(CheckBackendError::Shared(refusal)) => return Ok(BegunRun::Refused(refusal)),
@@ -89,6 +90,7 @@ pub async fn begin_run(
         .version(claim.organization, job, run.script_version);
     let script = version.await?.code;
     let base_url = &context.base_url;
+    // Users of a shared cluster can read the environment of its jobs; a nonce works once and briefly.
     let (key, key_exchange) = if context.policy.hides_keys() {
         let Some(nonce) = issue_nonce(ports, claimed).await? else {
             return Ok(BegunRun::Lost);
@@ -153,6 +155,7 @@ async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainAp
         match ports.runs.issue_key(claimed.claim, &key).await {
             Ok(true) => return Ok(Some(plain)),
             Ok(false) => return Ok(None),
+            // Another key has the random prefix: the next one is almost certainly free.
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }

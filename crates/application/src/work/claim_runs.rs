@@ -21,9 +21,11 @@ pub async fn claim_runs(
     limits: RunLimits,
     slots: FreeSlots,
 ) -> Result<Vec<ClaimedRun>, Error> {
+    // Runs write logs and results; on a full disk they would only fail.
     if require_reserve(ports).is_err() {
         return Ok(Vec::new());
     }
+    // The run's key expires with this deadline, so it covers both phases and the time to stop them.
     let timeout = limits.preparation + limits.wall_clock + 2 * GRACE;
     let timeout = Duration::try_from(timeout).unwrap_or(Duration::MAX);
     let now = ports.clock.now();

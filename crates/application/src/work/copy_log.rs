@@ -48,9 +48,11 @@ impl LogCopy {
             if chunk.bytes.is_empty() {
                 return Ok(());
             }
+            // Runners hold a limited part of a log; bytes that they dropped count as a gap.
             let skipped = chunk.offset.saturating_sub(self.stored);
             for append in LogAppend::split(skipped, &chunk.bytes) {
                 let appended = ports.run_logs.append(self.claim, append).await;
+                // `false` means that another worker holds the run and copies its log.
                 if !appended.map_err(|error| CopyLogError(error.to_string()))? {
                     return Ok(());
                 }

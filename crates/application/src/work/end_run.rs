@@ -18,7 +18,9 @@ use crate::{
 pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Result<bool, Error> {
     let claim = claimed.claim;
     let finish = || ports.runs.finish(claim, end, ports.clock.now());
+    // Even on a full disk the end has to be stored, or the run would start again.
     let ended = freeing_space(ports, finish).await?;
+    // The run's key ends with it, but this server may have cached it.
     ports.key_cache.evict_execution(claim.execution);
     if ended.as_ref().is_some_and(has_failure_notice) {
         deliver_soon(ports).await;

@@ -46,6 +46,7 @@ impl<C: LeasedClaim> WorkLease<C> {
     /// # Errors
     /// Errors of the queue; the lease then keeps its end.
     pub async fn renew(&mut self, ports: &Ports) -> Result<bool, Error> {
+        // Read before the query: a slow one must not make this worker believe in a longer lease.
         let expires_at = ports.clock.now() + RUN_LEASE;
         let held = self.claim.hold(ports, expires_at).await?;
         if held {
@@ -67,6 +68,7 @@ impl<C: LeasedClaim> WorkLease<C> {
 /// Errors of the queue; the lease then ends by itself.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn give_up(ports: &Ports, claim: impl LeasedClaim) -> Result<(), Error> {
+    // The next sweep finds the ended lease and returns the run to the queue.
     claim.hold(ports, ports.clock.now()).await?;
     Ok(())
 }

@@ -62,6 +62,7 @@ pub async fn run_job(
 }
 
 async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {
+    // A malformed id names no file: 404, as for an unknown one.
     let id: FileId = file.parse().map_err(|_| Error::not_found(Resource::File))?;
     let file = ports.files.get(actor.organization, id).await?;
     if matches!(file.state, FileState::Confirmed { .. }) {

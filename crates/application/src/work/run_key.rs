@@ -34,6 +34,7 @@ pub(super) fn run_key(
         name: KEY_NAME.to_owned(),
         prefix: plain.prefix().to_owned(),
         hash: plain.hash(),
+        // Never admin: a script must not make keys that outlive its run.
         scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
         execution: Some(claim.execution),
         created_at: ports.clock.now(),

@@ -198,6 +198,7 @@ impl TrainingRequest {
                     && !self.images.contains(&column.name)
             }
         };
+        // In the dataset's order, so that the same choice always makes the same plan.
         let chosen = dataset.columns.iter().filter(is_chosen);
         let features: Vec<String> = chosen.map(|column| column.name.clone()).collect();
         let is_named = self
@@ -229,6 +230,7 @@ impl TrainingRequest {
         let mut seen = BTreeSet::from([&self.target]);
         let mut repeated = BTreeSet::new();
         for name in self.features.iter().flatten().chain(&self.images) {
+            // A name that occurs three times is one problem.
             if !seen.insert(name) && repeated.insert(name) {
                 problems.push(InvalidTraining::NamedTwice(name.clone()));
             }
@@ -327,6 +329,7 @@ fn inferred(target: &DatasetColumn) -> Option<ProblemType> {
         DataType::Boolean => Some(ProblemType::Binary),
         _ if distinct == Some(2) => Some(ProblemType::Binary),
         DataType::String | DataType::Text | DataType::Uuid => Some(ProblemType::Multiclass),
+        // Few distinct integers are usually codes of classes, not measurements.
         DataType::Integer if distinct.is_some_and(|count| count <= MAX_INTEGER_CLASSES) => {
             Some(ProblemType::Multiclass)
         }

@@ -139,6 +139,7 @@ impl Run {
         } else if self.time_left(now).is_zero() {
             EndReason::Duration(self.limits.duration)
         } else {
+            // All calls of a response run or none: providers refuse a history with a call that has no result.
             self.calls += added;
             return Next::Calls(Box::new(PendingCalls {
                 run: self,
@@ -193,6 +194,7 @@ impl Run {
         let mut of_response = BTreeSet::new();
         let mut calls = Vec::new();
         for request in requested {
+            // Providers may send a call twice; within one response, the same id is the same call.
             if !request.id.is_empty() && !of_response.insert(request.id.clone()) {
                 continue;
             }
@@ -251,6 +253,7 @@ impl PendingCalls {
             call,
             output: outputs
                 .next()
+                // Every call needs a result, also where the run stopped before it.
                 .unwrap_or_else(|| ToolOutput::error("the tool was not called".to_owned()))
                 .stored(&run.limits),
         });
