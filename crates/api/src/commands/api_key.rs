@@ -35,7 +35,7 @@ pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyh
     }
     let database = DatabaseServer::open(settings).await?;
     let outcome = run(&database, settings, command).await;
-    // Also after a failure: an embedded server would run on without its owner.
+    // Also after a failure, so that an embedded PostgreSQL does not run on.
     database.close().await?;
     say(&outcome?);
     Ok(())

@@ -123,7 +123,7 @@ impl RunningServer {
             app.content_policy = ContentPolicy::with_uploads_to(&origin).unwrap_or_default();
         }
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
-        // The listener accepts connections since its creation: early clients wait in its queue instead of failing.
+        // The listener queues connections from its creation on, so early clients wait instead of failing.
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&ports, worker, &observer);
         Ok(Started {
@@ -191,7 +191,6 @@ pub(super) async fn checked_worker_settings(
 fn listen(bind: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let fails = || format!("cannot listen on {bind} (LABDATA_BIND)");
     let listener = TcpListener::bind(bind).with_context(fails)?;
-    // Tokio requires it, and the standard library's listeners block.
     listener.set_nonblocking(true).with_context(fails)?;
     let address = listener.local_addr().with_context(fails)?;
     Ok((listener, address))

@@ -5,7 +5,7 @@ use std::{os::fd::AsFd, time::Duration};
 /// Number of connections of clients: at most `most`, and fewer where the process may open fewer files
 /// than these and `others`. At least half of its files are for clients.
 pub(super) fn connections(most: u64, others: u64) -> usize {
-    // A server without free descriptors could accept no one and not even open its database connections.
+    // Without free descriptors a server can neither accept connections nor open those of its database.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let files = limit.current.unwrap_or(u64::MAX);
     share(files, most, others)

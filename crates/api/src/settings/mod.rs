@@ -261,7 +261,7 @@ impl Settings {
 /// Builds `file://<data dir>/objects`.
 fn objects_below(data_dir: &Path) -> String {
     use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-    // Without it a `?` or `#` in a directory's name would end the path.
+    // Readers decode the URL, so a `%` in a directory's name has to be escaped.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'.')

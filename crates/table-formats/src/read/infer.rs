@@ -49,7 +49,7 @@ impl ColumnInference {
             return;
         }
         self.has_value = true;
-        // One id is enough: as numbers, the column's other values would lose their leading zeros.
+        // One id is enough: as a number, it would lose its leading zeros or digits.
         self.has_id |= is_id(text);
         let decimal = self.decimal;
         self.possible

@@ -145,7 +145,7 @@ async fn write_from(
         );
     };
     let programs = opened.programs().await?;
-    // Before the snapshot, which so holds at least everything that was committed until this time.
+    // Before the snapshot, which then holds everything that was committed until this time.
     let created_at = SystemClock.now();
     let mut snapshot = opened.snapshot().await?;
     // The same snapshot as the dump's, so that the list fits the records exactly.
