@@ -63,6 +63,7 @@ impl PgStore {
 
     /// The repositories within the transaction that `database` is bound to.
     pub(crate) fn bound_to(&self, database: &Database) -> Repositories {
+        // Keys take part in the transaction too: a pool of their own would not see its changes.
         self.compose(database, database)
     }
 

@@ -84,6 +84,7 @@ async fn insert(
     let rows = rows
         .map(|(message, position)| NewMessageRow::of(organization, chat, position, message))
         .collect::<Result<Vec<_>, _>>()?;
+    // A statement of PostgreSQL takes at most 65,535 parameters.
     for rows in rows.chunks(MESSAGES_PER_INSERT) {
         diesel::insert_into(agent_message::table)
             .values(rows)
@@ -123,6 +124,7 @@ async fn append(
             agent_chat::size_bytes,
             TokensRow::as_select(),
         ))
+        // Positions and sizes continue from the stored ones, so appends follow each other.
         .for_update()
         .first(connection)
         .await
@@ -178,6 +180,7 @@ async fn delete(
         .await
         .optional()?;
     found.ok_or(PortError::NotFound(Resource::Chat))?;
+    // A cascade from the chat would not return the ids, which name the objects to delete.
     let files: Vec<Uuid> = diesel::delete(agent_chat_file::table)
         .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
         .filter(agent_chat_file::chat_id.eq(id.as_uuid()))
@@ -296,6 +299,7 @@ impl ChatRepository for PgChatRepository {
             .select(agent_chat::id);
         let row: Option<FileRow> = agent_chat_file::table
             .find((organization.as_uuid(), id.as_uuid()))
+            // Through the chat: a file does not record its user.
             .filter(agent_chat_file::chat_id.eq_any(of_user))
             .select(FileRow::as_select())
             .first(&mut connection)

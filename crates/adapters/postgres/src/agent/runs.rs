@@ -67,6 +67,7 @@ async fn begin(
 ) -> Result<Result<(), RunRefusal>, Fault> {
     let organization = run.organization.as_uuid();
     let month = start(UsageMonth::of(run.now));
+    // The row has to exist before it can be locked.
     diesel::insert_into(agent_usage::table)
         .values((
             agent_usage::organization_id.eq(organization),
@@ -87,6 +88,7 @@ async fn begin(
         .for_update()
         .first(connection)
         .await?;
+    // Before the count: runs of servers that died must not occupy places.
     diesel::delete(agent_run::table)
         .filter(agent_run::organization_id.eq(organization))
         .filter(agent_run::lease_until.le(run.now))
@@ -133,6 +135,7 @@ async fn cancel(
         .filter(agent_run::id.eq(id.as_uuid()))
         .filter(agent_run::organization_id.eq(organization.as_uuid()))
         .filter(agent_run::user_id.eq(user.as_uuid()))
+        // A run whose lease has expired has no server that could end it.
         .filter(agent_run::lease_until.gt(now))
         .set(agent_run::cancel_requested.eq(true))
         .execute(connection)
@@ -164,6 +167,7 @@ impl AgentRunRepository for PgAgentRunRepository {
             .filter(agent_run::id.eq(id.as_uuid()))
             .filter(agent_run::organization_id.eq(organization.as_uuid()))
             .set(agent_run::lease_until.eq(lease_until))
+            // The renewal also brings the request, in case its notification was lost.
             .returning(agent_run::cancel_requested)
             .get_result(&mut connection)
             .await
@@ -226,6 +230,7 @@ impl AgentRunRepository for PgAgentRunRepository {
             .on_conflict((agent_usage::organization_id, agent_usage::month))
             .do_update()
             .set((
+                // Added by the database: several runs of an organization may end at the same time.
                 agent_usage::input_tokens.eq(agent_usage::input_tokens + input),
                 agent_usage::output_tokens.eq(agent_usage::output_tokens + output),
                 agent_usage::total_tokens.eq(agent_usage::total_tokens + total),

@@ -51,6 +51,7 @@ impl WriteSessions for PgWriteSessions {
         now: OffsetDateTime,
     ) -> Result<Option<ExecutionId>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // One statement: no sweep can end the session between the look and the use.
         let execution: Option<Uuid> = diesel::update(session::table)
             .filter(session::api_key_id.eq(key.as_uuid()))
             .filter(session::organization_id.eq(organization.as_uuid()))
@@ -79,6 +80,7 @@ impl WriteSessions for PgWriteSessions {
                 session::last_used_at.eq(now),
             ))
             .on_conflict((session::organization_id, session::api_key_id))
+            // DO NOTHING would return no row: the loser of a race takes over the winner's execution.
             .do_update()
             .set(session::last_used_at.eq(now))
             .returning(session::execution_id)
@@ -98,6 +100,7 @@ impl WriteSessions for PgWriteSessions {
         diesel::delete(session::table)
             .filter(session::api_key_id.eq(key.as_uuid()))
             .filter(session::organization_id.eq(organization.as_uuid()))
+            // Another session may have begun under the key since.
             .filter(session::execution_id.eq(execution.as_uuid()))
             .execute(&mut connection)
             .await
@@ -112,6 +115,7 @@ impl WriteSessions for PgWriteSessions {
     ) -> Result<Vec<EndedSession>, PortError> {
         let mut connection = self.database.connection().await?;
         let ended: Vec<EndedRow> = diesel::sql_query(
+            // SKIP LOCKED leaves out a session that is in use at this moment.
             "DELETE FROM labdata.agent_write_session WHERE (organization_id, api_key_id) IN \
                  (SELECT organization_id, api_key_id FROM labdata.agent_write_session \
                   WHERE last_used_at < $1 \

@@ -135,6 +135,7 @@ fn before(horizon: i64) -> EventPosition {
 /// event that is already committed.
 async fn transactions_of_others(connection: &mut Connection) -> Result<Vec<i64>, PortError> {
     let query = diesel::sql_query(
+        // The function behind `pg_stat_activity`, without the joins of the view.
         "SELECT coalesce(array_agg(session.backend_xid::text::bigint), '{}') AS ids \
          FROM pg_stat_get_activity(NULL) AS session WHERE session.backend_xid IS NOT NULL \
          AND session.datid <> (SELECT oid FROM pg_database WHERE datname = current_database())",
@@ -187,6 +188,7 @@ impl EventLog for PgEventLog {
     ) -> Result<bool, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let found: FoundRow = diesel::sql_query(
+            // Below the snapshot's end: a copy of another database may have numbers yet to be reached here.
             "SELECT EXISTS (SELECT FROM labdata.event_log \
                  WHERE organization_id = $1 AND transaction_id = $2 AND number = $3 \
                  AND transaction_id < pg_snapshot_xmax(pg_current_snapshot())::text::bigint \
@@ -218,6 +220,7 @@ impl EventLog for PgEventLog {
             .bind::<SqlUuid, _>(user.as_uuid())
             .bind::<BigInt, _>(i64::from(limit))
             .bind::<Array<BigInt>, _>(others);
+        // Prepared, because every follower reads once a second.
         let rows: Vec<ReadRow> = CachedStatement(query)
             .load(&mut *connection)
             .await
@@ -228,6 +231,7 @@ impl EventLog for PgEventLog {
         };
         for row in rows {
             let Some(position) = row.position() else {
+                // Nothing can appear below the horizon any more, so the next read begins there.
                 batch.next = after.max(before(row.horizon));
                 continue;
             };
@@ -249,6 +253,7 @@ impl EventLog for PgEventLog {
             .map_err(port_error)?;
         let others = transactions_of_others(&mut connection).await?;
         let deleted = diesel::sql_query(
+            // Not above the horizon: no reader has seen those events yet.
             "DELETE FROM labdata.event_log it USING ( \
                  SELECT organization_id, transaction_id, number FROM labdata.event_log \
                  WHERE at < $1 AND transaction_id < (SELECT labdata.event_horizon($3)) ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED) old \

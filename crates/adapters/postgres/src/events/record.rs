@@ -46,6 +46,7 @@ async fn store(
     at: OffsetDateTime,
     kinds: &[LoggedEventKind],
 ) -> Result<(), diesel::result::Error> {
+    // Commits with NOTIFY wait for each other, so none is sent in vain.
     if kinds.is_empty() {
         return Ok(());
     }

@@ -68,6 +68,7 @@ async fn update(
         .find(id.as_uuid())
         .filter(instrument::organization_id.eq(organization.as_uuid()))
         .select(InstrumentRow::as_select())
+        // Two changes of different fields must both take effect.
         .for_update()
         .first(connection)
         .await
@@ -192,6 +193,7 @@ impl InstrumentRepository for PgInstrumentRepository {
         match outcome {
             Ok(0) => Err(PortError::NotFound(Resource::Instrument)),
             Ok(_) => Ok(true),
+            // The constraint decides, not an earlier look: a file may be added in between.
             Err(DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Ok(false),
             Err(error) => Err(port_error(error)),
         }

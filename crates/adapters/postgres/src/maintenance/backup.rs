@@ -135,6 +135,7 @@ pub(crate) async fn keep_from_dumps(connection: &mut AsyncPgConnection) -> Resul
 }
 
 async fn is_held(connection: &mut AsyncPgConnection, lock: i64) -> Result<bool, PortError> {
+    // `pg_locks` lists all databases. `objsubid` is 1 for locks with one 64-bit key, whose halves it splits.
     let query = diesel::sql_query(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
          WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
@@ -155,6 +156,7 @@ async fn is_held(connection: &mut AsyncPgConnection, lock: i64) -> Result<bool, 
 /// [`PortError::Unavailable`].
 pub async fn server_major(database: &Database) -> Result<u32, PortError> {
     let mut connection = database.dedicated().await?;
+    // `pg_dump` refuses a server that is newer than itself.
     let query = "SELECT current_setting('server_version_num')::integer / 10000 AS version";
     let found: Version = diesel::sql_query(query)
         .get_result(&mut connection)
@@ -213,6 +215,7 @@ impl Snapshot {
             .await
             .map_err(port_error)?;
         connection
+            // A cursor, because the list of a large lab's objects need not fit into memory.
             .batch_execute(OBJECTS)
             .await
             .map_err(port_error)?;
@@ -260,6 +263,7 @@ impl Snapshot {
     /// # Errors
     /// [`PortError::Unavailable`].
     pub async fn release(&mut self) -> Result<(), PortError> {
+        // Advisory locks of a session outlast the commit: the one on objects ends with the connection.
         let end = format!("COMMIT; SELECT pg_advisory_unlock_shared({DUMP})");
         let ended = self.connection.batch_execute(&end).await;
         ended.map_err(port_error)
@@ -329,8 +333,10 @@ fn program(programs: &Path, name: &str, url: &PlainUrl) -> Command {
         // What this process was started with is not about this database.
         .env_remove("PGPASSWORD")
         .env_remove("PGOPTIONS")
+        // `pg_dump` has all tables locked: it must not go on after a backup that was broken off.
         .kill_on_drop(true);
     if let Some(password) = &url.password {
+        // Not an argument: every user of the machine can read the arguments of processes.
         command.env("PGPASSWORD", password.reveal());
     }
     command

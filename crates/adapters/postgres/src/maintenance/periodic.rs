@@ -45,6 +45,7 @@ impl PeriodicTaskStore for PgPeriodicTaskStore {
             .on_conflict(periodic_task::name)
             .do_update()
             .set(periodic_task::due_at.eq(next_due_at));
+        // The row's lock decides between servers: the second one finds the time moved, and changes nothing.
         let claimed = FilterDsl::filter(upsert, periodic_task::due_at.le(now))
             .execute(&mut connection)
             .await

@@ -52,6 +52,7 @@ async fn add(
     dataset: &Dataset,
     quota: StorageQuota,
 ) -> Result<Result<(), InsufficientStorage>, Fault> {
+    // Without a quota nothing depends on the sum, and uploads need not wait for datasets.
     if quota.is_limited() {
         lock_usage(connection, organization).await?;
         let room = check_quota(connection, organization, quota, dataset.size).await?;

@@ -128,6 +128,7 @@ async fn add_version(
     if let Err(refusal) = check_queue(connection, organization).await? {
         return Ok(Err(AddRefusal::QueueFull(refusal)));
     }
+    // Under the lock, so that two requests never take the same number.
     let model = lock_model(connection, organization, id).await?;
     if model.archived {
         return Ok(Err(AddRefusal::Archived));
@@ -290,6 +291,7 @@ impl ModelRepository for PgModelRepository {
         page: PageRequest,
     ) -> Result<Page<ModelVersion>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // An unknown model is not found, where the list alone would be empty.
         load_newest(&mut connection, organization, model).await?;
         let query = ml_model_version::table
             .inner_join(ml_model::table)

@@ -43,6 +43,7 @@ async fn lock(
     organization: OrganizationId,
     version: Uuid,
 ) -> Result<Option<Locked>, Fault> {
+    // Without a lock: a version never changes its model, and the model is locked first.
     let model: Option<Uuid> = ml_model_version::table
         .find(version)
         .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
@@ -60,6 +61,7 @@ async fn lock(
         .for_no_key_update()
         .first::<Uuid>(connection)
         .await?;
+    // Read after the lock was obtained, so that the state is the last committed one.
     let mut rows = versions(load_versions(connection, &[version]).await?)?;
     Ok(rows.pop().map(|version| Locked { model, version }))
 }
@@ -128,6 +130,7 @@ pub(super) async fn cancel_in_flight(
         .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
         .filter(ml_model_version::model_id.eq(model.as_uuid()))
         .filter(ml_model_version::completed_at.is_null())
+        // Locked in one order, so that racing calls wait for each other and do not deadlock.
         .order(ml_model_version::id)
         .select(ml_model_version::id)
         .for_no_key_update()
@@ -171,6 +174,7 @@ pub(super) async fn finish(
     if let TrainingEnd::Ready(result, artifact) = end {
         let active = model.active_version_number;
         let active = active.and_then(|number| u32::try_from(number).ok());
+        // Under the model's lock: two trainings that end together must not both decide from the same state.
         ended.is_active = becomes_active(ended.number, active);
         if ended.is_active {
             set_active(connection, ended.model, ended.number).await?;
@@ -224,6 +228,7 @@ pub(super) async fn expire(
         return Ok(Expired::Nothing);
     };
     let lease = leases::lock(connection, organization, expired.id, LeaseLock::Exclusive).await?;
+    // Read again under the lock: the worker may have renewed it since the sweep listed it.
     if !lease.is_some_and(|lease| lease.has_expired(now)) {
         return Ok(Expired::Nothing);
     }

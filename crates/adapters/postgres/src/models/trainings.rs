@@ -103,6 +103,7 @@ async fn claim(
         let attempt = u32::try_from(row.attempt)
             .map_err(|_| corrupt("ml_model_version", "attempt", row.version.id()))?;
         let version = ModelVersion::try_from(row.version)?;
+        // A query each: a claim takes as many trainings as the worker has free slots, which are few.
         let read: DatasetRow = dataset::table
             .find(version.dataset.as_uuid())
             .select(DatasetRow::as_select())
@@ -135,6 +136,7 @@ async fn begin(
     let held = training_lease::table
         .find(claim.version.as_uuid())
         .filter(training_lease::organization_id.eq(claim.organization.as_uuid()))
+        // The attempt is the fence: a worker that lost the training begins nothing.
         .filter(training_lease::attempt.eq(i64::from(claim.attempt)));
     let begun = diesel::update(held)
         .set((
@@ -187,10 +189,12 @@ async fn exchange_token(
             training_lease::token_hash,
             training_lease::artifact_key,
         ))
+        // Of two racing exchanges of one token, the second finds the fresh hash and is refused.
         .for_update()
         .first(connection)
         .await
         .optional()?;
+    // The object is set with the token: without it the attempt has not begun.
     let Some((organization, attempt, stored, Some(artifact))) = lease else {
         return Ok(None);
     };
@@ -232,6 +236,7 @@ async fn report(
     ml_model_version::table
         .find(id)
         .select(ml_model_version::id)
+        // NO KEY: rows that refer to the version by a foreign key are inserted without waiting.
         .for_no_key_update()
         .first::<Uuid>(connection)
         .await?;
@@ -432,6 +437,7 @@ impl TrainingQueue for PgTrainingQueue {
                 ))
                 .execute(&mut connection)
                 .await?;
+            // No sweeper: each check removes the entries of workers that have stopped.
             let outdated = backend.checked_at - TRAINING_BACKEND_LIFETIME;
             let outdated =
                 training_backend::table.filter(training_backend::checked_at.lt(outdated));

@@ -237,6 +237,7 @@ pub(super) async fn load(
         }
         None => {
             of_model
+                // The model stores the number of its newest version, so nothing has to be sorted.
                 .filter(ml_model_version::version_number.eq(ml_model::version_number))
                 .first(connection)
                 .await
@@ -281,6 +282,7 @@ pub(super) async fn lock_model(
             ml_model::version_number,
             ml_model::active_version_number,
         ))
+        // NO KEY: new versions refer to the model by a foreign key and are inserted without waiting.
         .for_no_key_update()
         .first(connection)
         .await

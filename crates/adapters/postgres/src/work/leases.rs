@@ -162,6 +162,7 @@ leases_of! {
 /// is locked must not delay the remaining ones.
 pub(crate) fn leave_for_next_sweep(fault: Fault, lease: &ExpiredLease) -> Result<(), PortError> {
     let error = PortError::from(fault);
+    // The remaining ones would fail in the same way.
     if matches!(error, PortError::DiskFull(_) | PortError::Unavailable(_)) {
         return Err(error);
     }
@@ -177,6 +178,7 @@ pub(crate) async fn release(
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
     runs::end(connection, executions).await?;
+    // A nonce that is still unused must not yield a key after the end.
     diesel::delete(run_nonce::table.filter(run_nonce::execution_id.eq_any(executions)))
         .execute(connection)
         .await?;
@@ -194,6 +196,7 @@ pub(crate) async fn revoke_keys(
     let keys = api_key::table
         .filter(api_key::organization_id.eq(organization.as_uuid()))
         .filter(api_key::execution_id.eq_any(executions.iter().copied().map(Some)))
+        // A key that was revoked earlier retains that time.
         .filter(api_key::revoked_at.is_null());
     diesel::update(keys)
         .set(api_key::revoked_at.eq(Some(now)))

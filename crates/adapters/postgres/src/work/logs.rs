@@ -45,6 +45,7 @@ impl PgRunLogStore {
         // One statement, so that racing appends see each other's length. Its deletion is
         // `LogChunk::is_retained`, as the contract's clause about long logs verifies.
         let grown = diesel::sql_query(
+            // The attempt is the fence: a worker that lost its run appends nothing.
             "WITH log AS ( \
                  INSERT INTO labdata.run_log AS l (execution_id, organization_id, length) \
                  SELECT id, organization_id, $4 FROM labdata.job_execution \

@@ -152,6 +152,7 @@ async fn requeue(
         ))
         .execute(connection)
         .await?;
+    // The next attempt gets a key of its own; the one of the lost attempt is revoked.
     leases::release(connection, organization, &[queued.id.as_uuid()], now).await?;
     notify(connection, Channel::RunQueued).await
 }
@@ -162,7 +163,9 @@ async fn finish(
     end: &RunEnd,
     now: OffsetDateTime,
 ) -> Result<Option<Execution>, Fault> {
+    // The execution before its lease, as in every transaction that locks both.
     let running = lock(connection, claim.organization, claim.execution).await?;
+    // Under the lock: a worker that lost its lease must not end a run that another one has.
     if !holds(connection, claim, LeaseLock::Exclusive).await? {
         return Ok(None);
     }
@@ -213,9 +216,11 @@ async fn expire(
     let running = lock(connection, organization, id).await?;
     let lease =
         leases::runs::lock(connection, organization, expired.id, LeaseLock::Exclusive).await?;
+    // Read again under the lock: the worker may have renewed it since the sweep listed it.
     if !lease.is_some_and(|lease| lease.has_expired(now)) {
         return Ok(Expired::Nothing);
     }
+    // Counted apart from attempts: a worker that shuts down returns its runs without a loss.
     let lost_workers: i64 = diesel::update(job_execution::table.find(expired.id))
         .set(job_execution::lost_workers.eq(job_execution::lost_workers + 1))
         .returning(job_execution::lost_workers)
@@ -244,6 +249,7 @@ async fn issue_key(
     claim: RunClaim,
     key: &ApiKey,
 ) -> Result<bool, Fault> {
+    // Locked until the key is stored: the lease cannot end in between, and its end revokes the key.
     if !holds(connection, claim, LeaseLock::Shared).await? {
         return Ok(false);
     }
@@ -296,6 +302,7 @@ impl RunQueue for PgRunQueue {
         timeout: Duration,
         slots: FreeSlots,
     ) -> Result<Vec<ClaimedRun>, PortError> {
+        // No transaction around it: one statement takes the runs, marks them and inserts their leases.
         let rows: Vec<ClaimRow> = retried!(async {
             let mut connection = self.database.connection().await?;
             let rows = diesel::sql_query(CLAIM)
@@ -346,6 +353,7 @@ impl RunQueue for PgRunQueue {
         let leases = leases::runs::expired(&self.database, now, limit).await?;
         let mut expired = ExpiredRuns::default();
         for lease in &leases {
+            // A transaction each: a run that a write has locked delays no other.
             match transacted!(self.database, connection => expire(connection, lease, now)) {
                 Ok(Expired::Nothing) => {}
                 Ok(Expired::Requeued) => expired.requeued += 1,

@@ -134,12 +134,14 @@ pub(crate) async fn redeem(
         None => Ok(NonceUse::RunLost),
         Some(None) => {
             diesel::update(of_claim)
+                // In the transaction that stores the key: no nonce is marked as used without a key.
                 .set(run_nonce::used_at.eq(Some(key.created_at)))
                 .execute(connection)
                 .await?;
             key_rows::insert(connection, key).await?;
             Ok(NonceUse::First)
         }
+        // Two callers have the nonce, and nothing says which of them is the run: the first key is revoked.
         Some(Some(_)) => {
             let executions = [claim.execution.as_uuid()];
             let (organization, now) = (claim.organization, key.created_at);
