@@ -56,6 +56,7 @@ pub(super) async fn apply(
     let mut entries = writer.entries;
     outcome.series = write_series(connection, context, plan, &outcome.tables).await?;
     entries.extend(LedgerEntry::of_series(&outcome.series));
+    // Deferred checks run at a commit, which a dry run does not reach.
     if plan.dry_run {
         connection
             .batch_execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -189,6 +190,7 @@ async fn read_rows(
 ) -> Result<Vec<RowJson>, Failure> {
     let values = names.key_values(keys);
     let query = statement(format!(
+        // Numbered, because a join does not retain the order of the keys.
         "SELECT row_to_json(r)::text AS rendered \
          FROM unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
          JOIN {table} t ON t.{key} = u.k CROSS JOIN LATERAL (SELECT {columns}) r ORDER BY u.place",

@@ -74,6 +74,7 @@ pub(super) async fn changes(
     catalog: &Catalog,
     execution: ExecutionId,
 ) -> Result<ExecutionChanges, Fault> {
+    // Updated rows are counted once each: several requests of an execution may change the same row.
     let totals: Vec<TotalRow> = diesel::sql_query(
         "SELECT table_name, action, sum(row_count)::bigint AS total FROM labdata.write_ledger \
          WHERE execution_id = $1 AND organization_id = $2 AND action <> 'updated' GROUP BY 1, 2 \
@@ -127,6 +128,7 @@ pub(super) async fn changed_ids(
         };
         let names = Schemas::of(organization).names(&table);
         format!(
+            // Both sources are bound alike, and PostgreSQL learns a parameter's type from its use.
             "SELECT t.{}::text AS id FROM {} t WHERE t.created_by_execution_id = $1 \
              AND $2::uuid IS NOT NULL AND $3::text IS NOT NULL AND $4::text IS NOT NULL",
             names.key, names.name,
@@ -137,6 +139,7 @@ pub(super) async fn changed_ids(
             .to_owned()
     };
     let found: Vec<IdRow> = statement(format!(
+        // By bytes, so that pages are the same under every locale.
         "SELECT s.id FROM ({source}) s WHERE $5::text IS NULL OR s.id COLLATE \"C\" > $5 \
          ORDER BY s.id COLLATE \"C\" LIMIT $6"
     ))

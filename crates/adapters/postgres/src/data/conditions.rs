@@ -119,12 +119,14 @@ fn test_sql(query: &mut Query, expression: &str, data_type: DataType, test: &Tes
         Test::Less(scalar) => compare("<", scalar),
         Test::LessOrEqual(scalar) => compare("<=", scalar),
         Test::In(values) => {
+            // One parameter for all values: IN would need one each, and another text for each number.
             let parameter = query.parameter(Bound::Values(values.clone()));
             format!("{expression} = ANY({parameter}::{}[])", sql_type(data_type))
         }
         Test::IsNull(true) => format!("{expression} IS NULL"),
         Test::IsNull(false) => format!("{expression} IS NOT NULL"),
         Test::Contains(part) => {
+            // ILIKE has wildcards and an escape character; the part is meant literally.
             let escaped = part
                 .replace('\\', "\\\\")
                 .replace('%', "\\%")

@@ -145,6 +145,7 @@ pub(super) async fn delete_all(
         let images = delete_rows(connection, names, keys).await?;
         stored.insert(names.table.name.clone(), images);
     }
+    // A failure before this line needs no reset: SET LOCAL ends with the rollback.
     connection.batch_execute(CHECKS_ON).await?;
     Ok((series, stored))
 }

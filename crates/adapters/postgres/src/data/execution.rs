@@ -59,6 +59,7 @@ impl KnownJobs {
             return;
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only hints: forgetting them all costs a lookup each.
         if known.len() >= MAX_REMEMBERED {
             known.clear();
         }
@@ -83,6 +84,7 @@ pub(super) async fn require_open(
     let WriteTarget::Existing(execution) = target else {
         return Ok(());
     };
+    // FOR SHARE: writes under one execution run side by side, but its end and its revert wait for them.
     let query = diesel::sql_query(
         "SELECT status, deadline FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR SHARE",
     )
@@ -115,6 +117,7 @@ pub(super) async fn ensure_job(
         return Ok(());
     };
     diesel::sql_query(
+        // NOT EXISTS spares the insertion in the usual case; ON CONFLICT decides a race.
         "WITH made AS (INSERT INTO labdata.job (id, organization_id, name, archived, created_at) \
          SELECT $1, $2, $3, false, $4 WHERE NOT EXISTS \
          (SELECT 1 FROM labdata.job WHERE organization_id = $2 AND name = $3) \
@@ -183,6 +186,7 @@ pub(super) async fn create_execution(
     .bind::<Timestamptz, _>(new.at);
     match CachedStatement(query).execute(&mut connection).await {
         Ok(_) => Ok(()),
+        // The function looks the job up by its name: a missing one is a null in `job_id`.
         Err(DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, _)) => {
             Err(Failure::JobMissing)
         }

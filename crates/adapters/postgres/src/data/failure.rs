@@ -66,6 +66,7 @@ impl From<DieselError> for Failure {
     fn from(error: DieselError) -> Self {
         match kind_of(&error) {
             Kind::Clash => Self::Clash(error.to_string()),
+            // Not tried again: the request has used up its time, or the cause lasts.
             Kind::LockTimeout | Kind::TooSlow | Kind::DiskFull | Kind::Broken => {
                 Self::Refused(port_error(error).into())
             }

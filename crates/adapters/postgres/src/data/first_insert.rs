@@ -77,6 +77,7 @@ impl FirstInsert {
                 None => Ok(()),
             }
         };
+        // The driver pipelines statements whose futures are polled together.
         let (version, open, inserted, recorded) = futures::join!(
             require_version(connection, context, plan.version),
             require_open(connection, context, &attribution.target),

@@ -41,6 +41,7 @@ pub(super) async fn record(
     context: &WriteContext<'_>,
     entries: &[LedgerEntry],
 ) -> Result<(), Failure> {
+    // An entry becomes an event, and a request without changes has none.
     let entries: Vec<&LedgerEntry> = entries.iter().filter(|entry| entry.count > 0).collect();
     for entries in entries.chunks(MAX_ROWS) {
         let rows: Vec<String> = (0..entries.len())
@@ -81,6 +82,7 @@ pub(super) async fn record(
                 .bind::<Nullable<Text>, _>(to_json(&entry.stored));
         }
         let mut connection = connection;
+        // Only the usual text stays prepared: each further number of entries is another statement.
         if entries.len() == 1 {
             CachedStatement(query).execute(&mut connection).await?;
         } else {

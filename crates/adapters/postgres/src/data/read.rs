@@ -181,6 +181,7 @@ fn query(
         from = source.from,
         filter = filter(&conditions),
         ordered = ordered.join(", "),
+        // One more than the page: it tells whether another page follows.
         limit = u64::from(plan.limit) + 1,
     );
     query
@@ -245,6 +246,7 @@ fn behind(query: &mut Query, places: Vec<Place<'_>>) -> String {
         let expression = place.expression;
         let (greater, equal) = match place.value {
             None => {
+                // Null is greater than every value, so only in a descending order do values follow it.
                 let greater = place
                     .descending
                     .then(|| format!("{expression} IS NOT NULL"));
@@ -254,6 +256,7 @@ fn behind(query: &mut Query, places: Vec<Place<'_>>) -> String {
                 let parameter = query.parameter(Bound::Scalar(value));
                 let sign = if place.descending { '<' } else { '>' };
                 let mut greater = format!("{expression} {sign} {parameter}");
+                // In an ascending order nulls follow all values.
                 if place.is_nullable && !place.descending {
                     greater = format!("({greater} OR {expression} IS NULL)");
                 }

@@ -60,6 +60,7 @@ pub(super) async fn read_series(
         limits.check(points, columns.len(), bytes)?;
         columns.append(chunk, &mut found)?;
     }
+    // The stream borrows the connection.
     drop(chunks);
     connection.end_rows();
     let names = plan.columns().map(|column| column.name.clone());

@@ -52,6 +52,7 @@ pub(super) async fn row_counts(
     catalog: &Catalog,
 ) -> Result<Vec<u64>, diesel::result::Error> {
     let (rows_in, chunks_in) = (schema_name(organization), chunk_schema_name(organization));
+    // Statistics are empty after a crash, and `reltuples` is -1 before the first ANALYZE.
     let sizes = format!(
         "SELECT n.nspname::text AS schema, c.relname::text AS name, \
          coalesce(pg_relation_size(c.oid), 0) / current_setting('block_size')::bigint AS pages, \
@@ -102,6 +103,7 @@ fn count(schemas: &Schemas, table: &Table, place: usize, pages: i64) -> Option<S
         (String::new(), String::new())
     } else {
         (
+            // SYSTEM reads whole pages: the cost of a sample does not grow with the table.
             format!(" TABLESAMPLE SYSTEM (100.0 * {PAGES_TO_SAMPLE} / {pages})"),
             format!(" * {pages} / {PAGES_TO_SAMPLE}"),
         )

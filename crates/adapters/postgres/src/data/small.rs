@@ -77,6 +77,7 @@ impl SmallInsert {
         let others = others.map(|given| (&given.column, &given.values));
         let columns = std::iter::once((step.table.key(), keys)).chain(others);
         let sizes = columns.clone().map(|(_, values)| size(values));
+        // Long texts cost more than their transaction, and the other requests of a batch would wait for them.
         if sizes.sum::<Option<usize>>()? > MAX_BYTES {
             return None;
         }
@@ -189,6 +190,7 @@ async fn write_batch(
     };
     match gathered.write(&mut connection, form).await {
         Ok(_) => BatchOutcome::Done(Written::Yes),
+        // The form contains the version, so this holds for every request of the batch.
         Err(DieselError::DatabaseError(_, reported)) if reported.message() == CATALOG_CHANGED => {
             BatchOutcome::Done(Written::CatalogChanged)
         }
@@ -196,6 +198,7 @@ async fn write_batch(
             tracing::debug!(%error, size = batch.len(), "small writes go on alone");
             BatchOutcome::RunSeparately
         }
+        // The commit may have succeeded before the connection broke: a second try could repeat the rows.
         Err(error) => BatchOutcome::Unknown(port_error(error).to_string()),
     }
 }
@@ -291,6 +294,7 @@ impl<'b> Batch<'b> {
             .bind::<Array<SqlUuid>, _>(&self.keys)
             .bind::<Array<Timestamptz>, _>(&self.times)
             .bind::<Array<BigInt>, _>(&self.counts);
+        // Arrays make the text the same for every batch of a form, so it is prepared once.
         CachedStatement(insertion.bind(query))
             .execute(connection)
             .await

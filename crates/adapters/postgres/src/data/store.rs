@@ -106,6 +106,7 @@ impl PgDataStore {
         let database = self.database.of(context.organization);
         let mut connection = database.connection().await?;
         let lock = catalog_lock(context.organization);
+        // The lock comes with BEGIN in one round trip; until the end no definition changes.
         transaction::begin_with(&mut connection, &lock).await?;
         match apply::apply(&mut connection, context, plan, attribution, &self.jobs).await {
             Ok(outcome) if plan.dry_run => {
@@ -115,6 +116,7 @@ impl PgDataStore {
             Ok(outcome) => {
                 transaction::commit(&mut connection).await?;
                 self.jobs
+                    // After the commit: this very transaction may have created the job.
                     .remember(context.organization, &attribution.target);
                 Ok(outcome)
             }
@@ -228,6 +230,7 @@ impl DataStore for PgDataStore {
         // A batch commits on a connection of its own, so what is part of a transaction goes alone.
         if !self.database.is_bound()
             && let Some(small) = SmallInsert::of(plan, attribution)
+            // A batch creates no jobs.
             && self.jobs.contain(organization, small.job_name())
         {
             let outcome = small.outcome(plan);
@@ -236,6 +239,7 @@ impl DataStore for PgDataStore {
                 BatchOutcome::Done(Written::CatalogChanged) => {
                     return Err(WriteError::CatalogChanged);
                 }
+                // Not tried alone: it would wait for the same connections once more.
                 BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why).into()),
                 BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why).into()),
                 BatchOutcome::RunSeparately => {}

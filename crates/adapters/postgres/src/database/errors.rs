@@ -179,6 +179,7 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
 
 /// Maps an error of a statement on tables of an organization, which may be gone since it was planned.
 pub(crate) fn table_error(error: DieselError) -> PortError {
+    // The driver has no kind for missing tables and columns, so the message decides.
     let is_deleted = matches!(
         &error,
         DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)

@@ -154,6 +154,7 @@ impl PgQueryRunner {
             .hardening
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // The first connection that notices replaces it; later ones must not discard the new checks.
         if Arc::ptr_eq(&current, hardening) {
             tracing::info!(version = found, "PostgreSQL has another version by now");
             *current = Arc::new(Hardening {
@@ -250,6 +251,7 @@ impl PgQueryRunner {
         let hardening = self.hardening();
         self.ensure_role(&hardening, organization, false).await?;
         let mut wire = entrance.open().await;
+        // The role was lost with a restore, or changed by hand: it is set up again.
         if is_refused_login(&wire) {
             self.ensure_role(&hardening, organization, true).await?;
             wire = entrance.open().await;
@@ -291,6 +293,7 @@ impl PgQueryRunner {
             None => self.open(organization, &entrance).await?,
         };
         self.spares
+            // Opened while this query runs, so that the next one does not wait for a login.
             .prepare(organization, entrance.clone(), self.spares_wait);
         let outcome = run::run(&mut wire, organization, query, alias, output).await;
         let stale = match outcome {
@@ -315,6 +318,7 @@ impl PgQueryRunner {
 
 /// True if the server does not let the role log in.
 fn is_refused_login(wire: &Result<Wire, WireError>) -> bool {
+    // Class 28 is a refused login, 42501 a missing CONNECT on the database.
     matches!(wire, Err(WireError::Server(error))
         if error.code.starts_with("28") || error.code == "42501")
 }
@@ -345,6 +349,7 @@ fn too_many() -> PortError {
 /// The failure to connect. The reason goes to the log: callers learn neither hosts nor roles.
 fn no_connection(error: &WireError) -> QueryError {
     if let WireError::Server(error) = error
+        // Too many connections: of the server, or by the role's own limit.
         && error.code == "53300"
     {
         return too_many().into();
@@ -366,6 +371,7 @@ impl QueryRunner for PgQueryRunner {
         let mut output = Output::new(sink);
         let attempt = self.attempt(organization, query, &alias, &mut output);
         let (mut wire, mut outcome) = attempt.await?;
+        // Only before the first rows: those that the sink has taken cannot be taken back.
         if matches!(outcome, Err(Failure::Denied(_))) && !output.has_begun {
             // The role may have lost its rights to a restored dump or a migration.
             self.hardening()

@@ -95,9 +95,11 @@ impl Rendering {
 fn push_datetime(json: &mut String, text: &str) {
     json.push('"');
     match text.split_once(' ') {
+        // A second space comes before `BC`.
         Some((date, time)) if !time.contains(' ') => {
             json.push_str(date);
             json.push('T');
+            // The session's time zone is UTC, so no other offset occurs.
             match time.strip_suffix("+00") {
                 Some(utc) => {
                     json.push_str(utc);
@@ -156,6 +158,7 @@ fn array(items: &[Value], text: impl Fn(&Value) -> Option<String> + Copy) -> Str
             _ => match text(item) {
                 None => written.push_str("NULL"),
                 Some(text) => {
+                    // Always quoted: otherwise the text `NULL` would be read as a null.
                     written.push('"');
                     for letter in text.chars() {
                         if matches!(letter, '"' | '\\') {

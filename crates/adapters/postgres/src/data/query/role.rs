@@ -211,11 +211,13 @@ impl Role {
             .get_result(connection)
             .await?;
         diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+            // Grants on the database change one row of `pg_database`: concurrent ones fail.
             .bind::<BigInt, _>(harden::LOCK)
             .execute(connection)
             .await?;
         // If another role owns the database, the platform cannot grant this; everyone may connect then.
         attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
+        // GRANT covers the tables of now, the default privileges those that are created later.
         let grants = format!(
             "GRANT USAGE ON SCHEMA {tables} TO {name}; \
              GRANT SELECT ON ALL TABLES IN SCHEMA {tables} TO {name}; \

@@ -145,6 +145,7 @@ impl Running<'_> {
         organization: OrganizationId,
         output: &mut Output<'_>,
     ) -> Result<(), Failure> {
+        // The query has not begun if this fails, so it may be run over another connection.
         self.set_up(organization)
             .await
             .map_err(|failure| Failure::Stale(Box::new(failure)))?;
@@ -194,8 +195,10 @@ impl Running<'_> {
 
     /// The query as a subquery: only a statement that reads is valid there.
     fn wrapped(&self, columns: &str, names: &str) -> String {
+        // One more than the limit: its arrival shows that the result is too long.
         let limit = self.query.limits.rows.saturating_add(1);
         let (text, alias) = (self.query.text.as_str(), self.alias);
+        // On lines of its own: a comment at the query's end must not hide the bracket.
         format!("select {columns} from (\n{text}\n) as {alias}{names} limit {limit}")
     }
 
@@ -346,7 +349,9 @@ impl Running<'_> {
             )),
             (_, "53200") => Failure::Refused(QueryFailure::TooMuchMemory),
             (_, "53400") => Failure::Refused(QueryFailure::TooMuchTemporarySpace),
+            // Interventions, system errors, resources and connections are no fault of the query.
             ("57" | "58" | "53" | "08", _) => WireError::Server(error).into(),
+            // An internal error: its text is about PostgreSQL's code, and of no use to the author.
             ("XX", _) => {
                 tracing::warn!(?error, "a query made the server fail");
                 Failure::Refused(QueryFailure::Unrunnable)
@@ -415,6 +420,7 @@ fn setup(organization: OrganizationId, limits: &QueryLimits) -> String {
         ("work_mem", literal("16MB")),
         ("search_path", path),
         ("timezone", literal("UTC")),
+        // The renderer relies on these formats, and the server's configuration may have others.
         ("datestyle", literal("ISO, YMD")),
         ("intervalstyle", literal("iso_8601")),
         ("extra_float_digits", literal("1")),

@@ -75,6 +75,7 @@ impl SparePool {
             }
             spares.count += 1;
             let number = spares.count;
+            // Under the lock, so that two queries do not open one each.
             let opening = tokio::spawn(async move { entrance.open().await });
             spares.each.insert(organization, Spare { number, opening });
             Some(number)

@@ -71,6 +71,7 @@ async fn reach(server: &Server, address: &Address) -> io::Result<Box<dyn Stream>
                     Some(ip) => TcpStream::connect((ip, address.port)).await?,
                     None => TcpStream::connect((host.as_str(), address.port)).await?,
                 };
+                // Messages are short and waited for: Nagle's algorithm would delay them.
                 stream.set_nodelay(true)?;
                 Box::new(server.connector.encrypt(stream, host).await?)
             }
@@ -173,6 +174,7 @@ impl Wire {
 
     /// Asks whether the server only follows another one. The role itself never writes.
     async fn is_standby(&mut self) -> Result<bool, WireError> {
+        // Not `transaction_read_only`: transactions of this role are read-only on a primary, too.
         frontend::query("SHOW in_hot_standby", &mut self.outbox)?;
         self.send().await?;
         let mut is_standby = false;
@@ -190,6 +192,7 @@ impl Wire {
         let parameters = [
             ("user", login.user),
             ("database", login.database),
+            // Texts are read as UTF-8; PostgreSQL converts them from the database's encoding.
             ("client_encoding", "UTF8"),
             ("application_name", WAITING),
         ];
@@ -219,6 +222,7 @@ impl Wire {
                 }
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                // Among these is a request for the password itself, which is never sent.
                 _ => return Err(unexpected().into()),
             }
         }
@@ -252,6 +256,7 @@ impl Wire {
     pub(super) async fn receive(&mut self) -> Result<Message, WireError> {
         loop {
             if let Some(header) = Header::parse(&self.inbox)? {
+                // Before the message is read: its length decides how much memory it takes.
                 if usize::try_from(header.len()).unwrap_or(usize::MAX) > self.longest {
                     return Err(WireError::TooLong);
                 }
@@ -287,6 +292,7 @@ impl Wire {
             goodbye?;
             stream.write_all(&self.outbox).await?;
             stream.flush().await?;
+            // To the end: until the server closes it, the connection counts against the role's limit.
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
         };
         // Otherwise the connection ends when the stream is dropped.
