@@ -34,6 +34,7 @@ impl StoredFiles {
         let mut stored = Self::default();
         for file in messages.iter().flat_map(ChatMessage::attachments) {
             if let Err(error) = stored.add(ports, actor, file).await {
+                // Nothing will refer to the files that were stored before the failure.
                 stored.discard(ports, actor).await;
                 return Err(error);
             }

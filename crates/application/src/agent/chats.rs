@@ -98,6 +98,7 @@ pub async fn delete_chat(
     let (organization, user) = (actor.organization, actor.user);
     let files = agent.chats.delete(organization, user, id).await?;
     for file in files {
+        // After the chat: a failure here only leaves objects for the sweep.
         remove(ports, actor, ObjectKey::new(file.as_uuid())).await;
     }
     Ok(())

@@ -88,6 +88,7 @@ impl Conversation {
         let tools = agent.tools.definitions(actor);
         Self {
             run_id,
+            // Counted once: the definitions are part of every request and do not change.
             tools_bytes: tools.iter().map(description_bytes).sum(),
             tools,
             ports: ports.clone(),
@@ -161,6 +162,7 @@ impl Conversation {
                 Next::Calls(pending) => pending,
             };
             self.emit(AgentEvent::Usage(pending.run().usage())).await;
+            // Before the tools run: no further request would read their results.
             if let Some(tokens) = self.spent_budget {
                 let reason = EndReason::Budget(tokens);
                 return Ok(pending.stop(reason, Vec::new(), self.now()));
@@ -300,12 +302,14 @@ impl Conversation {
             Ok(files) => files,
             Err(error) => {
                 tracing::warn!(run = %self.run_id, %error, "the figures of a chat were not stored");
+                // A chat without figures is better than no chat.
                 let messages = std::mem::take(&mut run.messages).into_iter();
                 run.messages = messages.map(ChatMessage::without_attachments).collect();
                 StoredFiles::default()
             }
         };
         let stored = self.store_messages(run).await;
+        // Without the messages, nothing refers to the files.
         if stored.is_none() {
             files.discard(ports, actor).await;
         }
@@ -357,6 +361,7 @@ impl Conversation {
 
 /// The outcome of the work; `None` if the run is cancelled before.
 async fn unless<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -> Option<T> {
+    // `work` is polled first: a result that is ready counts even if the run is cancelled just then.
     match select(pin!(work), cancelled.clone()).await {
         Either::Left((done, _)) => Some(done),
         Either::Right(_) => None,

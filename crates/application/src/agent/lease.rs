@@ -30,6 +30,7 @@ impl Lease {
         let mut tell = Some(tell);
         let mut news = self.runs.follow(self.id);
         loop {
+            // News make a cancellation quick; the pause covers missed notifications.
             select(news.next(), pause(RENEW_EVERY)).await;
             let until = self.clock.now() + LEASE;
             match self.runs.renew(self.organization, self.id, until).await {
@@ -42,6 +43,7 @@ impl Lease {
                 Ok(false) => {}
                 Err(error) => {
                     tracing::warn!(run = %self.id, %error, "the lease of an agent run was not renewed");
+                    // News that return at once would otherwise make this loop spin.
                     pause(RENEW_EVERY).await;
                 }
             }

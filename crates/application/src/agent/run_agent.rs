@@ -68,6 +68,7 @@ pub async fn run_agent(
     command: RunAgent,
 ) -> Result<StartedRun, AgentError> {
     actor.require(Scope::Read).map_err(Error::from)?;
+    // Before anything is stored: without a provider the run can only fail.
     agent.model.check()?;
     check_prompt(&command.prompt).map_err(Error::refused)?;
     let model = match agent.models.choose(command.model.as_deref()) {
@@ -82,6 +83,7 @@ pub async fn run_agent(
         None => Vec::new(),
     };
     let id = AgentRunId::new(ports.ids.next_id());
+    // After all checks: from here on the run occupies a slot of the organization.
     begin(ports, agent, actor, id).await?;
     let now = ports.clock.now();
     let target = match command.chat_id {

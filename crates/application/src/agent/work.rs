@@ -43,6 +43,7 @@ impl RunWork {
         let cancelled = select(left.boxed(), reported).map(drop).boxed().shared();
         let work = pin!(conversation.work(run, cancelled, &lease));
         let keep = pin!(lease.keep(pause, tell));
+        // `keep` never ends: it renews the lease until the work is done.
         match select(work, keep).await {
             Either::Left(((), _)) => {}
             Either::Right((never, _)) => match never {},

@@ -30,6 +30,7 @@ pub(super) async fn write_session(ports: &Ports, actor: &Actor) -> Result<Execut
         if execution.state.is_open(now) {
             return Ok(id);
         }
+        // The execution was closed or cancelled, so it would refuse further writes.
         sessions.end(organization, key, id).await?;
     }
     let start = StartExecution {

@@ -99,6 +99,7 @@ async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot,
             .queries
             .stream(actor.organization, &query, &mut sink)
             .await?;
+        // A closed channel alone could also mean that the query failed.
         sink.send(Rows::End).await.map_err(QueryError::from)
     };
     let stored = store(ports, (object, &upload), work, supply).await?;
@@ -130,6 +131,7 @@ async fn begin(ports: &Ports, actor: &Actor) -> Result<(ObjectKey, Arc<OngoingUp
     let object = ObjectKey::new(ports.ids.next_id());
     let upload = ports.ongoing_uploads.begin(actor.organization, object);
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
+    // The size is not known yet; the body is checked while it is written.
     reserve(ports, &upload, 0).await?;
     Ok((object, Arc::new(upload)))
 }
@@ -146,6 +148,7 @@ fn snapshot(
         size: stored.size,
         columns: stored.table.columns,
         row_count: stored.table.row_count,
+        // Counts toward the quota until the record of the dataset does.
         _upload: upload,
     }
 }

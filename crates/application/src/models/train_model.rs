@@ -84,6 +84,7 @@ pub async fn train_model(
         TrainedModel::Existing(id) => Some(trainable(ports, actor, *id).await?),
     };
     let plan = plan(ports, actor, command.dataset, command.request).await?;
+    // Now, rather than after hours in the queue.
     check_backends(&ports.trainings.backends().await?, ports.clock.now())
         .map_err(Error::refused)?;
     let inherited = newest.and_then(|newest| newest.description);

@@ -90,6 +90,7 @@ fn alter(
             ..(**column).clone()
         };
         refuse_column_change(current, &after, &mut refusals);
+        // Points are stored as arrays, and NOT NULL does not apply to their elements.
         if before.is_raw() && current.is_nullable && !after.is_nullable {
             refusals.push(format!(
                 "column \"{}\" of a raw table cannot become non-nullable",
@@ -186,6 +187,7 @@ fn refuse_column_change(current: &Column, wanted: &Column, refusals: &mut Vec<St
 fn missing_from(groups: &[Vec<String>], others: &[Vec<String>]) -> Vec<Vec<String>> {
     let sorted = |group: &Vec<String>| {
         let mut group = group.clone();
+        // The order of columns in a group does not matter for uniqueness.
         group.sort();
         group
     };

@@ -232,6 +232,7 @@ impl TableDefinition {
                 "reference \"{name}\" is too long: SQL calls it \"{name}_id\", so {MAX_REFERENCE_LENGTH} characters at most"
             ));
         }
+        // A table that references itself is not in the catalog yet.
         let key_type = if target == self.name {
             if self.category == SemanticCategory::Raw {
                 problems.push(format!(
@@ -354,6 +355,7 @@ fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {
 /// Checks that all columns of a table, system columns included, differ in their SQL names.
 fn check_sql_names(table: &Table, problems: &mut Vec<String>) {
     let mut names: HashSet<String> = HashSet::new();
+    // Raw tables have no system columns, so these names are free there.
     if !table.is_raw() {
         names.extend(SYSTEM_COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     }

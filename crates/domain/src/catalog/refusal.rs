@@ -90,8 +90,10 @@ impl Catalog {
         let mut by: Vec<String> = self
             .referencing(name)
             .map(|(other, _)| other.name.clone())
+            // References within the table are dropped with it.
             .filter(|other| other != name)
             .collect();
+        // Columns of one table follow each other, so this finds all repetitions.
         by.dedup();
         if !by.is_empty() {
             return Err(CatalogRefusal::Referenced {

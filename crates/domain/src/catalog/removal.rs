@@ -72,6 +72,7 @@ impl Table {
         holds_values: bool,
         force: bool,
     ) -> Result<(), CatalogRefusal> {
+        // Even with force, because the points would belong to no row.
         if holds_values && self.is_raw() && column.references.is_some() {
             return Err(self.needed(column, ColumnRole::Owner));
         }

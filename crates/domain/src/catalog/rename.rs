@@ -30,6 +30,7 @@ pub(super) fn check_renames(columns: &[ColumnDefinition], problems: &mut Vec<Str
     let mut followed: HashSet<&str> = HashSet::new();
     for (start, _) in renames(columns) {
         let mut name = start;
+        // Each name is followed once, so the check is linear however long the chains are.
         while followed.insert(name)
             && let Some(next) = heirs.get(name)
         {

@@ -98,6 +98,7 @@ fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
             LedgerAction::Created => continue,
             LedgerAction::Updated => {
                 let own = created.get(entry.table.as_str());
+                // Rows that the execution created are deleted, so their updates need no undoing.
                 let others = ids.filter(|id| own.is_none_or(|keys| !keys.contains(*id)));
                 ("updated rows", length(others.count()))
             }

@@ -56,6 +56,7 @@ impl RunWrites {
         if let Some(own) = actor.execution {
             return Ok(own);
         }
+        // Held until the execution is open, so that parallel calls share one.
         let mut opened = self.opened.lock().await;
         if let Some(id) = *opened {
             return Ok(id);

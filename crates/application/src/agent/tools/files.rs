@@ -49,6 +49,7 @@ impl TypedTool for ListFiles {
     async fn run(&self, context: &ToolContext<'_>, input: ListFilesInput) -> Result<String, Error> {
         let none = || Ok(json!({ "files": [] }).to_string());
         let instrument = match input.instrument_id.map(MaybeId::known) {
+            // A malformed id belongs to no instrument, so no file matches.
             Some(None) => return none(),
             instrument => instrument.flatten(),
         };

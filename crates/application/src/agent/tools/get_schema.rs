@@ -67,6 +67,7 @@ fn column_json(column: &Column) -> Value {
     json.insert("name".to_owned(), column.name.as_str().into());
     json.insert("type".to_owned(), column.data_type.as_str().into());
     let sql_name = column.sql_name();
+    // Only where it differs, because every word of the schema takes tokens.
     if sql_name != column.name.as_str() {
         json.insert("sql_name".to_owned(), sql_name.as_ref().into());
     }

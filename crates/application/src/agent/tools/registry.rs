@@ -85,6 +85,7 @@ impl ToolRegistry {
         context: &ToolContext<'_>,
         call: &ToolCall,
     ) -> ToolOutput {
+        // A run takes minutes, in which its key may be revoked or expire.
         match check_key(context.ports, context.actor).await {
             Ok(()) => self.call(context, call).await,
             Err(error) => failure(&call.name, &error),

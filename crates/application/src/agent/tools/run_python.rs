@@ -107,6 +107,7 @@ async fn run(context: &ToolContext<'_>, input: RunPythonInput) -> Result<ToolOut
     check_input_names(&names).map_err(Error::refused)?;
     let mut inputs = Inputs::default();
     for (index, wanted) in input.inputs.into_iter().enumerate() {
+        // One after the other: the limit of bytes is for all of them together.
         inputs.fetch(context, index, wanted).await?;
     }
     let described = inputs.described();

@@ -45,6 +45,7 @@ impl TypedTool for SendNotification {
     ) -> Result<String, Error> {
         let draft = Draft {
             title: input.title,
+            // Never a repeat: the model may mean to send the same text twice.
             dedupe_key: context.ports.ids.next_id().to_string(),
             body: input.body,
             action_url: input.action_url,

@@ -104,6 +104,7 @@ pub(super) fn arguments<I: Shape>(
     schema: &Map<String, Value>,
     input: Map<String, Value>,
 ) -> Result<I, ToolOutput> {
+    // A misspelled optional argument would otherwise have no effect and raise no error.
     if let Some(unknown) = unknown_argument(schema, &input) {
         return Err(ToolOutput::error(format!(
             "{tool} has no argument \"{unknown}\""
@@ -135,9 +136,11 @@ fn inline(schema: Value, definitions: &Value, depth: u32) -> Value {
             let name = object.get("$ref").and_then(Value::as_str);
             let name = name.and_then(|reference| reference.strip_prefix("#/$defs/"));
             let definition = name.and_then(|name| definitions.get(name)?.as_object());
+            // Some providers refuse `$ref`; the depth bounds recursive definitions.
             if let Some(definition) = definition.filter(|_| depth < MAX_DEPTH) {
                 let mut whole = definition.clone();
                 object.remove("$ref");
+                // Keywords beside `$ref`, such as the description, take precedence.
                 whole.extend(object);
                 return inline(Value::Object(whole), definitions, depth + 1);
             }
@@ -187,6 +190,7 @@ fn message(tool: &str, error: &Error) -> String {
             format!("nothing was written:\n{}", lines.join("\n"))
         }
         Error::Internal(cause) => {
+            // The cause may hold details of the server, so the model does not get it.
             tracing::error!(tool, cause, "a tool of the agent failed");
             "internal error".to_owned()
         }

@@ -52,6 +52,7 @@ pub(super) async fn active_model(
         }
     };
     let Some(version) = ports.models.active(organization, model).await? else {
+        // 404 for an unknown model; a known one is named in the message.
         let newest = ports.models.get(organization, model, None).await?;
         return Err(Error::refused(NoActiveVersion(newest.name)));
     };
@@ -76,6 +77,7 @@ pub(super) async fn serving_model(
     let Some(previous) = previous else {
         return Ok(active);
     };
+    // Loading takes a while; until it is done, the previous version predicts.
     ports.predictor.prepare(&active.served);
     let previous = ActiveModel::new(ports, organization, previous).await?;
     Ok(if ports.predictor.is_ready(&previous.served) {
@@ -118,6 +120,7 @@ impl ActiveModel {
         let image_urls = image_urls(ports, organization, &input).await?;
         let request = PredictionRequest { input, image_urls };
         let predictions = ports.predictor.predict(&self.served, request).await?;
+        // After a success only: a version that cannot predict must not stand in for another.
         ports.served_models.predicted(organization, &self.version);
         Ok(predictions)
     }
@@ -129,6 +132,7 @@ async fn signature(
     organization: OrganizationId,
     version: &ModelVersion,
 ) -> Result<Arc<ModelSignature>, Error> {
+    // The signature of a version never changes, so the cache needs no expiry.
     let known = ports.served_models.signature(organization, version.version);
     if let Some(known) = known {
         return Ok(known);

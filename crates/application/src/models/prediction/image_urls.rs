@@ -21,6 +21,7 @@ pub(super) async fn image_urls(
     organization: OrganizationId,
     input: &PredictionInput,
 ) -> Result<BTreeMap<FileId, String>, PredictionError> {
+    // Rows may share an image, which needs one URL.
     let files: BTreeSet<FileId> = images(input)
         .flat_map(|(_, files)| files)
         .copied()
@@ -44,6 +45,7 @@ pub(super) async fn image_urls(
             missing.map(|(row, file)| RowProblem::no_such_file(row, column, *file))
         })
         .collect();
+    // Collected by column, reported by row, as other problems are.
     missing.sort_by_key(|problem| problem.row);
     let missing: InvalidRows = missing.into_iter().collect();
     Ok(missing.unless_any(urls).map_err(PredictError::from)?)

@@ -88,6 +88,7 @@ pub async fn predict_table(
     let predicted = predict_all(ports, actor, &active, &plan, read).await?;
     let rows = u64::try_from(predicted.len()).unwrap_or(u64::MAX);
     let mut execution = None;
+    // Without rows there is nothing to record, so no execution is opened.
     if rows > 0 {
         let write = WriteData {
             request: WriteRequest {
@@ -138,6 +139,7 @@ async fn predict_all(
                 full.predict(ports, active, plan, &mut predicted).await?;
             }
         }
+        // With each page: the number of rows is not known before they are read.
         if predicted.len() + batch.rows.len() > MAX_TABLE_PREDICTION_ROWS {
             return Err(listed(&[InvalidTablePrediction::TooManyRows]));
         }

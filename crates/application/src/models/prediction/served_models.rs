@@ -109,6 +109,7 @@ impl<K: Copy + Eq + Hash, V> Recent<K, V> {
         self.uses += 1;
         self.entries.insert(key, (self.uses, value));
         if self.entries.len() > CAPACITY {
+            // A scan, because it happens only on insertion and the capacity is small.
             let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);
             if let Some(key) = oldest.map(|(key, _)| *key) {
                 self.entries.remove(&key);

@@ -64,6 +64,7 @@ pub(super) async fn store(
     let storing = ports
         .blobs
         .put_new(upload.organization(), object, body, MAX_DATASET_BYTES);
+    // Concurrently: through the bounded channels, each waits for the other.
     let (supplied, stored) = join(supply, storing).await;
     let written = outcome
         .await
@@ -73,6 +74,7 @@ pub(super) async fn store(
             table,
             size: stored.size,
         }),
+        // The earliest cause first: a failed query also ends the writer and the upload.
         (Err(QueryError::Refused(failure)), ..) => Err(Error::refused(failure)),
         (Err(QueryError::Port(error)), ..) => Err(error.into()),
         (_, Err(SnapshotError::Refused(refusal)), _) => Err(refusal.into()),

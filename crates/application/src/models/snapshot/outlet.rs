@@ -33,6 +33,7 @@ impl Outlet {
     pub(super) fn send(&mut self, bytes: Vec<u8>) -> Result<(), SnapshotError> {
         let mut bytes = Bytes::from(bytes);
         while !bytes.is_empty() {
+            // Bounds the memory of what waits in the channel.
             let chunk = bytes.split_to(bytes.len().min(PIECE_BYTES));
             self.put(Chunk::Bytes(chunk))?;
         }
@@ -64,6 +65,7 @@ pub(super) fn body_of(chunks: Receiver<Chunk>) -> ByteStream {
         match chunks.next().await {
             Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(chunks))),
             Some(Chunk::End) => None,
+            // Without the mark of its end, a failed writer would leave a short object that looks complete.
             None => Some((Err(BodyBroken("its writer stopped".to_owned())), None)),
         }
     })

@@ -104,11 +104,13 @@ pub async fn begin_training(
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
     let token = PlainReportToken::from_random(claim.version, secret);
+    // Each attempt has a new token, so reports of a lost attempt are refused.
     let begun = ports.trainings.begin(claim, token.hash(), held.artifact);
     if !begun.await? {
         return Ok(BegunTraining::Lost);
     }
     let limits = context.limits.of_run();
+    // The URLs have to work until the last moment at which the training may upload.
     let longest = Duration::try_from(limits.preparation + limits.wall_clock);
     let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
     let (organization, dataset) = (claim.organization, &held.training.dataset);

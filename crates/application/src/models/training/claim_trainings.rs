@@ -47,6 +47,7 @@ pub async fn claim_trainings(ports: &Ports, slots: FreeSlots) -> Result<Vec<Held
         .into_iter()
         .map(|training| HeldTraining {
             training,
+            // A new object per attempt: a lost one must not overwrite the artifact of its successor.
             artifact: ObjectKey::new(ports.ids.next_id()),
         })
         .collect())

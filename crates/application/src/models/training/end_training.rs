@@ -44,6 +44,7 @@ pub async fn interpret_training(
     let Some(reported) = ports.trainings.reported(claim).await? else {
         return Ok(InterpretedTraining::LostByWorker);
     };
+    // Only then is it worth reading gigabytes to hash them.
     let artifact = if end.succeeded() && reported.result.is_some() {
         measure(ports, claim.organization, held.artifact).await?
     } else {

@@ -30,6 +30,7 @@ pub async fn exchange_token(ports: &Ports, presented: &str) -> Result<String, Er
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
     let fresh = PlainReportToken::from_random(version, secret);
+    // Works once: if someone else exchanges the token first, the training fails visibly.
     let exchanged = ports
         .trainings
         .exchange_token(version, presented.hash(), fresh.hash());

@@ -43,6 +43,7 @@ pub async fn locate_images(
         return Err(Refusal::invalid(ErrorCode::InvalidReport, text).into());
     }
     let located = stream::iter(body.images).map(|id| async move {
+        // Ids are cells of the dataset, which may hold any text.
         let Ok(file) = id.parse::<FileId>() else {
             return Ok(None);
         };

@@ -85,6 +85,7 @@ impl ImportColumns {
                 None
             };
             if let Some(message) = message
+                // A name that the header repeats is one problem.
                 && reported.insert(field)
             {
                 problems.push(Problem::at(path(field), message));

@@ -111,12 +111,15 @@ impl ImportRows {
 fn cell_for(column: &Column, cell: Option<FileCell>) -> Option<Cell> {
     let is_text = matches!(column.data_type, DataType::String | DataType::Text);
     let cell = cell.filter(|cell| match cell {
+        // In a column of texts, `NA` and `None` may be values.
         FileCell::Text(text) => is_text || !is_missing(text),
         _ => true,
     });
     match cell {
         Some(cell) => Some(Cell::File(cell)),
+        // A required column without a value is a problem of this cell; null reports it there.
         None if column.is_nullable || column.is_required_to_create() => Some(Cell::Null),
+        // Not given, so that the default applies.
         None => None,
     }
 }

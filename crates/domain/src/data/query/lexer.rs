@@ -94,6 +94,7 @@ impl Lexer<'_> {
     fn token(&self, byte: u8, at: usize) -> Result<(Option<TokenKind>, usize), Refusal> {
         let some = |kind, end| Ok((Some(kind), end));
         match byte {
+            // PostgreSQL skips the vertical tab, too, which `is_ascii_whitespace` leaves out.
             _ if byte.is_ascii_whitespace() || byte == 0x0b => Ok((None, at + 1)),
             b'-' if self.follows(at, b"--") => {
                 Ok((None, self.skip(at, |byte| byte != b'\n' && byte != b'\r')))
@@ -112,6 +113,7 @@ impl Lexer<'_> {
                 }
                 some(TokenKind::Symbol(byte), at + 1)
             }
+            // `a%size` is a remainder, not a placeholder.
             b'%' if self.follows(at, b"%s") && !self.byte(at + 2).is_some_and(continues_word) => {
                 some(TokenKind::Percent, at + 2)
             }
@@ -124,6 +126,7 @@ impl Lexer<'_> {
     fn word(&self, at: usize) -> Result<(Option<TokenKind>, usize), Refusal> {
         let end = self.skip(at, continues_word);
         let word = self.bytes.get(at..end).unwrap_or_default();
+        // Only in `E'…'` a backslash is an escape (`standard_conforming_strings`).
         if word.eq_ignore_ascii_case(b"e") && self.byte(end) == Some(b'\'') {
             return Ok((Some(TokenKind::Literal), self.escaped(end)?));
         }
@@ -137,6 +140,7 @@ impl Lexer<'_> {
     fn number(&self, at: usize) -> usize {
         let digits = |from| self.skip(from, |byte| byte.is_ascii_digit() || byte == b'_');
         let mut end = digits(at);
+        // PostgreSQL reads `1..2` as two numbers with `..` between them.
         if self.byte(end) == Some(b'.') && self.byte(end + 1) != Some(b'.') {
             end = digits(end + 1);
         }
@@ -159,6 +163,7 @@ impl Lexer<'_> {
             at = self.skip(at, |byte| byte != quote);
             match (self.byte(at), self.byte(at + 1)) {
                 (None, _) => return Err(never_ends(what)),
+                // A doubled quote stands for itself.
                 (_, Some(next)) if next == quote => at += 2,
                 _ => return Ok(at + 1),
             }
@@ -180,6 +185,7 @@ impl Lexer<'_> {
 
     /// Returns the position after a comment; comments nest.
     fn comment(&self, at: usize) -> Result<usize, Refusal> {
+        // Block comments nest in PostgreSQL.
         let (mut at, mut depth) = (at + 2, 1_usize);
         while depth > 0 {
             if self.follows(at, b"/*") {
@@ -205,6 +211,7 @@ impl Lexer<'_> {
                 .and_then(|text| str::from_utf8(text).ok());
             let number = text
                 .and_then(|text| text.parse().ok())
+                // PostgreSQL's protocol counts parameters with 16 bits.
                 .filter(|number| *number <= 65_535);
             let number =
                 number.ok_or_else(|| Refusal::new("a placeholder's number is too high"))?;

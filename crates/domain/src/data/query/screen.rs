@@ -24,6 +24,7 @@ pub(super) fn check(sql: &str, tokens: &[Token]) -> Result<usize, Refusal> {
             TokenKind::Symbol(b';') => {
                 return Err(Refusal::new("the query holds several statements; send one"));
             }
+            // Escapes would hide forbidden names from this check.
             TokenKind::UnicodeName => {
                 return Err(Refusal::new(
                     "names with Unicode escapes (U&\"…\") are not allowed",
@@ -46,6 +47,7 @@ pub(super) fn check(sql: &str, tokens: &[Token]) -> Result<usize, Refusal> {
 }
 
 fn check_beginning(sql: &str, body: &[Token]) -> Result<(), Refusal> {
+    // A query may begin with parentheses: `(SELECT …) UNION …`.
     let first = body.iter().find(|it| it.kind != TokenKind::Symbol(b'('));
     let word = first
         .filter(|it| it.kind == TokenKind::Word)
@@ -65,10 +67,12 @@ fn check_parentheses(body: &[Token]) -> Result<(), Refusal> {
         match it.kind {
             TokenKind::Symbol(b'(') => depth += 1,
             TokenKind::Symbol(b')') => {
+                // More closing than opening ones could end a statement that encloses the query.
                 depth = depth.checked_sub(1).ok_or_else(unbalanced)?;
             }
             _ => {}
         }
+        // PostgreSQL's parser and planner recurse, and their stack is limited.
         if depth > MAX_DEPTH {
             return Err(Refusal::new("the query is nested too deeply"));
         }
@@ -117,5 +121,6 @@ fn name(sql: &str, it: &Token) -> String {
             .unwrap_or_default();
         return inner.replace("\"\"", "\"");
     }
+    // PostgreSQL folds unquoted names to lower case.
     text.to_ascii_lowercase()
 }

@@ -64,6 +64,7 @@ impl Test {
             Self::IsNull(wanted) => value.is_none() == *wanted,
             Self::Equals(wanted) => value == Some(wanted),
             Self::In(list) => {
+                // Null is in no list, as in SQL.
                 value.is_some() && (0..list.len()).any(|index| list.get(index).as_ref() == value)
             }
             Self::Greater(limit) => order(limit).is_some_and(Ordering::is_gt),

@@ -127,6 +127,7 @@ impl ReadPlan {
     #[must_use]
     pub fn is_full(&self, rows: usize, bytes: usize) -> bool {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        // One row at least, however large: a page without rows would look like the end.
         rows >= limit || (rows > 0 && bytes >= self.max_bytes)
     }
 
@@ -155,6 +156,7 @@ impl ReadPlan {
         if problems.is_empty()
             && after
                 .as_ref()
+                // With a cursor of another order, the page would skip rows silently.
                 .is_some_and(|position| !position.fits(&target, &order))
         {
             problems.push("the cursor belongs to another list".to_owned());

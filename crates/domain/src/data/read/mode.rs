@@ -53,6 +53,7 @@ impl ReadMode {
     #[must_use]
     pub fn row_limit(self, limit: Option<u32>) -> u32 {
         match self {
+            // A second row proves that several match.
             Self::Single => 2,
             Self::Multiple => limit.unwrap_or(DEFAULT_LIMIT),
         }

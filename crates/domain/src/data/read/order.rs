@@ -95,6 +95,7 @@ impl OrderTerm {
         let ascending = match (&left.value, &right.value) {
             (Some(left), Some(right)) => left.compare(right).unwrap_or(Ordering::Equal),
             (None, None) => Ordering::Equal,
+            // Nulls come last in ascending order, as PostgreSQL sorts them.
             (None, Some(_)) => Ordering::Greater,
             (Some(_), None) => Ordering::Less,
         };

@@ -44,6 +44,7 @@ impl From<Value> for Cell {
             Value::Null => Self::Null,
             Value::Bool(flag) => Self::Boolean(flag),
             Value::Number(number) => number.as_i64().map_or_else(
+                // Beyond `i64`; if not even a float holds it, NaN, which every type refuses.
                 || Self::Float(number.as_f64().unwrap_or(f64::NAN)),
                 Self::Integer,
             ),
@@ -105,6 +106,7 @@ impl Cell {
                 Some(Scalar::Text(text.clone()))
             }
             (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
+            // pandas writes integers of a column with nulls as `2.0`.
             (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),
             (DataType::Float, Self::Float(number)) => {
                 Some(*number).filter(|n| n.is_finite()).map(Scalar::Float)

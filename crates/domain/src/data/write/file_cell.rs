@@ -142,6 +142,7 @@ fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
 
 /// Reads a number with a decimal point. Rust also reads "inf" and "nan".
 fn number(text: &str) -> Option<f64> {
+    // `f64::from_str` also takes `inf` and `nan`.
     let is_part =
         |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'e' | b'E' | b'.');
     let number: f64 = text.bytes().all(is_part).then(|| text.parse().ok())??;
@@ -152,6 +153,7 @@ fn number(text: &str) -> Option<f64> {
 fn datetime(text: &str) -> Option<OffsetDateTime> {
     match text.get(10..11) {
         Some(" ") => {
+            // Spreadsheets and databases write a blank in place of `T`.
             let (day, time) = text.split_at(10);
             timestamp::parse(&format!("{day}T{}", time.trim_start()))
         }

@@ -204,6 +204,7 @@ impl TableStep {
             .collect();
         let mut referencing: BTreeMap<(usize, KeyedTable), HashSet<KeyValue>> = BTreeMap::new();
         for StoredReference { table, key, target } in references {
+            // Rows of the same delete do not block each other.
             let is_deleted = table == self.table && rows.contains_key(&key);
             if let Some(row) = rows.get(&target).filter(|_| !is_deleted) {
                 referencing.entry((*row, table)).or_default().insert(key);

@@ -91,6 +91,7 @@ impl TableOutcome {
         let points = points.map(|(table, series)| (table.clone(), series.points));
         let mut cascaded: BTreeMap<String, u64> = points.collect();
         for (table, keys) in deleted {
+            // The rows that the request names are not counted as cascaded.
             let own = if *table == step.table { ids.len() } else { 0 };
             cascaded.insert(table.name.clone(), count(keys.len().saturating_sub(own)));
         }

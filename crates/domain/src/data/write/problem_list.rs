@@ -147,6 +147,7 @@ impl ProblemList {
     fn add(&mut self, position: Position, problem: impl FnOnce(&RowNames) -> Problem) {
         self.count += 1;
         let key = (position, self.count);
+        // Checks run column by column, but the first problems by position are the ones to report.
         if self.first.len() >= MAX_PROBLEMS {
             if self
                 .first
@@ -157,6 +158,7 @@ impl ProblemList {
             }
             self.first.pop_last();
         }
+        // Formatted only now: most problems of a large request are counted and never reported.
         let problem = problem(&self.names);
         self.first.insert(key, problem);
     }

@@ -90,6 +90,7 @@ impl<'a> ReferenceReader<'a> {
         key: KeyValue,
         at: RowAddress,
     ) -> Option<RowAddress> {
+        // `entry` would copy the table's name for every row.
         if !self.given_keys.contains_key(table) {
             self.given_keys.insert(table.to_owned(), HashMap::new());
         }
@@ -190,6 +191,7 @@ impl<'a> ReferenceReader<'a> {
             ));
         };
         let given = self.given_keys.get(target).and_then(|keys| keys.get(&key));
+        // A row before this one exists by then, so the database need not be asked.
         if given.is_some_and(|given| at.is_none_or(|at| *given < at)) {
             return Ok(Reference::Known(key));
         }
@@ -212,6 +214,7 @@ impl<'a> ReferenceReader<'a> {
         }
         let asked = self.asked_ids.get_mut(&table.name)?;
         let question = asked.question;
+        // Many rows reference the same one; each id is looked up once.
         if let Some(index) = asked.indices.get(&key).copied() {
             return Some(Asked { question, index });
         }
@@ -246,6 +249,7 @@ impl<'a> ReferenceReader<'a> {
             null_columns: null_columns.clone(),
         };
         let next = self.questions.lookups.len();
+        // Lookups by the same columns become one query.
         let question = *self.lookup_questions.entry(shape).or_insert(next);
         if question == next {
             let columns = columns

@@ -114,6 +114,7 @@ struct Column {
 impl Column {
     /// Sets the cell of a row. No later row has one.
     fn set(&mut self, row: usize, cell: Cell) {
+        // Without gaps, the usual case, row numbers are not stored. A repeated name replaces its cell.
         if self.later.is_empty() && row <= self.first.len() {
             self.first.truncate(row);
             self.first.push(cell);
@@ -175,6 +176,7 @@ impl Rows {
     /// Sets a cell of the last row; of several cells with one name the last counts.
     /// `hint` is the expected index of the cell's column: its position in the row.
     pub fn set(&mut self, hint: usize, name: &str, cell: Cell) {
+        // Rows usually name their columns in the same order, which saves a search by name.
         let index = match self.columns.get(hint) {
             Some(column) if column.name == name => hint,
             _ => self.column_index(name),
@@ -316,6 +318,7 @@ impl SeriesValues {
             (Self::Floats(values), Cell::Integer(number)) if is_exact(number) => {
                 values.push(Some(super::cell::integer_to_float(number)));
             }
+            // Beyond 2^53, floats would change the integers.
             (Self::Integers(values), Cell::Float(number))
                 if values.iter().flatten().all(|value| is_exact(*value)) =>
             {

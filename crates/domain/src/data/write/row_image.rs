@@ -39,6 +39,7 @@ impl RowImage {
         let mut rows: BTreeMap<String, Self> = BTreeMap::new();
         for change in changes {
             if let Some(row) = rows.get_mut(&change.id) {
+                // `before` stays the one of the first change.
                 row.after = change.after;
             } else {
                 rows.insert(change.id.clone(), change);

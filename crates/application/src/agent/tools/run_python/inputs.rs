@@ -102,6 +102,7 @@ impl Inputs {
             };
             let read = read_series(context.ports, context.actor, wanted).await;
             let read = read.map_err(|error| match error {
+                // Among hundreds of parents, the message has to name the missing one.
                 Error::Refused(refusal) if refusal.kind == RefusalKind::NotFound => {
                     let message = format!("{refusal}: {} of {parent:?}", series.table);
                     Refusal::invalid(refusal.code, message).into()

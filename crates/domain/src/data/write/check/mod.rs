@@ -30,6 +30,7 @@ pub fn check_up_to(max_rows: usize, request: &WriteRequest, catalog: &Catalog) -
     let mut problems = ProblemList::new(request.row_names.clone());
     check_size(max_rows, request, &mut problems);
     let mut references = ReferenceReader::new(catalog);
+    // All labels first: one that is defined later gets another message than an unknown one.
     for (index, write) in request.tables.iter().enumerate() {
         labels::read(index, write, &mut references.labels, &mut problems);
     }
@@ -52,6 +53,7 @@ pub fn check_up_to(max_rows: usize, request: &WriteRequest, catalog: &Catalog) -
         .into_iter()
         .map(|(name, label)| (name.to_owned(), label.address))
         .collect();
+    // In the order of the request, which a hash map does not preserve.
     labels.sort_by_key(|(_, address)| *address);
     Checked {
         version: catalog.version,

@@ -251,6 +251,7 @@ impl<'a> SeriesChecker<'a, '_> {
 
     /// Reads a column's values. A value with a problem becomes null, so that it has only one.
     fn values(&mut self, given: GivenColumn<'_>, is_nullable: bool) -> Values {
+        // Packed lists of the right type need no check per value, and most series are such lists.
         let packed = match (given.column.data_type, given.values) {
             (DataType::Integer, SeriesValues::Integers(values)) => Values::Integer(values.clone()),
             (DataType::Float, SeriesValues::Floats(values)) => Values::Float(values.clone()),

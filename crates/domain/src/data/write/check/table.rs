@@ -184,6 +184,7 @@ impl<'a> TableChecker<'a, '_> {
                 }
             }
         }
+        // The primary key first, because references within the table look for the keys that it gives.
         given.sort_by_key(|given| (!given.column.is_primary_key, given.position));
         given
     }
@@ -292,6 +293,7 @@ impl<'a> TableChecker<'a, '_> {
             .is_none_or(|names| names.as_slice() == std::slice::from_ref(name));
         let exists_from_here = match mode {
             Mode::Insert => true,
+            // A row that is matched by other columns may have another key than the one given.
             Mode::Upsert | Mode::Update => matches_by_key,
             Mode::Delete => false,
         };
@@ -387,6 +389,7 @@ impl<'a> TableChecker<'a, '_> {
                     column: column.clone(),
                     input: None,
                     content: Content::Values(Values::repeat(column.data_type, &default, len)),
+                    // Defaults fill new rows, but must not overwrite matched ones.
                     provided: Some(vec![false; len]),
                 });
             }

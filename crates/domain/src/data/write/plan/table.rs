@@ -131,6 +131,7 @@ enum KeyPart<'v> {
 impl<'v> KeyPart<'v> {
     /// The part that a column gives for a row; `None` for null.
     fn of(column: &'v StepColumn, row: usize) -> Option<Self> {
+        // `late` is filled in the order of the rows.
         let late = column.late.binary_search_by_key(&row, |late| late.index);
         match late.ok().and_then(|at| column.late.get(at)) {
             Some(late) => Some(Self::Late(late.address)),
