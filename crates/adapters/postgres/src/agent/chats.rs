@@ -130,6 +130,7 @@ async fn append(
         .await
         .optional()?;
     let (first, bytes, tokens) = stored.ok_or(PortError::NotFound(Resource::Chat))?;
+    // Under the chat's lock: no other run adds a file until the sum is judged.
     let files: Vec<i64> = agent_chat_file::table
         .filter(agent_chat_file::organization_id.eq(organization.as_uuid()))
         .filter(agent_chat_file::chat_id.eq(id.as_uuid()))

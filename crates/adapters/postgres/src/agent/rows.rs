@@ -132,6 +132,7 @@ impl TryFrom<FileRow> for Attachment {
                 .ok_or_else(|| unreadable("media_type"))?,
             size: u64::try_from(row.size_bytes).map_err(|_| unreadable("size_bytes"))?,
             name: row.name,
+            // The bytes are an object of the storage, under the same id.
             content: None,
         })
     }
@@ -217,6 +218,7 @@ impl<'m> NewMessageRow<'m> {
         position: i64,
         message: &'m ChatMessage,
     ) -> Result<Self, PortError> {
+        // One document, because calls are read with their message only.
         let calls: Vec<CallJson> = message.tool_calls.iter().map(CallJson::from).collect();
         Ok(Self {
             organization_id: organization.as_uuid(),
@@ -280,6 +282,7 @@ impl CallJson {
         let input = match (self.input, self.invalid_input) {
             (Some(object), None) => ToolInput::Object(object),
             (None, Some(text)) => ToolInput::Invalid(text),
+            // Both or neither: this program has not written the row.
             _ => return None,
         };
         let attachments = self.attachments.into_iter().map(AttachmentJson::read);

@@ -268,6 +268,7 @@ impl AgentRunRepository for PgAgentRunRepository {
             .await
             .optional()
             .map_err(port_error)?;
+        // A month in which nothing was used has no row.
         usage_of(organization, tokens.unwrap_or_default())
     }
 }

@@ -63,6 +63,7 @@ pub(super) async fn apply(
             .await?;
     } else {
         outcome.execution = Some(context.execution);
+        // Otherwise the first round trip has recorded the write already.
         if !first.records {
             if !has_job {
                 ensure_job(connection, context, &attribution.target).await?;

@@ -68,6 +68,7 @@ impl QueryableByName<Pg> for Chunk {
             columns: VecDeque::with_capacity(row.field_count()),
             bytes: 0,
         };
+        // The first three are read by name above; the rest depends on the table.
         for index in 3..row.field_count() {
             let field = Row::get(row, index).ok_or("a column is missing")?;
             chunk.columns.push_back(match field.value() {

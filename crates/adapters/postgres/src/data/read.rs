@@ -39,6 +39,7 @@ pub(crate) async fn read(
         ReadTarget::Platform(table) => platform_query(*table, plan),
     };
     let prepared = query.prepared(organization);
+    // A page may be full by its size before the statement ends; the rest is then cancelled.
     connection.begin_rows();
     let mut found = Vec::new();
     let (is_full, is_whole) = {

@@ -37,6 +37,7 @@ pub(super) async fn read_series(
         .map_err(table_error)?
         .ok_or(ReadSeriesError::NoParent)?;
     let columns = ChunkColumns::of(&plan.owner.table, plan.columns());
+    // Before the chunks are read: a series beyond the limit costs no more than its count.
     limits.check(points, columns.len(), 0)?;
     let mut found = columns.with_capacity(points);
     let parent = Scalar::from(plan.parent.clone());

@@ -179,6 +179,7 @@ async fn created_rows(
     names: &TableNames<'_>,
 ) -> Result<Vec<CreatedRow>, Failure> {
     let rows = statement(format!(
+        // Every update moves the time, even on a server whose clock is behind.
         "SELECT t.{key}::text AS key, t.updated_at <> t.created_at AS touched \
          FROM {table} t WHERE t.created_by_execution_id = $1 ORDER BY t.{key} FOR UPDATE",
         key = names.key,
@@ -202,6 +203,7 @@ async fn blocking_rows(
             let names = context.names(&other);
             let values = key_values(keys.iter().cloned(), column.data_type);
             let query = statement(format!(
+                // Also rows without an execution, which `<>` would leave out.
                 "SELECT t.{key}::text AS key FROM {table} t WHERE t.{column} = ANY($1::{data_type}[]) \
                  AND t.created_by_execution_id IS DISTINCT FROM $2",
                 key = names.key,

@@ -273,6 +273,7 @@ impl<'b> Batch<'b> {
         }
         let table = Schemas::of(form.organization).table(&self.table.name);
         let insert = insertion.text_per_row(&table, &self.row_executions, &self.row_times);
+        // PostgreSQL runs the SELECT before parts of WITH that it does not read: the lock precedes the rows.
         let text = format!(
             "WITH created AS ({insert}), recorded AS ({}) \
              SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",

@@ -361,6 +361,7 @@ impl DataStore for PgDataStore {
         catalog: &Catalog,
     ) -> Result<Vec<u64>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // A table may be dropped between the statements; the next attempt leaves it out.
         for _ in 1..MAX_COUNTS {
             let counts = row_counts::row_counts(&mut connection, organization, catalog).await;
             match counts.map_err(table_error) {

@@ -49,8 +49,10 @@ impl Watch {
                 self.skip -= 1;
                 continue;
             }
+            // Byte by byte, because a message may arrive in several reads, cut anywhere.
             self.start.push(*byte);
             let (tag, length, request) = match self.start.as_slice() {
+                // Only `Authentication` messages carry a request; of all others the length suffices.
                 [tag, a, b, c, d] if *tag != b'R' => (*tag, [*a, *b, *c, *d], None),
                 [tag, a, b, c, d, request @ ..] if request.len() == 4 => {
                     let request = request

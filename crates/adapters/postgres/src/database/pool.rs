@@ -196,6 +196,7 @@ impl Database {
             .post_recycle(Hook::async_fn(|connection, metrics| {
                 check(connection, metrics).boxed()
             }))
+            // The pool accepts time limits only with a runtime.
             .runtime(deadpool::Runtime::Tokio1)
             .build()
             .map_err(|error| InvalidDatabaseUrl::of_pool(&error))?;

@@ -71,6 +71,7 @@ fn client(
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
+        // The method takes any verifier; with `verify-full` it is that of rustls.
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -271,6 +272,7 @@ impl Connector {
     }
 
     fn plain<S>(&self, stream: S, host: &str) -> ServerStream<S> {
+        // Once: every connection of the pool passes here.
         if !is_this_machine(host) && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 host,

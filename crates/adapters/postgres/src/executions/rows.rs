@@ -155,6 +155,7 @@ pub(crate) async fn insert(
         ))
         .execute(connection)
         .await
+        // The constraints say what is missing: looking first would cost a round trip for each reference.
         .map_err(|error| {
             Fault::from(error)
                 .on_violation("job_execution_job_id_fkey", || {

@@ -149,7 +149,7 @@ async fn instrument_exists(
         .filter(instrument::id.eq(instrument.as_uuid()))
         .filter(instrument::organization_id.eq(organization.as_uuid()))
         .select(instrument::id)
-        // The weakest lock that prevents a delete; changes of the instrument's name do not wait.
+        // The weakest lock that prevents a delete: files of one instrument are stored side by side.
         .for_key_share()
         .first(connection)
         .await

@@ -248,6 +248,7 @@ impl ModelRepository for PgModelRepository {
             .filter(ml_model::organization_id.eq(organization.as_uuid()))
             .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
             .filter(ml_model::archived.eq(false))
+            // The newest version represents its model, so that a list needs no second query.
             .filter(ml_model_version::version_number.eq(ml_model::version_number))
             .select((ml_model::created_at, VersionRow::as_select()))
             .into_boxed();

@@ -282,7 +282,7 @@ pub(super) async fn lock_model(
             ml_model::version_number,
             ml_model::active_version_number,
         ))
-        // NO KEY: new versions refer to the model by a foreign key and are inserted without waiting.
+        // NO KEY, as no key changes: foreign-key checks of other transactions do not wait.
         .for_no_key_update()
         .first(connection)
         .await

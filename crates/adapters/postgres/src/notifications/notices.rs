@@ -241,6 +241,7 @@ impl Recipient {
         connection: &mut Connection,
         new: &NewNotification,
     ) -> Result<(), Fault> {
+        // The user alone: a user belongs to one organization.
         let repeats = notification::table
             .filter(notification::user_id.eq(self.user))
             .filter(notification::dedupe_key.eq(&new.draft.dedupe_key))

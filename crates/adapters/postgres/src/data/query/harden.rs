@@ -89,6 +89,7 @@ async fn is_open(connection: &mut AsyncPgConnection) -> Result<bool, Fault> {
 /// Returns the statements that revoke the rights. Concurrent servers wait for each other.
 fn revoke() -> String {
     format!(
+        // `regprocedure` writes names quoted, so `%s` inserts them as they are.
         r"SELECT pg_advisory_xact_lock({LOCK});
 DO $harden$
 DECLARE
