@@ -58,6 +58,7 @@ impl CompletedRequest {
         body_sha256: &[u8; 32],
         now: OffsetDateTime,
     ) -> Result<Option<StoredResponse>, KeyReused> {
+        // Counts as absent even before the sweeper has deleted it.
         if self.has_expired(now) {
             Ok(None)
         } else if self.body_sha256 == *body_sha256 {

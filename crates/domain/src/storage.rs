@@ -98,6 +98,7 @@ impl DiskSpace {
     /// # Errors
     /// [`InsufficientStorage::DiskFull`].
     pub const fn check(self, more: u64) -> Result<(), InsufficientStorage> {
+        // A share of small disks; of large ones, 5 % would leave much space unused.
         let twentieth = self.total / 20;
         let floor = if twentieth < MAX_FLOOR {
             twentieth

@@ -26,6 +26,7 @@ pub async fn cancel_execution(
     let now = ports.clock.now();
     match ports.runs.cancel(actor.organization, id, now).await {
         Ok(execution) => {
+            // The script must not write with a cached key after the response.
             ports.key_cache.evict_execution(id);
             Ok(execution)
         }

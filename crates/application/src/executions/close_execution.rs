@@ -31,6 +31,7 @@ pub async fn close_execution(
         .await
     {
         Ok(execution) => {
+            // The notice was stored with the end; this only saves it from waiting for the next pass.
             if has_failure_notice(&execution) {
                 deliver_soon(ports).await;
             }

@@ -37,6 +37,7 @@ pub async fn start_execution(
     actor.may(GuardedAction::OpenExecution)?;
     let job = match command.job_id {
         Some(id) => {
+            // A malformed id names no job: 404, as for an unknown one.
             let id: JobId = id.parse().map_err(|_| Error::not_found(Resource::Job))?;
             ports.jobs.get(actor.organization, id).await?
         }
@@ -64,5 +65,6 @@ pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Res
         None => JobName::default_job(),
     };
     let candidate = Job::new(JobId::new(ports.ids.next_id()), name, ports.clock.now());
+    // The candidate is dropped if the job exists, also if another request creates it just now.
     Ok(ports.jobs.ensure(actor.organization, &candidate).await?)
 }

@@ -47,7 +47,7 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
             size => size?,
         },
     };
-    // A signed PUT to S3 has no limit of size, so it is checked here.
+    // S3 does not enforce the limit for a signed PUT, so the size is checked here.
     if let Err(refusal) = FileRefusal::check_size(size) {
         let error = Error::refused(refusal);
         return Err(discard(ports, actor, id, object, error).await);

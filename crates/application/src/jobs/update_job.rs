@@ -136,6 +136,7 @@ fn change(
     let code = match (&command.code, script) {
         (None, _) => None,
         (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
+        // No edits change nothing, so they make no version.
         (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
         (Some(CodeChange::Edit(_)), None) => {
             return Err(Error::refused(EditError::NoScript));

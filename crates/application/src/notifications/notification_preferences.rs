@@ -51,6 +51,7 @@ pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
     let (organization, user) = read_unsubscribe_token(&secret, token)
         .ok_or_else(|| Error::not_found(Resource::Subscription))?;
     let off = ChannelChange {
+        // Only e-mail, because the link came with one; the inbox stays as it is.
         email: Some(false),
         ..ChannelChange::default()
     };

@@ -13,6 +13,7 @@ pub(crate) async fn check_key(ports: &Ports, actor: &Actor) -> Result<(), Error>
     let found = ports.api_keys.get(actor.organization, actor.api_key).await;
     match found {
         Ok(found) if found.is_valid(ports.clock.now()) => Ok(()),
+        // From outside, an unknown and an invalid key look the same.
         Ok(_) | Err(PortError::NotFound(_)) => Err(Error::refused(InvalidCredential::Key)),
         Err(error) => Err(error.into()),
     }

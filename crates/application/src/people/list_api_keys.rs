@@ -21,6 +21,7 @@ pub async fn list_api_keys(
 ) -> Result<Page<ApiKey>, Error> {
     actor.require(Scope::Admin)?;
     let mut keys = ports.api_keys.list(actor.organization).await?;
+    // Sorted and cut here, because an organization has few keys.
     keys.sort_by_key(|key| Reverse((key.created_at, key.id)));
     if let Some(after) = page.after {
         keys.retain(|key| (key.created_at, key.id.as_uuid()) < (after.at, after.id));

@@ -135,6 +135,7 @@ pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Acto
         tracing::warn!(%error, "could not note the use of a session");
     }
     let actor = actor_of(&key.key);
+    // The cached entry must outlive neither the key nor the session.
     let ends_at = key.key.expires_at.map_or(session.ends_at(), |expires_at| {
         expires_at.min(session.ends_at())
     });
@@ -149,6 +150,7 @@ pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Acto
 /// What the ports answer.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
+    // A malformed token belongs to no session, so there is nothing to end.
     let Some(token) = PlainToken::parse(presented) else {
         return Ok(());
     };

@@ -50,6 +50,7 @@ fn runs_after(event: TriggerEvent<'_>, ids: &dyn IdSource, now: OffsetDateTime) 
                     .into_iter()
                     .map(|firing| firing.into_run(ExecutionId::new(ids.next_id()), now)),
             ),
+            // Only logged: there is no run to which the reason could be attached.
             Response::Loop => tracing::warn!(
                 job = %candidate.job,
                 trigger = %candidate.trigger.id,

@@ -29,6 +29,7 @@ impl Name {
         let mut bytes = text.bytes();
         let fits = text.len() <= MAX_LENGTH
             && bytes.next().is_some_and(|byte| byte.is_ascii_lowercase())
+            // Without capitals, a name needs no quotation marks in SQL, where PostgreSQL folds it.
             && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if fits {
             Ok(Self(text.to_owned()))

@@ -53,6 +53,7 @@ impl Catalog {
                     definition.name
                 )]);
             }
+            // Each definition may reference the ones before it.
             tables.push(definition.resolve(&catalog)?);
             catalog = Self::new(CatalogVersion(0), tables.clone());
         }

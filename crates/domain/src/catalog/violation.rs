@@ -52,6 +52,7 @@ pub struct ViolatedKey {
 
 impl fmt::Display for ViolatedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values of a unique text column may have megabytes.
         let values: String = self.values.chars().take(MAX_VALUES).collect();
         write!(
             f,

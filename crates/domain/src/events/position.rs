@@ -52,7 +52,7 @@ fn hexadecimal(text: &str) -> Result<u64, InvalidEventPosition> {
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let number = u64::from_str_radix(text, 16).ok();
     number
-        // PostgreSQL has no unsigned integers of 64 bits to compare with.
+        // The log has them as `bigint`, so a larger number is no position.
         .filter(|number| is_canonical && i64::try_from(*number).is_ok())
         .ok_or(InvalidEventPosition)
 }

@@ -57,6 +57,7 @@ impl InstrumentChange {
 /// Returns an optional text after a change, in which an empty text removes it.
 fn changed(change: Option<&String>, current: Option<String>) -> Option<String> {
     match change {
+        // Null leaves a field unchanged, so an empty text is the way to clear it.
         Some(text) if text.is_empty() => None,
         Some(text) => Some(text.clone()),
         None => current,

@@ -63,6 +63,7 @@ impl FileCell {
     fn read(&self, data_type: DataType) -> Option<Scalar> {
         match (data_type, self) {
             (_, Self::Text(text)) => read_text(text, data_type),
+            // Spreadsheets store ids such as 1024 as numbers.
             (DataType::String | DataType::Text, cell) => Some(Scalar::Text(cell.to_string())),
             (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
             (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),

@@ -95,6 +95,7 @@ impl TableStep {
                     continue;
                 }
                 RowMatch::One(key) => {
+                    // Rows with different keys may match one stored row, of which only the last would count.
                     match first_rows.entry(key.clone()) {
                         Entry::Vacant(entry) => {
                             entry.insert(row);
@@ -134,6 +135,7 @@ impl TableStep {
             };
             match key {
                 Some(key) => assigned.keys.push(key),
+                // If a missing column was reported, it includes the key.
                 None if problems.len() == reported => problems.push(Problem::at(
                     self.path(row),
                     Reason::new(ErrorCode::MissingValue, "a created row needs a primary key"),

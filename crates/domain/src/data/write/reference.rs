@@ -132,6 +132,7 @@ impl<'a> ReferenceReader<'a> {
                 format!("label \"{displayed}\" is not defined in this request"),
             ));
         };
+        // Rows are written in order, so the keys of later ones are not known yet.
         if at.is_some_and(|at| label.address >= at) {
             return Err(Reason::new(
                 ErrorCode::LabelUnknown,

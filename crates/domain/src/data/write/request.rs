@@ -332,6 +332,7 @@ impl SeriesValues {
                 *self = Self::Floats(floats);
             }
             (Self::Cells(values), cell) => values.push(cell),
+            // Mixed types are rare, so unpacking the list once is cheap enough.
             (_, cell) => {
                 let mut cells = std::mem::take(self).into_cells();
                 cells.push(cell);

@@ -214,6 +214,7 @@ impl<'a> SeriesChecker<'a, '_> {
             });
             return Reference::None;
         }
+        // Reported as a problem of `parent_column`.
         let Some(owner) = owner else {
             return Reference::None;
         };

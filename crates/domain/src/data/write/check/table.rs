@@ -104,6 +104,7 @@ impl<'a> TableChecker<'a, '_> {
                 self.require_columns(&columns);
                 self.add_defaults(&mut columns);
             }
+            // Required columns are checked later, when it is known which rows are new.
             Mode::Upsert => self.add_defaults(&mut columns),
             Mode::Update | Mode::Delete => {}
         }

@@ -121,6 +121,7 @@ impl SeriesPlanner<'_> {
         for (point, reference) in references.iter().enumerate() {
             match self.resolve(reference) {
                 Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                // Null takes the place of a key that is known only when its row is written.
                 Ok(Some(RowKey::Late(address))) => {
                     planned.values.push_null();
                     planned.late.push(LateKey {

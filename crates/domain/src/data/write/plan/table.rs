@@ -37,6 +37,7 @@ pub(super) fn plan(
         len,
         columns,
     } = checked;
+    // Before references are resolved, because they may point at rows of this write.
     let keys = created_keys(&table, mode, &columns, len, new_id);
     let mut planner = TablePlanner {
         index,
