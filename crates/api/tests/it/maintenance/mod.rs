@@ -16,7 +16,6 @@ mod program;
 mod settings;
 mod shutdown;
 mod sign_in;
-mod upgrade;
 
 use std::sync::{Arc, atomic::Ordering};
 
