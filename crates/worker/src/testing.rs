@@ -61,7 +61,7 @@ pub(crate) async fn actor(ports: &Ports) -> Actor {
 pub(crate) async fn queue_run(ports: &Ports, actor: &Actor) {
     let job = CreateJob {
         name: "stuck".to_owned(),
-        script: CheckedScript::check("print(1)".to_owned()).await,
+        script: CheckedScript::check("print(1)").await,
         description: None,
         parameters: Vec::new(),
         trigger: TriggerChange::default(),

@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
+use labdata_domain::jobs::{ScriptFlaw, ScriptMetadata};
 use labdata_ports::work::runner::{
     ERROR_TAIL, EndReason, GRACE, PackageOwner, RETAINED_LOG_BYTES, RunExit, RunLimits, RunNetwork,
     RunSpec, RunStatus, RunView, ScriptEnd,
 };
 use labdata_sandbox::{
-    ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit, HostCapabilities,
-    LOG_SEGMENT_BYTES, Limits, Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError,
-    StopSignal, Workspace,
+    DeclaredPackages, ERROR_TAIL_BYTES, EndCause, EnvironmentOutcome, EnvironmentRequest, Exit,
+    HostCapabilities, LOG_SEGMENT_BYTES, Limits, Network, PLATFORM_SCOPE, ProcessOutcome,
+    ProcessSpec, SandboxError, StopSignal, Workspace,
 };
 use tokio::sync::watch;
 
@@ -56,9 +57,18 @@ async fn run_to_end(
         PackageOwner::Organization => spec.organization.to_string(),
         PackageOwner::Platform => PLATFORM_SCOPE.to_owned(),
     };
+    let packages = match declared_packages(&spec.script) {
+        Ok(packages) => packages,
+        Err(flaw) => {
+            return Ok(end_without_process(
+                EndReason::PreparationFailed,
+                flaw.to_string(),
+            ));
+        }
+    };
     let request = EnvironmentRequest {
         scope: &scope,
-        script: &spec.script,
+        packages: packages.as_ref(),
         completion: None,
         limits: limits(&spec.limits, spec.limits.preparation),
     };
@@ -102,6 +112,16 @@ async fn run_to_end(
     // Before the status: a reader that sees the end also sees the whole log.
     view.send_modify(|view| view.logged = outcome.logged);
     Ok(run_end(outcome))
+}
+
+/// Returns the packages that a script declares.
+fn declared_packages(script: &str) -> Result<Option<DeclaredPackages>, ScriptFlaw> {
+    let metadata = ScriptMetadata::read(script)?;
+    Ok(metadata.map(|metadata| DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    }))
 }
 
 fn limits(limits: &RunLimits, wall_clock: Duration) -> Limits {

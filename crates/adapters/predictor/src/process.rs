@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use labdata_domain::models::{ModelFailure, PredictionDelay};
+use labdata_domain::{
+    jobs::{ScriptFlaw, ScriptMetadata},
+    models::{ModelFailure, PredictionDelay},
+};
 use labdata_ports::models::ServedModel;
 use labdata_redacted::Variables;
 use labdata_sandbox::{
-    ActiveWorkspace, EndCause, EnvironmentOutcome, EnvironmentRequest, HostCapabilities, Limits,
-    Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError, StopSignal,
-    is_refused_memory,
+    ActiveWorkspace, DeclaredPackages, EndCause, EnvironmentOutcome, EnvironmentRequest,
+    HostCapabilities, Limits, Network, PLATFORM_SCOPE, ProcessOutcome, ProcessSpec, SandboxError,
+    StopSignal, is_refused_memory,
 };
 use serde_json::json;
 
@@ -42,10 +45,11 @@ pub(crate) async fn prepare(
     settings: &PredictorSettings,
     stop: &mut StopSignal,
 ) -> Result<ProcessSpec, PredictionDelay> {
-    let script = settings.scripts.of(model.task);
+    let packages = declared_packages(settings.scripts.of(model.task))
+        .map_err(|flaw| PredictionDelay::Unavailable(flaw.to_string()))?;
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
-        script,
+        packages: packages.as_ref(),
         completion: None,
         limits: Limits {
             wall_clock: INSTALLATION,
@@ -95,6 +99,16 @@ const fn limits(settings: &PredictorSettings) -> Limits {
         processes: 512,
         grace: Duration::from_secs(1),
     }
+}
+
+/// Returns the packages that a script declares.
+fn declared_packages(script: &str) -> Result<Option<DeclaredPackages>, ScriptFlaw> {
+    let metadata = ScriptMetadata::read(script)?;
+    Ok(metadata.map(|metadata| DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    }))
 }
 
 /// Returns the delay that an error of the sandbox means.

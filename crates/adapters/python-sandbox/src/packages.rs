@@ -5,10 +5,13 @@ use std::{
     time::Duration,
 };
 
-use labdata_domain::agent::PythonUnavailable;
+use labdata_domain::{
+    agent::PythonUnavailable,
+    jobs::{ScriptFlaw, ScriptMetadata},
+};
 use labdata_sandbox::{
-    ActiveWorkspace, EnvironmentOutcome, EnvironmentRequest, HostCapabilities, Limits,
-    PLATFORM_SCOPE, Sandbox, SandboxError, ScriptEnvironment, StopSignal, stop_channel,
+    ActiveWorkspace, DeclaredPackages, EnvironmentOutcome, EnvironmentRequest, HostCapabilities,
+    Limits, PLATFORM_SCOPE, Sandbox, SandboxError, ScriptEnvironment, StopSignal, stop_channel,
 };
 use tokio::{sync::watch, time::timeout};
 
@@ -114,9 +117,11 @@ pub(crate) async fn installed(
     active: &ActiveWorkspace,
     stop: &mut StopSignal,
 ) -> Result<Option<ScriptEnvironment>, PythonUnavailable> {
+    let packages = declared_packages(SNIPPET_PROGRAM)
+        .map_err(|flaw| PythonUnavailable::Unavailable(flaw.to_string()))?;
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
-        script: SNIPPET_PROGRAM,
+        packages: packages.as_ref(),
         completion: Some(FONT_LIST),
         limits: LIMITS,
     };
@@ -131,6 +136,16 @@ pub(crate) async fn installed(
             Err(PythonUnavailable::NotInstalled)
         }
     }
+}
+
+/// Returns the packages that a script declares.
+fn declared_packages(script: &str) -> Result<Option<DeclaredPackages>, ScriptFlaw> {
+    let metadata = ScriptMetadata::read(script)?;
+    Ok(metadata.map(|metadata| DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    }))
 }
 
 /// Returns the meaning of an error of the sandbox. Details of this machine are for the log only.

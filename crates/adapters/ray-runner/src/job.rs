@@ -4,8 +4,9 @@ use std::io::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
+use labdata_domain::jobs::{ScriptFlaw, ScriptMetadata};
 use labdata_ports::work::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
-use labdata_python_packages::{CLIENT_WHEEL, ScriptMetadata};
+use labdata_python_packages::{CLIENT_WHEEL, DeclaredPackages};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
 
@@ -47,13 +48,14 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
             "variable": exchange.variable,
         })
     });
-    let metadata = ScriptMetadata::read(&spec.script).map_err(RunnerError::Refused)?;
+    let packages =
+        declared_packages(&spec.script).map_err(|flaw| RunnerError::Refused(flaw.to_string()))?;
     let limits = &spec.limits;
     let order = json!({
         "name": id,
         "script": spec.script,
-        "has_dependencies": metadata.as_ref().is_some_and(ScriptMetadata::has_dependencies),
-        "client": metadata.as_ref().map(client).transpose()?.flatten(),
+        "has_dependencies": packages.as_ref().is_some_and(DeclaredPackages::has_dependencies),
+        "client": packages.as_ref().map(client).transpose()?.flatten(),
         "environment": environment,
         "key_exchange": key_exchange,
         "log_kept": RETAINED_LOG_BYTES,
@@ -113,13 +115,23 @@ fn pack(text: &str) -> Result<String, RunnerError> {
     Ok(STANDARD.encode(bytes))
 }
 
+/// Returns the packages that a script declares.
+fn declared_packages(script: &str) -> Result<Option<DeclaredPackages>, ScriptFlaw> {
+    let metadata = ScriptMetadata::read(script)?;
+    Ok(metadata.map(|metadata| DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    }))
+}
+
 /// Returns what a script that depends on the Python client installs: the wheel, a byte as a character, and
 /// the metadata with a placeholder for its URL.
-fn client(metadata: &ScriptMetadata) -> Result<Option<Value>, RunnerError> {
-    if !metadata.names_client() {
+fn client(packages: &DeclaredPackages) -> Result<Option<Value>, RunnerError> {
+    if !packages.names_client() {
         return Ok(None);
     }
-    let script = metadata
+    let script = packages
         .script_with_client(CLIENT_URL)
         .map_err(RunnerError::Refused)?;
     let wheel: String = CLIENT_WHEEL.bytes.iter().copied().map(char::from).collect();

@@ -1,15 +1,15 @@
-//! Checks that a script is Python and its inline metadata TOML (PEP 723): see docs/adr/0013.
+//! Checks that a script is Python, UTF-8, and has inline metadata that can be used (PEP 723): see docs/adr/0013.
 
 use std::{
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::LazyLock,
     thread,
 };
 
 use futures::{channel::oneshot, lock::Mutex};
-use labdata_domain::refusal::{ErrorCode, Refusal};
-use regex_lite::Regex;
+use labdata_domain::{
+    jobs::{ScriptFlaw, ScriptMetadata, foreign_encoding, normalized},
+    refusal::{ErrorCode, Refusal},
+};
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer, parse_module};
 
@@ -32,33 +32,7 @@ const STACK: usize = 64 * 1024 * 1024;
 /// One script is parsed at a time, so that requests cannot take many such stacks.
 static PARSING: Mutex<()> = Mutex::new(());
 
-/// The reference implementation's, from PEP 723; `$` stands before `\n` only, in both languages.
-static METADATA: LazyLock<Result<Regex, regex_lite::Error>> = LazyLock::new(|| {
-    Regex::new(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-});
-
-/// Why a script cannot be a job's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Flaw {
-    /// Counted from 1.
-    line: usize,
-    /// In characters, counted from 1.
-    column: usize,
-    message: String,
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            line,
-            column,
-            message,
-        } = self;
-        write!(f, "line {line}, column {column}: {message}")
-    }
-}
-
-/// A script, and the outcome of its check: Python 3, and a PEP 723 block that is TOML.
+/// A script as it is stored, and the outcome of its check.
 ///
 /// A check takes a while and waits for others. It belongs before the work that holds something which
 /// others wait for, such as the connection of a unit of work.
@@ -71,14 +45,15 @@ pub struct CheckedScript {
 /// Why a script was not accepted.
 #[derive(Clone, Debug)]
 enum ScriptFailure {
-    Flaw(Flaw),
+    Flaw(ScriptFlaw),
     /// The check failed; for the log.
     Broken(String),
 }
 
 impl CheckedScript {
     /// Checks a script.
-    pub async fn check(code: String) -> Self {
+    pub async fn check(code: &str) -> Self {
+        let code = normalized(code);
         let refusal = match flaw_of(&code).await {
             Ok(flaw) => flaw.map(ScriptFailure::Flaw),
             Err(cause) => Some(ScriptFailure::Broken(cause)),
@@ -86,7 +61,7 @@ impl CheckedScript {
         Self { code, refusal }
     }
 
-    /// The code, if it was accepted.
+    /// Returns the code as it is stored, if it was accepted.
     ///
     /// # Errors
     /// `Invalid`, naming line and column.
@@ -104,7 +79,7 @@ impl CheckedScript {
 }
 
 /// Looks for a flaw on a thread with a large stack.
-async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
+async fn flaw_of(code: &str) -> Result<Option<ScriptFlaw>, String> {
     let _turn = PARSING.lock().await;
     let (response, answered) = oneshot::channel();
     let code = code.to_owned();
@@ -123,43 +98,18 @@ async fn flaw_of(code: &str) -> Result<Option<Flaw>, String> {
     }
 }
 
-fn find_flaw(code: &str) -> Option<Flaw> {
+/// Looks for a flaw in a normalized script.
+fn find_flaw(code: &str) -> Option<ScriptFlaw> {
     // First, because the parser recurses: deep nesting would overflow its stack.
     too_deep(code)
         .or_else(|| not_python(code))
-        .or_else(|| not_toml(code))
-}
-
-fn flaw(code: &str, offset: usize, message: impl Into<String>) -> Flaw {
-    let (line, column) = position(code, offset);
-    Flaw {
-        line,
-        column,
-        message: message.into(),
-    }
-}
-
-/// Line and column of a byte, from 1. Lines end as Python's do.
-fn position(code: &str, offset: usize) -> (usize, usize) {
-    let before = code.get(..offset).unwrap_or(code);
-    // Python counts each of CR, LF and CRLF as one line end.
-    let crlf = before.matches("\r\n").count();
-    let ends = before.bytes().filter(|byte| matches!(byte, b'\r' | b'\n'));
-    let line = ends.count() - crlf + 1;
-    let start = before.rfind(['\r', '\n']).map_or(0, |end| end + 1);
-    let within = before.get(start..).unwrap_or_default();
-    let within = if start == 0 {
-        // Editors count no column for a byte order mark.
-        within.trim_start_matches('\u{feff}')
-    } else {
-        within
-    };
-    (line, within.chars().count() + 1)
+        .or_else(|| foreign_encoding(code))
+        .or_else(|| ScriptMetadata::read(code).err())
 }
 
 /// Refuses trees deeper than Python itself takes before they are made: taking them apart needs as
 /// much stack as they are deep.
-fn too_deep(code: &str) -> Option<Flaw> {
+fn too_deep(code: &str) -> Option<ScriptFlaw> {
     if !is_too_deep(code) {
         return None;
     }
@@ -174,8 +124,8 @@ fn too_deep(code: &str) -> Option<Flaw> {
             fits = middle;
         }
     }
-    let place = code.floor_char_boundary(fits);
-    Some(flaw(code, place, "this is nested too deeply"))
+    let offset = code.floor_char_boundary(fits);
+    Some(ScriptFlaw::at(code, offset, "this is nested too deeply"))
 }
 
 /// Contents of one pair of brackets, or of none.
@@ -249,48 +199,10 @@ fn is_too_deep(code: &str) -> bool {
     }
 }
 
-fn not_python(code: &str) -> Option<Flaw> {
+fn not_python(code: &str) -> Option<ScriptFlaw> {
     let error = parse_module(code).err()?;
-    let place = usize::from(error.location.start());
-    Some(flaw(code, place, error.error.to_string()))
-}
-
-/// Finds the flaw in the script's metadata block, if it has a block with one.
-fn not_toml(code: &str) -> Option<Flaw> {
-    // In the expression of PEP 723, `$` matches only before a line feed.
-    let code = code.replace("\r\n", "\n");
-    let metadata = METADATA.as_ref().ok()?;
-    let mut blocks = metadata
-        .captures_iter(&code)
-        .filter(|block| &block["type"] == "script");
-    let block = blocks.next()?;
-    if let Some(second) = blocks.next() {
-        let place = second.get(0).map_or(0, |found| found.start());
-        return Some(flaw(
-            &code,
-            place,
-            "a script has one `# /// script` block only",
-        ));
-    }
-    let content = block.name("content")?;
-    // The same lines without `# `; an empty comment is an empty line.
-    let lines = content.as_str().split_inclusive('\n');
-    let toml: String = lines
-        .map(|line| {
-            line.strip_prefix("# ")
-                .or(line.strip_prefix('#'))
-                .unwrap_or(line)
-        })
-        .collect();
-    let error = toml.parse::<toml::Table>().err()?;
-    let (line, column) = position(&toml, error.span().map_or(0, |span| span.start));
-    let (before, _) = position(&code, content.start());
-    Some(Flaw {
-        line: before + line - 1,
-        // For the `# ` that was removed from the line.
-        column: column + 2,
-        message: format!("the script block is not TOML: {}", error.message()),
-    })
+    let offset = usize::from(error.location.start());
+    Some(ScriptFlaw::at(code, offset, error.error.to_string()))
 }
 
 #[cfg(test)]
@@ -298,12 +210,13 @@ mod tests {
     use super::*;
 
     async fn check_script(code: &str) -> Result<(), Error> {
-        let checked = CheckedScript::check(code.to_owned()).await;
+        let checked = CheckedScript::check(code).await;
         checked.accepted().map(drop)
     }
 
     fn found(code: &str) -> (usize, usize) {
-        let flaw = find_flaw(code).unwrap_or_else(|| panic!("nothing wrong with {code:?}"));
+        let flaw =
+            find_flaw(&normalized(code)).unwrap_or_else(|| panic!("nothing wrong with {code:?}"));
         assert!(!flaw.message.is_empty());
         (flaw.line, flaw.column)
     }
@@ -324,7 +237,7 @@ mod tests {
             "try:\n    pass\nexcept* ValueError:\n    pass\n",
             "名前 = 1\n",
         ] {
-            assert_eq!(find_flaw(code), None, "{code:?}");
+            assert_eq!(find_flaw(&normalized(code)), None, "{code:?}");
         }
     }
 
@@ -346,44 +259,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_metadata_block_is_toml() {
+    #[tokio::test]
+    async fn metadata_and_encoding_are_checked_in_the_text_that_is_stored() {
         let good = "# /// script\n# requires-python = \">=3.11\"\n#\n# dependencies = [\n#   \"httpx\",\n# ]\n# ///\nimport httpx\n";
-        assert_eq!(find_flaw(good), None);
-        assert_eq!(find_flaw(&good.replace('\n', "\r\n")), None);
-        let bad = "import os\n# /// script\n#\n# dependencies = [\"httpx\"\n# x = 1\n# ///\n";
-        assert_eq!(found(bad).0, 5);
-        assert_eq!(found(&bad.replace('\n', "\r\n")).0, 5);
-        let no_value = "# /// script\n# dependencies = \n# ///\n";
-        assert_eq!(found(no_value).0, 2);
-        let twice = "# /// script\n# a = 1\n# a = 2\n# ///\n";
-        assert_eq!(found(twice), (3, 3));
-    }
-
-    #[test]
-    fn what_the_pep_does_not_call_a_script_block_is_a_comment() {
-        for code in [
-            // Not closed, of another type, not at the start of its line, nothing in it.
-            "# /// script\n# = nonsense\n",
-            "# /// other\n# = nonsense\n# ///\n",
-            "  # /// script\n  # = nonsense\n  # ///\npass\n",
-            "# /// script\n# ///\n",
-            "# /// script\n#= nonsense\n# ///\n",
-        ] {
-            assert_eq!(find_flaw(code), None, "{code:?}");
+        for code in [good, &good.replace('\n', "\r\n"), &good.replace('\n', "\r")] {
+            let code = format!("\u{feff}{code}");
+            let accepted = CheckedScript::check(&code).await.accepted();
+            assert_eq!(accepted.unwrap(), good, "{code:?}");
         }
-    }
-
-    #[test]
-    fn a_block_reaches_to_the_last_closing_line() {
-        let code = "# /// script\n# a = 1\n# ///\n# b = 2\n# ///\n";
-        assert_eq!(found(code).0, 3);
-    }
-
-    #[test]
-    fn two_script_blocks_are_one_too_many() {
-        let code = "# /// script\n# a = 1\n# ///\n\n# /// script\n# a = 1\n# ///\n";
-        assert_eq!(found(code), (5, 1));
+        let bad = "import os\n# /// script\n#\n# dependencies = [\"httpx\"\n# x = 1\n# ///\n";
+        for code in [bad, &bad.replace('\n', "\r\n"), &bad.replace('\n', "\r")] {
+            assert_eq!(found(code).0, 5, "{code:?}");
+        }
+        assert_eq!(found("# coding: latin-1\n"), (1, 1));
+        assert_eq!(found("\n# /// script\n# dependencies = []\n"), (2, 1));
     }
 
     #[tokio::test]

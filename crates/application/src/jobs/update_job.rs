@@ -4,6 +4,7 @@ use labdata_domain::{
     ids::JobId,
     jobs::{
         Edit, EditError, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters,
+        normalized,
     },
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::{InvalidTrigger, TriggerChange},
@@ -89,7 +90,7 @@ pub async fn update_job(
         if let Some(script) = &script
             && checked.as_ref() != Some(&script.code)
         {
-            let script = CheckedScript::check(script.code.clone()).await;
+            let script = CheckedScript::check(&script.code).await;
             checked = Some(script.accepted()?);
         }
         let saved = ports
@@ -147,7 +148,7 @@ fn change(
     };
     let script = code.map(|code| ScriptVersion {
         number: stored.next_version(),
-        code,
+        code: normalized(&code),
         created_at: ports.clock.now(),
         created_by: actor.user,
     });

@@ -45,7 +45,7 @@ async fn claimed(lab: &Lab) -> ClaimedRun {
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     let job = CreateJob {
         name: "job".to_owned(),
-        script: CheckedScript::check("print()".to_owned()).await,
+        script: CheckedScript::check("print()").await,
         description: None,
         parameters: Vec::new(),
         trigger: TriggerChange::default(),

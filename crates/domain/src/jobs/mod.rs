@@ -17,8 +17,8 @@ pub use parameter::{
     Widget, check_parameters, effective_parameters, with_defaults,
 };
 pub use script::{
-    Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptVersion, VersionSummary, apply_edits,
-    is_current_version,
+    Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptFlaw, ScriptMetadata, ScriptVersion,
+    VersionSummary, apply_edits, foreign_encoding, is_current_version, normalized,
 };
 
 /// Name of the job of executions and writes that name none (specification, `POST /job-executions`).

@@ -53,6 +53,7 @@ mod uv;
 pub use directories::{ActiveWorkspace, Workspace, remove_leftovers};
 pub use error::SandboxError;
 pub use host::HostCapabilities;
+pub use labdata_python_packages::DeclaredPackages;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
 pub use network::NetworkSettings;
 pub use pipes::{ProcessPipes, Streams, process_pipes};

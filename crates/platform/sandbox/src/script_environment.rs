@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use labdata_python_packages::ScriptMetadata;
+use labdata_python_packages::DeclaredPackages;
 use labdata_redacted::Variables;
 use url::Url;
 
@@ -35,8 +35,8 @@ pub const PLATFORM_SCOPE: &str = "platform";
 pub struct EnvironmentRequest<'a> {
     /// Owner of the environment, one path component. Environments are shared within a scope only.
     pub scope: &'a str,
-    /// Script with inline metadata (PEP 723), equal to that of the workspace.
-    pub script: &'a str,
+    /// Packages that the script of the workspace declares, if it has inline metadata (PEP 723).
+    pub packages: Option<&'a DeclaredPackages>,
     /// Python code that completes a new environment: it runs in it after the installation, without network,
     /// and can write below the directory of the environment, `sys.prefix`.
     pub completion: Option<&'a str>,
@@ -51,7 +51,7 @@ pub enum EnvironmentOutcome {
     NotNeeded,
     /// The dependencies are installed.
     Installed(ScriptEnvironment),
-    /// The metadata is invalid, excludes this Python, or uv is missing; or the packages are too large.
+    /// The metadata exclude this Python, or uv is missing; or the packages are too large.
     /// The reason is for the script's author.
     Rejected(String),
     /// The installation failed.
@@ -85,13 +85,11 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         mut on_output: impl FnMut(u64),
     ) -> Result<EnvironmentOutcome, String> {
-        let metadata = match ScriptMetadata::read(request.script) {
-            Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
-            Ok(Some(metadata)) => metadata,
-            Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
+        let Some(packages) = request.packages else {
+            return Ok(EnvironmentOutcome::NotNeeded);
         };
         let version = self.python.version();
-        let name = match environment_name(&metadata, request.completion, &version) {
+        let name = match environment_name(packages, request.completion, &version) {
             Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
@@ -117,7 +115,7 @@ impl HostCapabilities {
         let client = if request.scope == PLATFORM_SCOPE {
             None
         } else {
-            match self.script_with_client(workspace, &metadata).await? {
+            match self.script_with_client(workspace, packages).await? {
                 Ok(client) => Some(client),
                 Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
             }
@@ -242,12 +240,12 @@ impl HostCapabilities {
     async fn script_with_client(
         &self,
         active: &ActiveWorkspace,
-        metadata: &ScriptMetadata,
+        packages: &DeclaredPackages,
     ) -> Result<Result<InstalledClient, String>, String> {
         let wheel = self.directories.client_wheel();
         let url = Url::from_file_path(&wheel)
             .map_err(|()| format!("{} is not absolute", wheel.display()))?;
-        let script = match metadata.script_with_client(url.as_str()) {
+        let script = match packages.script_with_client(url.as_str()) {
             Ok(script) => script,
             Err(reason) => return Ok(Err(reason)),
         };

@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use labdata_domain::models::{
-    Class, ModelFeature, ModelSignature, Predictions, ProblemType, TaskType, check_rows,
+use labdata_domain::{
+    jobs::ScriptMetadata,
+    models::{Class, ModelFeature, ModelSignature, Predictions, ProblemType, TaskType, check_rows},
 };
 use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedModel};
 use labdata_predictor::{PredictorScripts, PredictorSettings, SandboxPredictor};
 use labdata_sandbox::{
-    EnvironmentOutcome, EnvironmentRequest, Exit, Limits, Network, PLATFORM_SCOPE, ProcessSpec,
-    stop_channel,
+    DeclaredPackages, EnvironmentOutcome, EnvironmentRequest, Exit, Limits, Network,
+    PLATFORM_SCOPE, ProcessSpec, stop_channel,
 };
 use labdata_trainer_scripts::{EntryPoint, script, variables};
 use serde_json::{Map, Value, json};
@@ -64,9 +65,15 @@ pub(crate) async fn run(
     let workspace = host.workspace(name);
     let active = host.activate(&workspace, script).await.unwrap();
     let (_stop, mut signal) = stop_channel();
+    let metadata = ScriptMetadata::read(script).unwrap().unwrap();
+    let packages = DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    };
     let request = EnvironmentRequest {
         scope: PLATFORM_SCOPE,
-        script,
+        packages: Some(&packages),
         completion: None,
         limits: limits(),
     };

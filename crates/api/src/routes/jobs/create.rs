@@ -4,15 +4,11 @@ use actix_web::web::Json;
 use labdata_application::jobs::{
     check_script::CheckedScript,
     create_job::{CreateJob, create_job},
+    fields,
 };
-use labdata_domain::{
-    jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, ParameterDefinition},
-    patterns,
-};
+use labdata_domain::jobs::ParameterDefinition;
 use labdata_request_body::{
-    Reader as _,
     fields::{group, optional, or, required},
-    readers::text,
     shape,
 };
 use serde_json::json;
@@ -25,11 +21,11 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateJobBody {
         /// Its name, unique within the organization.
-        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
+        name: String = required(fields::name()),
         /// Python source; dependencies are declared in a PEP 723 script block.
-        code: String = required(text(..=MAX_CODE_LENGTH)),
+        code: String = required(fields::code()),
         /// Remarks for people.
-        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        description: Option<String> = optional(fields::description()),
         trigger: TriggerFields = group(),
         /// Parameters of its runs.
         parameter_definitions: Vec<ParameterDefinition> = or(json!([]), definitions()),
@@ -71,7 +67,7 @@ pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> ApiResult<Jso
     let JsonBody(body) = call.body.clone();
     let command = CreateJob {
         name: body.name,
-        script: CheckedScript::check(body.code).await,
+        script: CheckedScript::check(&body.code).await,
         description: body.description,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,

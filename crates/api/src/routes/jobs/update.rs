@@ -1,13 +1,12 @@
 //! `PATCH /api/v1/jobs/{job_id}`
 
 use actix_web::web::Json;
-use labdata_application::jobs::update_job::{CodeChange, UpdateJob, update_job};
+use labdata_application::jobs::{
+    fields,
+    update_job::{CodeChange, UpdateJob, update_job},
+};
 use labdata_domain::{
-    jobs::{
-        Edit, MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_EDITS, MAX_NAME_LENGTH,
-        ParameterDefinition,
-    },
-    patterns,
+    jobs::{Edit, MAX_EDITS, ParameterDefinition},
     refusal::Resource,
 };
 use labdata_request_body::{
@@ -26,11 +25,11 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateJobBody {
         /// Its name, unique within the organization.
-        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
+        name: Option<String> = optional(fields::name()),
         /// Remarks for people; an empty text clears them.
-        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        description: Option<String> = optional(fields::description()),
         /// Python source, stored as a new version of the script.
-        code: Option<String> = optional(text(..=MAX_CODE_LENGTH)),
+        code: Option<String> = optional(fields::code()),
         /// Exact replacements in the current script, stored as a new version; not together with
         /// `code`.
         edits: Option<Vec<Edit>> =

@@ -161,6 +161,25 @@ async fn other_organizations_cannot_touch_a_job() {
 }
 
 #[tokio::test]
+async fn a_script_is_stored_with_line_feeds_and_without_byte_order_mark() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let job = created(&client, "parse", "\u{feff}a = 1\r\nb = 2\rc = 3\n").await;
+    let path = path_of(&job);
+    let stored = client.get(&path).await.json(200);
+    assert_eq!(stored["code"], "a = 1\nb = 2\nc = 3\n");
+
+    let edit = json!({"edits": [{"old_string": "a = 1\r\nb", "new_string": "a = 1\r\nd"}]});
+    client.patch(&path, &edit).await.json(200);
+    let stored = client.get(&path).await.json(200);
+    assert_eq!(stored["code"], "a = 1\nd = 2\nc = 3\n");
+    let replaced = json!({"code": "\u{feff}e = 5\r\n"});
+    client.patch(&path, &replaced).await.json(200);
+    let stored = client.get(&path).await.json(200);
+    assert_eq!(stored["code"], "e = 5\n");
+}
+
+#[tokio::test]
 async fn code_that_is_not_python_is_refused_at_its_line_and_column() {
     let server = TestServer::start().await;
     let client = server.admin().await;
@@ -173,8 +192,15 @@ async fn code_that_is_not_python_is_refused_at_its_line_and_column() {
     let job = created(&client, "parse", "a = 1\n").await;
     let path = path_of(&job);
     let broken = "# /// script\n# dependencies = [\n# ///\n";
+    let unusable = "import os\r# /// script\r# dependencies = 5\r# ///\r";
     let changes = [
         (json!({"code": broken}), "line 2"),
+        (json!({"code": unusable}), "line 3"),
+        (
+            json!({"code": "# /// script\n# dependencies = []\n"}),
+            "line 1",
+        ),
+        (json!({"code": "\n# coding: latin-1\n"}), "line 2"),
         (
             json!({"edits": [{"old_string": "1", "new_string": "= 2"}]}),
             "line 1",

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use labdata_domain::{
     agent::{JOB_ARCHIVED, RUN_QUEUED, SCRIPT_REPLACED},
     ids::JobId,
-    jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH},
     refusal::Resource,
     triggers::TriggerChange,
 };
@@ -25,6 +24,7 @@ use crate::{
     jobs::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
+        fields,
         update_job::{CodeChange, UpdateJob, update_job},
     },
     work::run_job::{RunJob, run_job},
@@ -34,11 +34,11 @@ shape! {
     /// Arguments of `create_job`.
     pub(super) struct CreateJobInput {
         /// Its name, unique within the organization.
-        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        name: String = required(fields::name()),
         /// Python source. Dependencies stand in a PEP 723 block.
-        code: String = required(text(1..=MAX_CODE_LENGTH)),
+        code: String = required(fields::code()),
         /// Description for people.
-        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        description: Option<String> = optional(fields::description()),
     }
 }
 
@@ -55,7 +55,7 @@ impl TypedTool for CreateJobTool {
     async fn run(&self, context: &ToolContext<'_>, input: CreateJobInput) -> Result<String, Error> {
         let command = CreateJob {
             name: input.name,
-            script: CheckedScript::check(input.code).await,
+            script: CheckedScript::check(&input.code).await,
             description: input.description,
             parameters: Vec::new(),
             trigger: TriggerChange::default(),
@@ -71,11 +71,11 @@ shape! {
         /// Id of the job.
         job_id: MaybeId<JobId> = required(id()),
         /// New name.
-        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH)),
+        name: Option<String> = optional(fields::name()),
         /// New Python source, as a whole; it becomes a new version.
-        code: Option<String> = optional(text(1..=MAX_CODE_LENGTH)),
+        code: Option<String> = optional(fields::code()),
         /// New description.
-        description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
+        description: Option<String> = optional(fields::description()),
         /// True archives it, false restores it.
         archived: Option<bool> = optional(boolean()),
     }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::notifications::{Draft, MAX_ACTION_URL, MAX_BODY, MAX_TITLE};
 use labdata_request_body::{
+    Reader as _,
     fields::{or, required},
     readers::text,
     shape,
@@ -23,7 +24,7 @@ shape! {
         /// Its text.
         body: String = or("", text(..=MAX_BODY)),
         /// Path of the platform that it opens, such as /jobs/ID.
-        action_url: String = or("", text(..=MAX_ACTION_URL)),
+        action_url: String = or("", text(..).with("maxLength", MAX_ACTION_URL)),
     }
 }
 

@@ -173,6 +173,8 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
             &json!({ "name": "count", "code": "print(1)" }),
         ),
         calls("create_job", &json!({ "name": "broken", "code": "print(" })),
+        calls("create_job", &json!({ "name": "two\nlines", "code": "" })),
+        calls("create_job", &json!({ "name": "empty", "code": "" })),
         says("x"),
     ];
     let scripted = Scripted::new(script).await;
@@ -186,6 +188,9 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
         "{}",
         outputs[1].text
     );
+    // As over HTTP: one line for a name, any Python for a script.
+    assert!(outputs[2].is_error, "{:?}", outputs[2]);
+    assert!(!outputs[3].is_error, "{:?}", outputs[3]);
     scripted.model.then(calls(
         "update_job",
         &json!({ "job_id": id, "code": "print(2)", "archived": true }),

@@ -1,4 +1,8 @@
-//! Scripts of jobs: versions and exact edits.
+//! Scripts of jobs: text, inline metadata, versions and exact edits.
+
+mod metadata;
+mod requirement;
+mod text;
 
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -8,6 +12,9 @@ use crate::{
     page::Cursor,
     refusal::{ErrorCode, Refuse},
 };
+
+pub use metadata::ScriptMetadata;
+pub use text::{ScriptFlaw, foreign_encoding, normalized};
 
 /// Maximum number of characters of a script.
 pub const MAX_CODE_LENGTH: usize = 1_000_000;
@@ -20,7 +27,7 @@ pub const MAX_EDITS: usize = 100;
 pub struct ScriptVersion {
     /// Version number, starting at 1 within the job.
     pub number: u32,
-    /// Python source.
+    /// Python source, [`normalized`].
     pub code: String,
     /// Time at which it was saved.
     pub created_at: OffsetDateTime,
@@ -129,24 +136,25 @@ impl Refuse for EditError {
 }
 
 /// Applies edits one after the other and returns the new script. Overlapping occurrences count
-/// separately.
+/// separately. Lines of edits end like those of the stored script, whatever the client sends.
 ///
 /// # Errors
 /// [`EditError`] for the first edit that does not match exactly once.
 pub fn apply_edits(code: &str, edits: &[Edit]) -> Result<String, EditError> {
     let mut code = code.to_owned();
     for (index, edit) in edits.iter().enumerate() {
-        let first = edit.old.chars().next().ok_or(EditError::Empty(index))?;
-        let start = code.find(&edit.old).ok_or(EditError::Missing(index))?;
+        let (old, new) = (
+            text::normalized_lines(&edit.old),
+            text::normalized_lines(&edit.new),
+        );
+        let first = old.chars().next().ok_or(EditError::Empty(index))?;
+        let start = code.find(&old).ok_or(EditError::Missing(index))?;
         // One character further, not behind the match: overlapping occurrences are ambiguous, too.
         let behind = start + first.len_utf8();
-        if code
-            .get(behind..)
-            .is_some_and(|rest| rest.contains(&edit.old))
-        {
+        if code.get(behind..).is_some_and(|rest| rest.contains(&old)) {
             return Err(EditError::Ambiguous(index));
         }
-        code.replace_range(start..start + edit.old.len(), &edit.new);
+        code.replace_range(start..start + old.len(), &new);
         // After each edit, so that no intermediate script takes more memory.
         if code.chars().count() > MAX_CODE_LENGTH {
             return Err(EditError::TooLong(index));
@@ -170,6 +178,15 @@ mod tests {
     fn each_edit_applies_to_the_result_of_the_one_before() {
         let edits = [edit("a = 1", "b = 2"), edit("b = 2", "c = 3")];
         assert_eq!(apply_edits("a = 1\n", &edits).unwrap(), "c = 3\n");
+    }
+
+    #[test]
+    fn line_ends_of_edits_are_those_of_the_script() {
+        let edits = [edit("a = 1\r\nb", "a = 2\rb")];
+        assert_eq!(
+            apply_edits("a = 1\nb = 1\n", &edits).unwrap(),
+            "a = 2\nb = 1\n"
+        );
     }
 
     #[test]
