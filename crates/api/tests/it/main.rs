@@ -10,6 +10,7 @@
 
 mod agent;
 mod catalog;
+mod client_limits;
 mod cluster;
 mod data;
 mod events;
