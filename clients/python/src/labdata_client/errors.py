@@ -147,9 +147,7 @@ def error_from(response: httpx.Response) -> ApiError:
         detail, code = _storage_error(response.text), None
     kind = _BY_STATUS.get(response.status_code, ApiError)
     message = _sentence(detail) or response.reason_phrase
-    return kind(
-        message, status=response.status_code, request_id=request_id, code=code, detail=detail
-    )
+    return kind(message, status=response.status_code, request_id=request_id, code=code, detail=detail)
 
 
 def _sentence(detail: Any) -> str:
