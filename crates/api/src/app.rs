@@ -24,11 +24,11 @@ pub struct App {
     pub platform: Arc<Platform>,
     /// The agent.
     pub agent: Agent,
-    /// Base of the URLs in answers.
+    /// Base of the URLs in responses.
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
     pub metrics: Metrics,
-    /// Time that a client may keep an answer waiting.
+    /// Time that a client may keep a response waiting.
     pub stall: Duration,
     /// Maximum time until a request is answered, except for requests with files.
     pub request_timeout: Duration,

@@ -1,6 +1,6 @@
 //! Embedding the domain without the platform: define a table, check a data write against it, and
-//! plan it. No database, no network, no async runtime: questions that a store would answer come
-//! out as a value, and their answers go in as one.
+//! plan it. No database, no network, no async runtime: questions that a store would respond come
+//! out as a value, and their responses go in as one.
 //!
 //! ```sh
 //! cargo run -p labdata-domain --example plan_a_write

@@ -155,7 +155,7 @@ pub(crate) enum Outcome {
     Done(Response),
     /// Another status, which says that there was no effect.
     Refused(Response),
-    /// No final answer: the effect may be there.
+    /// No final response: the effect may be there.
     Unknown,
 }
 
@@ -188,7 +188,7 @@ impl Client {
         })
     }
 
-    /// Sends the request until it has an answer, for as long as retries last.
+    /// Sends the request until it has a response, for as long as retries last.
     pub(crate) async fn send(&self, request: &Request) -> Outcome {
         let until = Instant::now() + self.retry;
         let mut pause = PAUSES.0;
@@ -237,7 +237,7 @@ impl Client {
         }
     }
 
-    /// Sends a request that must succeed; other answers are problems and yield `None`.
+    /// Sends a request that must succeed; other responses are problems and yield `None`.
     pub(crate) async fn expect(&self, request: &Request) -> Option<Response> {
         match self.send(request).await {
             Outcome::Done(response) => Some(response),
@@ -249,7 +249,7 @@ impl Client {
         }
     }
 
-    /// Adds an answer that the platform must not give to the report.
+    /// Adds a response that the platform must not give to the report.
     pub(crate) fn wrong(&self, request: &Request, response: &Response, why: &str) {
         let body: String = String::from_utf8_lossy(&response.body)
             .chars()

@@ -2,7 +2,7 @@
 //! at the end with what the platform holds.
 //!
 //! **Invariants.** An HTTP client only: it knows the platform's API and no crate of the platform. Every
-//! value depends on the seed and on the order of answers.
+//! value depends on the seed and on the order of responses.
 
 mod action;
 mod actions;

@@ -165,7 +165,7 @@ impl Connection {
         (end > 0).then(|| usize::try_from(drawn).ok()).flatten()
     }
 
-    /// Sends a request, and enters its effect: acknowledged, possible, or none. Returns the answer of
+    /// Sends a request, and enters its effect: acknowledged, possible, or none. Returns the response of
     /// an acknowledged one. A refusal is a problem.
     pub(crate) async fn change(
         &self,
@@ -177,7 +177,7 @@ impl Connection {
         let outcome = self.load.client.send(request).await;
         let certainty = match &outcome {
             Outcome::Done(_) => Certainty::Acknowledged,
-            // An earlier attempt deleted it, whose answer was lost.
+            // An earlier attempt deleted it, whose response was lost.
             Outcome::Refused(response) if response.status == 404 && state.is_none() => {
                 Certainty::Acknowledged
             }

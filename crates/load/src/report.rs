@@ -22,7 +22,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns all problems: answers that the platform must not give, and differences between the ledger and
+    /// Returns all problems: responses that the platform must not give, and differences between the ledger and
     /// what the platform holds.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {

@@ -16,7 +16,7 @@ const GROWTH: f64 = 1.05;
 /// The endpoint whose longest pause is measured.
 pub(crate) const WRITE: &str = "POST /data/write";
 
-/// Most problems that are kept in full.
+/// Most problems that are stored in full.
 const MAX_PROBLEMS: usize = 50;
 
 /// Result of one attempt at a request.

@@ -41,7 +41,7 @@ pub fn assert_one_winner<T: Debug>(results: Vec<Result<T, PortError>>) -> T {
     won.remove(0).unwrap()
 }
 
-/// Fails unless all concurrent calls succeeded with the same answer, and returns it.
+/// Fails unless all concurrent calls succeeded with the same response, and returns it.
 #[track_caller]
 pub fn assert_unanimous<T: Debug + PartialEq>(results: Vec<Result<T, PortError>>) -> T {
     let mut responses: Vec<T> = results.into_iter().map(Result::unwrap).collect();

@@ -84,7 +84,7 @@ crate::suite!(
         assert_eq!(runs.get(), 1);
     }
 
-    /// The look-up has the answer that a replay would have, and the refusal of another body. It waits for
+    /// The look-up has the response that a replay would have, and the refusal of another body. It waits for
     /// no request that runs.
     async fn an_answer_can_be_looked_up_before_the_effect_runs(
         harness: &Itself<impl Tenants + Subject<dyn Idempotency>>,
@@ -130,7 +130,7 @@ crate::suite!(
         assert!(matches!(again, Begun::New(_)), "{again:?}");
     }
 
-    /// The first request's answer is still there after the refusal.
+    /// The first request's response is still there after the refusal.
     async fn the_key_with_another_body_is_refused_and_runs_nothing(
         harness: &Itself<impl Tenants + Subject<dyn Idempotency>>,
     ) {

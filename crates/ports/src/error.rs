@@ -20,7 +20,7 @@ pub enum PortError {
     /// The disk behind the port is full; nothing was changed, and a later try may succeed.
     #[error("disk full: {0}")]
     DiskFull(String),
-    /// The service behind the port does not answer; nothing was changed.
+    /// The service behind the port does not respond; nothing was changed.
     #[error("unavailable: {0}")]
     Unavailable(String),
     /// A stored value is invalid; the text names table, column and id.

@@ -3,7 +3,7 @@
 //! **Invariants.** Traits take `&self`, are `Send + Sync`, and are injected as `Arc<dyn …>`. One
 //! semantic method is one atomic effect, so no transaction type leaks and a fake stays simple. The
 //! organization is a mandatory argument of every tenant-scoped call, and an implementation MUST
-//! answer for another organization's id exactly as for one that does not exist. Errors are what a
+//! respond to another organization's id exactly as for one that does not exist. Errors are what a
 //! caller can act on, never HTTP and never a driver's.
 
 pub mod agent;

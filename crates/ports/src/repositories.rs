@@ -19,7 +19,7 @@ use crate::{
     work::{RunQueue, logs::RunLogStore},
 };
 
-/// Ports of one store. Each call is a transaction of its own, unless they come from a
+/// Ports of one store. Each call is a separate transaction, unless they come from a
 /// [`UnitOfWork`](crate::idempotency::UnitOfWork): then all calls are part of that.
 #[derive(Clone)]
 pub struct Repositories {

@@ -123,7 +123,7 @@ impl BatchWriter {
 /// Iterator over the bytes of an encoded frame, which frees each part once it is written.
 pub struct Chunks {
     batches: std::vec::IntoIter<RecordBatch>,
-    /// `None` after the last piece.
+    /// `None` after the last chunk.
     writer: Option<BatchWriter>,
 }
 

@@ -1,7 +1,7 @@
 //! Encoding of results as CSV, Arrow IPC streams and Parquet, which pandas, polars and other Arrow
 //! tools read directly, and reading of tables from files ([`read`]).
 //!
-//! A [`Frame`] is a table of typed columns, encoded in pieces. The crate sets no limit on its size:
+//! A [`Frame`] is a table of typed columns, encoded in parts. The crate sets no limit on its size:
 //! the caller limits the result. A [`TableWriter`] encodes a table of any size, of which it holds a
 //! part in memory.
 

@@ -1,7 +1,7 @@
 //! A provider to try the agent by hand, without a model: `just agent-stub`.
 //!
 //! It looks the tables up first and then says what the tool returned. `fault:NAME` in a prompt asks for
-//! a fault, `call:TOOL {…}` for a call of a tool, `say:TEXT` for an answer.
+//! a fault, `call:TOOL {…}` for a call of a tool, `say:TEXT` for a response.
 #![expect(clippy::print_stdout, reason = "this is its interface")]
 
 use std::{env, future, time::Duration};

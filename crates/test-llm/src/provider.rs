@@ -89,7 +89,7 @@ impl Provider {
         lock(&self.state).script.push_back(reply);
     }
 
-    /// Sets the replies to the requests beyond the script. Without them, such a request gets 500.
+    /// Sets the replies to the requests beyond the script. Without them, this kind of request gets 500.
     pub fn otherwise(&self, responder: impl Fn(&Request) -> Reply + Send + Sync + 'static) {
         lock(&self.state).otherwise = Some(Arc::new(responder));
     }
@@ -118,7 +118,7 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     }
 }
 
-/// Answers the requests of a connection, one after the other.
+/// Responds to the requests of a connection, one after the other.
 async fn converse(connection: TcpStream, state: Arc<Mutex<State>>) {
     let _ = connection.set_nodelay(true);
     let (reader, mut writer) = connection.into_split();

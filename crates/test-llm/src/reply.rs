@@ -46,14 +46,14 @@ pub struct Call {
 pub struct Usage {
     /// Of the request.
     pub input: u64,
-    /// Of the answer.
+    /// Of the response.
     pub output: u64,
 }
 
 /// Something that providers get wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is accepted and closed without an answer.
+    /// The connection is accepted and closed without a response.
     NoResponse,
     /// Nothing is ever sent.
     Silence,
@@ -101,7 +101,7 @@ impl Fault {
 }
 
 impl Reply {
-    /// An answer with that text, word by word.
+    /// A response with that text, word by word.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Reply {
         }
     }
 
-    /// An answer that calls a tool.
+    /// A response that calls a tool.
     #[must_use]
     pub fn call(id: &str, name: &str, arguments: &Value) -> Self {
         Self::text("").and_call(id, name, &arguments.to_string())
@@ -161,7 +161,7 @@ impl Reply {
         Self { pace, ..self }
     }
 
-    /// The reply cut into pieces of that many bytes.
+    /// The reply cut into chunks of that many bytes.
     #[must_use]
     pub fn with_split(self, bytes: usize) -> Self {
         Self {

@@ -193,7 +193,7 @@ impl Cluster {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the cluster has accepted a job. An answer alone is not enough: Ray rejects jobs
+    /// Waits until the cluster has accepted a job. A response alone is not enough: Ray rejects jobs
     /// until its node's agent has registered. The error is Ray's log, if Ray has ended.
     async fn ready(&self, token: Option<&str>) -> Result<(), String> {
         let client = RayClient::new(&Access {

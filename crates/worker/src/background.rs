@@ -147,7 +147,7 @@ mod tests {
         testing::{actor, in_memory, queue_run},
     };
 
-    /// A mailer that signals each call, and sends once it is told to.
+    /// A mailer that signals each call, and sends once it is asked to.
     #[derive(Default)]
     struct SlowMailer {
         called: Notify,

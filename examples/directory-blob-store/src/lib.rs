@@ -210,7 +210,7 @@ impl BlobStore for DirectoryBlobStore {
     }
 }
 
-/// The bytes of a reader, piece by piece.
+/// The bytes of a reader, chunk by chunk.
 fn chunks(
     reader: impl Read + Send + 'static,
 ) -> impl futures::Stream<Item = Result<Bytes, BodyBroken>> + Send {
@@ -245,7 +245,7 @@ fn read_error(error: io::Error) -> PortError {
 /// The port's error for a failed write.
 fn write_error(error: io::Error) -> PutBlobError {
     match read_error(error) {
-        // The directory itself is gone.
+        // The directory itself no longer exists.
         PortError::NotFound(_) => {
             PortError::Unavailable("the directory of the files does not exist".to_owned()).into()
         }

@@ -1,11 +1,11 @@
-//! An answer as it is put together from its parts.
+//! A response as it is put together from its parts.
 
 use labdata_domain::agent::{
     BrokenStream, MAX_ANSWER_BYTES, ModelResponse, RequestedCall, StopReason, Usage,
 };
 use serde_json::Value;
 
-/// Maximum number of tool calls of one answer.
+/// Maximum number of tool calls of one response.
 const MAX_CALLS: usize = 128;
 
 /// Effect of an event.
@@ -17,7 +17,7 @@ pub(crate) enum Read {
     CallPart,
     /// More text.
     Text(String),
-    /// The whole answer.
+    /// The whole response.
     End(ModelResponse),
     /// The provider reports an error, with its status if it says which.
     Error {
@@ -28,7 +28,7 @@ pub(crate) enum Read {
     },
 }
 
-/// The parts of an answer so far.
+/// The parts of a response so far.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
     text: String,
@@ -95,7 +95,7 @@ impl Assembly {
         self.calls.iter().any(|(own, _)| *own == index)
     }
 
-    /// The whole answer.
+    /// The whole response.
     pub(crate) fn finish(&mut self) -> ModelResponse {
         let calls = std::mem::take(&mut self.calls);
         ModelResponse {

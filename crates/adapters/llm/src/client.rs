@@ -1,4 +1,4 @@
-//! The client: requests, retries and answers as streams.
+//! The client: requests, retries and responses as streams.
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
@@ -126,7 +126,7 @@ impl LanguageModel for LlmClient {
 }
 
 impl Access {
-    /// Sends a request and reads until something of the answer has arrived.
+    /// Sends a request and reads until something of the response has arrived.
     async fn begin(&self, body: Vec<u8>) -> Result<Reading, ModelFailure> {
         let response = self.http.send(body).await?;
         if !response.status.is_success() {
@@ -169,7 +169,7 @@ impl Access {
     }
 }
 
-/// An answer that is being read.
+/// A response that is being read.
 struct Reading {
     body: Body,
     frames: FrameReader,
@@ -179,9 +179,9 @@ struct Reading {
     parts: VecDeque<ResponsePart>,
     /// Failure that follows them.
     failure: Option<ModelFailure>,
-    /// True once a part of the answer has arrived, be it of a tool call.
+    /// True once a part of the response has arrived, be it of a tool call.
     has_begun: bool,
-    /// True once the whole answer has arrived.
+    /// True once the whole response has arrived.
     has_ended: bool,
 }
 
@@ -231,7 +231,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The parts of the answer. The connection is closed with it.
+    /// The parts of the response. The connection is closed with it.
     fn into_stream(self) -> ResponseStream {
         let parts = stream::unfold(Some(self), |reading| async move {
             let mut reading = reading?;

@@ -14,7 +14,7 @@ pub(crate) struct Frame {
     pub(crate) data: String,
 }
 
-/// Reads events from pieces of any size.
+/// Reads events from chunks of any size.
 #[derive(Debug, Default)]
 pub(crate) struct FrameReader {
     line: Vec<u8>,

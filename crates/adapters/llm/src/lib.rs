@@ -1,11 +1,11 @@
 //! Language models behind the APIs of their providers.
 //!
 //! Two dialects of HTTP cover the providers: chat completions (`OpenAI`, Gemini, Ollama and every
-//! compatible server) and messages (Anthropic). Answers are read as server-sent events.
+//! compatible server) and messages (Anthropic). Responses are read as server-sent events.
 //!
-//! **Invariants.** No answer of a provider is trusted: its length is bounded, its parts must say where
+//! **Invariants.** No response of a provider is trusted: its length is bounded, its parts must say where
 //! they belong, and it counts only with the mark of its end. A request is repeated only as long as
-//! nothing of its answer has arrived. The key is in no error and no log.
+//! nothing of its response has arrived. The key is in no error and no log.
 
 mod assembly;
 mod client;

@@ -5,7 +5,7 @@ use labdata_domain::agent::{ModelFailure, provider_message};
 use labdata_redacted::Secret;
 use serde_json::Value;
 
-/// The failure for an answer with that status.
+/// The failure for a response with that status.
 pub(crate) fn refusal(
     status: StatusCode,
     headers: &HeaderMap,

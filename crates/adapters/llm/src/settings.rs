@@ -45,7 +45,7 @@ impl Provider {
         }
     }
 
-    /// True if the provider's own service answers no request without a key.
+    /// True if the provider's own service responds no request without a key.
     const fn needs_key(self) -> bool {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Gemini => true,

@@ -189,7 +189,7 @@ impl JobRunner for LocalRunner {
         let Some(run) = self.runs().remove(&run) else {
             return Ok(());
         };
-        // No grace: nobody waits for the script's result any more.
+        // No grace: no one waits for the script's result any more.
         run.stop.kill();
         // A separate task, so that a cancelled caller does not leave half of the removal undone.
         let removal = tokio::spawn(async move {

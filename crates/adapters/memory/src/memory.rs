@@ -123,7 +123,7 @@ pub(crate) struct State {
     pub(crate) event_log: Vec<EventRow>,
     /// Number of events logged so far.
     pub(crate) logged_so_far: u64,
-    /// Answers by API key, operation and idempotency key.
+    /// Responses by API key, operation and idempotency key.
     pub(crate) responses: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,

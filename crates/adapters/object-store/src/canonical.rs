@@ -16,7 +16,7 @@ pub(crate) struct Canonical<'a> {
     pub(crate) expires: i64,
     /// Headers of an upload, names lower-case, sorted by name.
     pub(crate) headers: &'a [(&'a str, &'a str)],
-    /// Parameters of a download that shape the answer, sorted by name.
+    /// Parameters of a download that shape the response, sorted by name.
     pub(crate) parameters: &'a [(&'a str, &'a str)],
 }
 

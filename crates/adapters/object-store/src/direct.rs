@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 
 use crate::{Bucket, Cloud, GatewaySigner};
 
-/// Signs uploads to a cloud. Downloads go through the gateway: no cloud's URL answers both HEAD and
+/// Signs uploads to a cloud. Downloads go through the gateway: no cloud's URL serves both HEAD and
 /// GET, with `X-Content-Type-Options`. Uploads that a gateway signed before stay valid.
 pub struct DirectSigner {
     bucket: Bucket,

@@ -2,7 +2,7 @@
 //!
 //! **Invariants.** An object's path is made of two ids (see `object_path.rs`), never of anything that
 //! a client sent. Objects are created, read and removed, never changed. Acknowledged objects are on
-//! the disk: file and directory are synced before the answer. No body is ever held as a whole.
+//! the disk: file and directory are synced before the response. No body is ever held as a whole.
 //!
 //! Reading, sizes and removal go through [`object_store::ObjectStore`] for every backend; each
 //! backend creates objects in its own way ([`LocalBlobStore`], [`CloudBlobStore`]).
@@ -43,7 +43,7 @@ pub struct OpenError {
 
 impl OpenError {
     fn new(location: &Location, reason: &dyn Display) -> Self {
-        // Clouds answer with pages of XML.
+        // Clouds response with pages of XML.
         let reason: Vec<String> = reason
             .to_string()
             .split_whitespace()

@@ -50,7 +50,7 @@ impl ServiceSas {
             VERSION, "b", // a blob
             "",  // snapshot
             "",  // encryption scope
-            "",  // Cache-Control of the answer
+            "",  // Cache-Control of the response
             "",  // Content-Disposition
             "",  // Content-Encoding
             "",  // Content-Language

@@ -1,7 +1,7 @@
 //! All SQL of the platform: diesel on PostgreSQL.
 //!
 //! **Invariants.** Row structs are not entities; a row that cannot become its entity is an error of
-//! its own. Dynamic SQL is built from the pieces in `sql` alone, identifiers only through one quoting function.
+//! its own. Dynamic SQL is built from the chunks in `sql` alone, identifiers only through one quoting function.
 //! No type of the driver leaves this crate.
 
 mod agent;

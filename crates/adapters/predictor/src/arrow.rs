@@ -1,4 +1,4 @@
-//! Requests and answers as Arrow streams.
+//! Requests and responses as Arrow streams.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use labdata_domain::models::{
 /// First bytes of an Arrow stream. JSON cannot begin with them.
 const MARKER: &[u8] = b"\xff\xff\xff\xff";
 
-/// Key of the schema's metadata that holds the id of a request or an answer.
+/// Key of the schema's metadata that holds the id of a request or a response.
 const ID: &str = "id";
 
 /// Returns true for an Arrow stream.
@@ -46,7 +46,7 @@ pub(crate) fn encode(id: u64, input: &PredictionInput) -> Result<Vec<u8>, ArrowE
 fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
     Ok(match values {
         FeatureValues::Numbers(values) if values.iter().all(Option::is_some) => {
-            // Of known length, unlike `flatten`, and without a bit per value.
+            // Of known length, other than `flatten`, and without a bit per value.
             let numbers = values.iter().map(|value| value.unwrap_or_default());
             Arc::new(Float64Array::from_iter_values(numbers))
         }
@@ -65,11 +65,11 @@ fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Reads the id and the content of an answer with that number of classes. Panics on some malformed
+/// Reads the id and the content of a response with that number of classes. Panics on some malformed
 /// streams, so callers catch panics.
 ///
 /// # Errors
-/// If the stream is not such an answer.
+/// If the stream is not such a response.
 pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions), ArrowError> {
     let reader = StreamReader::try_new(body, None)?;
     let schema = reader.schema();
@@ -107,7 +107,7 @@ pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions
     Ok((id, response))
 }
 
-/// Checks that the columns are those of an answer, before any is read.
+/// Checks that the columns are those of a response, before any is read.
 fn check(schema: &Schema, classes: usize) -> Result<(), ArrowError> {
     let mut fields = schema.fields().iter();
     let is_value = fields.next().is_some_and(|field| {

@@ -55,7 +55,7 @@ struct State {
     tasks: JoinSet<()>,
 }
 
-/// Process that is prepared or answers. It is told to end when its entry is removed.
+/// Process that is being prepared or serves. It ends when its entry is removed.
 #[derive(Debug)]
 struct Entry {
     number: u64,
@@ -176,7 +176,7 @@ impl Pool {
         }
     }
 
-    /// Returns true if the model's process answers requests.
+    /// Returns true if the model's process responds to requests.
     pub(crate) fn is_ready(&self, model: &ServedModel) -> bool {
         let state = self.state();
         let entry = state.entries.get(&(model.organization, model.version));
@@ -288,7 +288,7 @@ impl Pool {
         }
     }
 
-    /// Ends all processes, and waits until they are gone.
+    /// Ends all processes, and waits until they no longer exist.
     pub(crate) async fn close(&self) {
         let (entries, mut tasks) = {
             let mut state = self.state();
@@ -308,7 +308,7 @@ impl Pool {
 
 /// Runs a session to its end.
 async fn supervise(pool: Weak<Pool>, permits: Arc<Semaphore>, key: Key, session: Session) {
-    // That of a process which was ended for this one becomes free when it is gone.
+    // That of a process which was ended for this one becomes free when it no longer exists.
     let Ok(_permit) = permits.acquire_owned().await else {
         return;
     };

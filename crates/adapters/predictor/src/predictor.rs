@@ -82,7 +82,7 @@ impl SandboxPredictor {
                 return delayed(PredictionDelay::Preparing);
             }
         }
-        // Others may be answered before; a process that answers nothing is ended much earlier.
+        // Others may be answered before; a process that responds with nothing is ended much earlier.
         match timeout(2 * settings.response_limit, response).await {
             Ok(response) => response.unwrap_or(Reply::NotSent),
             Err(_) => delayed(PredictionDelay::Busy),

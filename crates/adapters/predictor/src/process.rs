@@ -124,7 +124,7 @@ pub(crate) fn unavailable(error: SandboxError) -> PredictionDelay {
     }
 }
 
-/// Returns the failure of a process that did not answer. It may have waited for a descendant that the
+/// Returns the failure of a process that did not respond. It may have waited for a descendant that the
 /// kernel refused memory.
 pub(crate) fn hang(outcome: &ProcessOutcome) -> ModelFailure {
     if outcome.cause == EndCause::Memory || outcome.error_tail.lines().any(is_refused_memory) {

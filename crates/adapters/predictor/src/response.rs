@@ -27,7 +27,7 @@ pub(crate) struct BrokenProtocol(pub(crate) String);
 /// First message of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// It answers requests from now on.
+    /// It responds requests from now on.
     Ready,
     /// It cannot, and ends.
     Failed {
@@ -38,16 +38,16 @@ pub(crate) enum Start {
     },
 }
 
-/// Answer to a request.
+/// Response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Response {
     /// The request's id.
     pub(crate) id: u64,
-    /// The answer itself.
+    /// The response itself.
     pub(crate) content: Content,
 }
 
-/// Content of an answer.
+/// Content of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     /// Predictions, which may still not fit the request.
@@ -120,7 +120,7 @@ pub(crate) fn read_start(body: &[u8]) -> Result<Start, BrokenProtocol> {
     }
 }
 
-/// Reads an answer of the model. Panics on some malformed Arrow streams, so callers catch panics.
+/// Reads a response of the model. Panics on some malformed Arrow streams, so callers catch panics.
 pub(crate) fn read_response(
     body: &[u8],
     signature: &ModelSignature,

@@ -45,7 +45,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) enum SessionPhase {
     /// Packages are installed, or the model is loaded.
     Preparing,
-    /// The process answers.
+    /// The process responds.
     Ready,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum SessionPhase {
 pub(crate) enum Reply {
     /// The process answered, or failed.
     Answered(Result<Predictions, PredictError>),
-    /// The process ended before the request was sent, so another one can answer it.
+    /// The process ended before the request was sent, so another one can respond it.
     NotSent,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Pending {
     pub(crate) rows: usize,
     /// Body of its frame.
     pub(crate) body: Arc<Vec<u8>>,
-    /// Where the answer goes.
+    /// Where the response goes.
     pub(crate) reply: oneshot::Sender<Reply>,
 }
 
@@ -85,14 +85,14 @@ pub(crate) struct Session {
     pub(crate) stopped: watch::Receiver<()>,
 }
 
-/// Cause of the end of the exchange of requests and answers.
+/// Cause of the end of the exchange of requests and responses.
 #[derive(Debug)]
 enum ExchangeEnd {
     /// The process closed its output or its input.
     Closed,
-    /// It sent something that is no answer.
+    /// It sent something that is no response.
     Broken(BrokenProtocol),
-    /// It did not answer in time.
+    /// It did not respond in time.
     Stuck,
     /// Its model could not be loaded.
     NotLoaded(ModelFailure),
@@ -122,7 +122,7 @@ struct Sent {
 #[derive(Debug)]
 struct Ledger {
     sent: HashMap<u64, Sent>,
-    /// When the last answer arrived, or the first request was sent.
+    /// When the last response arrived, or the first request was sent.
     progressed: Instant,
     /// When the process was ready.
     ready: Option<Instant>,
@@ -227,7 +227,7 @@ impl Session {
             outcome = timeout(DYING, &mut running).await.ok();
         }
         if outcome.is_none() && matches!(end, ExchangeEnd::Stuck) {
-            // Unlike a kill, this has an outcome, which may say why.
+            // Other than a kill, this has an outcome, which may say why.
             stop.cancel();
             outcome = Some(running.await);
         } else if outcome.is_none() {
@@ -294,7 +294,7 @@ impl Exchange {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the process is ready, then sends requests and reads answers.
+    /// Waits until the process is ready, then sends requests and reads responses.
     async fn run(
         &self,
         streams: Streams,
@@ -369,7 +369,7 @@ impl Exchange {
         }
     }
 
-    /// Gives an answer to its caller.
+    /// Gives a response to its caller.
     fn deliver(&self, response: Response) -> Result<(), BrokenProtocol> {
         let sent = self.ledger().take(response.id);
         let Sent { rows, reply } =

@@ -13,7 +13,7 @@ pub struct PredictorSettings {
     pub idle: Duration,
     /// Time that a caller waits while a process is prepared.
     pub timeout: Duration,
-    /// Time within which a process must answer something while requests wait.
+    /// Time within which a process must respond something while requests wait.
     pub response_limit: Duration,
     /// Memory of a process, in bytes.
     pub memory: u64,
@@ -23,7 +23,7 @@ pub struct PredictorSettings {
     pub scripts: PredictorScripts,
 }
 
-/// Scripts that load an artifact and answer requests.
+/// Scripts that load an artifact and respond to requests.
 #[derive(Clone, Debug)]
 pub struct PredictorScripts {
     /// Script for models of tables.

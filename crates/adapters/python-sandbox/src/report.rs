@@ -1,4 +1,4 @@
-//! Answers of the process of a snippet, read as untrusted bytes.
+//! Responses of the process of a snippet, read as untrusted bytes.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use tokio::io::AsyncRead;
 /// Maximum length of a frame: a figure with its name.
 const MAX_FRAME: usize = MAX_ATTACHMENT_BYTES + 1024;
 
-/// Maximum number of frames. Each line of the shown output may be one.
+/// Maximum number of frames. Each line of the displayed output may be one.
 const MAX_FRAMES: usize = 2 * SHOWN_OUTPUT_PART;
 
 /// Maximum number of reasons for missing figures.
@@ -61,7 +61,7 @@ pub(crate) struct End {
 }
 
 impl Report {
-    /// Reads answers up to the end of the snippet.
+    /// Reads responses up to the end of the snippet.
     ///
     /// # Errors
     /// [`BrokenReport`]; what was read before stays.
@@ -124,7 +124,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the standard output as far as it is shown.
+    /// Returns the standard output as far as it is displayed.
     pub(crate) fn output(&self) -> PythonOutput {
         let start = String::from_utf8_lossy(&self.output).into_owned();
         let Some(end) = &self.end else {

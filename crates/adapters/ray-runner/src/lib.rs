@@ -3,7 +3,7 @@
 //! A run is a Ray job. The submission id is derived from the run's id, so that a repeated submission
 //! creates no second job, and any worker of the platform finds the job. The script and its
 //! environment are passed in the job's environment variables: no shared disk is needed, but everyone
-//! with access to the cluster's jobs can read them while Ray keeps the job's record. So the environment
+//! with access to the cluster's jobs can read them while Ray retains the job's record. So the environment
 //! contains a one-time nonce in place of the run's key. The job runs `entry.py`, which is embedded in
 //! this crate.
 //!

@@ -10,7 +10,7 @@ pub(crate) struct Log {
     pub(crate) started: bool,
     /// End of the run.
     pub(crate) end: Option<ScriptEnd>,
-    /// Pieces of the output, with their offsets.
+    /// Chunks of the output, with their offsets.
     chunks: Vec<(u64, String)>,
 }
 
@@ -52,7 +52,7 @@ enum Exit {
 impl Log {
     /// Parses the log of the job of that id.
     pub(crate) fn parse(id: &str, text: &str) -> Self {
-        // With the id: a script that prints such a line by accident does not end its own log.
+        // With the id: a script that prints this kind of line by accident does not end its own log.
         let separator = format!("\u{1e}labdata {id} ");
         let mut log = Self::default();
         // The text before the first marker is Ray's.
@@ -100,7 +100,7 @@ impl Log {
         self.chunks.last().map_or(0, |(at, text)| at + size(text))
     }
 
-    /// Returns a piece of the output, from the first retained byte at or after that offset.
+    /// Returns a chunk of the output, from the first retained byte at or after that offset.
     pub(crate) fn read(&self, offset: u64) -> LogChunk {
         for (at, text) in &self.chunks {
             if offset < at + size(text) {

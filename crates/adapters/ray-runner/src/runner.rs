@@ -78,7 +78,7 @@ impl RayRunner {
     /// Asks the cluster for a job that it does not have.
     ///
     /// # Errors
-    /// Why it does not answer, or answers otherwise.
+    /// Why it does not respond, or responds otherwise.
     pub async fn check(&self) -> Result<(), String> {
         let id = format!("{}-check", self.namespace);
         let asked = self.client.get(&id).await;
@@ -223,7 +223,7 @@ impl JobRunner for RayRunner {
     }
 
     async fn check(&self) -> Result<(), RunnerError> {
-        // Any job does: the cluster answers whether it knows it.
+        // Any job does: the cluster responds whether it knows it.
         let probe = format!("{}-probe", self.namespace);
         self.client.get(&probe).await.map(drop).map_err(unavailable)
     }
@@ -250,7 +250,7 @@ impl JobRunner for RayRunner {
             sleep(pause).await;
             pause = (pause * 2).min(MAX_POLL_INTERVAL);
         }
-        // Nobody asks for a reaped run again, and the set would grow with each one.
+        // No one asks for a reaped run again, and the set would grow with each one.
         locked(&self.cancelled).remove(&run);
         Ok(())
     }

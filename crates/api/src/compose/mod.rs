@@ -252,7 +252,7 @@ impl DatabaseServer {
     /// public URL. `dependencies` creates the checks of the server, given its database and its storage.
     ///
     /// # Errors
-    /// When the storage does not accept files, or the database does not answer.
+    /// When the storage does not accept files, or the database does not respond.
     pub async fn ports(
         &self,
         settings: &Settings,

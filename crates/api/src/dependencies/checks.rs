@@ -304,7 +304,7 @@ async fn smtp(settings: &Settings) -> Finding {
     }
 }
 
-/// Asks the model for an answer and drops it as soon as it begins.
+/// Asks the model for a response and drops it as soon as it begins.
 async fn llm(settings: &Settings) -> Finding {
     if settings.llm.provider.is_none() {
         return Finding::Unused("no agent; LABDATA_LLM_PROVIDER sets it up".to_owned());

@@ -25,10 +25,10 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the
-/// client comes to see the answer instead of a broken connection.
+/// client comes to see the response instead of a broken connection.
 const MOST_DRAINED: usize = 64 << 20;
 const LONGEST_DRAIN: Duration = Duration::from_secs(10);
-/// A client that sends nothing for so long waits for the answer.
+/// A client that sends nothing for so long waits for the response.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A request body that an endpoint reads; the third parameter of [`crate::http::Call`].
@@ -259,7 +259,7 @@ pub const fn body_timeout() -> ClientTimeout {
     ClientTimeout::new(PATIENCE, SLOW_CLIENT)
 }
 
-/// The next piece of a body, or its end; `None` when the client is too slow.
+/// The next chunk of a body, or its end; `None` when the client is too slow.
 pub async fn next_chunk(
     payload: &mut Payload,
     timeout: &mut ClientTimeout,
@@ -308,7 +308,7 @@ pub async fn receive_bytes(
     }
 }
 
-/// The answer to a body that is too long.
+/// The response to a body that is too long.
 #[must_use]
 pub fn too_large(limit: usize) -> ApiError {
     ApiError::BodyTooLarge(limit)

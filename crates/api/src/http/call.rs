@@ -28,7 +28,7 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 
 /// The one argument of a handler: `Call<Scope, Body, Query, Path>`.
 ///
-/// It is made in this order, and the first step that fails is the answer: the key (401), its scope
+/// It is made in this order, and the first step that fails is the response: the key (401), its scope
 /// (403), the body's Content-Type (415), its size (413); then path, query string and body are read,
 /// and all their problems make one 422.
 pub struct Call<S, B = NoBody, Q = (), P = ()> {
@@ -191,7 +191,7 @@ pub(super) async fn admit(
     Ok((app, actor))
 }
 
-/// A call of an endpoint that asks for no key, and whose answer holds a secret: a request with an
+/// A call of an endpoint that asks for no key, and whose response holds a secret: a request with an
 /// idempotency key is refused.
 pub struct OpenCall<B> {
     /// The server's parts.

@@ -1,5 +1,5 @@
 //! How long the other side of a connection may take: waiting uses up time, and what arrives earns it
-//! back. So neither a client that stalls nor one that sends or takes a byte now and then keeps anything.
+//! back. So neither a client that stalls nor one that sends or takes a byte now and then retains anything.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ use super::{
 
 /// One method of one path.
 pub struct Endpoint {
-    /// The method. GET answers HEAD as well.
+    /// The method. GET responds to HEAD as well.
     pub method: Method,
     /// The path's pattern, such as `/api/v1/api-keys/{id}`.
     pub path: String,
@@ -42,7 +42,7 @@ pub(super) struct Documentation {
     pub(super) operation: DocumentedOperation,
     /// Schemas that the request refers to.
     pub(super) request_schemas: Vec<(String, RefOr<Schema>)>,
-    /// Schemas that the answers refer to.
+    /// Schemas that the responses refer to.
     pub(super) response_schemas: Vec<(String, RefOr<Schema>)>,
 }
 
@@ -190,7 +190,7 @@ impl Endpoint {
         }
     }
 
-    /// The methods that it answers.
+    /// The methods that it responds.
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
         match self.method {

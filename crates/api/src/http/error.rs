@@ -296,7 +296,7 @@ impl ApiError {
     }
 }
 
-/// `Retry-After` where a service behind the platform does not answer.
+/// `Retry-After` where a service behind the platform does not respond.
 pub(crate) const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
 
 /// The status of each kind of refusal.

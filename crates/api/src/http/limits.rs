@@ -11,12 +11,12 @@ pub(super) fn connections(most: u64, others: u64) -> usize {
     share(files, most, others)
 }
 
-/// Lets the operating system end a connection whose client takes nothing of an answer for that long: a
+/// Lets the operating system end a connection whose client takes nothing of a response for that long: a
 /// body is only asked for more when the client has taken something.
 #[cfg(target_os = "linux")]
 pub(super) fn end_when_stalled(connection: impl AsFd, after: Duration) {
     let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
-    // Keep-alive probes do not find such a client: its kernel acknowledges them with a full window.
+    // Keep-alive probes do not find this kind of client: its kernel acknowledges them with a full window.
     if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(connection, milliseconds) {
         tracing::debug!(%error, "the time limit of a connection cannot be set");
     }

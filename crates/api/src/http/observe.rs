@@ -200,7 +200,7 @@ fn finish(
     response
 }
 
-/// Replaces the body and its headers, and keeps all other headers.
+/// Replaces the body and its headers, and retains all other headers.
 fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceResponse<BoxBody> {
     let (request, old) = response.into_parts();
     let mut body = body;
@@ -259,7 +259,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("unknown")
 }
 
-/// Why a handler gave no answer.
+/// Why a handler gave no response.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
     /// It panicked, or failed before it began.

@@ -1,4 +1,4 @@
-//! Answers that are sent as fast as their client reads them, and no slower than that is bearable.
+//! Responses that are sent as fast as their client reads them, and no slower than that is bearable.
 //!
 //! A client that reads nothing at all is left to the operating system, which ends its connection (see
 //! [`super::server`]): no part of a body is requested while the connection takes nothing.
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::client_timeout::{ClientTimeout, SLOW_CLIENT};
 
-/// Maximum size of a piece of a body that is copied to the connection, in bytes.
+/// Maximum size of a chunk of a body that is copied to the connection, in bytes.
 const PIECE: usize = 64 << 10;
 
 /// The client took too little of the body for too long.
@@ -24,19 +24,19 @@ const PIECE: usize = 64 << 10;
 #[error("the client reads the answer too slowly")]
 struct TooSlow;
 
-/// A body in pieces, of which the next is given when the connection has taken the one before.
+/// A body in parts, of which the next is given when the connection has taken the one before.
 pub(super) struct Paced {
     body: BoxBody,
     size: BodySize,
     /// What was taken from the body and is not given yet.
     held: Bytes,
-    /// The last piece: its size, and when it was given.
+    /// The last chunk: its size, and when it was given.
     given: Option<(usize, Instant)>,
     timeout: ClientTimeout,
 }
 
 impl Paced {
-    /// Paces a body that is longer than a piece. `limit` is the time that the client may take besides what
+    /// Paces a body that is longer than a chunk. `limit` is the time that the client may take besides what
     /// it earns by reading.
     pub(super) fn of(body: BoxBody, limit: Duration) -> BoxBody {
         let size = body.size();
@@ -67,7 +67,7 @@ impl MessageBody for Paced {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let this = self.get_mut();
-        // Time in which the body had nothing to give is not the client's: it begins with the next piece.
+        // Time in which the body had nothing to give is not the client's: it begins with the next chunk.
         if let Some((bytes, at)) = this.given.take() {
             this.timeout.took(bytes, at.elapsed());
             if this.timeout.is_over() {

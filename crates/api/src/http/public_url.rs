@@ -6,7 +6,7 @@ use actix_web::{
 };
 use url::Url;
 
-/// Base of the platform's URLs in answers.
+/// Base of the platform's URLs in responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     base: String,
@@ -38,7 +38,7 @@ impl PublicUrl {
         &self.base
     }
 
-    /// The base of the URLs that answer a request with these headers, without a trailing slash.
+    /// The base of the URLs in the response to a request with these headers, without a trailing slash.
     pub(super) fn base_for(&self, headers: &HeaderMap) -> String {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         match host.filter(|_| self.follows_host).and_then(http_origin) {

@@ -11,7 +11,7 @@ const ALWAYS: [(HeaderName, HeaderValue); 2] = [
 ];
 
 /// The policy of pages. They load scripts, styles and fonts from this server only, run no inline script,
-/// and are shown in no frame. Pictures may stand in a style sheet.
+/// and are displayed in no frame. Pictures may stand in a style sheet.
 #[derive(Clone, Debug)]
 pub struct ContentPolicy(HeaderValue);
 
@@ -40,7 +40,7 @@ impl ContentPolicy {
     }
 }
 
-/// Returns true if the answer to such a request must not be cached: it shows what a key may see.
+/// Returns true if the response to this kind of request must not be cached: it shows what a key may see.
 pub(super) fn is_private(request: &HeaderMap) -> bool {
     request.contains_key(AUTHORIZATION) || request.contains_key(COOKIE)
 }

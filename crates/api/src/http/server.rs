@@ -83,7 +83,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     Ok((server, handle))
 }
 
-/// Adds the endpoints. Endpoints with the same path form one resource, which answers other methods
+/// Adds the endpoints. Endpoints with the same path form one resource, which rejects other methods
 /// with 405. Fixed paths match before patterns, because `{` sorts after every letter.
 fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
     let mut paths: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();

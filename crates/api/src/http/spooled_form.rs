@@ -30,7 +30,7 @@ pub struct SpooledForm {
     sha256: [u8; 32],
 }
 
-/// A file on the disk, without a name there: it is gone once it is closed.
+/// A file on the disk, without a name there: it no longer exists once it is closed.
 #[derive(Debug)]
 pub struct SpooledFile {
     /// The name that it was sent with.
@@ -213,7 +213,7 @@ impl Drop for Borrowed {
 }
 
 impl Lent {
-    /// The pieces of a body of at most that many bytes.
+    /// The chunks of a body of at most that many bytes.
     fn lend(
         &self,
         payload: Payload,

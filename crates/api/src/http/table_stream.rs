@@ -1,6 +1,6 @@
 //! Tables that are encoded and sent while they are read.
 //!
-//! A read holds a connection and one moment of the database, so a client that stalls loses its answer:
+//! A read holds a connection and one moment of the database, so a client that stalls loses its response:
 //! the body ends early, which every HTTP client reports as an error.
 
 use std::{
@@ -32,7 +32,7 @@ use tokio::{
 
 use super::{ApiError, accept::ResultForm, client_timeout::ClientTimeout};
 
-/// Maximum size of a piece of a body, in bytes.
+/// Maximum size of a chunk of a body, in bytes.
 const PIECE: usize = 256 << 10;
 
 /// Bytes that pay for a second of waiting, as a read holds a connection to the database.
@@ -110,7 +110,7 @@ impl PartSink for Encoder {
 #[error("the table was not read to its end")]
 struct Unfinished;
 
-/// Ends the read when the answer is dropped, because its client left.
+/// Ends the read when the response is dropped, because its client left.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -139,7 +139,7 @@ impl Rest {
     }
 }
 
-/// An answer with a table of any size.
+/// A response with a table of any size.
 pub struct TableStream {
     form: ResultForm,
     first: Bytes,

@@ -1,4 +1,4 @@
-//! The loop of a run: asks the model, calls its tools, and asks again until it has an answer.
+//! The loop of a run: asks the model, calls its tools, and asks again until it has a response.
 
 use std::{pin::pin, sync::Arc};
 
@@ -191,7 +191,7 @@ impl Conversation {
                 self.charge(response.usage, sent, response_bytes(response))
                     .await;
             }
-            // The provider does not tell what an answer takes that is cut off.
+            // The provider does not tell what a response takes that is cut off.
             Ok(Asked::Stopped(..)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
                 self.charge(Usage::default(), sent, length(&text)).await;
             }
@@ -229,7 +229,7 @@ impl Conversation {
         }
     }
 
-    /// Counts the tokens of a request and its answer.
+    /// Counts the tokens of a request and its response.
     async fn charge(&mut self, reported: Usage, sent: u64, received: u64) {
         let usage = charged(reported, sent, received);
         self.agent.observer.used(usage);
@@ -293,7 +293,7 @@ impl Conversation {
         Ok(pending.completed(outputs, self.now()))
     }
 
-    /// Stores the run in its chat. An answer is not lost because it cannot be stored, and a chat has no
+    /// Stores the run in its chat. A response is not lost because it cannot be stored, and a chat has no
     /// figures if these cannot be stored.
     async fn store(&self, run: &mut RunResult) -> Option<ChatId> {
         self.target.id()?;

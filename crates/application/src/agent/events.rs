@@ -27,7 +27,7 @@ pub enum AgentEvent {
     ToolResult {
         /// The call.
         call: ToolCall,
-        /// Its output, as it is kept.
+        /// Its output, as it is stored.
         output: ToolOutput,
         /// True if the model gets less than all of it.
         is_truncated: bool,
@@ -45,7 +45,7 @@ pub enum AgentEvent {
 /// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentResult {
-    /// The answer, the tool calls and the tokens.
+    /// The response, the tool calls and the tokens.
     pub run: RunResult,
     /// The model.
     pub model: String,
@@ -59,7 +59,7 @@ pub enum AgentError {
     /// The organization may not start it.
     #[error(transparent)]
     Refused(#[from] RunRefusal),
-    /// The model gave no usable answer.
+    /// The model gave no usable response.
     #[error(transparent)]
     Model(#[from] ModelFailure),
     /// The platform refused or failed.

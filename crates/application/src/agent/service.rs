@@ -34,7 +34,7 @@ impl fmt::Debug for Agent {
 
 /// Hears of the tokens that runs use on this server.
 pub trait UsageObserver: Send + Sync {
-    /// Tokens of one request and its answer.
+    /// Tokens of one request and its response.
     fn used(&self, usage: Usage);
 }
 

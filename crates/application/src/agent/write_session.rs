@@ -51,7 +51,7 @@ pub(super) async fn write_session(ports: &Ports, actor: &Actor) -> Result<Execut
 /// requests it: it is the platform's own housekeeping, for all organizations.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_write_sessions(ports: &Ports) -> Result<u64, Error> {
     let now = ports.clock.now();

@@ -25,7 +25,7 @@ pub struct TableExport {
 /// Prepares to read a whole table.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound` without such a table.
+/// `Forbidden` without the read scope; `NotFound` if there is no such table.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;

@@ -52,7 +52,7 @@ pub struct ReadRows {
 /// Reads a page of rows.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound` without such a table, or
+/// `Forbidden` without the read scope; `NotFound` if there is no such table, or
 /// without a row in single mode; `Invalid` for wrong filters and columns, or several rows
 /// in single mode.
 #[tracing::instrument(level = "debug", skip_all)]

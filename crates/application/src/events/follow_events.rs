@@ -50,7 +50,7 @@ impl EventFollower {
     /// Reads the next events. Those of a transaction follow when every older transaction is over.
     ///
     /// # Errors
-    /// What the port answers.
+    /// Errors of the port.
     pub async fn next(&mut self, ports: &Ports) -> Result<Vec<LoggedEvent>, Error> {
         let (organization, user) = (self.actor.organization, self.actor.user);
         let batch = ports

@@ -1,4 +1,4 @@
-//! Deletes events that are no longer kept.
+//! Deletes events that are no longer retained.
 
 use labdata_domain::events::EVENT_RETENTION;
 
@@ -11,7 +11,7 @@ const BATCH: u32 = 5000;
 /// do it at once.
 ///
 /// # Errors
-/// What the port answers.
+/// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_events(ports: &Ports) -> Result<u64, Error> {
     let before = ports.clock.now() - EVENT_RETENTION;

@@ -10,7 +10,7 @@ use labdata_ports::work::CancelExecutionError;
 use crate::{Error, Ports};
 
 /// Cancels an execution that waits or runs, on the platform or elsewhere. It takes no writes from
-/// then on; the worker that runs it is told and stops the script.
+/// then on; the worker that runs it is reported and stops the script.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`; `Invalid` when it

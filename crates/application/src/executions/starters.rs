@@ -17,10 +17,10 @@ pub struct StartedExecution {
     pub started_by: Starter,
 }
 
-/// Adds the starter to an execution that the actor was shown.
+/// Adds the starter to an execution that the actor was displayed.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn with_starter(
     ports: &Ports,
@@ -32,10 +32,10 @@ pub async fn with_starter(
     one.ok_or_else(|| Error::Internal("an execution without a starter".to_owned()))
 }
 
-/// Adds the starters to a page of executions that the actor was shown.
+/// Adds the starters to a page of executions that the actor was displayed.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn page_with_starters(
     ports: &Ports,

@@ -10,7 +10,7 @@ const BATCH: u32 = 500;
 /// at once.
 ///
 /// # Errors
-/// What the port answers.
+/// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_executions(ports: &Ports) -> Result<u64, Error> {
     let mut failed = 0;

@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`; `Invalid` when the
-/// bytes are not there yet (the record keeps waiting), or are too many or a native executable
+/// bytes are not there yet (the record continues waiting), or are too many or a native executable
 /// (the file is discarded), when another upload of the path came first, or when the file's execution
 /// is closed; `InsufficientStorage` when other files have used the quota up in the meantime (the
 /// file is discarded).

@@ -112,7 +112,7 @@ pub async fn admit_upload(
     })
 }
 
-/// Stores the body, and keeps what is known of it for the confirmation. Stops reading when there is no
+/// Stores the body, and retains what is known of it for the confirmation. Stops reading when there is no
 /// room for more.
 ///
 /// # Errors

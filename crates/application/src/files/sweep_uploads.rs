@@ -8,7 +8,7 @@ use time::Duration;
 use crate::{Error, Ports, maintenance::freeing_space::freeing_space};
 
 /// An upload that has written nothing for so long is dead: the server waits half a minute for the
-/// next piece of a body.
+/// next chunk of a body.
 const DEAD_AFTER: Duration = Duration::hours(1);
 
 /// Time that a record waits for its confirmation after its upload URL has expired.
@@ -36,7 +36,7 @@ pub struct Swept {
 /// [`sweep_objects`] finds the object.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
     let now = ports.clock.now();
@@ -68,7 +68,7 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
 /// listing of the whole storage.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
     let limit = ports.clock.now() - UNREFERENCED_AFTER;

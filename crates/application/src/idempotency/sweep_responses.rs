@@ -1,15 +1,15 @@
-//! Forgets answers that were kept for requests with an idempotency key, once they have expired.
+//! Forgets responses that were stored for requests with an idempotency key, once they have expired.
 
 use crate::{Error, Ports};
 
-/// The most answers that are forgotten in one step, so that no step holds many rows.
+/// The most responses that are forgotten in one step, so that no step holds many rows.
 const BATCH: u32 = 500;
 
-/// Forgets every expired answer; returns how many. No caller asks for it: it is the platform's own
+/// Forgets every expired response; returns how many. No caller asks for it: it is the platform's own
 /// housekeeping, and several servers may do it at once.
 ///
 /// # Errors
-/// What the port answers.
+/// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_responses(ports: &Ports) -> Result<u64, Error> {
     let mut forgotten = 0;

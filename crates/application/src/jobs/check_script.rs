@@ -88,7 +88,7 @@ async fn flaw_of(code: &str) -> Result<Option<ScriptFlaw>, String> {
         .stack_size(STACK)
         .spawn(move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| find_flaw(&code)));
-            // The receiver is gone if the request was abandoned.
+            // The receiver no longer exists if the request was abandoned.
             let _ = response.send(outcome);
         })
         .map_err(|error| format!("no thread to check a script: {error}"))?;

@@ -7,7 +7,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::{Error, Ports};
 
-/// Time for which checks are kept. They start programs, and call servers that may charge for calls.
+/// Time for which checks are stored. They start programs, and call servers that may charge for calls.
 const KEPT_FOR: Duration = Duration::MINUTE;
 
 /// States of all dependencies.
@@ -23,7 +23,7 @@ pub struct DependencyReport {
 #[derive(Debug, Default)]
 pub struct RecentChecks(Mutex<Option<DependencyReport>>);
 
-/// Checks what this server depends on, all at once; within a minute, the answer is that of the last
+/// Checks what this server depends on, all at once; within a minute, the response is that of the last
 /// checks. Says no reasons: an organization's administrator may be a guest of the operator, whose log has
 /// them.
 ///

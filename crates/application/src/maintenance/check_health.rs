@@ -1,8 +1,8 @@
-//! Checks that the services behind the platform answer.
+//! Checks that the services behind the platform respond.
 
 use crate::Ports;
 
-/// A service that does not answer.
+/// A service that does not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unhealthy {
     /// The database.
@@ -16,7 +16,7 @@ pub enum Unhealthy {
 /// Makes a round trip to the database and to the file storage.
 ///
 /// # Errors
-/// The first service that does not answer; its error is logged.
+/// The first service that does not respond; its error is logged.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_health(ports: &Ports) -> Result<(), Unhealthy> {
     let failed = |unhealthy: Unhealthy| {

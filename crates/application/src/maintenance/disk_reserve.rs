@@ -24,7 +24,7 @@ pub fn require_reserve(ports: &Ports) -> Result<(), InsufficientStorage> {
 /// what uploads left behind.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn keep_reserve(ports: &Ports) -> Result<(), Error> {
     let Some(state) = ports.disk_reserve.state().await? else {

@@ -26,7 +26,7 @@ where
 /// Gives the reserve up. Returns false if it was given up before.
 ///
 /// # Errors
-/// What the port answers.
+/// Errors of the port.
 pub(crate) async fn give_up_reserve(ports: &Ports) -> Result<bool, PortError> {
     let given_up = ports.disk_reserve.give_up().await?;
     if given_up {

@@ -22,7 +22,7 @@ pub enum Guard {
     OneServer,
 }
 
-/// Answer to the request to start a pass.
+/// Response to the request to start a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassStart {
     /// The pass may start.

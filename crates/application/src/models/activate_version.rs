@@ -1,4 +1,4 @@
-//! Chooses the version of a model that answers predictions.
+//! Chooses the version of a model that responds to predictions.
 
 use labdata_domain::{
     ids::ModelId,

@@ -43,7 +43,7 @@ impl TrainingFollower {
     /// Reads the version as it is now.
     ///
     /// # Errors
-    /// What the port answers.
+    /// Errors of the port.
     pub async fn read(&self, ports: &Ports) -> Result<ModelVersion, Error> {
         let number = Some(self.number);
         Ok(ports

@@ -57,7 +57,7 @@ pub async fn preview_dataset(
             });
             rows.collect()
         });
-        // The receiver is gone if the request is.
+        // The receiver no longer exists if the request is.
         let _ = done.send(read);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a preview: {error}")))?;

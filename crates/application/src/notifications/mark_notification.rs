@@ -8,7 +8,7 @@ use labdata_domain::{
 
 use crate::{Error, Ports};
 
-/// Marks one of the caller's notifications as read or unread. Read again keeps the first time.
+/// Marks one of the caller's notifications as read or unread. Read again retains the first time.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`.

@@ -3,7 +3,7 @@
 //! Exactly one e-mail per notification: a claim makes it one worker's until its lease ends, and
 //! only who holds the last claim settles it. A worker that dies before the mail server took the
 //! e-mail loses it to another worker. One that dies after that, but before it has said so, cannot
-//! be told from it: the e-mail goes out again, under the same Message-ID. SMTP knows no better.
+//! be distinguished from it: the e-mail goes out again, under the same Message-ID. SMTP knows no better.
 
 use futures::future::join_all;
 use labdata_domain::notifications::{EmailOutcome, EmailText, unsubscribe_token};

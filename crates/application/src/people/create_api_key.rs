@@ -32,7 +32,7 @@ pub struct CreateApiKey {
 }
 
 /// Makes a key for the caller's user, or for another one of the organization. The plain key is returned
-/// this once and kept nowhere.
+/// this once and retained nowhere.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope, or when the caller lacks a scope that the key is

@@ -24,7 +24,7 @@ pub const ADMINISTRATOR: &str = "admin@localhost";
 /// the key was stored is completed by the next one. It takes no actor: there is no key yet.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn first_start(
     ports: &Ports,

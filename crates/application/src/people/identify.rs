@@ -27,7 +27,7 @@ pub struct Identity {
 /// Returns what the presented key stands for. It needs no scope.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn identify(ports: &Ports, actor: &Actor) -> Result<Identity, Error> {
     let organization = ports.tenancy.organization(actor.organization).await?;

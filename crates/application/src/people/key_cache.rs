@@ -15,10 +15,10 @@ use time::{Duration, OffsetDateTime};
 /// time at the latest (contract §2: within 5 s).
 const TIME_TO_LIVE: Duration = Duration::seconds(4);
 
-/// The most keys that are kept.
+/// The most keys that are stored.
 const CAPACITY: usize = 1024;
 
-/// The answers of the last look-ups. One process has one; a revocation in it takes effect at once.
+/// The responses of the last look-ups. One process has one; a revocation in it takes effect at once.
 #[derive(Debug, Default)]
 pub struct KeyCache {
     inner: Mutex<Inner>,
@@ -69,7 +69,7 @@ impl KeyCache {
         }
     }
 
-    /// Keeps a key that was found valid, unless any was evicted since the look-up began.
+    /// Retains a key that was found valid, unless any was evicted since the look-up began.
     pub fn insert(
         &self,
         generation: Generation,

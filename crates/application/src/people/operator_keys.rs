@@ -107,7 +107,7 @@ async fn check_new_organization(
 /// Every organization's keys, the oldest organization and the newest key first.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
     let mut all = Vec::new();

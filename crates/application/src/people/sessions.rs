@@ -38,7 +38,7 @@ pub enum SignIn {
     Token(String),
 }
 
-/// Opens a session. The token is returned this once and kept nowhere.
+/// Opens a session. The token is returned this once and retained nowhere.
 ///
 /// # Errors
 /// `Unauthenticated` for a key or a link that is not valid; `Forbidden` for the key of
@@ -60,7 +60,7 @@ pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Ac
 }
 
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
-/// any other, but its text is never shown.
+/// any other, but its text is never displayed.
 async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
@@ -147,7 +147,7 @@ pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Acto
 /// Ends a session, if it is one.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
     // A malformed token belongs to no session, so there is nothing to end.
@@ -214,7 +214,7 @@ fn random_token(ports: &Ports) -> PlainToken {
 /// platform's own housekeeping, for all organizations.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn remove_ended_sessions(ports: &Ports) -> Result<u64, Error> {
     Ok(ports.sessions.remove_ended(ports.clock.now()).await?)

@@ -67,7 +67,7 @@ pub enum BegunRun {
 /// deadline. On a backend whose runs others see, a nonce takes the place of the key.
 ///
 /// # Errors
-/// What the ports answer.
+/// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_run(
     ports: &Ports,

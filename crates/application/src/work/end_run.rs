@@ -13,7 +13,7 @@ use crate::{
 /// reserve for it.
 ///
 /// # Errors
-/// What the queue answers; the run then is still the worker's, who may try again.
+/// errors of the queue; the run then is still the worker's, who may try again.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Result<bool, Error> {
     let claim = claimed.claim;
@@ -31,7 +31,7 @@ pub async fn end_run(ports: &Ports, claimed: &ClaimedRun, end: &RunEnd) -> Resul
 /// Puts a run back into the queue whose worker stops; whether it still was the worker's.
 ///
 /// # Errors
-/// What the queue answers.
+/// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn release_run(ports: &Ports, claim: RunClaim) -> Result<bool, Error> {
     let release = || ports.runs.release(claim, ports.clock.now());

@@ -9,7 +9,7 @@ use labdata_domain::{
 
 use crate::{Error, Ports, subscription::Subscription};
 
-/// The log of one execution, to be read piece by piece.
+/// The log of one execution, to be read chunk by chunk.
 #[derive(Clone, Debug)]
 pub struct LogReader {
     organization: OrganizationId,
@@ -50,7 +50,7 @@ impl LogReader {
         Subscription::new(ports.run_logs.subscribe(self.execution))
     }
 
-    /// Offset of the next piece.
+    /// Offset of the next chunk.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
@@ -59,7 +59,7 @@ impl LogReader {
     /// Reads on.
     ///
     /// # Errors
-    /// What the ports answer.
+    /// Errors of the ports.
     pub async fn next(&mut self, ports: &Ports) -> Result<NextOfLog, Error> {
         // In this order: what is written before the end is there when the end is seen.
         let execution = ports

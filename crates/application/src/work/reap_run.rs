@@ -15,7 +15,7 @@ pub async fn reap_run(runner: &dyn JobRunner, run: RunId) -> Result<(), RunnerEr
 /// Failures are logged.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId) {
-    // Their workers are lost, so nobody else cleans up after them.
+    // Their workers are lost, so no one else cleans up after them.
     for attempt in 1..run.attempt {
         let earlier = RunId { attempt, ..run };
         if let Err(error) = runner.reap(earlier).await {

@@ -44,7 +44,7 @@ impl<C: LeasedClaim> WorkLease<C> {
     /// Extends the lease to [`RUN_LEASE`] from now. Returns false if the worker has lost the work.
     ///
     /// # Errors
-    /// Errors of the queue; the lease then keeps its end.
+    /// Errors of the queue; the lease then retains its end.
     pub async fn renew(&mut self, ports: &Ports) -> Result<bool, Error> {
         // Read before the query: a slow one must not make this worker believe in a longer lease.
         let expires_at = ports.clock.now() + RUN_LEASE;

@@ -19,7 +19,7 @@ pub struct SweptRuns {
 /// may do it at once.
 ///
 /// # Errors
-/// What the queue answers.
+/// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_runs(ports: &Ports) -> Result<SweptRuns, Error> {
     let expired = ports.runs.expire(ports.clock.now(), BATCH).await?;

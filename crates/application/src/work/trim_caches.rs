@@ -1,4 +1,4 @@
-//! Keeps caches of dependencies small.
+//! Retains caches of dependencies small.
 
 use labdata_ports::work::runner::JobRunner;
 

@@ -11,7 +11,7 @@ pub const MAX_ATTACHMENTS: usize = 20;
 /// Maximum number of bytes of one attachment.
 pub const MAX_ATTACHMENT_BYTES: usize = 4 << 20;
 
-/// Maximum number of bytes of an image that is part of an answer, where no file has it.
+/// Maximum number of bytes of an image that is part of a response, where no file has it.
 pub const MAX_INLINE_IMAGE: u64 = 1 << 20;
 
 /// Maximum number of bytes of an attachment's name.

@@ -131,8 +131,8 @@ impl AgentLimits {
     }
 }
 
-/// The usage that counts against the budget for a request of that many bytes and its answer: what the
-/// provider reports, else an estimate. So an answer that was cut off is not free.
+/// The usage that counts against the budget for a request of that many bytes and its response: what the
+/// provider reports, else an estimate. So a response that was cut off is not free.
 #[must_use]
 pub fn charged(reported: Usage, request_bytes: u64, response_bytes: u64) -> Usage {
     let reported = reported.with_total();

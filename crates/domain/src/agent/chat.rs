@@ -81,7 +81,7 @@ impl ChatRole {
     }
 }
 
-/// A message of a chat: a prompt, or one answer of the model with the tool calls that it asked for.
+/// A message of a chat: a prompt, or one response of the model with the tool calls that it asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatMessage {
     /// Its author.

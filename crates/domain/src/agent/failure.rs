@@ -4,10 +4,10 @@ use super::text::start;
 
 use crate::refusal::{ErrorCode, RefusalKind, Refuse};
 
-/// Maximum number of bytes of a provider's message that people are shown.
+/// Maximum number of bytes of a provider's message that people are displayed.
 pub const MAX_PROVIDER_MESSAGE: usize = 500;
 
-/// Why a model gave no answer.
+/// Why a model gave no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFailure {
     /// A setting is missing.
@@ -26,10 +26,10 @@ pub enum ModelFailure {
     /// The provider sent nothing for that many seconds.
     #[error("the provider of the model sent nothing for {0} s")]
     Timeout(u64),
-    /// No connection could be made, or it broke before the answer began.
+    /// No connection could be made, or it broke before the response began.
     #[error("the provider of the model cannot be reached: {0}")]
     Unreachable(String),
-    /// The answer began and is not usable.
+    /// The response began and is not usable.
     #[error("the answer of the provider of the model is not usable: {0}")]
     Broken(BrokenStream),
 }
@@ -49,7 +49,7 @@ impl Refuse for ModelFailure {
     }
 }
 
-/// Fault of an answer that began.
+/// Fault of a response that began.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenStream {
     /// The connection broke.
@@ -58,10 +58,10 @@ pub enum BrokenStream {
     /// It ended without the mark of its end.
     #[error("it broke off before its end")]
     NoEnd,
-    /// A piece of it cannot be read.
+    /// A chunk of it cannot be read.
     #[error("a part of it is not what {0} sends")]
     Malformed(&'static str),
-    /// A piece of a tool call does not say which call it belongs to.
+    /// A chunk of a tool call does not say which call it belongs to.
     #[error("a part of a tool call has no index")]
     NoIndex,
     /// Two tool calls have the same index.

@@ -2,7 +2,7 @@
 
 use time::Duration;
 
-/// Maximum number of bytes of one answer of a model: its text and the arguments of its tool calls.
+/// Maximum number of bytes of one response of a model: its text and the arguments of its tool calls.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Time for which a run counts without a sign of life of its server.
@@ -14,13 +14,13 @@ pub const RENEW_EVERY: Duration = Duration::seconds(5);
 /// Limits of the runs of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimits {
-    /// Maximum number of steps of a run. A step is one answer of the model.
+    /// Maximum number of steps of a run. A step is one response of the model.
     pub steps: u32,
     /// Maximum number of tool calls of a run.
     pub tool_calls: u32,
     /// Maximum duration of a run.
     pub duration: Duration,
-    /// Maximum number of bytes of a tool's output that are stored and shown to people.
+    /// Maximum number of bytes of a tool's output that are stored and displayed to people.
     pub output_bytes: usize,
     /// Maximum number of bytes of a tool's output that the model gets.
     pub model_output_bytes: usize,

@@ -12,7 +12,7 @@ use super::{
 pub enum Message {
     /// A text of the user's.
     User(String),
-    /// An earlier answer of the model.
+    /// An earlier response of the model.
     Assistant {
         /// Its text; may be empty if it called tools.
         text: String,
@@ -69,7 +69,7 @@ pub enum ToolInput {
     Invalid(String),
 }
 
-/// Number of characters of invalid arguments that the model is shown.
+/// Number of characters of invalid arguments that the model is displayed.
 const SHOWN_ARGUMENTS: usize = 200;
 
 impl ToolInput {
@@ -130,7 +130,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// One whole answer of a model.
+/// One whole response of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelResponse {
     /// Its text.
@@ -156,7 +156,7 @@ pub struct RequestedCall {
     pub provider_data: Option<Value>,
 }
 
-/// Reason why an answer ended.
+/// Reason why a response ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopReason {
     /// It is complete.

@@ -1,6 +1,6 @@
 //! The agent: chats, limits of a run, and the loop of a run as a state machine.
 //!
-//! A [`Run`] takes the answers of a model one by one and decides what happens next. It does not call the
+//! A [`Run`] takes the responses of a model one by one and decides what happens next. It does not call the
 //! model or a tool: the use case does both, and passes on the outcome.
 
 mod attachment;

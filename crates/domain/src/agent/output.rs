@@ -1,4 +1,4 @@
-//! Outputs of tools, and how much of them is kept.
+//! Outputs of tools, and how much of them is stored.
 
 use super::{
     AgentLimits, Attachment, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS,
@@ -55,7 +55,7 @@ impl ToolOutput {
         }
     }
 
-    /// The output with these attachments, as far as the limits permit them; the tool keeps within
+    /// The output with these attachments, as far as the limits permit them; the tool retains within
     /// [`MAX_ATTACHMENTS`] and [`MAX_ATTACHMENT_BYTES`] and says what it leaves out.
     #[must_use]
     pub fn with_attachments(mut self, attachments: Vec<Attachment>) -> Self {
@@ -84,7 +84,7 @@ impl ToolOutput {
         ))
     }
 
-    /// The output with no more text than is kept.
+    /// The output with no more text than is stored.
     #[must_use]
     pub fn stored(mut self, limits: &AgentLimits) -> Self {
         let end = start(&self.text, limits.output_bytes).len();

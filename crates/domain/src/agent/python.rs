@@ -32,16 +32,16 @@ pub const MAX_PYTHON_INPUTS: usize = 20;
 /// Maximum number of bytes of all inputs of a snippet.
 pub const MAX_PYTHON_INPUT_BYTES: u64 = 64 << 20;
 
-/// Maximum number of bytes of the first and of the last part of a snippet's output that is shown.
+/// Maximum number of bytes of the first and of the last part of a snippet's output that is displayed.
 pub const SHOWN_OUTPUT_PART: usize = 4 << 10;
 
-/// Maximum number of bytes of a traceback that is shown.
+/// Maximum number of bytes of a traceback that is displayed.
 pub const SHOWN_TRACEBACK: usize = 3 << 10;
 
-/// Maximum number of bytes of the value of a snippet's last expression that is shown.
+/// Maximum number of bytes of the value of a snippet's last expression that is displayed.
 pub const SHOWN_VALUE: usize = 4 << 10;
 
-/// Maximum number of bytes of the standard error that is shown.
+/// Maximum number of bytes of the standard error that is displayed.
 pub const SHOWN_ERRORS: usize = 2 << 10;
 
 /// Maximum number of characters of the name of an input.
@@ -112,7 +112,7 @@ pub struct PythonFigure {
 }
 
 impl PythonFigure {
-    /// True if the bytes are of its type, as far as that can be told without decoding an image.
+    /// True if the bytes are of its type, as far as that can be reported without decoding an image.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         match self.kind {
@@ -175,13 +175,13 @@ pub struct PythonOutcome {
 }
 
 impl PythonOutcome {
-    /// Returns the last lines of standard error that are shown.
+    /// Returns the last lines of standard error that are displayed.
     #[must_use]
     pub fn displayed_errors(&self) -> String {
         printable(end(&self.stderr, SHOWN_ERRORS))
     }
 
-    /// Returns the value of the last expression as it is shown.
+    /// Returns the value of the last expression as it is displayed.
     #[must_use]
     pub fn displayed_value(&self) -> Option<String> {
         let value = self.value.as_ref()?;

@@ -14,7 +14,7 @@ const FIRST_DELAY: Duration = Duration::milliseconds(500);
 const MAX_RETRY_AFTER: u32 = 10;
 
 /// Returns the wait after a failed try, counted from 1; `None` if there is no further one. A step is
-/// retried only as long as nothing of its answer has arrived. `jitter` is a random number; it spreads
+/// retried only as long as nothing of its response has arrived. `jitter` is a random number; it spreads
 /// the wait over its upper half.
 #[must_use]
 pub fn retry_delay(tries: u32, failure: &ModelFailure, jitter: u16) -> Option<Duration> {

@@ -5,7 +5,7 @@
 pub struct Usage {
     /// Tokens of the requests.
     pub input_tokens: Option<u64>,
-    /// Tokens of the answers.
+    /// Tokens of the responses.
     pub output_tokens: Option<u64>,
     /// All tokens, which may include some that are neither.
     pub total_tokens: Option<u64>,
@@ -23,7 +23,7 @@ impl Usage {
         }
     }
 
-    /// Adds the usage of another answer. A number that only one of them has is kept.
+    /// Adds the usage of another response. A number that only one of them has is stored.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (own, other) = (self.with_total(), other.with_total());

@@ -8,16 +8,16 @@ use time::OffsetDateTime;
 use super::write::LedgerAction;
 use crate::ids::{ApiKeyId, UserId};
 
-/// Maximum number of ids of each kind of change that are shown beside the counts.
+/// Maximum number of ids of each kind of change that are displayed beside the counts.
 pub const SHOWN_IDS: u32 = 100;
 
-/// Maximum number of files that are shown; the list of files has them all.
+/// Maximum number of files that are displayed; the list of files has them all.
 pub const SHOWN_FILES: u32 = 1000;
 
 /// Kind of change to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowChange {
-    /// Rows created. Those that are gone have no ids any more.
+    /// Rows created. Those that no longer exist have no ids any more.
     Created,
     /// Rows updated.
     Updated,

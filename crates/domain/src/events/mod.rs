@@ -12,7 +12,7 @@ use crate::{
     models::{ModelVersion, VersionState},
 };
 
-/// Time for which events are kept.
+/// Time for which events are stored.
 pub const EVENT_RETENTION: Duration = Duration::HOUR;
 
 /// An event in the log. It is recorded in the transaction of its cause.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// Position in the event log: events are read in this order, whatever the order in which their
+/// Position in the event log: events are read in this order, regardless of the order in which their
 /// transactions commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventPosition {
@@ -20,7 +20,7 @@ impl EventPosition {
     };
 }
 
-/// As it is shown to clients: two hexadecimal numbers.
+/// As it is displayed to clients: two hexadecimal numbers.
 impl fmt::Display for EventPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}-{:x}", self.transaction, self.number)

@@ -10,7 +10,7 @@ use crate::{
 pub struct StartedBy {
     /// The user in whose name it runs.
     pub user: UserId,
-    /// The key that was shown.
+    /// The key that was displayed.
     pub api_key: Option<ApiKeyId>,
     /// The trigger that fired. Its runs are in the name of the user who set it.
     pub trigger: Option<TriggerId>,
@@ -43,6 +43,6 @@ impl StartedBy {
 pub struct Starter {
     /// User and key.
     pub author: Author,
-    /// The trigger that fired, which may be gone.
+    /// The trigger that fired, which may be deleted.
     pub trigger: Option<TriggerId>,
 }

@@ -22,7 +22,7 @@ pub struct FileFilter {
 /// Set of file extensions, such as `csv,.TXT`.
 ///
 /// A file matches when its folded path ends in a dot and one of the extensions. A repository that
-/// keeps [`FilePath::extension`] in an indexed column finds the candidates by
+/// retains [`FilePath::extension`] in an indexed column finds the candidates by
 /// [`ExtensionFilter::last_parts`], and needs [`ExtensionFilter::suffixes`] only where
 /// [`ExtensionFilter::has_compound`] says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl ExtensionFilter {
             }
             named = true;
             let extension = fold(part);
-            // No stored extension has such characters: such a filter is valid and matches nothing.
+            // No stored extension has such characters: this kind of filter is valid and matches nothing.
             let possible = !extension
                 .chars()
                 .any(|c| c.is_control() || matches!(c, '/' | '\\'));

@@ -3,7 +3,7 @@
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// Number of bytes shown from the start of a file.
+/// Number of bytes displayed from the start of a file.
 pub const PREVIEW_BYTES: u64 = 65_536;
 /// Maximum size in bytes of a file with a preview.
 pub const MAX_PREVIEWED_BYTES: u64 = 10_485_760;

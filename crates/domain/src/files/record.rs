@@ -40,7 +40,7 @@ impl FileState {
 }
 
 impl File {
-    /// Replaces an earlier record of the same path that awaits its bytes, and keeps its id and
+    /// Replaces an earlier record of the same path that awaits its bytes, and retains its id and
     /// creation time. `None` if the earlier one is confirmed, which gives way to nothing.
     #[must_use]
     pub fn take_over(self, earlier: &Self) -> Option<Recorded> {

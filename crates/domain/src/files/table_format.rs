@@ -4,13 +4,13 @@ use super::FilePath;
 
 use crate::refusal::{ErrorCode, Refuse};
 
-/// Maximum size of a file whose table is shown, in bytes.
+/// Maximum size of a file whose table is displayed, in bytes.
 pub const MAX_SHOWN_TABLE_BYTES: u64 = 100 << 20;
 
-/// Maximum number of rows of a file whose table is shown.
+/// Maximum number of rows of a file whose table is displayed.
 pub const MAX_SHOWN_TABLE_ROWS: usize = 1_000_000;
 
-/// Why the table of a file cannot be shown.
+/// Why the table of a file cannot be displayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShowTableRefusal {
     /// The name has no extension of a table.
@@ -54,7 +54,7 @@ impl TableFormat {
         ("parquet", Self::Parquet),
     ];
 
-    /// Returns the format of a file whose table is to be shown.
+    /// Returns the format of a file whose table is to be displayed.
     ///
     /// # Errors
     /// [`ShowTableRefusal`].

@@ -62,7 +62,7 @@ pub struct ParameterDefinition {
     pub widget_type: Widget,
     /// Name among the run's parameters.
     pub parameter_name: String,
-    /// Label shown instead of the name.
+    /// Label displayed instead of the name.
     pub label: Option<String>,
     /// Source of the choices.
     pub model_source: Option<String>,
@@ -72,9 +72,9 @@ pub struct ParameterDefinition {
     pub max: Option<Number>,
     /// Step between numbers.
     pub step: Option<Number>,
-    /// Id of the file that is shown, such as the image of a region.
+    /// Id of the file that is displayed, such as the image of a region.
     pub file_id: Option<String>,
-    /// Name of the parameter that holds the id of the file that is shown.
+    /// Name of the parameter that holds the id of the file that is displayed.
     pub file_id_parameter: Option<String>,
     /// True if a run needs a value.
     pub required: bool,
@@ -140,7 +140,7 @@ fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
     {
         return Err(format!("min {min} is greater than max {max}"));
     }
-    // Browsers replace such a step by 1 without a warning.
+    // Browsers replace this kind of step by 1 without a warning.
     if number(&definition.step).is_some_and(|step| step <= 0.0) {
         return Err("step is not greater than 0".to_owned());
     }
@@ -182,7 +182,7 @@ impl Refuse for MissingParameter {
 }
 
 /// Returns the parameters of a run: the given values, and defaults for missing ones. Null counts as
-/// missing. Values without a definition are kept.
+/// missing. Values without a definition are stored.
 ///
 /// # Errors
 /// [`MissingParameter`] for the first required one with neither value nor default.

@@ -1,7 +1,7 @@
 //! Models trained on datasets: their versions, and the checks of a training before it is queued.
 //!
 //! A [`Dataset`] is an immutable snapshot. A model has numbered versions, each the result of one
-//! training; at most one version is active and answers predictions.
+//! training; at most one version is active and responds to predictions.
 
 mod backend;
 mod dataset;

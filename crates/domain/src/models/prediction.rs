@@ -1,4 +1,4 @@
-//! Predictions: rows checked against the features of a model, and what the model answers.
+//! Predictions: rows checked against the features of a model, and what the model responds.
 
 mod refusal;
 mod response;

@@ -66,7 +66,7 @@ pub struct ModelVersion {
     pub archived: bool,
     /// Its number, counted from 1 within the model.
     pub number: u32,
-    /// True if it answers predictions.
+    /// True if it responds predictions.
     pub is_active: bool,
     /// Its state.
     pub state: VersionState,

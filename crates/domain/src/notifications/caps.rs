@@ -117,7 +117,7 @@ impl Caps {
     }
 }
 
-/// The delivery time of the notification that keeps a window full: the `cap`-th newest of those that
+/// The delivery time of the notification that stores a window full: the `cap`-th newest of those that
 /// lie in the window before `now`, or after `now`; `None` while the window has room.
 #[must_use]
 pub fn full_since(

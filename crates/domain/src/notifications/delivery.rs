@@ -11,9 +11,9 @@ pub struct DeliveryFacts {
     pub repeated: bool,
     /// The user's channels for its category.
     pub channels: Channels,
-    /// Delivery time of the notification that keeps the user's hour full, if it is full.
+    /// Delivery time of the notification that stores the user's hour full, if it is full.
     pub hour: Option<OffsetDateTime>,
-    /// Delivery time of the notification that keeps the organization's day full, if it is full.
+    /// Delivery time of the notification that stores the organization's day full, if it is full.
     pub day: Option<OffsetDateTime>,
 }
 
@@ -61,7 +61,7 @@ impl Caps {
         facts: &DeliveryFacts,
     ) -> Result<Delivery, CapReached> {
         let delivery = facts.deliver();
-        // Repeats and muted sends disturb nobody, so they succeed beyond the caps.
+        // Repeats and muted sends disturb no one, so they succeed beyond the caps.
         if matches!(delivery, Delivery::Inbox { .. }) {
             self.check(now, facts.hour, facts.day)?;
         }

@@ -32,7 +32,7 @@ pub struct Draft {
     pub data: Option<Map<String, Value>>,
 }
 
-/// Reason why a notification is refused, shown to the sender.
+/// Reason why a notification is refused, displayed to the sender.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
     /// A text is too short or too long.

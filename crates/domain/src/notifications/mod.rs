@@ -100,7 +100,7 @@ pub struct Notification {
 
 impl Notification {
     /// Marks it as read at that time, or as unread if there is none. A notification that is read
-    /// again keeps the first time.
+    /// again retains the first time.
     #[must_use]
     pub fn mark(self, read_at: Option<OffsetDateTime>) -> Self {
         Self {

@@ -71,7 +71,7 @@ pub fn training_notice(version: &ModelVersion) -> Option<Draft> {
     })
 }
 
-/// Describes a ready version: its number, its metrics, and whether it answers predictions.
+/// Describes a ready version: its number, its metrics, and whether it responds predictions.
 fn metrics(version: &ModelVersion) -> String {
     let metrics = version.metrics.iter().flatten();
     let metrics: Vec<String> = metrics

@@ -25,7 +25,7 @@ pub struct Preferences {
     pub message: Channels,
 }
 
-/// Change of channels; `None` keeps a channel.
+/// Change of channels; `None` retains a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelChange {
     /// The inbox.

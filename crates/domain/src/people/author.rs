@@ -28,7 +28,7 @@ pub struct NamedKey {
 pub struct Author {
     /// The user.
     pub user: NamedUser,
-    /// The key; `None` if it was none, or is gone.
+    /// The key; `None` if it was none, or no longer exists.
     pub api_key: Option<NamedKey>,
 }
 

@@ -26,7 +26,7 @@ pub const MAX_NAME_LENGTH: usize = 200;
 
 /// Prefix of every key.
 const MARK: &str = "ldk_";
-/// Length of a key's public part, by which it is found and shown.
+/// Length of a key's public part, by which it is found and displayed.
 const PREFIX_LENGTH: usize = 8;
 /// Minimum length of the secret part of a key chosen by an operator; generated ones have 43
 /// characters (32 random bytes).
@@ -86,7 +86,7 @@ impl PlainApiKey {
         ApiKeyHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
-    /// Returns the whole key, to be shown once.
+    /// Returns the whole key, to be displayed once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -199,7 +199,7 @@ pub fn check_expiry(
 }
 
 impl ApiKey {
-    /// Revokes the key. A key that is revoked already keeps the time of its revocation.
+    /// Revokes the key. A key that is revoked already retains the time of its revocation.
     pub fn revoke(&mut self, now: OffsetDateTime) {
         // The first revocation counts: repeating it must not move the time.
         self.revoked_at.get_or_insert(now);

@@ -172,7 +172,7 @@ impl RunNonce {
         presented: &PlainRunNonce,
         now: OffsetDateTime,
     ) -> Result<(), NonceRefusal> {
-        // The secret first: without it, nobody learns whether the nonce was used.
+        // The secret first: without it, no one learns whether the nonce was used.
         if !self.hash.matches(&presented.hash()) {
             Err(NonceRefusal::Unknown)
         } else if self.used_at.is_some() {

@@ -17,7 +17,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope, in the order in which they are shown.
+    /// Every scope, in the order in which they are displayed.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
     /// Returns its name in the API, on the command line and in the database.

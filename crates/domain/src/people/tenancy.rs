@@ -51,7 +51,7 @@ pub struct UserChange {
 }
 
 impl UserChange {
-    /// Returns the user as it is after the change. A user who is disabled already keeps that time.
+    /// Returns the user as it is after the change. A user who is disabled already retains that time.
     #[must_use]
     pub fn apply(&self, user: User, now: OffsetDateTime) -> User {
         let disabled_at = match self.disabled {

@@ -1,4 +1,4 @@
-//! Values of every type, as they are shown and stored in columns.
+//! Values of every type, as they are displayed and stored in columns.
 
 use serde_json::json;
 use time::macros::{date, datetime};

@@ -70,7 +70,7 @@ pub enum EndReason {
     Scratch,
     /// The disk that its files are on was almost full, perhaps by other causes.
     DiskFull,
-    /// The backend was told to stop it.
+    /// The backend was asked to stop it.
     Cancelled,
     /// The backend does not know the run: it never began, was reaped, or went down with what ran
     /// it.

@@ -1,4 +1,4 @@
-//! Logs of runs: which bytes are stored, and how stored chunks become readable pieces.
+//! Logs of runs: which bytes are stored, and how stored chunks become readable chunks.
 
 /// Number of bytes that are retained of the beginning of a log, and of its end. What lies between
 /// may be dropped, so that a log has a bounded size however much a script writes.
@@ -72,7 +72,7 @@ impl LogChunk {
     }
 }
 
-/// A piece of a log, as a reader gets it.
+/// A chunk of a log, as a reader gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRead {
     /// Offset of the first byte; greater than the requested one where bytes are missing.
@@ -82,7 +82,7 @@ pub struct LogRead {
 }
 
 impl LogRead {
-    /// Joins stored chunks, which are in their order, to the piece at an offset. The piece ends at
+    /// Joins stored chunks, which are in their order, to the chunk at an offset. The chunk ends at
     /// the first gap.
     #[must_use]
     pub fn join(offset: u64, chunks: impl IntoIterator<Item = LogChunk>) -> Self {
@@ -109,7 +109,7 @@ impl LogRead {
         part
     }
 
-    /// Offset behind the last byte, where the next piece begins.
+    /// Offset behind the last byte, where the next chunk begins.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(length(&self.bytes))

@@ -67,10 +67,10 @@ pub const fn check_parameter_bytes(bytes: usize) -> Result<(), ParametersTooLarg
 pub const WORKER_LOST: &str = "the worker that ran it was lost, and so was the one that tried \
                                again; nothing is known of how far the script came";
 
-/// Number of lines of standard error that an error message keeps.
+/// Number of lines of standard error that an error message retains.
 const MESSAGE_LINES: usize = 20;
 
-/// Number of characters of standard error that an error message keeps.
+/// Number of characters of standard error that an error message retains.
 const MESSAGE_CHARACTERS: usize = 4_000;
 
 /// A run to be queued.

@@ -69,7 +69,7 @@ pub fn next_runs<Id: Copy + Ord>(
 ) -> Vec<WaitingRun<Id>> {
     let age = |run: &WaitingRun<Id>| (run.queued_at, run.id);
     waiting.sort_by_key(age);
-    // Running runs are turns already taken, so a busy organization waits for the others.
+    // Running runs are turns already taken, so a busy organization waits for the rest.
     let mut turns = running.clone();
     let mut in_turns: Vec<(u64, WaitingRun<Id>)> = waiting
         .into_iter()

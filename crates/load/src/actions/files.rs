@@ -101,7 +101,7 @@ async fn put(connection: &Connection, begun: &Response, bytes: Bytes) -> bool {
     }
     match connection.load.client.send(&request).await {
         Outcome::Done(_) => true,
-        // An earlier attempt stored them, whose answer was lost.
+        // An earlier attempt stored them, whose response was lost.
         Outcome::Refused(response) if response.status == 412 => true,
         // The server still receives an earlier attempt, whose connection was lost.
         Outcome::Refused(response) if response.status == 409 => false,

@@ -46,7 +46,7 @@ pub(super) async fn insert(connection: &mut Connection) {
     });
 }
 
-/// Sends an acknowledged request again, which must return the first answer.
+/// Sends an acknowledged request again, which must return the first response.
 async fn repeat(connection: &Connection, request: &Request, first: &Response) {
     let Some(second) = connection.load.client.expect(request).await else {
         return;

@@ -138,7 +138,7 @@ impl Verification<'_> {
     }
 
     /// Executions that requests start: the acknowledged ones exist, and at most as many others as
-    /// requests without an answer.
+    /// requests without a response.
     pub(super) async fn executions(&self) -> anyhow::Result<Vec<String>> {
         let mut problems = Vec::new();
         let load = self.load;

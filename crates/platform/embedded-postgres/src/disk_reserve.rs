@@ -1,4 +1,4 @@
-//! Space beside the cluster that is kept for a full disk.
+//! Space beside the cluster that is stored for a full disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

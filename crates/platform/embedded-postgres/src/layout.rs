@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <data dir>/postgres            the cluster, or a link to it
-//! <data dir>/postgres.reserve    space that is kept for a full disk, beside the cluster
+//! <data dir>/postgres.reserve    space that is stored for a full disk, beside the cluster
 //! <data dir>/postgres.lock       locked by the process that owns the server
 //! <data dir>/postgres.log        log of the server (bounded)
 //! <data dir>/postgres-password   password of the superuser, in a file of mode 0600

@@ -1,6 +1,6 @@
 //! Password of the cluster's superuser.
 //!
-//! The socket's directory keeps other accounts out, but not scripts that run as the platform's own
+//! The socket's directory retains other accounts out, but not scripts that run as the platform's own
 //! account. So the server asks for a password, which is in a file that only this account can read and
 //! that scripts in a sandbox cannot. A cluster that asks for none is changed at its next start.
 //!
@@ -62,7 +62,7 @@ pub(crate) fn read(data_dir: &Path) -> Result<Option<String>, Error> {
 /// Returns the statement that gives a new cluster its password, which is in the file from then on.
 pub(crate) fn statement_for_new_cluster(layout: &Layout) -> Result<String, Error> {
     if let Some(password) = read(&layout.data_dir)? {
-        // Of a start that was interrupted, or of a cluster that is gone.
+        // Of a start that was interrupted, or of a cluster that no longer exists.
         return Ok(statement(&password));
     }
     let password = random()?;

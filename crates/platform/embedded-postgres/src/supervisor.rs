@@ -148,7 +148,7 @@ pub(crate) fn run(
     let _finish = Finish(control);
     match begin(settings, control) {
         Ok((role, access)) => {
-            // The caller left during the start; nobody would ever stop this server.
+            // The caller left during the start; no one would ever stop this server.
             if report.send(Ok(access)).is_err() {
                 control.request_stop();
             }
@@ -187,7 +187,7 @@ fn begin(settings: &Settings, control: &Control) -> Result<(Role, Access), Error
     let data_dir = layout::open_data_dir(&settings.data_dir)?;
     let begin = Instant::now();
     loop {
-        // The lock decides who runs the server; the others attach to it through its socket.
+        // The lock decides who runs the server; the rest attach to it through its socket.
         if let Some(lock) = layout::try_lock(&data_dir)? {
             let mut owner = Owner::prepare(lock, &data_dir, settings, true)?;
             let access = Access {
@@ -251,7 +251,7 @@ fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<
     }
 }
 
-/// Returns whether the server reports itself ready, and its socket answers.
+/// Returns whether the server reports itself ready, and its socket responds.
 fn accepts_connections(file: &PostmasterPid, socket_dir: &Path) -> bool {
     file.is_ready() && UnixStream::connect(socket_dir.join(SOCKET_NAME)).is_ok()
 }
@@ -449,7 +449,7 @@ impl Server {
 
 /// Waits until the child has ended, without reaping it, so that its id is not reused.
 fn await_end(pid: Pid) {
-    // NOWAIT leaves the child as a zombie, so that a signal sent meanwhile cannot hit a reused process id.
+    // NOWAIT leaves the child as a zombie, so that a signal sent in between cannot hit a reused process id.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
 }

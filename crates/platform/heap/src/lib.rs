@@ -1,12 +1,12 @@
-//! Keeps the memory of a long-running program flat.
+//! Holds the memory of a long-running program flat.
 //!
 //! glibc's allocator serves a program of many threads from up to eight arenas per processor. Each grows to
-//! the largest burst that one of its threads ever had, and keeps most of that. Its threshold for blocks
+//! the largest burst that one of its threads ever had, and retains most of that. Its threshold for blocks
 //! of their own, which return to the system at once, rises with each large block that is freed. So the
 //! memory of a server under a mixed load grows for as long as the load lasts, although it holds no more than
 //! in the beginning: docs/adr/0035-memory-returns-to-the-system.md has figures.
 
-/// Size in bytes from which a block gets pages of its own, and of free memory at an arena's end from which it
+/// Size in bytes from which a block gets separate pages, and of free memory at an arena's end from which it
 /// is given back: glibc's defaults, which no longer move once they are set (mallopt(3)).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const THRESHOLD: libc::c_int = 128 * 1024;

@@ -5,7 +5,7 @@
 //! - [`Authorities`] are the certificate authorities that a client trusts.
 //!
 //! **Invariants.** No port, no domain, no other crate of the workspace. No proxy, no redirect, no retry: each
-//! user has rules of its own. Errors ([`HttpError`]) contain neither URL nor headers, which may hold secrets.
+//! user has separate rules. Errors ([`HttpError`]) contain neither URL nor headers, which may hold secrets.
 
 mod authorities;
 mod body;

@@ -27,7 +27,7 @@ pub struct FairSlots<K> {
     each: Mutex<HashMap<K, Arc<Semaphore>>>,
 }
 
-/// Permit for one piece of work.
+/// Permit for one chunk of work.
 #[derive(Debug)]
 pub struct Slot {
     _of_one: OwnedSemaphorePermit,
@@ -69,7 +69,7 @@ impl<K: Eq + Hash> FairSlots<K> {
     pub async fn enter(&self, owner: K) -> Option<Slot> {
         let of_one = self.of(owner);
         let entering = async {
-            // The owner's own limit first: one that waits for it occupies no slot of the others.
+            // The owner's own limit first: one that waits for it occupies no slot of the rest.
             let of_one = of_one.acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Slot {

@@ -1,4 +1,4 @@
-//! Answers that hold a slot while they are sent piece by piece, and that are given up if the client stops
+//! Responses that hold a slot while they are sent chunk by chunk, and that are given up if the client stops
 //! reading.
 
 use std::{
@@ -11,30 +11,30 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use tokio::time::sleep;
 
-/// Time that a client may read nothing of an answer before the rest is dropped.
+/// Time that a client may read nothing of a response before the rest is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer that ends before its last piece.
+/// A response that ends before its last chunk.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Interrupted(String);
 
-/// The rest of an answer.
+/// The rest of a response.
 struct Rest<S> {
     source: S,
-    /// Number of pieces that were sent.
+    /// Number of chunks that were sent.
     sent: usize,
 }
 
-/// `None` while the next piece is made, and once the rest was dropped.
+/// `None` while the next chunk is made, and once the rest was dropped.
 type SharedRest<S> = Arc<Mutex<Option<Rest<S>>>>;
 
 fn lock<S>(rest: &Mutex<Option<Rest<S>>>) -> MutexGuard<'_, Option<Rest<S>>> {
     rest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pieces that `next` takes from a source, until it returns `None`. The source is dropped, with all
-/// that it holds, if the client reads no piece for 30 to 60 s. Waiting for the source does not count.
+/// The chunks that `next` takes from a source, until it returns `None`. The source is dropped, with all
+/// that it holds, if the client reads no chunk for 30 to 60 s. Waiting for the source does not count.
 pub fn while_read<S, E>(
     source: S,
     next: impl AsyncFn(S) -> Result<Option<(Bytes, S)>, E>,
@@ -63,7 +63,7 @@ where
     })
 }
 
-/// Drops the rest of an answer that its client does not read.
+/// Drops the rest of a response that its client does not read.
 async fn drop_unread<S>(rest: Weak<Mutex<Option<Rest<S>>>>) {
     let mut seen = None;
     loop {
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces of one byte, counting down to zero, made after that time each.
+    /// Chunks of one byte, counting down to zero, made after that time each.
     fn countdown(
         from: u8,
         held: &Arc<()>,

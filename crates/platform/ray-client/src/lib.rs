@@ -1,6 +1,6 @@
 //! Client of the job API of a Ray cluster, over HTTP or HTTPS.
 //!
-//! **Invariants.** No port, no domain, no state. Answers and errors are facts: a job that Ray does not
+//! **Invariants.** No port, no domain, no state. Responses and errors are facts: a job that Ray does not
 //! know is `None`, and a duplicate submission is [`Submission::AlreadyExists`].
 
 use std::{
@@ -114,10 +114,10 @@ pub enum RayError {
         base: String,
         /// HTTP status.
         status: StatusCode,
-        /// Last line of the answer, shortened.
+        /// Last line of the response, shortened.
         message: String,
     },
-    /// The answer is not one of Ray's job API.
+    /// The response is not one of Ray's job API.
     #[error("the server at {base} has no Ray job API: {source}")]
     InvalidResponse {
         /// Address of the job API.
@@ -125,7 +125,7 @@ pub enum RayError {
         /// Cause.
         source: serde_json::Error,
     },
-    /// The answer is longer than the client reads.
+    /// The response is longer than the client reads.
     #[error("an answer of the Ray cluster at {base} is longer than {MAX_RESPONSE_BYTES} bytes")]
     TooLong {
         /// Address of the job API.
@@ -241,7 +241,7 @@ struct Logs {
     logs: String,
 }
 
-/// Answer by kind of status.
+/// Response by kind of status.
 enum Response {
     Success(Vec<u8>),
     Failure(StatusCode, String),
@@ -284,7 +284,7 @@ impl RayClient {
     pub async fn submit(&self, job: &JobRequest) -> Result<Submission, RayError> {
         match self.call(Method::POST, "", Some(job)).await? {
             Response::Success(_) => Ok(Submission::Created),
-            // Ray answers a duplicate id with status 500 and a traceback.
+            // Ray responds to a duplicate id with status 500 and a traceback.
             Response::Failure(_, text) if text.contains("already exists") => {
                 Ok(Submission::AlreadyExists)
             }

@@ -35,7 +35,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Environment variables. Their names are shown, their values are not.
+/// Environment variables. Their names are displayed, their values are not.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Variables(Vec<(String, String)>);

@@ -47,7 +47,7 @@ pub(crate) struct AccountRegistry {
 pub(crate) struct Account {
     /// User id and group id.
     pub(crate) id: u32,
-    /// File whose shared lock keeps the account in use.
+    /// File whose shared lock retains the account in use.
     pub(crate) file: PathBuf,
     _lock: File,
 }

@@ -61,7 +61,7 @@ impl Cgroups {
     /// Moves the platform's processes aside, and enables the limits of children.
     fn prepare(own: PathBuf) -> io::Result<Self> {
         let platform = own.join(PLATFORM);
-        // A group with processes of its own cannot enable controllers for children ("no internal processes").
+        // A group with its own processes cannot enable controllers for children ("no internal processes").
         fs::create_dir_all(&platform)?;
         for process in fs::read_to_string(own.join("cgroup.procs"))?.lines() {
             // One that has ended in the meantime cannot be moved.

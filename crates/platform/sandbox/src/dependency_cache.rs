@@ -86,7 +86,7 @@ impl DependencyCache {
         hold(&self.ready.join(name))
     }
 
-    /// Keeps the cache below `quota` bytes: one of more than three quarters is reduced to a half. What uv
+    /// Retains the cache below `quota` bytes: one of more than three quarters is reduced to a half. What uv
     /// can fetch again goes first, then the environments that were not used for the longest time.
     /// Spares environments in use, and does nothing during an installation.
     pub(crate) fn evict(&self, quota: u64) -> io::Result<()> {

@@ -175,7 +175,7 @@ impl HostCapabilities {
     }
 
     /// Returns the registry of accounts, if processes get dedicated ones: the platform is root, and
-    /// something keeps the accounts apart from the rest of the machine.
+    /// something retains the accounts apart from the rest of the machine.
     fn accounts_at(&self, isolation: Isolation) -> Option<&Arc<AccountRegistry>> {
         self.accounts
             .as_ref()
@@ -242,7 +242,7 @@ impl HostCapabilities {
         self.run_with(workspace, spec, None, stop, on_output).await
     }
 
-    /// Runs a process that answers requests to its end. Its standard input and output are the pipes, and
+    /// Runs a process that responds to requests to its end. Its standard input and output are the pipes, and
     /// only its standard error is logged. Dropping the future kills the process.
     ///
     /// `on_output` receives the length of the workspace's log whenever it has grown.

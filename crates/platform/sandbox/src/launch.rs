@@ -71,7 +71,7 @@ pub(crate) struct LaunchAccount {
     pub(crate) id: u32,
     /// Group id of the workspace's account, whose script this account may read.
     pub(crate) group: Option<u32>,
-    /// File whose shared lock keeps the account in use. The supervisor locks it until its end.
+    /// File whose shared lock retains the account in use. The supervisor locks it until its end.
     pub(crate) file: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! Standard input and output of a process that answers requests.
+//! Standard input and output of a process that responds to requests.
 
 use std::{
     io,

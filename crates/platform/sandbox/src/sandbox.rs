@@ -89,7 +89,7 @@ impl Sandbox {
         Ok(found)
     }
 
-    /// Keeps the caches of dependencies below [`Settings::cache_quota`]. Does nothing before the first
+    /// Retains the caches of dependencies below [`Settings::cache_quota`]. Does nothing before the first
     /// process.
     ///
     /// # Errors

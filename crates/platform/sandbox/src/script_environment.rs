@@ -273,7 +273,7 @@ impl HostCapabilities {
         stop: &mut StopSignal,
         on_output: impl FnMut(u64),
     ) -> Result<ProcessOutcome, String> {
-        // The code imports freshly installed packages: whatever they do on import happens without a network.
+        // The code imports freshly installed packages: everything that they do on import happens without a network.
         let mut request = self.installation_request(installation, Network::Denied, logged);
         let python = text(&installation.directory.join("bin/python"));
         request.command = [&*python, "-I", "-c", code].map(str::to_owned).into();

@@ -62,7 +62,7 @@ pub struct ScriptEnvironment {
     pub(crate) cache: PathBuf,
     /// Directory of the virtual environment.
     pub(crate) directory: PathBuf,
-    /// Keeps the packages installed.
+    /// Retains the packages installed.
     pub(crate) _in_use: EnvironmentUse,
 }
 

@@ -90,7 +90,7 @@ fn figure(kind: AttachmentType) -> Attachment {
     }
 }
 
-/// A prompt and an answer with a tool call of each kind.
+/// A prompt and a response with a tool call of each kind.
 fn turn(text: &str, now: OffsetDateTime) -> Vec<ChatMessage> {
     let arguments = json!({ "query": "SELECT 'ä\"'", "params": [1, 2.5, null, { "a": [] }] });
     let good = CompletedCall {

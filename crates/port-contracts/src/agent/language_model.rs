@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 
 use crate::{Itself, Subject};
 
-/// A harness whose provider does as it is told.
+/// A harness whose provider does as it is reported.
 #[async_trait]
 pub trait Scripted: Subject<dyn LanguageModel> {
-    /// The provider gives this answer to the next request.
+    /// The provider gives this response to the next request.
     async fn will_respond(&self, response: ModelResponse);
 
     /// The provider refuses all further requests with 429 and `Retry-After: 30`.
     async fn will_refuse(&self);
 
-    /// The provider sends this text and breaks the answer off before its end.
+    /// The provider sends this text and breaks the response off before its end.
     async fn will_break_off(&self, text: &str);
 }
 
@@ -63,7 +63,7 @@ async fn parts<H: Scripted>(
     Ok(stream.collect().await)
 }
 
-/// Reads an answer that succeeds; returns its texts and its end.
+/// Reads a response that succeeds; returns its texts and its end.
 async fn read<H: Scripted>(harness: &H, request: &ModelRequest) -> (String, ModelResponse) {
     let mut parts = parts(harness, request).await.unwrap();
     let end = match parts.pop() {
@@ -91,7 +91,7 @@ fn usage() -> Usage {
 crate::suite!(
     use agent::language_model;
 
-    /// The texts in their order are the text of the whole answer, for any characters.
+    /// The texts in their order are the text of the whole response, for any characters.
     async fn the_texts_of_an_answer_add_up_to_its_end(harness: &Itself<impl Scripted>) {
         let response = ModelResponse {
             text: "Es sind 42 µL – \"viel\"\n\n| a | b |\n\u{1f9ea}".to_owned(),
@@ -159,7 +159,7 @@ crate::suite!(
         assert_eq!(text, response.text);
     }
 
-    /// A refusal is known before any part of an answer.
+    /// A refusal is known before any part of a response.
     async fn a_refusal_has_status_and_time_to_wait(harness: &Itself<impl Scripted>) {
         harness.will_refuse().await;
         match parts(&**harness, &prompt()).await {

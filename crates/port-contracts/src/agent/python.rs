@@ -11,7 +11,7 @@ use labdata_ports::agent::{PythonContent, PythonInput, PythonSandbox, PythonSnip
 
 use crate::{Itself, Subject, given};
 
-/// A harness whose sandbox, if it runs nothing, ends snippets as it is told.
+/// A harness whose sandbox, if it runs nothing, ends snippets as it is reported.
 #[async_trait]
 pub trait Snippets: Subject<dyn PythonSandbox> {
     /// The next snippet ends like that.
@@ -51,7 +51,7 @@ async fn run<H: Snippets>(
 crate::suite!(
     use agent::python;
 
-    /// The value of the last expression is shown as Python shows it.
+    /// The value of the last expression is displayed as Python shows it.
     async fn a_snippet_prints_and_has_a_value(harness: &Itself<impl Snippets>) {
         let expected = completed("hällo\n", Some("[1, 'a']"));
         let outcome = run(
@@ -85,7 +85,7 @@ crate::suite!(
         assert_eq!(raised.matches("File ").count(), 1, "{raised}");
     }
 
-    /// Columns have the types of the platform, with nulls; names that occur twice are told apart.
+    /// Columns have the types of the platform, with nulls; names that occur twice are distinguished.
     async fn tables_are_data_frames_and_files_are_paths(harness: &Itself<impl Snippets>) {
         let columns = [
             ("n", DataType::Integer),
@@ -128,7 +128,7 @@ crate::suite!(
         assert_eq!(outcome, expected);
     }
 
-    /// Figures are there without being saved or shown.
+    /// Figures are there without being saved or displayed.
     async fn open_figures_are_images_and_plotly_figures_are_json(harness: &Itself<impl Snippets>) {
         let code = "import matplotlib.pyplot as plt\nimport plotly.graph_objects as go\n\
         plt.plot([1, 2, 3])\nplt.figure('Second')\n\

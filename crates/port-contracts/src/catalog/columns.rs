@@ -254,7 +254,7 @@ crate::suite!(
         assert_eq!(lab.count("sample").await + lab.count("curve").await, 0);
     }
 
-    /// It is neither in the catalog nor read or written; the others stay as they are.
+    /// It is neither in the catalog nor read or written; the rest stays as it is.
     async fn a_dropped_column_is_gone(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         lab.insert("sample", json!([{"name": "a", "volume": 1.5}]))

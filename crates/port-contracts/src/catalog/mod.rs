@@ -69,7 +69,7 @@ pub(crate) fn with(
 }
 
 /// Fails unless the domain refuses a definition for a reason that names what it is about, the store
-/// answers with that refusal, and nothing changes.
+/// responds with that refusal, and nothing changes.
 async fn assert_unchanged_by(lab: &Lab, definition: &TableDefinition, about: &str) {
     let refusal = CatalogChange::towards(definition, &*lab.tables().await).unwrap_err();
     assert!(refusal.to_string().contains(about), "{refusal}");
@@ -118,7 +118,7 @@ crate::suite!(
         assert_eq!(lab.column("experiment", "name").await, ["growth"]);
     }
 
-    /// The answer and the catalog have every part of the definition, and ids for table and columns.
+    /// The response and the catalog have every part of the definition, and ids for table and columns.
     async fn a_defined_table_reads_back(harness: &Itself<impl DataHarness>) {
         let lab = Lab::empty(harness).await;
         lab.define(&sample()).await.unwrap();
@@ -209,7 +209,7 @@ crate::suite!(
         assert!(first.table("sample").is_none(), "a picture never changes");
     }
 
-    /// Defining an existing table again returns it, ids included, and keeps the version.
+    /// Defining an existing table again returns it, ids included, and retains the version.
     async fn the_same_definition_again_changes_nothing(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         lab.insert("sample", json!([{"name": "a"}])).await;

@@ -274,7 +274,7 @@ crate::suite!(
         assert_eq!((&*displayed[0], &*displayed[99]), ("000", "099"));
     }
 
-    /// The numbers are those of the writes; rows that are gone have no ids among the created ones.
+    /// The numbers are those of the writes; rows that no longer exist have no ids among the created ones.
     async fn what_was_reverted_stays_on_record(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let execution = busy_execution(harness, &lab).await;

@@ -318,7 +318,7 @@ crate::suite!(
     }
 
     /// A label of an upserted row stands for the row that it matched or became, in later rows,
-    /// series and the answer.
+    /// series and the response.
     async fn labels_of_upserted_rows_stand_for_what_they_match(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;
         let samples = by(
@@ -369,7 +369,7 @@ crate::suite!(
         );
     }
 
-    /// `fill_missing` keeps existing values, and counts only rows in which it set a value.
+    /// `fill_missing` retains existing values, and counts only rows in which it set a value.
     async fn filling_sets_only_what_is_null(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;
         let fill = |rows| TableWrite {

@@ -139,7 +139,7 @@ crate::suite!(
         lab.insert("sample", json!([{"name": "a"}])).await;
     }
 
-    /// A dry run counts and answers as the write would, without an execution, and changes nothing.
+    /// A dry run counts and responds as the write would, without an execution, and changes nothing.
     async fn a_dry_run_answers_alike_and_leaves_nothing_behind(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let dry = WriteRequest {

@@ -339,7 +339,7 @@ crate::suite!(
         assert_not_found(lab.revert(ExecutionId::new(given::uuid())).await);
     }
 
-    /// Another organization's execution is answered like one that does not exist, and keeps its rows.
+    /// Another organization's execution is answered like one that does not exist, and retains its rows.
     async fn an_execution_of_another_organization_is_not_found(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let execution = lab.insert("sample", json!([{"name": "a"}])).await;

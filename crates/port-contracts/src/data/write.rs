@@ -44,7 +44,7 @@ crate::suite!(
         );
     }
 
-    /// The answer counts the rows per table write and has their keys in input order.
+    /// The response counts the rows per table write and has their keys in input order.
     async fn rows_are_created_with_ids_in_input_order(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let writes = [
@@ -84,7 +84,7 @@ crate::suite!(
         assert!(first.rows.is_none() && outcome.refs.is_empty());
     }
 
-    /// Every type keeps its values, extreme ones as well, and null.
+    /// Every type retains its values, extreme ones as well, and null.
     async fn values_of_every_type_read_back_as_written(harness: &Itself<impl DataHarness>) {
         let lab = Lab::empty(harness).await;
         let columns = DataType::ALL
@@ -343,7 +343,7 @@ crate::suite!(
         }
     }
 
-    /// With `return_rows`, the answer has the rows in input order as a read shows them.
+    /// With `return_rows`, the response has the rows in input order as a read shows them.
     async fn written_rows_are_answered_where_wanted(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let rows = insert("sample", json!([{"name": "b", "volume": 2}, {"name": "a"}]));

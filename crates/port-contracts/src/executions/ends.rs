@@ -42,7 +42,7 @@ crate::suite!(
         }
     }
 
-    /// Closing with the same status again answers as before, with the time of the first.
+    /// Closing with the same status again responds as before, with the time of the first.
     async fn the_same_final_status_again_changes_nothing(lab: &ExecutionsLab) {
         for status in [FinalStatus::Completed, FinalStatus::Failed] {
             let running = lab.execution(lab.ours, at(0), None).await;

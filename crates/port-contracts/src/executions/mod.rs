@@ -78,7 +78,7 @@ impl ExecutionsLab {
 crate::suite!(
     use executions;
 
-    /// Every field is kept, in every state and of every origin, times to the microsecond.
+    /// Every field is stored, in every state and of every origin, times to the microsecond.
     async fn an_execution_reads_back_as_it_was_added(lab: &ExecutionsLab) {
         let job = lab.job(lab.ours, "parse \"Gen5\"").await;
         let states = [
@@ -244,7 +244,7 @@ crate::suite!(
         assert_eq!(lab.list(&filter).await, []);
     }
 
-    /// A user, a key and a trigger; a key that is gone has no name any more.
+    /// A user, a key and a trigger; a key that no longer exists has no name any more.
     async fn starters_are_named(lab: &ExecutionsLab) {
         let key = lab.api_key(&lab.ada).await;
         let job = lab.job(lab.ours, "parse").await;

@@ -28,7 +28,7 @@ fn key() -> ObjectKey {
     ObjectKey::new(given::uuid())
 }
 
-/// A body that arrives in pieces of that length. It panics if it is polled after its end, as
+/// A body that arrives in parts of that length. It panics if it is polled after its end, as
 /// streams may.
 fn body(bytes: &[u8], chunk: usize) -> ByteStream {
     let parts = bytes

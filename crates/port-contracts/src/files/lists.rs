@@ -134,7 +134,7 @@ crate::suite!(
         assert_eq!(items, expected);
     }
 
-    /// A file is shown when instrument, extensions and query all match.
+    /// A file is displayed when instrument, extensions and query all match.
     async fn every_part_of_a_filter_must_match(lab: &FilesLab) {
         let other = lab.uploaded(lab.ours, "other", &["plate 1.csv"]).await;
         let mut stored = lab

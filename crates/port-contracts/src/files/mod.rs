@@ -304,7 +304,7 @@ crate::suite!(
             .await;
     }
 
-    /// The next record of a path that still awaits its bytes keeps the id and the time of creation of
+    /// The next record of a path that still awaits its bytes retains the id and the time of creation of
     /// the first, takes everything else of the new one, and tells which object is awaited no more.
     async fn an_awaiting_record_gives_way_to_the_next_of_its_path(lab: &FilesLab) {
         let on_reader = lab.reader(lab.ours).await;

@@ -75,7 +75,7 @@ crate::suite!(
         }
     }
 
-    /// A fresh URL, a confirmation or another organization's request keeps a record from being
+    /// A fresh URL, a confirmation or another organization's request retains a record from being
     /// discarded.
     async fn a_record_is_discarded_only_with_the_object_that_it_awaits(lab: &FilesLab) {
         let of = lab.reader(lab.ours).await;
@@ -194,7 +194,7 @@ crate::suite!(
         assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), stored);
     }
 
-    /// Objects are kept for backups only.
+    /// Objects are stored for backups only.
     async fn objects_are_kept_for_backups_only(lab: &FilesLab) {
         assert!(!lab.files.are_objects_retained().await.unwrap());
     }

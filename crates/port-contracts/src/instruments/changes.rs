@@ -43,7 +43,7 @@ impl InstrumentsLab {
 crate::suite!(
     use instruments::changes as instrument_changes;
 
-    /// The answer is the instrument after the change, and it is stored so.
+    /// The response is the instrument after the change, and it is stored so.
     async fn a_change_keeps_the_fields_that_it_does_not_name(lab: &InstrumentsLab) {
         let instrument = lab.instrument(lab.ours, "reader").await;
         for change in [

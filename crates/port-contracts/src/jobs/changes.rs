@@ -270,7 +270,7 @@ crate::suite!(
         assert_eq!(lab.get(job.id).await, job);
     }
 
-    /// A trigger is stored, replaced, kept and removed together with its job.
+    /// A trigger is stored, replaced, retained and removed together with its job.
     async fn a_trigger_comes_and_goes_with_its_job(lab: &JobsLab) {
         let instrument = lab.instrument(lab.ours, "reader").await;
         let source = lab.added("source").await;

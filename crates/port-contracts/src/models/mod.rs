@@ -138,7 +138,7 @@ crate::suite!(
         assert_eq!(listed.items, []);
     }
 
-    /// The sweeper of uploads keeps the objects of datasets.
+    /// The sweeper of uploads retains the objects of datasets.
     async fn the_object_of_a_dataset_is_referenced(lab: &DatasetsLab) {
         let dataset = given::dataset("wines", lab.ada.id, at(0));
         lab.add(&dataset).await;

@@ -249,7 +249,7 @@ pub async fn a_token_ends_with_its_lease<H: Models>(harness: &H) {
     }
 }
 
-/// The token, the reports and the progress of an earlier attempt are gone.
+/// The token, the reports and the progress of an earlier attempt no longer exist.
 pub async fn a_new_attempt_begins_without_reports<H: Models>(harness: &H) {
     let (training, first) = begun(harness, "wine").await;
     let version = training.claim.version;

@@ -84,7 +84,7 @@ async fn failed<H: Failures>(
     closed.await.unwrap()
 }
 
-/// Dedupe keys are not readable, so notices are told apart by what they open.
+/// Dedupe keys are not readable, so notices are distinguished by what they open.
 fn opened(notifications: &[Notification]) -> Vec<String> {
     let urls = notifications.iter().map(|one| one.action_url.clone());
     urls.collect()

@@ -92,7 +92,7 @@ crate::suite!(
         assert_eq!(ids(all.await), expected);
     }
 
-    /// Marking as read twice keeps the first time; unread and read again gets a new one.
+    /// Marking as read twice retains the first time; unread and read again gets a new one.
     async fn marking_keeps_the_first_time_and_unmarking_forgets_it(lab: &NotificationsLab) {
         let id = lab.sent(&[0]).await[0];
         for (read_at, expected) in [

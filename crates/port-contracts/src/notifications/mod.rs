@@ -295,7 +295,7 @@ crate::suite!(
         assert_eq!(changed, preferences, "a change of nothing");
     }
 
-    /// A change keeps channels that it does not name, and the preferences of other users.
+    /// A change retains channels that it does not name, and the preferences of other users.
     async fn a_change_leaves_other_channels_and_other_users_alone(lab: &NotificationsLab) {
         let bob = lab.bob().await;
         for (inbox, email, expected) in [

@@ -65,7 +65,7 @@ fn assert_same(left: &ApiKey, right: &ApiKey) {
 crate::suite!(
     use people as api_keys;
 
-    /// Every field of a key is kept, times to the microsecond.
+    /// Every field of a key is stored, times to the microsecond.
     async fn a_key_reads_back_as_it_was_added(lab: &KeysLab) {
         let execution = lab.execution(lab.ours, at(0), None).await;
         let plain = given::api_key(&lab.ada);
@@ -159,7 +159,7 @@ crate::suite!(
         assert_eq!(lab.keys.list(lab.ours).await.unwrap().len(), 1);
     }
 
-    /// Every set of scopes is kept, the empty one as well: a scope never implies another.
+    /// Every set of scopes is stored, the empty one as well: a scope never implies another.
     async fn every_set_of_scopes_reads_back(lab: &KeysLab) {
         for number in 0..8_u8 {
             let scopes: Scopes = Scope::ALL
@@ -243,7 +243,7 @@ crate::suite!(
         assert_same(&lab.found(&key).await, &expected);
     }
 
-    /// Revoking a revoked key succeeds and keeps the first time.
+    /// Revoking a revoked key succeeds and retains the first time.
     async fn revoking_again_changes_nothing(lab: &KeysLab) {
         let key = lab.stored_key().await;
         for seconds in [5, 6, 4] {

@@ -148,7 +148,7 @@ crate::suite!(
         }
     }
 
-    /// The others stay.
+    /// The rest stay.
     async fn a_removed_session_is_gone(lab: &SessionsLab) {
         let key = lab.api_key(&lab.ada).await;
         for number in [1, 2] {

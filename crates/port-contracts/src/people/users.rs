@@ -110,7 +110,7 @@ crate::suite!(
         assert_pages([1, 2, 5], &expected, read).await;
     }
 
-    /// The answer is the user after the change, and the user is stored so.
+    /// The response is the user after the change, and the user is stored so.
     async fn a_change_of_a_user_keeps_the_rest(lab: &UsersLab) {
         let rename = UserChange {
             name: Some("Ada L.".to_owned()),

@@ -40,7 +40,7 @@ pub trait Logs: Runs + Subject<dyn RunLogStore> {
 
 impl<H: Runs + Subject<dyn RunLogStore>> Logs for H {}
 
-/// Reads all pieces from an offset on, with the start of each.
+/// Reads all chunks from an offset on, with the start of each.
 async fn written_chunks<H: Logs>(
     harness: &H,
     organization: OrganizationId,

@@ -86,7 +86,7 @@ pub async fn end_of(runner: &dyn JobRunner, run: RunId) -> ScriptEnd {
     view.end().unwrap().clone()
 }
 
-/// The whole log from an offset on, read piece by piece.
+/// The whole log from an offset on, read chunk by chunk.
 pub async fn log_from(runner: &dyn JobRunner, run: RunId, offset: u64) -> String {
     let mut log = Vec::new();
     loop {

@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 use labdata_domain::agent::{Message, ModelFailure, ModelResponse};
 use serde_json::{Map, Value};
 
-/// Request for an answer.
+/// Request for a response.
 #[derive(Clone, PartialEq)]
 pub struct ModelRequest {
     /// Name of the model, as its provider knows it.
@@ -42,37 +42,37 @@ pub struct ToolDefinition {
     pub schema: Map<String, Value>,
 }
 
-/// Part of an answer.
+/// Part of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResponsePart {
     /// The next characters of the text; never empty.
     Text(String),
-    /// The whole answer. It is the last part.
+    /// The whole response. It is the last part.
     End(ModelResponse),
 }
 
-/// An answer as it arrives: texts, then [`ResponsePart::End`] or an error. It ends after either.
+/// A response as it arrives: texts, then [`ResponsePart::End`] or an error. It ends after either.
 pub type ResponseStream = BoxStream<'static, Result<ResponsePart, ModelFailure>>;
 
 /// A language model.
 #[async_trait]
 pub trait LanguageModel: Send + Sync {
-    /// Checks that the settings suffice to ask for answers. Sends nothing.
+    /// Checks that the settings suffice to ask for responses. Sends nothing.
     ///
     /// # Errors
     /// [`ModelFailure::NotConfigured`], as every request would fail.
     fn check(&self) -> Result<(), ModelFailure>;
 
-    /// Asks for an answer and waits until it begins.
+    /// Asks for a response and waits until it begins.
     ///
     /// An implementation MUST
     /// - pass text on as soon as it arrives;
-    /// - end every stream with [`ResponsePart::End`] or an error, and report an answer that lacks the
-    ///   provider's mark of its end, or whose parts cannot be told apart, as
+    /// - end every stream with [`ResponsePart::End`] or an error, and report a response that lacks the
+    ///   provider's mark of its end, or whose parts cannot be distinguished, as
     ///   [`ModelFailure::Broken`];
     /// - end when the provider sends nothing for its timeout ([`ModelFailure::Timeout`]), and stop at
     ///   [`MAX_ANSWER_BYTES`](labdata_domain::agent::MAX_ANSWER_BYTES);
-    /// - repeat a request only as long as nothing of its answer has arrived, by
+    /// - repeat a request only as long as nothing of its response has arrived, by
     ///   [`retry_delay`](labdata_domain::agent::retry_delay);
     /// - cancel the request when the future or the stream is dropped;
     /// - keep its key out of errors and logs

@@ -41,7 +41,7 @@ pub trait CatalogStore: Send + Sync {
 
     /// Creates or alters a table so that it is as defined
     /// ([`labdata_domain::catalog::CatalogChange::towards`] decides, given the current tables), and
-    /// returns the result. A renamed column keeps its data. The same definition again MUST change nothing. Racing calls and writes
+    /// returns the result. A renamed column retains its data. The same definition again MUST change nothing. Racing calls and writes
     /// MUST wait for each other.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ pub enum ReadSeriesError {
 /// Store of rows and series.
 #[async_trait]
 pub trait DataStore: Send + Sync {
-    /// Answers a write's questions in one round trip.
+    /// Responds to a write's questions in one round trip.
     ///
     /// # Errors
     /// [`PortError::Conflict`] if the tables asked about have changed since.
@@ -176,7 +176,7 @@ pub trait DataStore: Send + Sync {
     ) -> Result<ExecutionChanges, PortError>;
 
     /// Ids of rows that the execution changed, each once, ordered by their bytes. Created rows that
-    /// are gone have none.
+    /// no longer exist have none.
     async fn changed_ids(
         &self,
         organization: OrganizationId,
@@ -184,7 +184,7 @@ pub trait DataStore: Send + Sync {
     ) -> Result<Vec<String>, PortError>;
 
     /// The rows of one table that the execution changed, with their values: created ones as they are now;
-    /// updated and deleted ones as far as they were kept
+    /// updated and deleted ones as far as they were retained
     /// ([`KEPT_ROWS`](labdata_domain::data::write::KEPT_ROWS)), each once, before its first and after its
     /// last change of that kind. Of each kind the first
     /// [`SHOWN_IDS`](labdata_domain::data::changes::SHOWN_IDS), ordered by the bytes of their ids.
@@ -199,7 +199,7 @@ pub trait DataStore: Send + Sync {
     ///
     /// # Errors
     /// [`Conflict::TablesChanged`](labdata_domain::conflict::Conflict::TablesChanged) where the
-    /// table is gone since the read was planned, as from every operation that reads tables.
+    /// table no longer exists since the read was planned, as from every operation that reads tables.
     async fn read(
         &self,
         organization: OrganizationId,

@@ -18,7 +18,7 @@ pub trait PartSink: Send {
     /// Takes the end: the table is whole.
     ///
     /// # Errors
-    /// [`SinkClosed`] if the receiver is gone.
+    /// [`SinkClosed`] if the receiver no longer exists.
     async fn end(&mut self) -> Result<(), SinkClosed>;
 }
 

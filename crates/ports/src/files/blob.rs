@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// A piece after the other of a body. The error is the text of what broke off.
+/// A chunk after the other of a body. The error is the text of what broke off.
 pub type ByteStream = BoxStream<'static, Result<Bytes, BodyBroken>>;
 
 /// The body ended before its end: the sender left, or the storage stopped answering.
@@ -134,7 +134,7 @@ pub trait BlobStore: Send + Sync {
     ) -> Result<(), PortError>;
 
     /// Removes what unfinished calls of [`BlobStore::put_new`] left behind when their process died,
-    /// at the least of those that began before that time; returns how many. A store that keeps
+    /// at the least of those that began before that time; returns how many. A store that stores
     /// nothing of the kind has nothing to do.
     async fn sweep_unfinished(&self, begun_before: OffsetDateTime) -> Result<u64, PortError> {
         // Named without an underscore for the mock, which uses it.
@@ -151,7 +151,7 @@ pub trait BlobStore: Send + Sync {
         Ok(None)
     }
 
-    /// Makes sure that the storage answers and takes bytes.
+    /// Makes sure that the storage responds and takes bytes.
     ///
     /// # Errors
     /// [`PortError::Unavailable`], saying what does not work.

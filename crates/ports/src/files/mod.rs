@@ -56,7 +56,7 @@ pub enum ConfirmFileError {
 /// Repository of file records.
 ///
 /// Within one instrument a path (compared to the letter) has at most one record. A record that
-/// awaits its bytes gives way to the next one of that path: it keeps `id` and `created_at` and
+/// awaits its bytes gives way to the next one of that path: it retains `id` and `created_at` and
 /// takes everything else of the new one. A confirmed record gives way to nothing. Files without an
 /// instrument may bear the same path.
 #[cfg_attr(feature = "mock", mockall::automock)]
@@ -127,7 +127,7 @@ pub trait FileRepository: Send + Sync {
     /// their confirmation, and of its datasets.
     async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
 
-    /// Keeps what is known of the bytes of an object that a file awaits, for its confirmation.
+    /// Retains what is known of the bytes of an object that a file awaits, for its confirmation.
     /// Where no file awaits that object (any more) nothing happens.
     async fn note_received(
         &self,
@@ -164,7 +164,7 @@ pub trait FileRepository: Send + Sync {
         objects: &[(OrganizationId, ObjectKey)],
     ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError>;
 
-    /// Returns true while a backup copies the objects of its snapshot. Whoever has removed a record
+    /// Returns true while a backup copies the objects of its snapshot. A caller that has removed a record
     /// MUST ask after that, and leave the object where it is: the snapshot may hold the record.
     async fn are_objects_retained(&self) -> Result<bool, PortError>;
 

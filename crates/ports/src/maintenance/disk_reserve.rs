@@ -5,7 +5,7 @@ use labdata_domain::storage::ReserveState;
 
 use crate::PortError;
 
-/// Space on the disk of the store that is kept for emergencies. All servers of a data directory share
+/// Space on the disk of the store that is stored for emergencies. All servers of a data directory share
 /// one.
 #[async_trait]
 pub trait DiskReserve: Send + Sync {
@@ -13,7 +13,7 @@ pub trait DiskReserve: Send + Sync {
     /// looked. MUST NOT block.
     fn is_held(&self) -> bool;
 
-    /// Measures the disk. `None` if no reserve can be kept: the store is on another machine.
+    /// Measures the disk. `None` if no reserve can be retained: the store is on another machine.
     async fn state(&self) -> Result<Option<ReserveState>, PortError>;
 
     /// Makes its space free. Returns false if it was free. [`Self::is_held`] MUST be false before the

@@ -45,7 +45,7 @@ pub trait StoreHealth: Send + Sync {
     /// Makes a round trip to the store.
     ///
     /// # Errors
-    /// [`PortError::Unavailable`] or [`PortError::Busy`] if it does not answer.
+    /// [`PortError::Unavailable`] or [`PortError::Busy`] if it does not respond.
     async fn probe(&self) -> Result<(), PortError>;
 
     /// Counts this server's connections.

@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// Answer to a claim of a pass.
+/// Response to a claim of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassClaim {
     /// The caller runs the pass.

@@ -76,12 +76,12 @@ pub enum PredictError {
 /// An artifact is code that the organization made. An implementation MUST load it only in isolation:
 /// without credentials, without access to other organizations and other versions, and with no network
 /// but the platform. It MUST NOT load an artifact whose SHA-256 or size differs from
-/// [`ServedModel::artifact`], and MUST treat everything that the model answers as untrusted.
+/// [`ServedModel::artifact`], and MUST treat everything that the model responds as untrusted.
 #[async_trait]
 pub trait Predictor: Send + Sync {
     /// Predicts the rows, of which there is at least one.
     ///
-    /// The first prediction of a version MAY take long. An implementation MUST answer
+    /// The first prediction of a version MAY take long. An implementation MUST response
     /// [`PredictionDelay::Preparing`] after some seconds, and MUST continue to prepare the version
     /// although the caller has left.
     ///

@@ -130,7 +130,7 @@ pub trait ModelRepository: Send + Sync {
         name: &str,
     ) -> Result<Option<ModelVersion>, PortError>;
 
-    /// The version of a model that answers predictions.
+    /// The version of a model that responds to predictions.
     ///
     /// # Errors
     /// [`PortError::NotFound`] if the organization does not have the model.

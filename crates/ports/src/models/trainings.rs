@@ -94,7 +94,7 @@ pub enum CancelTrainingError {
 /// A training is held under a *lease*, which its worker renews. Calls of a holder MUST be refused once
 /// it has lost the training: it ended, was cancelled or released, or the lease ended and
 /// [`TrainingQueue::expire`] came by. The report token and the object of the artifact are those of the
-/// lease and MUST be gone with it.
+/// lease and MUST be deleted with it.
 ///
 /// Whenever a version becomes ready, it MUST become active by
 /// [`becomes_active`](labdata_domain::models::becomes_active) in the same step, and the notice of its
@@ -114,7 +114,7 @@ pub trait TrainingQueue: Send + Sync {
 
     /// Stores the hash of the token with which the training reports, and the object that it may upload,
     /// unless the training was taken from the holder; returns whether it did. The object counts as
-    /// referenced until the lease is gone.
+    /// referenced until the lease no longer exists.
     async fn begin(
         &self,
         claim: TrainingClaim,
@@ -129,8 +129,8 @@ pub trait TrainingQueue: Send + Sync {
         token: ReportTokenHash,
     ) -> Result<Option<TrainingClaim>, PortError>;
 
-    /// Replaces the token with a fresh one, so that the one shown is unknown from now on; `None`, and
-    /// nothing changes, unless the version is held under a lease with the token shown. Of racing calls
+    /// Replaces the token with a fresh one, so that the one displayed is unknown from now on; `None`, and
+    /// nothing changes, unless the version is held under a lease with the token displayed. Of racing calls
     /// exactly one MUST succeed.
     async fn exchange_token(
         &self,

@@ -14,7 +14,7 @@ use crate::PortError;
 pub trait SessionRepository: Send + Sync {
     /// Stores a new session of a key of its organization, and removes the key's oldest others beyond
     /// [`MAX_SESSIONS_PER_KEY`](labdata_domain::people::session::MAX_SESSIONS_PER_KEY). Of racing calls
-    /// each MAY leave the sessions of the others.
+    /// each MAY leave the sessions of the rest.
     ///
     /// # Errors
     /// [`PortError::NotFound`] when the key is not the organization's.
@@ -24,7 +24,7 @@ pub trait SessionRepository: Send + Sync {
     /// ones, and those of keys that are not valid, are returned as well.
     async fn find(&self, token: ApiKeyHash) -> Result<Option<FoundSession>, PortError>;
 
-    /// Notes that a session was used at that time; never moves a time back. Does nothing if it is gone.
+    /// Notes that a session was used at that time; never moves a time back. Does nothing if it no longer exists.
     async fn touch(&self, token: ApiKeyHash, at: OffsetDateTime) -> Result<(), PortError>;
 
     /// Removes a session, if it is there.

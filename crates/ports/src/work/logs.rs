@@ -21,7 +21,7 @@ pub trait RunLogStore: Send + Sync {
     /// [are retained](labdata_domain::work::LogChunk::is_retained) in a log of the new length.
     async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError>;
 
-    /// Reads at an offset: a piece of bounded size, [joined](LogRead::join) from stored chunks. The
+    /// Reads at an offset: a chunk of bounded size, [joined](LogRead::join) from stored chunks. The
     /// log of an execution that never ran is empty, as is another organization's.
     async fn read(
         &self,

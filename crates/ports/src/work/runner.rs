@@ -135,7 +135,7 @@ impl fmt::Debug for RunSpec {
 }
 
 /// Exchange of a one-time nonce for the key of a run: `POST` to the URL with the nonce as bearer token; the
-/// answer is a JSON object with the field `key`. It MUST happen once, before the script starts, and the key
+/// response is a JSON object with the field `key`. It MUST happen once, before the script starts, and the key
 /// MUST be passed to the script only. A run that does not get its key ends as
 /// [`EndReason::KeyNotReceived`].
 #[derive(Clone, PartialEq, Eq)]
@@ -200,10 +200,10 @@ impl RunView {
     }
 }
 
-/// A piece of a run's log.
+/// A chunk of a run's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogChunk {
-    /// Offset of the piece in the log. Greater than the requested one if a backend with a bounded
+    /// Offset of the chunk in the log. Greater than the requested one if a backend with a bounded
     /// log has dropped the bytes in between.
     pub offset: u64,
     /// The bytes; none at the log's end. Standard output and standard error are mixed.
@@ -234,7 +234,7 @@ pub trait JobRunner: Send + Sync {
     /// Begins a run. Returns as soon as the backend has it; it begins as [`RunStatus::Preparing`].
     ///
     /// MUST be idempotent: while the backend knows a run of that id, submitting it again starts
-    /// nothing and succeeds, also from several callers at once, and also when the first answer was
+    /// nothing and succeeds, also from several callers at once, and also when the first response was
     /// lost.
     ///
     /// # Errors

@@ -174,7 +174,7 @@ impl Records {
     }
 
     fn read(&mut self) -> Result<bool, ReadError> {
-        // The parser has no limit of its own; a missing quotation mark would read the file as one record.
+        // The parser has no limit; a missing quotation mark would read the file as one record.
         self.reader.get_mut().allow(MAX_RECORD);
         self.reader
             .read_record(&mut self.record)

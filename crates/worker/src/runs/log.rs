@@ -1,4 +1,4 @@
-//! Keeps the stored log of a run up to date.
+//! Retains the stored log of a run up to date.
 
 use std::time::Duration;
 

@@ -80,7 +80,7 @@ pub(crate) trait WorkLog: Send {
 /// A kind of work: a queue of it, and what its runs are.
 #[async_trait]
 pub(crate) trait Workload: Send + Sync + 'static {
-    /// Claim to one piece of work.
+    /// Claim to one chunk of work.
     type Claim: LeasedClaim;
     /// Work that was claimed.
     type Claimed: Send + Sync + 'static;

@@ -14,7 +14,7 @@ use crate::{
 
 const NAME: &str = "the messages API";
 
-/// Maximum number of tokens of an answer; the API demands one.
+/// Maximum number of tokens of a response; the API demands one.
 const MAX_TOKENS: u32 = 8_192;
 
 pub(super) fn body(request: &ModelRequest) -> Value {
@@ -111,7 +111,7 @@ pub(crate) struct Reader {
     blocks: BTreeSet<u64>,
 }
 
-/// Maximum number of blocks of an answer.
+/// Maximum number of blocks of a response.
 const MAX_BLOCKS: usize = 1_024;
 
 impl Reader {
@@ -162,7 +162,7 @@ impl Reader {
                 self.assembly.call(index, part)?;
                 Ok(Read::CallPart)
             }
-            // Thoughts are not shown.
+            // Thoughts are not displayed.
             _ => Ok(Read::Nothing),
         }
     }
@@ -195,7 +195,7 @@ impl Reader {
         Ok(Read::Text(text.to_owned()))
     }
 
-    /// Reads the usage. The first event has the tokens of the request, the last one those of the answer.
+    /// Reads the usage. The first event has the tokens of the request, the last one those of the response.
     fn read_usage(&mut self, data: &Value, at: &str) {
         let Some(reported) = data.pointer(at) else {
             return;

@@ -1,4 +1,4 @@
-//! The dialects of the providers: bodies of requests, and events of answers.
+//! The dialects of the providers: bodies of requests, and events of responses.
 
 mod anthropic;
 mod openai;
@@ -55,7 +55,7 @@ impl Dialect {
         }
     }
 
-    /// A reader of one answer.
+    /// A reader of one response.
     pub(crate) fn reader(self) -> Reader {
         match self {
             Self::OpenAi => Reader::OpenAi(openai::Reader::default()),
@@ -64,7 +64,7 @@ impl Dialect {
     }
 }
 
-/// Reader of the events of one answer.
+/// Reader of the events of one response.
 #[derive(Debug)]
 pub(crate) enum Reader {
     /// Of chat completions.

@@ -1,4 +1,4 @@
-//! A model that answers from a script.
+//! A model that responds from a script.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use labdata_ports::agent::{LanguageModel, ModelRequest, ResponsePart, ResponseSt
 /// What a [`ScriptedModel`] does with a request.
 #[derive(Clone, Debug)]
 pub enum ScriptedResponse {
-    /// It answers, word by word.
+    /// It responds, word by word.
     Response(ModelResponse),
     /// It refuses the request.
     Refuse(ModelFailure),
@@ -23,7 +23,7 @@ pub enum ScriptedResponse {
     Hang(String),
 }
 
-/// A model that answers from a script, in order. Without a further answer it refuses.
+/// A model that responds from a script, in order. Without a further response it refuses.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedModel {
     state: Arc<Mutex<State>>,
@@ -44,7 +44,7 @@ impl ScriptedModel {
         model
     }
 
-    /// Adds an answer to the script.
+    /// Adds a response to the script.
     pub fn then(&self, response: ScriptedResponse) {
         self.lock().script.push_back(response);
     }

@@ -93,7 +93,7 @@ impl WriteContext<'_> {
             .then(|| rows.map(|row| render_row(&step.table, row)).collect())
     }
 
-    /// A stored row, if it is short enough to be kept.
+    /// A stored row, if it is short enough to be retained.
     fn short(&self, table: &Table, key: &KeyValue) -> Option<RowJson> {
         let row = self.tables.row(&table.name, key)?;
         RowImage::short(render_row(table, row))
@@ -346,12 +346,12 @@ fn cells_at<'c>(columns: impl Iterator<Item = &'c ResolvedColumn<'c>>, row: usiz
         .collect()
 }
 
-/// Returns true for a row whose values are kept.
+/// Returns true for a row whose values are stored.
 fn is_stored(place: usize) -> bool {
     count(place) < u64::from(KEPT_ROWS)
 }
 
-/// A length as answers count it.
+/// A length as responses count it.
 fn count(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Answers to a write's questions.
+//! Responses to a write's questions.
 
 use std::sync::Arc;
 

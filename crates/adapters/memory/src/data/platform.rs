@@ -170,7 +170,7 @@ fn member(user: &User) -> (KeyValue, Vec<Option<Scalar>>) {
     )
 }
 
-/// A file that is confirmed; others are not shown.
+/// A file that is confirmed; others are not displayed.
 fn file(file: &File) -> Option<(KeyValue, Vec<Option<Scalar>>)> {
     let bytes = file.state.bytes()?;
     let (key, id) = id(file.id.as_uuid());

@@ -69,7 +69,7 @@ impl PeriodicTaskStore for InMemoryPeriodicTaskStore {
 }
 
 fake!(
-    /// Health of a store in memory, which always answers and has no connections.
+    /// Health of a store in memory, which always responds and has no connections.
     pub struct InMemoryStoreHealth;
 );
 

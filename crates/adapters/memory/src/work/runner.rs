@@ -58,8 +58,8 @@ impl InMemoryJobRunner {
         self.lock().submitted.clone()
     }
 
-    /// From now on every call is answered with [`RunnerError::Unavailable`] and that text; with
-    /// `None` the backend answers again.
+    /// From now on every call gets [`RunnerError::Unavailable`] and that text; with
+    /// `None` once the backend responds again.
     pub fn set_unavailable(&self, reason: Option<&str>) {
         self.change(|state| state.unavailable = reason.map(str::to_owned));
     }
@@ -212,7 +212,7 @@ fn play(spec: &RunSpec) -> Run {
     Run { status, log }
 }
 
-/// The end of the script; `None` if it keeps running.
+/// The end of the script; `None` if it continues running.
 fn play_lines(
     spec: &RunSpec,
     log: &mut Vec<u8>,

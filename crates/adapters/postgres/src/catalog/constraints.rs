@@ -6,7 +6,7 @@ use crate::database::sql::literal;
 const MAX_IDENTIFIER: usize = 63;
 
 /// Gives constraints over a renamed column the names that they would have as new ones, because
-/// refusals name them. One keeps its name if the other is taken or too long.
+/// refusals name them. One retains its name if the other is taken or too long.
 pub(super) fn rename_constraints(stored: &str, column: &str) -> String {
     format!(
         // Names are looked up, not derived: PostgreSQL shortens long ones and adds numbers to taken ones.

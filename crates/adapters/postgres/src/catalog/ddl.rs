@@ -394,7 +394,7 @@ fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
             ));
         }
     }
-    // A view keeps the columns and names that it was created with.
+    // A view retains the columns and names that it was created with.
     if !(added.is_empty() && renamed.is_empty()) {
         statements.extend(replace_view(schemas, after));
     }

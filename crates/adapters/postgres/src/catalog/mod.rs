@@ -1,4 +1,4 @@
-//! Definitions of organizations' tables: kept in the platform's schema, carried out as real
+//! Definitions of organizations' tables: stored in the platform's schema, carried out as real
 //! tables, keys and constraints in a schema of each organization's own.
 
 mod constraints;

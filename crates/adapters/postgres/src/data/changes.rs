@@ -25,7 +25,7 @@ use crate::database::{
     sql::{Schemas, statement},
 };
 
-/// Maximum number of kept changes that are read: a row may have changed several times.
+/// Maximum number of retained changes that are read: a row may have changed several times.
 const MAX_KEPT: i64 = 1000;
 
 #[derive(QueryableByName)]
@@ -114,7 +114,7 @@ pub(super) async fn changes(
     Ok(changes)
 }
 
-/// Created rows carry their execution; the ids of the others are in the ledger.
+/// Created rows carry their execution; the ids of the rest are in the ledger.
 pub(super) async fn changed_ids(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -154,7 +154,7 @@ pub(super) async fn changed_ids(
     Ok(found.into_iter().map(|row| row.id).collect())
 }
 
-/// The ledger keeps values of rows that were updated and deleted; those of created ones are in the table.
+/// The ledger stores values of rows that were updated and deleted; those of created ones are in the table.
 pub(super) async fn changed_rows(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,

@@ -77,7 +77,7 @@ pub(super) async fn stored_references(
     for (other, column) in context.catalog.row_references(table) {
         let targets = key_values(keys.iter().cloned(), column.data_type);
         let names = context.names(&other);
-        // Locked in the order of keys, as every other writer does. The lock keeps the reference
+        // Locked in the order of keys, as every other writer does. The lock protects the reference
         // from changing until the delete is decided.
         let query = statement(format!(
             "SELECT t.{key}::text AS key, t.{reference}::text AS target FROM {table} t \

@@ -26,7 +26,7 @@ use crate::database::sql::CachedStatement;
 const MAX_REMEMBERED: usize = 10_000;
 
 /// Names of jobs that existed when they were last used, so that a write need not look them up. Only
-/// a hint: the statement that relies on it fails with [`Failure::JobMissing`] if the job is gone.
+/// a hint: the statement that relies on it fails with [`Failure::JobMissing`] if the job no longer exists.
 #[derive(Debug, Default)]
 pub(super) struct KnownJobs(Mutex<HashSet<(OrganizationId, String)>>);
 
@@ -39,7 +39,7 @@ impl KnownJobs {
         }
     }
 
-    /// Forgets the job of a write, which is gone.
+    /// Forgets the job of a write, which no longer exists.
     pub(super) fn forget(&self, organization: OrganizationId, target: &WriteTarget) {
         if let WriteTarget::New { job_name, .. } = target {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ impl NewExecution {
 /// Creates the new execution of a write, if it has one, under a job that exists.
 ///
 /// # Errors
-/// [`Failure::JobMissing`] if the job is gone.
+/// [`Failure::JobMissing`] if the job no longer exists.
 pub(super) async fn create_execution(
     mut connection: &AsyncPgConnection,
     organization: OrganizationId,

@@ -84,7 +84,7 @@ impl FirstInsert {
             insert,
             recorded,
         );
-        // In this order: an insert into a table that is gone fails because of it.
+        // In this order: an insert into a table that no longer exists fails because of it.
         version.and(open).and(inserted).and(recorded)
     }
 }

@@ -89,7 +89,7 @@ pub(super) async fn match_rows(
     Ok(Matches { found, before })
 }
 
-/// The failure of a statement that tells of a row that it was not given.
+/// The failure of a statement that reports a row that it was not given.
 pub(super) fn unknown_row() -> PortError {
     PortError::Internal("PostgreSQL numbered a row that was not sent".to_owned())
 }

@@ -167,7 +167,7 @@ fn query(
     let selected: Vec<String> = std::iter::once(position_columns(&position))
         .chain(columns)
         .collect();
-    // Null is greater than every value, as PostgreSQL has it unless told otherwise.
+    // Null is greater than every value, as PostgreSQL has it unless reported otherwise.
     let ordered = plan.order.iter().zip(&terms);
     let ordered = ordered.map(|(term, expression)| {
         let direction = if term.descending { "DESC" } else { "ASC" };

@@ -1,4 +1,4 @@
-//! Values of changed rows that the ledger keeps.
+//! Values of changed rows that the ledger retains.
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write};
 
@@ -38,7 +38,7 @@ pub(super) fn row_image(table: &Table, alias: &str, place: &str) -> String {
     format!("CASE WHEN {condition} <= {KEPT_BYTES} THEN row_to_json({alias})::text END")
 }
 
-/// A row of that expression as reads show it; `None` if it is too long to be kept.
+/// A row of that expression as reads show it; `None` if it is too long to be retained.
 pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
     let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
     let own = table
@@ -67,7 +67,7 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
     RowImage::short(RowJson::from_rendered(displayed))
 }
 
-/// A kept row as the ledger holds it.
+/// A retained row as the ledger holds it.
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
     id: String,

@@ -166,7 +166,7 @@ impl PgDataStore {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
         let result = async {
-            // The lock keeps definitions from changing, so this snapshot stays current.
+            // The lock prevents definitions from changing, so this snapshot stays current.
             let catalog = self
                 .catalog
                 .snapshot_on(&mut connection, organization)
@@ -227,7 +227,7 @@ impl DataStore for PgDataStore {
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
-        // A batch commits on a connection of its own, so what is part of a transaction goes alone.
+        // A batch commits on a separate connection, so what is part of a transaction goes alone.
         if !self.database.is_bound()
             && let Some(small) = SmallInsert::of(plan, attribution)
             // A batch creates no jobs.

@@ -158,7 +158,7 @@ where
             let (works, waiting): (Vec<_>, Vec<_>) = next.into_iter().unzip();
             let outcomes = batch(self.key.clone(), works).await;
             for (sender, outcome) in waiting.into_iter().zip(outcomes) {
-                // The caller may be gone.
+                // The caller may have left.
                 let _ = sender.send(outcome);
             }
             next = self.next();

@@ -24,7 +24,7 @@ const SETUP: &str = "SET application_name = 'labdata'; \
      SET client_min_messages = warning; \
      DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 
-/// Pause between attempts to reach a server that does not answer yet.
+/// Pause between attempts to reach a server that does not respond yet.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Time limits of the statements of a connection; zero is none.
@@ -58,7 +58,7 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// Waits until the server answers, for as long as `wait_limit`.
+/// Waits until the server responds, for as long as `wait_limit`.
 ///
 /// # Errors
 /// The cause, in one line with the server's address: of the last attempt, or of the first that the
@@ -83,7 +83,7 @@ pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<()
     }
 }
 
-/// True if the server answered and will answer the same again.
+/// True if the server answered and will respond the same again.
 fn is_refusal(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| {
         // It starts, stops or has no connection left (classes 57 and 53).
@@ -114,7 +114,7 @@ pub(crate) async fn dedicated(server: &Server) -> Result<AsyncPgConnection, Port
         Err(_) => return Err(PortError::Unavailable(NO_ANSWER.to_owned())),
     };
     connection
-        // Work on such a connection may hold a transaction for hours without a statement, as a backup does.
+        // Work on this kind of connection may hold a transaction for hours without a statement, as a backup does.
         .batch_execute("SET idle_in_transaction_session_timeout = 0")
         .await
         .map_err(port_error)?;

@@ -37,7 +37,7 @@ impl Transient for Fault {
     }
 }
 
-/// Why a statement or a transaction failed. It keeps the driver's error, so that the caller can
+/// Why a statement or a transaction failed. It retains the driver's error, so that the caller can
 /// still choose what a violated constraint means.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -87,7 +87,7 @@ impl Fault {
 pub(crate) enum Kind {
     /// Another transaction was in the way; the whole may succeed when it is done again.
     Clash,
-    /// Another transaction kept a lock for too long.
+    /// Another transaction retained a lock for too long.
     LockTimeout,
     /// The statement was cancelled at its time limit.
     TooSlow,
@@ -116,7 +116,7 @@ pub(crate) fn is_refusal(error: &DieselError) -> bool {
 }
 
 fn kind_of_response(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
-    // The driver tells these apart only by their text: it keeps no SQLSTATE.
+    // The driver tells these apart only by their text: it retains no SQLSTATE.
     const BROKEN: [&str; 5] = [
         "terminating connection",
         "the database system is starting up",
@@ -177,7 +177,7 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
     }
 }
 
-/// Maps an error of a statement on tables of an organization, which may be gone since it was planned.
+/// Maps an error of a statement on tables of an organization, which may be deleted since it was planned.
 pub(crate) fn table_error(error: DieselError) -> PortError {
     // The driver has no kind for missing tables and columns, so the message decides.
     let is_deleted = matches!(

@@ -129,7 +129,7 @@ impl managed::Manager for Manager {
     }
 }
 
-/// The task that connects has panicked, or its runtime is gone.
+/// The task that connects has panicked, or its runtime no longer exists.
 fn lost(error: &JoinError) -> ConnectionError {
     ConnectionError::BadConnection(error.to_string())
 }
@@ -187,7 +187,7 @@ impl Drop for Loan {
         let (server, runtime) = (Arc::clone(&manager.server), manager.runtime.clone());
         runtime.spawn(async move {
             let cancelling = token.cancel_query(server.connector.clone());
-            // A cancel request is a connection of its own, which may hang like any other.
+            // A cancel request is a separate connection, which may hang like any other.
             match timeout(CANCELLING, cancelling).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {

@@ -43,7 +43,7 @@ struct Applied {
 /// other. When nothing is missing, that costs two queries and no lock.
 ///
 /// # Errors
-/// [`PortError::Unavailable`] when the database does not answer; [`PortError::Internal`] when a
+/// [`PortError::Unavailable`] when the database does not respond; [`PortError::Internal`] when a
 /// migration fails, or the database is newer than this program.
 pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     let mut connection = database.dedicated().await?;
@@ -115,7 +115,7 @@ async fn pending(connection: &mut AsyncPgConnection) -> Result<usize, PortError>
     Ok(known.len() - applied.len())
 }
 
-/// Takes every migration back, the last one first, and with them all that the platform keeps.
+/// Takes every migration back, the last one first, and with them all that the platform retains.
 /// Schemas of organizations stay. For tests of the migrations.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Connections, transactions, batching, SQL pieces and migrations.
+//! Connections, transactions, batching, SQL chunks and migrations.
 
 pub(crate) mod combine;
 pub(crate) mod connect;

@@ -150,7 +150,7 @@ mod tests {
         message(b'R', &[&code.to_be_bytes(), rest].concat())
     }
 
-    /// Reads all, in pieces of that size.
+    /// Reads all, in parts of that size.
     async fn read(bytes: &[u8], chunk: usize) -> io::Result<Vec<u8>> {
         let mut guard = PasswordGuard::new(bytes);
         let (mut all, mut buffer) = (Vec::new(), vec![0; chunk]);

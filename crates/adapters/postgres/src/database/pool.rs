@@ -106,7 +106,7 @@ const TRUSTED_FOR: Duration = Duration::from_millis(500);
 /// Time limit of the liveness check.
 const PING: Duration = Duration::from_secs(2);
 
-/// Number of uses before a connection is replaced: PostgreSQL keeps what a session has
+/// Number of uses before a connection is replaced: PostgreSQL retains what a session has
 /// prepared and looked up until it ends, and organizations and their tables may be many.
 const MAX_USES: usize = 2_000;
 
@@ -210,7 +210,7 @@ impl Database {
         })
     }
 
-    /// Waits until the server answers, for as long as `timeout`.
+    /// Waits until the server responds, for as long as `timeout`.
     ///
     /// # Errors
     /// The cause, in one line with the server's address.

@@ -12,7 +12,7 @@ use diesel::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-/// A statement whose columns have the types `Row`, in pieces. There must be few different texts
+/// A statement whose columns have the types `Row`, in parts. There must be few different texts
 /// over the life of a connection: values go in as parameters, never as text.
 #[derive(Debug)]
 pub(crate) struct Prepared<'q, Row> {

@@ -117,7 +117,7 @@ impl Server {
         }
         if addresses.len() > 1 && config.get_connect_timeout().is_none() {
             let each = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-            // A host that does not answer leaves time for the next one.
+            // A host that does not respond leaves time for the next one.
             config.connect_timeout((CONNECT / each).max(Duration::from_millis(500)));
         }
         notice_lost_hosts(&mut config);
@@ -177,7 +177,7 @@ pub fn check_database_url(url: &str) -> Result<(), InvalidDatabaseUrl> {
     Server::parse(url).map(drop)
 }
 
-/// A URL that may be shown to every user of the machine, and the password that it had.
+/// A URL that may be displayed to every user of the machine, and the password that it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlainUrl {
     pub(crate) url: String,

@@ -23,7 +23,7 @@ pub(crate) fn statement<'f>(text: String) -> Statement<'f> {
 }
 
 /// A statement that stays prepared on its connection: planned once, then one round trip. Only for
-/// statements with few different texts, as PostgreSQL keeps each in memory until the connection is
+/// statements with few different texts, as PostgreSQL retains each in memory until the connection is
 /// closed ([`crate::database::pool`] closes connections after a number of uses).
 pub(crate) struct CachedStatement<Q>(pub(crate) Q);
 

@@ -106,7 +106,7 @@ fn verified(
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
-    // A certificate of the system that cannot be read leaves the others usable.
+    // A certificate of the system that cannot be read leaves the rest usable.
     for error in &found.errors {
         tracing::debug!(%error, "certificates of the system");
     }

@@ -202,7 +202,7 @@ impl ExecutionRepository for PgExecutionRepository {
         if let Some(status) = &filter.status {
             query = query.filter(job_execution::status.eq(status));
             if status != COMPLETED {
-                // In the text, so that the index of the others serves whatever the parameter is.
+                // In the text, so that the index of the rest serves regardless of the parameter.
                 query = query.filter(sql::<Bool>(NOT_COMPLETED));
             }
         }

@@ -149,7 +149,7 @@ impl FileConditions {
         }
     }
 
-    /// Adds the conditions on the path. `strpos` instead of `LIKE` keeps the planner from the trigram
+    /// Adds the conditions on the path. `strpos` instead of `LIKE` bars the planner from the trigram
     /// index, and from taking a walk in the list's order for hopeless.
     pub(crate) fn push_path<'q, Row>(&'q self, query: &mut Prepared<'q, Row>) {
         if let Some(part) = &self.part {
@@ -161,7 +161,7 @@ impl FileConditions {
         self.push_suffixes(query);
     }
 
-    /// Adds the conditions that `labdata.file_search_idx` answers, and the one on suffixes. A condition
+    /// Adds the conditions that `labdata.file_search_idx` supports, and the one on suffixes. A condition
     /// that all files meet would take a third of the time.
     pub(crate) fn push_indexed<'q, Row>(
         &'q self,

@@ -39,7 +39,7 @@ pub struct SearchLimits {
     pub walked: i64,
     /// If more files match, the trigram index only says where to walk on.
     pub found: i64,
-    /// So many of the newest files tell whether many have the number of a part.
+    /// This number of the newest files tells whether many have the number of a part.
     pub sampled: i64,
     /// If more of the sample have it, the index is not asked for it: it would read a long list.
     pub frequent: i64,
@@ -133,7 +133,7 @@ async fn search(
 }
 
 /// The ids of the newest matches, by the number that their paths have; null if many files may have it. Words
-/// repeat in names of files and numbers differ, so the index answers sooner for the number alone.
+/// repeat in names of files and numbers differ, so the index finds them sooner for the number alone.
 fn search_by_number<'q>(
     limits: SearchLimits,
     conditions: &'q FileConditions,

@@ -23,7 +23,7 @@ pub(crate) fn extension_prefix(extension: &str) -> String {
     extension.chars().take(EXTENSION_CHARS).collect()
 }
 
-/// Returns the hash of a path in the index that keeps paths unique.
+/// Returns the hash of a path in the index that stores paths unique.
 pub(crate) fn path_hash(path: &FilePath) -> [u8; 32] {
     // A path may be longer than a B-tree entry (2,704 bytes), which a hash never is.
     Sha256::digest(path.as_str().as_bytes()).into()

@@ -34,7 +34,7 @@ pub enum FileSearch {
 /// while it is built, about 10 s for a million files. Racing servers wait for each other.
 ///
 /// # Errors
-/// [`PortError::Unavailable`] when the database does not answer.
+/// [`PortError::Unavailable`] when the database does not respond.
 pub async fn prepare_file_search(database: &Database) -> Result<FileSearch, PortError> {
     let mut connection = database.dedicated().await?;
     match create_if_missing(&mut connection).await {

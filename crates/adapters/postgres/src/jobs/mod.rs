@@ -166,17 +166,17 @@ async fn require(
     found.map(drop).ok_or(PortError::NotFound(Resource::Job))
 }
 
-/// Definitions of parameters as the database keeps them.
+/// Definitions of parameters as the database retains them.
 fn parameters(job: &Job) -> Result<Value, PortError> {
     serde_json::to_value(&job.parameters).map_err(|error| PortError::Internal(error.to_string()))
 }
 
-/// A count as the database keeps it.
+/// A count as the database retains it.
 fn number(count: u64) -> Result<i64, PortError> {
     i64::try_from(count).map_err(|error| PortError::Internal(error.to_string()))
 }
 
-/// A version's number as the program keeps it.
+/// A version's number as the program retains it.
 fn version_number(job: JobId, number: i64) -> Result<u32, PortError> {
     u32::try_from(number).map_err(|_| corrupt("job_version", "version_number", job))
 }

@@ -46,7 +46,7 @@ const OBJECTS: &str = "\
 /// Why PostgreSQL's program made or restored no copy.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The database did not answer.
+    /// The database did not respond.
     #[error(transparent)]
     Port(#[from] PortError),
     /// The database's address cannot be handed to a program.
@@ -119,7 +119,7 @@ pub(crate) async fn is_under_way(database: &Database) -> Result<bool, PortError>
 }
 
 /// Lets a transaction change or remove tables, unless a backup reads them: `pg_dump` fails if a table of its
-/// snapshot goes before it has locked it, and keeps all of them locked until its end.
+/// snapshot goes before it has locked it, and retains all of them locked until its end.
 ///
 /// # Errors
 /// [`PortError::Unavailable`] while `pg_dump` reads.
@@ -258,7 +258,7 @@ impl Snapshot {
         run(command, "pg_dump").await
     }
 
-    /// Lets the database go on without the snapshot, and tables change. Objects are still kept, until this is dropped.
+    /// Lets the database go on without the snapshot, and tables change. Objects are still retained, until this is dropped.
     ///
     /// # Errors
     /// [`PortError::Unavailable`].
@@ -269,7 +269,7 @@ impl Snapshot {
         ended.map_err(port_error)
     }
 
-    /// Makes sure that objects were kept until now.
+    /// Makes sure that objects were retained until now.
     ///
     /// # Errors
     /// [`PortError::Unavailable`] if the connection broke, and with it the promise.

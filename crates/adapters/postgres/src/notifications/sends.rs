@@ -106,7 +106,7 @@ impl Sends {
     }
 
     async fn response(&self, send: Send) -> Result<Response, PortError> {
-        // A batch commits on a connection of its own, so what is part of a transaction goes alone.
+        // A batch commits on a separate connection, so what is part of a transaction goes alone.
         if !self.database.is_bound() {
             let database = self.database.clone();
             let outcome = self.combiner.submit(
@@ -185,7 +185,7 @@ static DELIVER: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Sends notifications of one organization, one after the other; an answer for each.
+/// Sends notifications of one organization, one after the other; a response for each.
 async fn deliver(
     connection: &mut AsyncPgConnection,
     sends: &[Send],

@@ -1,4 +1,4 @@
-//! Triggers as the database keeps them.
+//! Triggers as the database retains them.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;

@@ -152,7 +152,7 @@ async fn requeue(
         ))
         .execute(connection)
         .await?;
-    // The next attempt gets a key of its own; the one of the lost attempt is revoked.
+    // The next attempt gets a separate key; the one of the lost attempt is revoked.
     leases::release(connection, organization, &[queued.id.as_uuid()], now).await?;
     notify(connection, Channel::RunQueued).await
 }

@@ -124,7 +124,7 @@ fn other_columns_ids_and_too_many_rows_are_refused() {
     }
 }
 
-/// Every answer with one byte replaced is read or refused, perhaps with a panic that a caller catches;
+/// Every response with one byte replaced is read or refused, perhaps with a panic that a caller catches;
 /// none makes this program abort or allocate without bound.
 #[test]
 fn a_malformed_answer_is_no_harm() {

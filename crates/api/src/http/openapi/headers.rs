@@ -77,7 +77,7 @@ pub(super) fn add_components(components: &mut Components) {
 /// Refers to the headers that the responses of an operation carry.
 ///
 /// # Arguments
-/// `is_idempotent`: the operation honors `Idempotency-Key`; `is_list`: it answers by pages.
+/// `is_idempotent`: the operation honors `Idempotency-Key`; `is_list`: it responds by pages.
 pub(super) fn add_references(operation: &mut Operation, is_idempotent: bool, is_list: bool) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else {

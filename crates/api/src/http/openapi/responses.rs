@@ -97,7 +97,7 @@ fn add_for_body(operation: &mut Operation) {
     }
 }
 
-/// Adds the answer to a request whose head does not arrive in time. It has no body.
+/// Adds the response to a request whose head does not arrive in time. It has no body.
 fn add_slow_head(operation: &mut Operation) {
     let description = "The request did not arrive in time";
     let response = ResponseBuilder::new().description(description).build();

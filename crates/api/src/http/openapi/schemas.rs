@@ -1,4 +1,4 @@
-//! Corrections of the schemas that are derived from the types of answers.
+//! Corrections of the schemas that are derived from the types of responses.
 
 use serde_json::{Map, Value};
 use utoipa::openapi::{
@@ -41,7 +41,7 @@ fn for_each_object(schema: &mut RefOr<Schema>, change: fn(&mut Object)) {
     }
 }
 
-/// Marks the fields of an answer that are always present as required, null or not.
+/// Marks the fields of a response that are always present as required, null or not.
 ///
 /// A derived schema leaves every `Option` optional, but serde writes `null` for `None`. A field that is
 /// left out instead (`skip_serializing_if`) is never null, and says so with

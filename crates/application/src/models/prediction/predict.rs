@@ -48,7 +48,7 @@ pub struct Prediction {
 /// Predicts rows with the active version of a model, or with the one before while that is prepared.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound` without such a model;
+/// `Forbidden` without the read scope; `NotFound` if there is no such model;
 /// `Invalid` if no version is active, or for rows that the model cannot read;
 /// `Unavailable` while the model does not predict.
 #[tracing::instrument(level = "debug", skip_all)]

@@ -57,7 +57,7 @@ pub struct TablePredictions {
 /// Predicts all rows that meet the filters, and writes the predictions in one transaction.
 ///
 /// # Errors
-/// `Forbidden` without the write scope; `NotFound` without such a model, table or
+/// `Forbidden` without the write scope; `NotFound` if there is no such model, table or
 /// execution; `Invalid` if the model cannot predict the rows of the table, or there are too
 /// many; `Unavailable` while the model does not predict; errors of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]

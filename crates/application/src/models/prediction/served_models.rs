@@ -61,7 +61,7 @@ impl ServedModels {
         let mut inner = self.lock();
         let key = (organization, version.model);
         match inner.last.get(&key) {
-            // Keeps the time since when another one is active.
+            // Retains the time since when another one is active.
             Some(last) if last.version.version == version.version => {}
             _ => inner.last.insert(key, PredictedLast::new(version.clone())),
         }

@@ -29,7 +29,7 @@ use crate::{
     files::{ongoing_uploads::OngoingUpload, upload_room::checked},
 };
 
-/// Number of pieces of the object that wait for the storage.
+/// Number of chunks of the object that wait for the storage.
 const WAITING_PIECES: usize = 4;
 
 /// Table in the storage.
@@ -56,7 +56,7 @@ pub(super) async fn store(
             outlet.end()?;
             Ok(table)
         });
-        // The receiver is gone if the request is.
+        // The receiver no longer exists if the request is.
         let _ = done.send(written);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a snapshot: {error}")))?;

@@ -12,7 +12,7 @@ use labdata_ports::files::blob::{BodyBroken, ByteStream};
 use super::table::SnapshotError;
 use crate::files::interrupted::Interrupted;
 
-/// Maximum size of a piece in bytes.
+/// Maximum size of a chunk in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Part of a body.
@@ -48,7 +48,7 @@ impl Outlet {
         block_on(self.0.send(chunk)).map_err(|_| SnapshotError::Abandoned)
     }
 
-    /// Returns the source, whose reads fail once the caller is gone.
+    /// Returns the source, whose reads fail once the caller no longer exists.
     pub(in crate::models) fn interrupted_when_abandoned<S>(
         &self,
         source: S,
@@ -58,7 +58,7 @@ impl Outlet {
     }
 }
 
-/// The pieces as a body, which breaks off unless they end as they should.
+/// The chunks as a body, which breaks off unless they end as they should.
 pub(super) fn body_of(chunks: Receiver<Chunk>) -> ByteStream {
     stream::unfold(Some(chunks), |chunks| async {
         let mut chunks = chunks?;

@@ -65,7 +65,7 @@ pub async fn interpret_training(
     ))
 }
 
-/// Reads an uploaded artifact once, in pieces. `None` if there is none, or it is too large.
+/// Reads an uploaded artifact once, in parts. `None` if there is none, or it is too large.
 async fn measure(
     ports: &Ports,
     organization: OrganizationId,

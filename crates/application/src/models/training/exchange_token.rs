@@ -18,7 +18,7 @@ const DATASET_URL_LIFETIME: Duration = Duration::hours(2);
 const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 
 /// Returns the secrets of a training as JSON that the trainer adds to its manifest: a fresh token, and signed
-/// URLs of its dataset and of its artifact. The token shown is unknown from now on.
+/// URLs of its dataset and of its artifact. The token displayed is unknown from now on.
 ///
 /// # Errors
 /// `Unauthenticated` for a token that is malformed, unknown or already exchanged, or of a training

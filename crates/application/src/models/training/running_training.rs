@@ -8,7 +8,7 @@ use labdata_ports::models::TrainingClaim;
 
 use crate::{Error, Ports};
 
-/// Running training that has shown its token.
+/// Running training that has displayed its token.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningTraining {
     /// Claim under which it runs.

@@ -5,13 +5,13 @@ use time::Duration;
 /// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// The model gave its final answer.
+    /// The model gave its final response.
     Answered,
     /// The model said nothing.
     Empty,
-    /// The answer reached the provider's maximum length.
+    /// The response reached the provider's maximum length.
     Length,
-    /// The provider withheld the answer, or the rest of it.
+    /// The provider withheld the response, or the rest of it.
     Filtered,
     /// It reached its number of steps.
     Steps(u32),
@@ -26,7 +26,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Note to the user; `None` for a final answer.
+    /// Note to the user; `None` for a final response.
     pub(super) fn note(self) -> Option<String> {
         match self {
             Self::Answered => None,

@@ -1,4 +1,4 @@
-//! A run as a state machine: the next step after each answer of the model.
+//! A run as a state machine: the next step after each response of the model.
 
 mod end;
 #[cfg(test)]
@@ -20,13 +20,13 @@ use super::{
 /// Maximum number of characters of the id and of the name of a tool call.
 const MAX_NAME_LENGTH: usize = 200;
 
-/// A run that waits for an answer of the model.
+/// A run that waits for a response of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     limits: AgentLimits,
     started_at: OffsetDateTime,
     history: Vec<Message>,
-    /// The prompt and the answers so far.
+    /// The prompt and the responses so far.
     transcript: Vec<ChatMessage>,
     steps: u32,
     calls: u32,
@@ -34,7 +34,7 @@ pub struct Run {
     usage: Usage,
 }
 
-/// Decision after an answer of the model.
+/// Decision after a response of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Tools are to be called; their outputs lead to the next step.
@@ -54,13 +54,13 @@ pub struct PendingCalls {
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// The final answer. It says so if a limit ended the run.
+    /// The final response. It says so if a limit ended the run.
     pub output: String,
     /// Why it ended.
     pub reason: EndReason,
     /// The tokens that it took.
     pub usage: Usage,
-    /// The prompt and the answers, as a chat stores them.
+    /// The prompt and the responses, as a chat stores them.
     pub messages: Vec<ChatMessage>,
 }
 
@@ -112,10 +112,10 @@ impl Run {
         (self.started_at + self.limits.duration - now).max(Duration::ZERO)
     }
 
-    /// Decides on an answer of the model:
+    /// Decides on a response of the model:
     ///
-    /// - An answer without tool calls ends the run.
-    /// - An answer with tool calls ends it too if it is the last step, or if the calls would exceed
+    /// - A response without tool calls ends the run.
+    /// - A response with tool calls ends it too if it is the last step, or if the calls would exceed
     ///   their limit: no tool is called whose output the model would not see.
     /// - Of calls with the same id only the first counts. An id of an earlier step is replaced.
     #[must_use]
@@ -156,14 +156,14 @@ impl Run {
         EndReason::Duration(self.limits.duration)
     }
 
-    /// Ends the run before its final answer, with the text of an answer that is incomplete.
+    /// Ends the run before its final response, with the text of a response that is incomplete.
     #[must_use]
     pub fn stop(self, reason: EndReason, text: &str, now: OffsetDateTime) -> RunResult {
         self.end(&storable(text), reason, now)
     }
 
     fn end(mut self, text: &str, reason: EndReason, now: OffsetDateTime) -> RunResult {
-        // An answer that says nothing hides no earlier one.
+        // A response that says nothing hides no earlier one.
         let earlier = || {
             let responses = self.transcript.iter().rev();
             let mut texts = responses.filter(|message| message.role == ChatRole::Assistant);
@@ -189,7 +189,7 @@ impl Run {
         }
     }
 
-    /// The calls of an answer, each with an id that no other call of the run has.
+    /// The calls of a response, each with an id that no other call of the run has.
     fn accept(&mut self, requested: Vec<RequestedCall>) -> Vec<ToolCall> {
         let mut of_response = BTreeSet::new();
         let mut calls = Vec::new();
@@ -240,7 +240,7 @@ impl PendingCalls {
     }
 
     /// Takes the outputs, one per call in the same order; a missing one is an error. The run then
-    /// waits for the next answer.
+    /// waits for the next response.
     #[must_use]
     pub fn completed(self, outputs: Vec<ToolOutput>, now: OffsetDateTime) -> Run {
         let Self {

@@ -228,7 +228,7 @@ fn nothing_of_a_run_holds_nul() {
 }
 
 proptest! {
-    /// For any answers of a model, a run ends within its limits, and no id occurs twice.
+    /// For any responses of a model, a run ends within its limits, and no id occurs twice.
     #[test]
     fn every_run_ends_within_its_limits(
         steps in 1_u32..6,

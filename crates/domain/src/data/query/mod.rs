@@ -20,7 +20,7 @@ use crate::refusal::{ErrorCode, Refuse};
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
 
-/// Reason why a query is refused, shown to the client.
+/// Reason why a query is refused, displayed to the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(String);

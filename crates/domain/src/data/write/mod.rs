@@ -1,7 +1,7 @@
 //! Data writes: many tables, label references, lookups and series in one transaction.
 //!
 //! A write goes through pure steps with one question to the database between them: [`check()`]
-//! reads every cell with its column's type and collects what must be looked up; the answers come
+//! reads every cell with its column's type and collects what must be looked up; the responses come
 //! from one round trip; [`Checked::plan`] makes typed columns that an adapter applies set by set.
 //! Decisions that depend on stored rows are pure as well ([`TableStep::assign_matches`],
 //! [`TableStep::check_references`], [`WritePlan::series_parents`]): the adapter supplies the facts.

@@ -23,7 +23,7 @@ impl Questions {
         self.ids.is_empty() && self.lookups.is_empty()
     }
 
-    /// Answers as if every row existed once, each lookup with a different key.
+    /// Responds as if every row existed once, each lookup with a different key.
     pub(super) fn assume_found(&self) -> LookupResults {
         let mut next = 0_i64;
         let mut key = |data_type: DataType| {
@@ -96,7 +96,7 @@ impl RowMatch {
     }
 }
 
-/// The answers, in the order of the questions.
+/// The responses, in the order of the questions.
 #[derive(Clone, Debug, Default)]
 pub struct LookupResults {
     /// For each id question, whether each key exists.

@@ -342,7 +342,7 @@ impl WantedValues {
     }
 }
 
-/// Answers to the questions of a write.
+/// Responses to the questions of a write.
 #[derive(Clone, Copy)]
 pub(super) struct Answered<'a> {
     pub(super) questions: &'a Questions,

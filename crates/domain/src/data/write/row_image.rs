@@ -1,4 +1,4 @@
-//! Values of changed rows that are kept, so that people see what a write replaced or deleted.
+//! Values of changed rows that are stored, so that people see what a write replaced or deleted.
 //!
 //! They are a look back and no backup: of large writes the first rows, and no large values, so that they
 //! cost the same for writes of any size.
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use crate::data::read::RowJson;
 
-/// Number of the first rows of a table write whose values are kept. As many as people look at.
+/// Number of the first rows of a table write whose values are stored. As many as people look at.
 pub const KEPT_ROWS: u32 = 100;
 
-/// Maximum length of a row whose values are kept, in bytes of JSON.
+/// Maximum length of a row whose values are stored, in bytes of JSON.
 pub const KEPT_BYTES: u32 = 8 << 10;
 
 /// A row and its values before and after a change.
@@ -20,12 +20,12 @@ pub struct RowImage {
     pub id: String,
     /// Values before the change. `None` for a row that did not exist, or was longer than [`KEPT_BYTES`].
     pub before: Option<RowJson>,
-    /// Values after the change. `None` for a row that is gone, or longer than [`KEPT_BYTES`].
+    /// Values after the change. `None` for a row that no longer exists, or longer than [`KEPT_BYTES`].
     pub after: Option<RowJson>,
 }
 
 impl RowImage {
-    /// Returns the row's values if they are short enough to be kept.
+    /// Returns the row's values if they are short enough to be retained.
     #[must_use]
     pub fn short(row: RowJson) -> Option<RowJson> {
         let limit = usize::try_from(KEPT_BYTES).unwrap_or(usize::MAX);

@@ -136,7 +136,7 @@ impl Refuse for EditError {
 }
 
 /// Applies edits one after the other and returns the new script. Overlapping occurrences count
-/// separately. Lines of edits end like those of the stored script, whatever the client sends.
+/// separately. Lines of edits end like those of the stored script, regardless of the client sends.
 ///
 /// # Errors
 /// [`EditError`] for the first edit that does not match exactly once.

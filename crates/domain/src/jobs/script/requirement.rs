@@ -31,7 +31,7 @@ const MARKER_VARIABLES: [&str; 20] = [
 /// Longer operators stand before those that they begin with.
 const MARKER_OPERATORS: [&str; 9] = ["===", "==", "!=", "~=", "<=", ">=", "<", ">", "in"];
 
-/// Checks that a text is a requirement. Whether there is such a package shows in the installation.
+/// Checks that a text is a requirement. Whether there is this kind of package shows in the installation.
 ///
 /// # Errors
 /// The reason, for the script's author.

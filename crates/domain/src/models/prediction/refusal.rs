@@ -2,7 +2,7 @@
 
 use crate::refusal::{ErrorCode, RefusalKind, Refuse};
 
-/// Error: the model has no version that answers predictions.
+/// Error: the model has no version that responds to predictions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the model \"{0}\" has no active version: it can predict once a training is ready, or a ready \
@@ -75,10 +75,10 @@ pub enum ModelFailure {
          quality preset"
     )]
     Memory,
-    /// It did not answer in time.
+    /// It did not respond in time.
     #[error("it took too long; send fewer rows at once")]
     TooSlow,
-    /// Its answer is none.
+    /// Its response is none.
     #[error("its answer is invalid; train it again")]
     InvalidResponse,
     /// It cannot be loaded, as its process reports.

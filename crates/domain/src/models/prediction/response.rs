@@ -1,4 +1,4 @@
-//! Answers of a predictor. Its process runs code of the artifact, so they are untrusted: an answer that
+//! Responses of a predictor. Its process runs code of the artifact, so they are untrusted: a response that
 //! does not fit the model and the request is refused as a whole.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::signature::ModelSignature;
 use crate::models::{Class, ProblemType};
 
-/// Answer as a predictor gives it.
+/// Response as a predictor gives it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawPredictions {
     /// A value per row: a class, a number, or an image in base64.
@@ -26,7 +26,7 @@ pub enum PredictedValue {
     Mask(String),
 }
 
-/// Answer that fits the model and the request.
+/// Response that fits the model and the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
     /// A value per row; `None` where the model computes no number.
@@ -44,7 +44,7 @@ pub struct ClassProbabilities {
     pub columns: Vec<Vec<Option<f64>>>,
 }
 
-/// Error: a predictor's answer does not fit the model or the request.
+/// Error: a predictor's response does not fit the model or the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusablePredictions {
     /// The number of rows differs.
@@ -59,7 +59,7 @@ pub enum UnusablePredictions {
 }
 
 impl Predictions {
-    /// Checks an answer to a request with that number of rows.
+    /// Checks a response to a request with that number of rows.
     ///
     /// # Errors
     /// [`UnusablePredictions`].

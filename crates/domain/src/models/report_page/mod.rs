@@ -109,7 +109,7 @@ fn words(name: &str) -> String {
 fn metrics(page: &mut String, result: &TrainingResult) {
     let is_primary = |name: &String| *name == result.primary_metric;
     let mut metrics: Vec<_> = result.metrics.iter().collect();
-    // Stable, and `false` sorts first: the primary metric leads, the others stay in order.
+    // Stable, and `false` sorts first: the primary metric leads, the rest stay in order.
     metrics.sort_by_key(|(name, _)| !is_primary(name));
     page.push_str("<ul class=\"metrics\">\n");
     for (name, metric) in metrics {

@@ -45,7 +45,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Service) {
         };
         let service = service.clone();
         connections.spawn(async move {
-            // An error ends the connection, which is all that the script can be told.
+            // An error ends the connection, which is all that can be reported to the script.
             let _ = service.connect(client).await;
             drop(place);
         });

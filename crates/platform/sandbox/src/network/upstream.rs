@@ -12,7 +12,7 @@ use url::Url;
 
 use super::endpoint::Endpoint;
 
-/// Maximum length of the answer to `CONNECT`, in bytes.
+/// Maximum length of the response to `CONNECT`, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 
 /// Proxies by scheme, and hosts that are reached without.

@@ -13,7 +13,7 @@ use nix::sys::statvfs::statvfs;
 use super::processes::Process;
 
 /// Number of files that one call of [`DiskUsage::measure`] looks at. The supervisor has one thread,
-/// which also answers the platform.
+/// which also responds to the platform.
 const FILES_PER_STEP: usize = 2_000;
 
 /// Maximum space of a file system that runs leave free.
@@ -40,7 +40,7 @@ impl Pass {
     fn add(&mut self, file: &Metadata) {
         // A hard link would count its file once per name. Most files have one name, so the set stays small.
         if file.nlink() == 1 || self.counted.insert((file.dev(), file.ino())) {
-            // `st_blocks` is in units of 512 bytes whatever the file system's block size; sparse files count what they take.
+            // `st_blocks` is in units of 512 bytes regardless of the file system's block size; sparse files count what they take.
             self.total = self.total.saturating_add(file.blocks() * 512);
         }
     }

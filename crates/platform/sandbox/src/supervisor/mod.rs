@@ -112,7 +112,7 @@ fn supervised() -> Result<ExitCode, String> {
     }
 }
 
-/// Keeps the account in use. Fails if the platform has died, because the account may have been
+/// Retains the account in use. Fails if the platform has died, because the account may have been
 /// allocated again before it was locked here.
 fn hold_account(account: &LaunchAccount) -> Result<File, String> {
     let failed = |error: io::Error| format!("{}: {error}", account.file.display());

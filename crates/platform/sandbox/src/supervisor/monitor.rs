@@ -147,7 +147,7 @@ impl Monitor<'_> {
                         self.signal(Signal::SIGTERM);
                         kill_at = Some(Instant::now() + self.request.limits.grace);
                     }
-                    // The platform has died: nobody could read an outcome.
+                    // The platform has died: no one could read an outcome.
                     Control::Closed => return false,
                     Control::Cancel | Control::Nothing => {}
                 }
@@ -203,7 +203,7 @@ impl Monitor<'_> {
         }
     }
 
-    /// Kills the remaining processes and waits until they are gone.
+    /// Kills the remaining processes and waits until they no longer exist.
     fn kill_remaining(&mut self) {
         let end = Instant::now() + KILL_DEADLINE;
         loop {

@@ -78,7 +78,7 @@ fn add_address(address: IpAddr) -> io::Result<()> {
     ask(NEW_ADDRESS, REQUEST | CREATE, &body)
 }
 
-/// Sends a request to the kernel and reads its answer.
+/// Sends a request to the kernel and reads its response.
 fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     const HEADER: usize = 16;
     let socket = socket_with(
@@ -97,7 +97,7 @@ fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     send(&socket, &message, SendFlags::empty())?;
     let mut response = [0; 256];
     recv(&socket, &mut response[..], RecvFlags::empty())?;
-    // The answer is an error whose number is zero on success.
+    // The response is an error whose number is zero on success.
     let number = response
         .get(HEADER..HEADER + 4)
         .and_then(|it| it.try_into().ok());

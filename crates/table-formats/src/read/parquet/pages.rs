@@ -1,6 +1,6 @@
 //! Pages of a Parquet file, decompressed in bounded memory.
 //!
-//! The library believes the sizes that a page declares. So it is told that the file is not compressed,
+//! The library believes the sizes that a page declares. So it learns that the file is not compressed,
 //! and what it reads is decompressed here.
 
 use std::{

@@ -58,7 +58,7 @@ pub(super) fn read_delimited_rows(
                 found,
                 expected,
             };
-            // One bad line does not end the import: its problem is reported with the others.
+            // One bad line does not end the import: its problem is reported with the rest.
             sink.refused(line, &reason);
             continue;
         }

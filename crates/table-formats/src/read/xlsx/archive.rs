@@ -104,7 +104,7 @@ pub(super) fn check_archive(
 
 fn unreadable(error: ZipError) -> ReadError {
     match error {
-        // The source reports its own failures with this kind; the others come from the archive's bytes.
+        // The source reports its own failures with this kind; the rest come from the archive's bytes.
         ZipError::Io(error) if error.kind() == io::ErrorKind::Other => error.into(),
         ZipError::Io(_) => ReadError::Damaged,
         _ => ReadError::NotWorkbook,

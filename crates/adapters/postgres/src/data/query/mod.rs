@@ -386,7 +386,7 @@ impl QueryRunner for PgQueryRunner {
             drop(wire);
             return Err(query_error(failure));
         }
-        // The next query waits until the server has closed the connection; the answer does not.
+        // The next query waits until the server has closed the connection; the response does not.
         tokio::spawn(async move {
             wire.close().await;
             drop(slot);

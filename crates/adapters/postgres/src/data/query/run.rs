@@ -198,7 +198,7 @@ impl Running<'_> {
         // One more than the limit: its arrival shows that the result is too long.
         let limit = self.query.limits.rows.saturating_add(1);
         let (text, alias) = (self.query.text.as_str(), self.alias);
-        // On lines of its own: a comment at the query's end must not hide the bracket.
+        // On separate lines: a comment at the query's end must not hide the bracket.
         format!("select {columns} from (\n{text}\n) as {alias}{names} limit {limit}")
     }
 

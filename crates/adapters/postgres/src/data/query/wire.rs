@@ -48,7 +48,7 @@ pub(super) struct ServerError {
 /// Failure of a connection.
 #[derive(Debug)]
 pub(super) enum WireError {
-    /// The server's answer.
+    /// The server's response.
     Server(ServerError),
     /// A message exceeds the limit.
     TooLong,

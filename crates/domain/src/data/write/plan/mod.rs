@@ -12,7 +12,7 @@ use super::{LookupResults, Problem, check::Checked, reference::Answered};
 pub use steps::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep, WritePlan};
 
 impl Checked {
-    /// Plans the write with the answers to its questions. `new_id` makes the keys of rows that
+    /// Plans the write with the responses to its questions. `new_id` makes the keys of rows that
     /// give none.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ pub(super) fn plan(
     }
 }
 
-/// Takes the key columns out of the others. One that no row gives matches nothing, as null does:
+/// Takes the key columns out of the rest. One that no row gives matches nothing, as null does:
 /// a condition that is missing would match more rows than the request means.
 fn take_key(key: &[ColumnRef], len: usize, columns: &mut Vec<StepColumn>) -> Vec<StepColumn> {
     key.iter()
