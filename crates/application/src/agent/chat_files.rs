@@ -24,7 +24,7 @@ impl StoredFiles {
     /// Stores the content of all attachments of the messages.
     ///
     /// # Errors
-    /// [`Error::InsufficientStorage`] when there is no room for them, and those of the storage; nothing
+    /// A refusal (507) when there is no room for them, and those of the storage; nothing
     /// is left then.
     pub(super) async fn store(
         ports: &Ports,

@@ -1,4 +1,4 @@
-//! Contract of [`NotificationRepository`](labdata_ports::notifications::NotificationRepository): sends and preferences.
+//! Contract of [`NotificationRepository`]: sends and preferences.
 
 pub mod caps;
 pub mod emails;

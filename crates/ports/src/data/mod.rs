@@ -228,7 +228,7 @@ pub trait DataStore: Send + Sync {
 
     /// Reads the series of many rows as of one moment, in the order of the plan. Each row has at least
     /// one part, without points if it owns none; the points of a row come in the order in which they
-    /// were written. The columns of a part are those of [`ManySeriesPlan::series_columns`].
+    /// were written. The columns of a part are those of the plan.
     ///
     /// An implementation MUST
     /// - refuse with [`StreamError::NoParent`] before the first part if a row does not exist;

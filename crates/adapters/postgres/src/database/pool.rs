@@ -138,7 +138,7 @@ impl Default for DatabaseSettings {
 }
 
 /// The platform's database. Cheap to clone; all clones share one pool. Each call of a repository is a
-/// transaction, unless the database that it was given is [bound](Database::bound_to) to one.
+/// transaction, unless the database that it was given is bound to one.
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
