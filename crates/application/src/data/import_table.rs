@@ -93,7 +93,7 @@ pub async fn read_import(
     let thread = thread::Builder::new().name("import".to_owned());
     let spawned = thread.spawn(move || {
         let read = read(file.source, format, &table, command, waiting);
-        // The receiver no longer exists if the caller is.
+        // The receiver no longer exists if the caller has left.
         let _ = done.send(read);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for an import: {error}")))?;

@@ -63,7 +63,7 @@ pub async fn parse_table(
     // Parsing may block for seconds, and tokio waits for its blocking threads when it shuts down.
     let thread = thread::Builder::new().name("table".to_owned());
     let spawned = thread.spawn(move || {
-        // The receiver no longer exists if the caller is.
+        // The receiver no longer exists if the caller has left.
         let _ = done.send(read(source, format, displayed_rows, waiting));
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a table: {error}")))?;

@@ -57,7 +57,7 @@ pub async fn preview_dataset(
             });
             rows.collect()
         });
-        // The receiver no longer exists if the request is.
+        // The receiver no longer exists if the request was abandoned.
         let _ = done.send(read);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a preview: {error}")))?;

@@ -199,7 +199,7 @@ pub trait DataStore: Send + Sync {
     ///
     /// # Errors
     /// [`Conflict::TablesChanged`](labdata_domain::conflict::Conflict::TablesChanged) where the
-    /// table no longer exists since the read was planned, as from every operation that reads tables.
+    /// table was dropped since the read was planned, as from every operation that reads tables.
     async fn read(
         &self,
         organization: OrganizationId,

@@ -45,7 +45,7 @@ pub(crate) async fn keep_running(
 
 /// Waits until the server stops.
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // The sender no longer exists only if the server was dropped, which counts as a stop.
+    // The sender is missing only if the server was dropped, which counts as a stop.
     stopping.wait_for(|stopping| *stopping).await.ok();
 }
 

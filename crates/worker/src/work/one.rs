@@ -93,7 +93,7 @@ pub(super) async fn run<W: Workload>(
 
 /// Waits until the worker stops, and then for [`STOP_AFTER`], in which short scripts end.
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // The sender no longer exists only if the server was dropped, which counts as a stop.
+    // The sender is missing only if the server was dropped, which counts as a stop.
     stopping.wait_for(|stopping| *stopping).await.ok();
     sleep(STOP_AFTER).await;
 }

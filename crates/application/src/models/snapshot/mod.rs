@@ -56,7 +56,7 @@ pub(super) async fn store(
             outlet.end()?;
             Ok(table)
         });
-        // The receiver no longer exists if the request is.
+        // The receiver no longer exists if the request was abandoned.
         let _ = done.send(written);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a snapshot: {error}")))?;

@@ -48,7 +48,7 @@ impl Outlet {
         block_on(self.0.send(chunk)).map_err(|_| SnapshotError::Abandoned)
     }
 
-    /// Returns the source, whose reads fail once the caller no longer exists.
+    /// Returns the source, whose reads fail once the caller has left.
     pub(in crate::models) fn interrupted_when_abandoned<S>(
         &self,
         source: S,

@@ -35,7 +35,7 @@ pub(in crate::models) struct WrittenTable {
 pub(in crate::models) enum SnapshotError {
     /// The data cannot be a dataset; for the person who asked.
     Refused(Refusal),
-    /// The source of the rows or the storage failed, or the caller no longer exists.
+    /// The source of the rows or the storage failed, or the caller has left.
     Abandoned,
     /// Something else failed.
     Failed(String),
