@@ -10,9 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from conftest import WATCH
 
-ASSETS = Path(__file__).parents[3] / "demo" / "assets"
-EXPORT = ASSETS / "simulated_growth_curves.txt"
-SCRIPT = (ASSETS / "parse_growth_curves.py").read_text("utf-8")
+DEMO = Path(__file__).parents[4] / "docs" / "demo"
+EXPORT = DEMO / "simulated_growth_curves.txt"
+SCRIPT = (DEMO / "parse_growth_curves.py").read_text("utf-8")
 
 # Most places that the Tab key visits before the one that is meant.
 TABS = 120
