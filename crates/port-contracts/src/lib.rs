@@ -1,7 +1,7 @@
 //! Contract suites of the ports: the required behavior, written once and run by each adapter.
 //!
 //! A suite is a module of clauses: documented `pub async fn`s, each of which states one requirement
-//! of a port and takes a fresh [`Harness`]. The macro of a suite (such as `keys_contract!`)
+//! of a port and takes a fresh [`Harness`]. The macro of a suite (such as `api_keys!`)
 //! makes one test of each clause. It expands in the tests of the adapter and uses the adapter's
 //! async runtime, so this crate depends on none.
 //!
@@ -25,7 +25,7 @@
 //!     fn subject(&self) -> Arc<dyn TenancyRepository> { Arc::new(self.0.tenancy()) }
 //! }
 //!
-//! labdata_port_contracts::tenancy_contract!(MyHarness);
+//! labdata_port_contracts::tenancy!(MyHarness);
 //! ```
 #![expect(
     clippy::unwrap_used,
