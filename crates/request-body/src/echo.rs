@@ -1,4 +1,4 @@
-//! The refused value as an answer shows it: about a kilobyte at most.
+//! The refused value as a response repeats it: about a kilobyte at most.
 
 use serde_json::{Map, Value};
 

@@ -9,7 +9,7 @@ use crate::{
     problem::{LocationStep, ProblemKind, ShapeProblem},
 };
 
-/// Maximum number of problems in an answer; one more counts the rest.
+/// Maximum number of problems in a response; one more counts the rest.
 pub(crate) const MAX_PROBLEMS: usize = 1_000;
 
 /// The problems found so far.

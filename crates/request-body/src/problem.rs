@@ -246,7 +246,7 @@ impl ProblemKind {
         Self::value_error("text cannot hold NUL characters")
     }
 
-    /// More problems than one answer holds.
+    /// More problems than one response holds.
     #[must_use]
     pub(crate) fn too_many(left_out: usize) -> Self {
         let message = format!("{left_out} more problems were left out");

@@ -78,6 +78,7 @@ impl Bucket {
             // With the condition that all uploads need: not every server with S3's API knows it.
             .put_opts(&path, bytes, PutMode::Create.into())
             .await?;
+        // Shows as well whether the account may delete, which is otherwise first needed by a sweep.
         self.store.delete(&path).await
     }
 }

@@ -150,6 +150,7 @@ impl Pool {
         let now = Instant::now();
         self.ensure_started(&mut state, model, now)?;
         let entry = state.entries.get_mut(&key).ok_or(PredictionDelay::Busy)?;
+        // A request alone is accepted however large it is, or it would never be.
         let is_full = entry.users > 0 && entry.waiting + size > MAX_WAITING;
         if is_full || entry.users >= MAX_REQUESTS {
             return Err(PredictionDelay::Busy);
@@ -298,6 +299,7 @@ impl Pool {
                 std::mem::take(&mut state.tasks),
             )
         };
+        // An entry holds the channel whose end stops its process.
         drop(entries);
         let ended = async { while tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(CLOSING, ended).await.is_err() {

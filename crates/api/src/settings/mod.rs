@@ -200,9 +200,9 @@ pub struct Settings {
     pub trainings: TrainingSettings,
     /// Models that predict.
     pub predictors: PredictorSettings,
-    /// Time that a client may keep an answer waiting.
+    /// Time that a client may keep a response waiting.
     pub stall: Duration,
-    /// Maximum time until a request without a file is answered.
+    /// Maximum time until the response to a request without a file.
     pub request_timeout: Duration,
     /// Maximum number of requests of one API key per minute; `None` for no limit.
     pub rate_limit_per_minute: Option<u32>,
@@ -245,7 +245,7 @@ impl Settings {
             .unwrap_or_else(|| objects_below(&self.data_dir))
     }
 
-    /// True if the server cannot know its own name, so that URLs in answers follow the request's `Host`.
+    /// True if the server cannot know its own name, so that URLs in responses follow the request's `Host`.
     #[must_use]
     pub fn follows_host(&self) -> bool {
         self.public_url.is_none() && self.bind.ip().is_unspecified()

@@ -82,6 +82,7 @@ fn length(len: usize) -> u64 {
 
 /// Warnings of changes to rows and series that the execution had not created.
 fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
+    // The ledger stores ids as texts.
     let texts = |keys: &std::collections::BTreeSet<KeyValue>| -> HashSet<String> {
         keys.iter().map(ToString::to_string).collect()
     };
@@ -90,6 +91,8 @@ fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
         .iter()
         .map(|(table, keys)| (table.name.as_str(), texts(keys)))
         .collect();
+    // For a series the ledger has the raw table and the parents' ids, but not the parents' table,
+    // so a created row of any table counts.
     let is_created = |id: &String| created.values().any(|keys| keys.contains(id));
     let mut sums: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
     for entry in &facts.ledger {

@@ -42,6 +42,7 @@ impl Binaries {
         cluster: (&Path, Option<u32>),
     ) -> Result<Self, Error> {
         let (cluster, wanted_major) = cluster;
+        // A cluster can be used by the major version alone that made it.
         let fits = |binaries: &Self| wanted_major.is_none_or(|major| major == binaries.major);
         let mut tried = String::new();
         let mut note = |place: &Path, reason: &str| {
@@ -94,6 +95,7 @@ impl Binaries {
                 return Err(format!("has no `{program}`"));
             }
         }
+        // As the account that will run it, which may not be able to reach the directory.
         let output = server_command(&dir.join("postgres"), account, Signal::KILL)
             .arg("--version")
             .stdin(Stdio::null())

@@ -52,6 +52,7 @@ impl DiskReserve {
         Ok(DiskReserveState {
             size: SIZE,
             held: fs::metadata(&self.path).is_ok_and(|file| is_whole(&file)),
+            // Not `f_bfree`, which includes blocks that only root may use.
             available: disk.f_bavail.saturating_mul(disk.f_frsize),
         })
     }
@@ -93,6 +94,7 @@ impl DiskReserve {
 
 /// Returns true if the file takes all its space, not only its length.
 fn is_whole(file: &fs::Metadata) -> bool {
+    // A sparse file has the length without the space.
     file.len() >= SIZE && file.blocks().saturating_mul(512) >= SIZE
 }
 

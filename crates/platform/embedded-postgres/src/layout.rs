@@ -177,6 +177,7 @@ fn let_through(account: Account, directory: &Path) -> Result<bool, Error> {
     if account.is_barred_only_by(directory) {
         let metadata = fs::metadata(directory).map_err(Error::io("inspect", directory))?;
         if metadata.uid() == rustix::process::geteuid().as_raw() {
+            // To pass a directory is enough: its names stay unreadable to the account.
             let mode = (metadata.mode() & 0o7777) | 0o011;
             tracing::info!(directory = %directory.display(), "letting PostgreSQL's user pass");
             fs::set_permissions(directory, Permissions::from_mode(mode))
@@ -203,6 +204,8 @@ fn relocate(link: &Path) -> Result<PathBuf, Error> {
     // Independent of the umask.
     fs::set_permissions(place.path(), Permissions::from_mode(0o711))
         .map_err(Error::io("set the permissions of", place.path()))?;
+    // Before the link: one that leads to neither a cluster nor this mark is refused, so a start
+    // that is interrupted here could not be repeated.
     let mark = place.path().join(UNFINISHED);
     fs::write(&mark, link.as_os_str().as_bytes()).map_err(Error::io("write", &mark))?;
     let cluster = place.path().join("postgres");
@@ -246,6 +249,7 @@ fn make_socket_dir(path: &Path, account: Account) -> Result<(), Error> {
         path: path.to_owned(),
         reason,
     };
+    // In /tmp anyone may have made a link or a directory of this name.
     let metadata = fs::symlink_metadata(path).map_err(Error::io("inspect", path))?;
     if !metadata.is_dir() {
         return Err(refuse("it is not a directory".to_owned()));

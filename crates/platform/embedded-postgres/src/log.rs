@@ -70,6 +70,8 @@ fn copy(mut source: impl Read, path: &Path, limit: u64) -> io::Result<()> {
             }
         }
         let chunk = buffer.get(..count).unwrap_or_default();
+        // Lines that do not fit on a full disk are lost. The pipe has to be read on, because
+        // PostgreSQL would wait for room in it.
         if file.write_all(chunk).is_ok() {
             size = size.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
         }

@@ -162,6 +162,7 @@ impl RunDirectories {
         }
         let mut file = tempfile::NamedTempFile::new_in(self.tools())?;
         file.write_all(CLIENT_WHEEL.bytes)?;
+        // A temporary file is private, but the accounts of installations read the wheel.
         fs::set_permissions(file.path(), Permissions::from_mode(0o644))?;
         // Renamed into place, so that a concurrent run never sees half of it.
         file.persist(&wheel)?;
@@ -302,6 +303,8 @@ fn remove_dead(workers: &Path) -> io::Result<u64> {
                 // The lock is free, so its worker is dead.
                 Ok(()) => {
                     remove(&path.with_extension(""))?;
+                    // After the directory, because only a lock file leads the next sandbox to what
+                    // is left of it.
                     fs::remove_file(&path)?;
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -345,10 +348,13 @@ impl Workspace {
     pub(crate) fn create(&self, script: &str, account: Option<&Account>) -> io::Result<()> {
         create_passage(&self.path)?;
         let (directory, path) = (self.script(), self.script_path());
+        // The run's account reads its script by its group. The worker stays the owner, so that no
+        // script changes itself.
         create_directory(&directory, 0o750)?;
         let group = account.map(|account| account.id);
         write_for_group(&path, script, group)?;
         chown(&directory, None, group)?;
+        // Closed to the run's account: the supervisor writes the log.
         for directory in [self.log(), self.root()] {
             create_directory(&directory, 0o700)?;
         }

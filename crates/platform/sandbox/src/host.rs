@@ -82,6 +82,7 @@ impl HostCapabilities {
             let open = || {
                 let directories = RunDirectories::open(&data_dir)?;
                 let bare = directories.bare_environment(&program)?;
+                // Only root can run a process as another account.
                 let is_root = nix::unistd::geteuid().is_root();
                 let accounts = is_root
                     .then(|| AccountRegistry::open(directories.jobs()))
@@ -104,6 +105,7 @@ impl HostCapabilities {
             readable,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
+            // The copies that `at` makes share it, so uv is looked for once.
             uv: Arc::default(),
         })
     }
@@ -303,6 +305,8 @@ impl HostCapabilities {
         request.ports = launch.ports;
         // After the job's own variables: a job cannot replace the proxy.
         request.environment.extend(launch.environment);
+        // The variables of an installation name the mirror by a placeholder, because its port and
+        // its token are known only now.
         if let Some(mirror) = launch.mirror {
             name_mirror(&mut request.environment, mirror.reveal());
         }
@@ -405,8 +409,10 @@ impl HostCapabilities {
 
 /// Returns the first directory on the way to the path that only its owner or group can enter.
 fn first_closed(path: &Path) -> Option<PathBuf> {
+    // The account needs to pass the directories above a link's target.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut above: Vec<&Path> = path.ancestors().collect();
+    // The outermost closed directory is the one to name: opening one below it would not help.
     above.reverse();
     let closed = above.into_iter().find(|path| {
         path.metadata()

@@ -49,6 +49,7 @@ impl InstallAccess {
             if name.to_ascii_lowercase().ends_with("_proxy") {
                 access.proxies.push((name, value));
             } else if INDEX_VARIABLES.contains(&&*name) {
+                // uv separates these links by commas, and indexes by white space.
                 let separator = if name == "UV_FIND_LINKS" { ',' } else { ' ' };
                 let is_separator = |found: char| match separator {
                     ',' => found == ',',
@@ -66,6 +67,7 @@ impl InstallAccess {
                 access.variables.push((name, value));
             }
         }
+        // Without an index in the variables uv asks PyPI, whose files are on a second host.
         if access.endpoints.is_empty() {
             access.endpoints.extend(DEFAULT_HOSTS.map(|host| Endpoint {
                 host: host.to_owned(),
@@ -77,6 +79,7 @@ impl InstallAccess {
 
     /// Returns the value for uv of one index, `URL` or `name=URL`.
     fn index(&mut self, word: &str) -> String {
+        // `name=URL` names an index; after a colon or a slash, `=` belongs to the URL.
         let (name, address) = match word.split_once('=') {
             Some((name, address)) if !name.contains([':', '/']) => (Some(name), address),
             _ => (None, word),

@@ -65,6 +65,7 @@ fn add_without(path: &Path, hidden: &[PathBuf], readable: &mut Vec<PathBuf>) {
     if hidden.iter().any(|hidden| target.starts_with(hidden)) {
         return;
     }
+    // What is hidden lies below: its neighbors are permitted one by one.
     if hidden.iter().any(|hidden| hidden.starts_with(&target)) {
         for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
             add_without(&entry.path(), hidden, readable);

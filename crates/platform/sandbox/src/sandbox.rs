@@ -65,6 +65,7 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError`], with the missing prerequisite. The next call tries again.
     pub async fn host(&self) -> Result<Arc<HostCapabilities>, SandboxError> {
+        // Held during the trial, so that callers wait for one trial instead of starting their own.
         let mut state = self.state.lock().await;
         let State { examined, host } = &mut *state;
         if let Some(tried) = host {
@@ -75,6 +76,7 @@ impl Sandbox {
             }
             return Ok(Arc::clone(&tried.host));
         }
+        // Stored before the trial, because one that fails is repeated on the same directories.
         let examined = match examined {
             Some(examined) => examined,
             None => examined.insert(HostCapabilities::open(&self.settings).await?),

@@ -214,6 +214,8 @@ impl HostCapabilities {
             request.environment.extend(access.proxies);
         }
         for (name, value) in access.variables {
+            // These name files of this machine, of which the installation sees the permitted ones
+            // only.
             if name.starts_with("SSL_CERT") {
                 request.readable.push(PathBuf::from(&value));
             } else if name == "UV_FIND_LINKS" {
@@ -304,6 +306,7 @@ impl HostCapabilities {
         };
         let mut request = self.launch_request(self.isolation(), active, &spec);
         request.account = account.map(|account| LaunchAccount {
+            // The script is readable by the run's group only.
             group: active.account.as_ref().map(|account| account.id),
             ..account.into()
         });

@@ -1,4 +1,4 @@
-//! Readers of JSON that is kept as it is.
+//! Readers of JSON whose content is not checked.
 
 use serde_json::{Map, Value};
 
@@ -9,11 +9,11 @@ use crate::{
     schema::{Definitions, Schema},
 };
 
-/// A JSON object, kept as it is.
+/// A JSON object, stored as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Object;
 
-/// A JSON object, kept as it is. NUL characters in it are accepted.
+/// A JSON object, stored as it is. NUL characters in it are accepted.
 #[must_use]
 pub const fn object() -> Object {
     Object
@@ -34,11 +34,11 @@ impl Reader for Object {
     }
 }
 
-/// Any JSON, kept as it is.
+/// Any JSON, stored as it is.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyJson;
 
-/// Any JSON, kept as it is. NUL characters in it are accepted.
+/// Any JSON, stored as it is. NUL characters in it are accepted.
 #[must_use]
 pub const fn any() -> AnyJson {
     AnyJson

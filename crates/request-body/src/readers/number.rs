@@ -155,11 +155,11 @@ impl Reader for Float {
     }
 }
 
-/// A JSON number, kept as it is written.
+/// A JSON number, as it is written.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonNumber;
 
-/// A JSON number, kept as it is written.
+/// A JSON number, as it is written.
 #[must_use]
 pub const fn number() -> JsonNumber {
     JsonNumber

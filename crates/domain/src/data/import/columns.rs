@@ -60,6 +60,7 @@ impl ImportColumns {
             };
             let column = table.column(name);
             let other = column.and_then(|column| taken.insert(&column.name, field));
+            // First, because the column of a repeated field is also taken, by its twin.
             let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
                 Some(Reason::new(
                     ErrorCode::DuplicateColumn,

@@ -97,6 +97,8 @@ impl Lexer<'_> {
             // PostgreSQL skips the vertical tab, too, which `is_ascii_whitespace` leaves out.
             _ if byte.is_ascii_whitespace() || byte == 0x0b => Ok((None, at + 1)),
             b'-' if self.follows(at, b"--") => {
+                // For PostgreSQL a carriage return ends the
+                // comment, too: what follows is part of the query.
                 Ok((None, self.skip(at, |byte| byte != b'\n' && byte != b'\r')))
             }
             b'/' if self.follows(at, b"/*") => Ok((None, self.comment(at)?)),
@@ -130,6 +132,7 @@ impl Lexer<'_> {
         if word.eq_ignore_ascii_case(b"e") && self.byte(end) == Some(b'\'') {
             return Ok((Some(TokenKind::Literal), self.escaped(end)?));
         }
+        // A text `U&'…'` ends where an ordinary one does, so it needs no case of its own.
         if word.eq_ignore_ascii_case(b"u") && self.follows(end, b"&\"") {
             let end = self.quoted(end + 1, b'"', "a quoted name")?;
             return Ok((Some(TokenKind::UnicodeName), end));
@@ -144,6 +147,7 @@ impl Lexer<'_> {
         if self.byte(end) == Some(b'.') && self.byte(end + 1) != Some(b'.') {
             end = digits(end + 1);
         }
+        // An exponent needs a digit: `1e` and `1e+` are the number 1 and a name.
         let sign = usize::from(matches!(self.byte(end + 1), Some(b'+' | b'-')));
         let exponent = matches!(self.byte(end), Some(b'e' | b'E'));
         if exponent

@@ -89,16 +89,19 @@ fn unbalanced() -> Refusal {
 }
 
 fn check_name(name: &str, next: Option<TokenKind>) -> Result<(), Refusal> {
+    // Only where it is called: a laboratory may have a column of that name.
     if next == Some(TokenKind::Symbol(b'(')) && is_forbidden_function(name) {
         return Err(Refusal::new(format!(
             "the function \"{name}\" is not allowed in queries"
         )));
     }
+    // Only before a dot: elsewhere it may be the name of a column or an alias.
     if next == Some(TokenKind::Symbol(b'.')) && is_forbidden_schema(name) {
         return Err(Refusal::new(format!(
             "\"{name}\" is no schema that queries read: write the names of tables alone"
         )));
     }
+    // Anywhere, because a type stands after `::` or `as`, or is called as a function.
     if is_forbidden_type(name) {
         return Err(Refusal::new(format!(
             "the type \"{name}\" is not allowed in queries"

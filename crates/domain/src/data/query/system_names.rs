@@ -178,6 +178,7 @@ const CATALOGS: &[&str] = &[
 
 /// Returns true if queries may not call a function of that name.
 pub(super) fn is_forbidden_function(name: &str) -> bool {
+    // By prefix, because a list of those to forbid would miss the functions of later versions.
     let server = name.starts_with("pg_") && !HARMLESS.contains(&name);
     server
         || FUNCTIONS.contains(&name)
@@ -197,6 +198,8 @@ pub(super) fn is_forbidden_type(name: &str) -> bool {
 
 /// Returns true if queries may not name that schema.
 pub(super) fn is_forbidden_schema(name: &str) -> bool {
+    // The digits may be followed by the ending of an
+    // organization's other schemas, such as `_chunks`.
     let organizations = name.strip_prefix("org_").is_some_and(|rest| {
         rest.len() >= 32 && rest.bytes().take(32).all(|byte| byte.is_ascii_hexdigit())
     });

@@ -105,6 +105,7 @@ fn columns(owner: &Owner, names: Option<&[String]>) -> Result<Vec<ColumnRef>, Se
         })
     });
     let mut found = all_or_problems(found)?;
+    // Naming it is no mistake, but every form of the result has the parent apart from the columns.
     found.retain(|column| *column != owner.column);
     Ok(found)
 }

@@ -113,6 +113,7 @@ pub(super) fn order(target: &ReadTarget, terms: &[String]) -> (Vec<OrderTerm>, V
     let mut order: Vec<OrderTerm> = Vec::with_capacity(terms.len());
     for text in terms {
         match OrderTerm::parse(target, text) {
+            // By column, because a reference has two names: `sample`, and in SQL `sample_id`.
             Ok(term) if order.iter().any(|earlier| earlier.field == term.field) => {
                 problems.push(format!("order_by \"{}\": named twice", display(text)));
             }

@@ -65,6 +65,8 @@ impl RowPosition {
     }
 
     fn from_text(text: &str) -> Option<Self> {
+        // PostgreSQL takes no NUL in a text, so a forged
+        // cursor with one must be refused before the query.
         if text.contains('\0') {
             return None;
         }
@@ -110,6 +112,7 @@ impl OrderedValue {
     fn to_json(&self) -> Value {
         match &self.value {
             None => json!([self.term]),
+            // With its type, because in JSON a date, an id and a text look the same.
             Some(value) => json!([self.term, value.data_type().as_str(), value.to_json()]),
         }
     }
@@ -157,12 +160,14 @@ impl Position {
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        // No row position begins with `o`.
         let Some(ordered) = text.strip_prefix('o') else {
             return RowPosition::from_text(&text).map(Self::from);
         };
         let (row, ordered): (String, Vec<Value>) = serde_json::from_str(ordered).ok()?;
         let ordered: Option<Vec<_>> = ordered.into_iter().map(OrderedValue::from_json).collect();
         Some(Self {
+            // An empty order is encoded without `o`, so that one position has one text.
             ordered: ordered.filter(|ordered| !ordered.is_empty())?,
             row: RowPosition::from_text(&row)?,
         })

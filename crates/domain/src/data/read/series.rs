@@ -180,6 +180,7 @@ impl SeriesLimits {
     /// # Errors
     /// [`SeriesTooLarge`].
     pub fn check(self, points: usize, columns: usize, bytes: usize) -> Result<(), SeriesTooLarge> {
+        // Points of which no column is read are limited as those of one column are.
         let values = points.saturating_mul(columns.max(1));
         if values > self.values || bytes > self.bytes {
             Err(SeriesTooLarge(self))

@@ -94,6 +94,7 @@ impl Cell {
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
             (_, Self::File(cell)) => return cell.to_scalar(data_type).map(Some),
+            // Before the texts, because a json column takes cells of every kind.
             (DataType::Json, cell) => Some(cell.to_json())
                 .filter(|value| !holds_nul(value))
                 .map(Scalar::Json),

@@ -104,6 +104,7 @@ impl std::fmt::Display for FileCell {
             Self::Float(number) => write!(f, "{number}"),
             Self::Date(date) => f.write_str(&timestamp::render_date(*date)),
             Self::LocalTime(time) => {
+                // UTC only lends the form: the `Z` is no part of a local time.
                 let text = timestamp::render(time.assume_utc());
                 f.write_str(text.trim_end_matches('Z'))
             }
@@ -126,6 +127,7 @@ fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
                 .map(Scalar::Integer)
         }
         DataType::Float => number(text).map(Scalar::Float),
+        // Spreadsheets write TRUE, Python writes True.
         DataType::Boolean => match text.to_ascii_lowercase().as_str() {
             "true" => Some(Scalar::Boolean(true)),
             "false" => Some(Scalar::Boolean(false)),

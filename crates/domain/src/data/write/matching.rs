@@ -204,6 +204,7 @@ impl TableStep {
             .enumerate()
             .map(|(row, key)| (key, row))
             .collect();
+        // Sets of keys, because a row that references a target by two of its columns is one row.
         let mut referencing: BTreeMap<(usize, KeyedTable), HashSet<KeyValue>> = BTreeMap::new();
         for StoredReference { table, key, target } in references {
             // Rows of the same delete do not block each other.

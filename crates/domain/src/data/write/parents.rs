@@ -61,6 +61,7 @@ impl WritePlan {
                 RowKey::Known(key) => Some(key),
                 RowKey::Late(address) => key_at(tables, *address),
             };
+            // Only now does it show whether two late parents are one row.
             let added = key
                 .ok_or_else(|| {
                     Reason::new(

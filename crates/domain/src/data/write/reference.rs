@@ -95,6 +95,7 @@ impl<'a> ReferenceReader<'a> {
             self.given_keys.insert(table.to_owned(), HashMap::new());
         }
         let keys = self.given_keys.get_mut(table)?;
+        // The first address stays: rows after it may reference the key.
         if let Some(first) = keys.get(&key) {
             return Some(*first);
         }
@@ -202,6 +203,7 @@ impl<'a> ReferenceReader<'a> {
     }
 
     fn ask_id(&mut self, table: &KeyedTable, key: KeyValue) -> Option<Asked> {
+        // As for given keys, `entry` would copy the table's name for every reference.
         if !self.asked_ids.contains_key(&table.name) {
             let asked = AskedIds {
                 question: self.questions.ids.len(),
@@ -331,6 +333,7 @@ impl WantedValues {
                         format!("lookup: column \"{name}\" {problem}"),
                     ));
                 }
+                // In SQL nothing equals null, so it needs a condition of its own.
                 Ok(None) => wanted.null_columns.push(column.clone()),
                 Ok(Some(scalar)) => wanted.columns.push((column.clone(), scalar)),
             }

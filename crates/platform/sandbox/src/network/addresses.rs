@@ -30,6 +30,7 @@ fn unmapped(address: IpAddr) -> IpAddr {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
+    // 100.64.0.0/10 (RFC 6598) is routed inside of providers and clouds only.
     let is_shared = first == 100 && (64..128).contains(&second);
     !(first == 0
         || is_shared

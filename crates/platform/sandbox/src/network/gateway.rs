@@ -150,6 +150,7 @@ impl Gateway {
         launch: &mut GatewayLaunch,
     ) -> io::Result<u16> {
         let port = if in_namespace {
+            // The platform's own port is taken if it is among these.
             let mut free = (FIRST_PORT..).filter(|port| !launch.ports.contains(port));
             let port = free.next().unwrap_or(FIRST_PORT);
             let listen = (Ipv4Addr::LOCALHOST, port).into();
@@ -176,6 +177,7 @@ impl Gateway {
         &mut self,
         listeners: Vec<std::net::TcpListener>,
     ) -> io::Result<()> {
+        // Addresses to listen on and awaited services were added in pairs, so they have one order.
         for (listener, service) in listeners.into_iter().zip(self.awaited.drain(..)) {
             listener.set_nonblocking(true)?;
             let listener = TcpListener::from_std(listener)?;
@@ -192,6 +194,8 @@ fn address_in_namespace(platform: &Url, hosts: &mut String) -> IpAddr {
         Some(Host::Ipv4(address)) => address.into(),
         Some(Host::Ipv6(address)) => address.into(),
         Some(Host::Domain(name)) => {
+            // No DNS server is reached from the namespace: the name leads to the listener whose
+            // connections the worker forwards.
             hosts.push_str("127.0.0.1 ");
             hosts.push_str(name);
             hosts.push('\n');

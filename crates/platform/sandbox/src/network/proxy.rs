@@ -141,6 +141,7 @@ impl ProxyPolicy {
                 },
             });
         }
+        // To the addresses that were checked: a name that is resolved again could lead elsewhere.
         let server = timeout(PATIENCE, TcpStream::connect(&*permitted));
         let server = server
             .await
@@ -163,6 +164,7 @@ impl ProxyPolicy {
         let (Ok(own), Ok(peer)) = (server.local_addr(), server.peer_addr()) else {
             return true;
         };
+        // A connection to a public address of this machine has it on both sides.
         own.ip() == peer.ip() && !self.allow.iter().any(|it| it.contains(&peer.ip()))
     }
 }

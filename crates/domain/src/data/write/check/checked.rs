@@ -37,6 +37,7 @@ impl Checked {
     pub fn problems(self) -> Vec<Problem> {
         let results = self.questions.assume_found();
         let mut next = 0_u128;
+        // The ids differ, because rows that refer to two new rows must not look like duplicates.
         let mut new_id = || {
             next += 1;
             Uuid::from_u128(next)

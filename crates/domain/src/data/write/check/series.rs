@@ -256,6 +256,7 @@ impl<'a> SeriesChecker<'a, '_> {
         let packed = match (given.column.data_type, given.values) {
             (DataType::Integer, SeriesValues::Integers(values)) => Values::Integer(values.clone()),
             (DataType::Float, SeriesValues::Floats(values)) => Values::Float(values.clone()),
+            // JavaScript writes 1.0 as 1, so a list of floats may come with whole numbers only.
             (DataType::Float, SeriesValues::Integers(values)) => Values::Float(
                 values
                     .iter()
@@ -360,6 +361,7 @@ impl<'a> SeriesChecker<'a, '_> {
                     content: Content::Values(values),
                 });
             } else if !column.is_nullable && parent_column.is_some() {
+                // Not where the parent's column is unknown: the missing column may be that one.
                 self.at("columns", || missing_column(&column.name));
             }
         }

@@ -134,6 +134,7 @@ impl<'a> TableChecker<'a, '_> {
         let Some(names) = &self.write.key else {
             return vec![self.table.key().clone()];
         };
+        // The cells are checked all the same: the response lists every problem of the request.
         if names.is_empty() {
             self.problems.at_table(self.index, "key", || {
                 Reason::new(ErrorCode::InvalidKey, "a key needs at least one column")
@@ -239,9 +240,13 @@ impl<'a> TableChecker<'a, '_> {
         let mut values = Values::with_capacity(column.data_type, self.write.rows.len());
         for (row, cell) in input.cells().enumerate() {
             if *cell == Cell::Absent {
+                // For a row that is created. A stored row that
+                // matches ignores it, as `provided` is false there.
                 values.push_or_null(default.clone());
                 continue;
             }
+            // One value is pushed for each cell, null for one with a problem, because the index of
+            // a value is that of its row.
             match cell.to_scalar(column.data_type) {
                 Ok(Some(scalar)) => values.push(scalar),
                 Ok(None) => {
@@ -299,6 +304,7 @@ impl<'a> TableChecker<'a, '_> {
             Mode::Delete => false,
         };
         for row in 0..values.len() {
+            // A null is a key that will be generated, or has been reported as a problem.
             let Some(key) = values.key(row) else {
                 continue;
             };
@@ -317,6 +323,8 @@ impl<'a> TableChecker<'a, '_> {
             }
             let address = self.address(row);
             let first = self.references.give_key(&self.table.name, key, address);
+            // A table write between an earlier one with this key and this one may delete the row,
+            // so only a repetition within one table write is certain to fail.
             if mode == Mode::Insert
                 && let Some(first) = first.filter(|first| first.table == self.index)
             {
@@ -364,6 +372,7 @@ impl<'a> TableChecker<'a, '_> {
                             format!("the key column \"{name}\" is missing"),
                         )
                     }),
+                    // A null in a column that takes none was reported when its cell was read.
                     Some(given) if column.is_nullable && given.is_null(row) => {
                         self.problems.at_cell(address, given.input, name, || {
                             Reason::new(
@@ -407,6 +416,7 @@ pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
             format!("column \"{displayed}\" is kept by the server and cannot be written"),
         );
     }
+    // Someone who knows the table from SQL writes the reference `sample` as `sample_id`.
     if let Some(column) = table
         .columns
         .iter()

@@ -40,6 +40,7 @@ impl Checked {
         for checked in checked_tables {
             let step = checked
                 .map(|checked| table::plan(checked, answered, &steps, new_id, &mut problems));
+            // Also without a step: the address of a row counts the request's table writes.
             steps.push(step);
         }
         let series = series::plan(series, answered, &steps, &mut problems);

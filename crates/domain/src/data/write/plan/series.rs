@@ -29,6 +29,8 @@ pub(super) fn plan(
         .into_iter()
         .filter_map(|series| planner.plan(series))
         .collect();
+    // Late parents are compared by the rows that they wait for here, and by their keys once these
+    // are known: two rows of an upsert may match one stored row.
     let mut parents = SeriesParents::default();
     for step in &series_steps {
         if let Err(message) = parents.add(step, step.parent.clone()) {

@@ -42,6 +42,7 @@ pub(super) fn plan(
     let mut planner = TablePlanner {
         index,
         key: &key,
+        // A row of an upsert may turn out to exist with another key, so its key is late.
         inserted_keys: Some(&keys).filter(|_| mode == Mode::Insert),
         answered,
         steps,
@@ -114,6 +115,8 @@ fn created_keys(
     });
     let mut keys = Values::with_capacity(key.data_type, len);
     for row in 0..len {
+        // An upsert gets a key for every row: which rows
+        // are new is known only once they are matched.
         let given = given.and_then(|given| given.get(row));
         keys.push_or_null(
             given.or_else(|| KeyValue::generate(key.data_type, new_id).map(Into::into)),
@@ -135,6 +138,7 @@ impl<'v> KeyPart<'v> {
         // `late` is filled in the order of the rows.
         let late = column.late.binary_search_by_key(&row, |late| late.index);
         match late.ok().and_then(|at| column.late.get(at)) {
+            // The key is unknown yet, but rows that wait for the same one have equal parts.
             Some(late) => Some(Self::Late(late.address)),
             None => column.values.comparable(row).map(Self::Value),
         }
@@ -233,6 +237,7 @@ impl TablePlanner<'_> {
 
     /// Reports rows that give the same key as an earlier one.
     fn refuse_duplicate_keys(&mut self, key: &[StepColumn], len: usize) {
+        // An insert matches nothing; repeated primary keys were reported when they were read.
         if key.is_empty() {
             return;
         }
