@@ -65,6 +65,7 @@ impl Problems {
 /// The value at a path, or the object around it for a field that is absent.
 fn look_up(documents: &Map<String, Value>, loc: &[LocationStep], around: bool) -> Value {
     let steps = match loc.split_last() {
+        // A missing field has no value, so the object that lacks it is repeated, as pydantic does.
         Some((_, rest)) if around && !rest.is_empty() => rest,
         _ => loc,
     };

@@ -61,6 +61,7 @@ impl Schema {
             None => return Self::default().with("oneOf", json!([self.0, { "type": "null" }])),
         }
         if let Some(Value::Array(choices)) = self.0.get_mut("enum") {
+            // `enum` permits what it lists alone, so null in `type` is not enough.
             choices.push(Value::Null);
         }
         self

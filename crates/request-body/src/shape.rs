@@ -206,6 +206,8 @@ macro_rules! shape {
                             $(
                                 if name == stringify!($field) {
                                     if taken.$field.is_some() {
+                                        // The reader of a tree takes the last one,
+                                        // so such a body is left to it.
                                         return Err(A::Error::duplicate_field(stringify!($field)));
                                     }
                                     let seed = $crate::stream::FieldSeed(&$crate::typed::<$type, _>($reader));
@@ -227,6 +229,8 @@ macro_rules! shape {
                             let $at = &$crate::FieldPath::root("body", &problems);
                             $rules
                             if !problems.is_empty() {
+                                // This reader only finds out whether a body fits; the other one
+                                // reports where it does not.
                                 return Err(A::Error::custom("breaks a rule between fields"));
                             }
                         }

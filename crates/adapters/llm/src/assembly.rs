@@ -77,6 +77,7 @@ impl Assembly {
         if other(&call.id, part.id) || other(&call.name, part.name) {
             return Err(BrokenStream::CollidingIndex);
         }
+        // They may also come in a later part than the first.
         if call.id.is_empty() {
             part.id.clone_into(&mut call.id);
         }

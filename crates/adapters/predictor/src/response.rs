@@ -179,6 +179,7 @@ fn by_class(
     let classes = signature.classes.iter().flatten();
     classes
         .map(|class| {
+            // JSON names the classes by texts, the signature has them in their own type.
             let mut names = first.keys().filter(|name| class.is_named(name));
             let name = names.next().ok_or_else(|| broken("a class is missing"))?;
             let column = rows.iter().map(|row| row.get(name).copied());

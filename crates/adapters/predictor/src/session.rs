@@ -403,6 +403,7 @@ impl Exchange {
             if is_stuck {
                 return ExchangeEnd::Stuck;
             }
+            // Counted from readiness, because loading may take longer than the idle time.
             if ready.is_some_and(|ready| ready.elapsed() >= self.idle) && retire_idle() {
                 return ExchangeEnd::Idle;
             }
@@ -424,6 +425,7 @@ impl Exchange {
 
 impl Ledger {
     fn add(&mut self, id: u64, rows: usize, reply: oneshot::Sender<Reply>) {
+        // Time without a request must not look like a process that is stuck.
         if self.sent.is_empty() {
             self.progressed = Instant::now();
         }

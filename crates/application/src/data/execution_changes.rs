@@ -62,6 +62,7 @@ pub async fn execution_changes(
 ) -> Result<ChangesReport, Error> {
     actor.require(Scope::Read)?;
     let organization = actor.organization;
+    // For its refusal: an unknown execution would look like one that changed nothing.
     ports.executions.get(organization, id).await?;
     let changes = ports.data.changes(organization, id).await?;
     let of_execution = FileFilter {

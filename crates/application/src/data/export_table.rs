@@ -29,6 +29,7 @@ pub struct TableExport {
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
+    // Before the catalog, which could be outdated after a wait for a slot.
     let slots = StreamSlots::enter(ports, actor).await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;

@@ -91,6 +91,7 @@ pub async fn read_import(
     let waiting = Arc::downgrade(&caller);
     let (done, outcome) = oneshot::channel();
     let thread = thread::Builder::new().name("import".to_owned());
+    // Not on a blocking thread of tokio, for whose end its shutdown would wait.
     let spawned = thread.spawn(move || {
         let read = read(file.source, format, &table, command, waiting);
         // The receiver no longer exists if the caller has left.
@@ -100,6 +101,7 @@ pub async fn read_import(
     let read = outcome
         .await
         .map_err(|_| Error::Internal("the thread of an import ended early".to_owned()))?;
+    // Until here the thread sees a living caller; a request that is dropped earlier stops it.
     drop(caller);
     let (request, columns) = read?;
     Ok(ReadImport {
@@ -124,6 +126,7 @@ pub async fn import_table(
         request,
         columns,
         job_execution_id,
+        // Held until the rows are written, as they are in memory for as long.
         slot: _slot,
     } = import;
     let command = WriteData {

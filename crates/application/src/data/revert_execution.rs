@@ -47,6 +47,7 @@ async fn revert(
     dry_run: bool,
 ) -> Result<RevertReport, Error> {
     actor.require(Scope::Write)?;
+    // No check of the disk's reserve: a revert gives space back.
     actor.may(GuardedAction::RevertExecution(id))?;
     ports.executions.get(actor.organization, id).await?;
     let request = RevertRequest {

@@ -124,6 +124,7 @@ pub(crate) async fn choose_target(
     Ok(WriteTarget::New {
         execution: ExecutionId::new(ports.ids.next_id()),
         job_name,
+        // For the case that no job has the name.
         job: JobId::new(ports.ids.next_id()),
     })
 }

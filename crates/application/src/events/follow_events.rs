@@ -37,6 +37,7 @@ pub async fn follow_events(
     let position = match after {
         None => ports.events.end(organization).await?,
         Some(after) if ports.events.contains(organization, user, after).await? => after,
+        // The event was deleted by now, so the stream begins at the oldest one that is stored.
         Some(_) => EventPosition::START,
     };
     let follower = EventFollower {

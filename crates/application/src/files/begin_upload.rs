@@ -100,6 +100,7 @@ pub async fn begin_upload(
         limit: MAX_FILE_BYTES,
         expires_at,
     };
+    // After the record, without which an upload to the URL is refused.
     let upload = ports.signer.sign_upload(actor.organization, &grant).await?;
     Ok(UploadBegun {
         file,

@@ -56,6 +56,7 @@ pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<
         let error = native_executable(format);
         return Err(discard(ports, actor, id, object, error).await);
     }
+    // Last, because the whole object may have to be read for it.
     let bytes = match received {
         Some(bytes) => bytes,
         None => ports.blobs.checksum(actor.organization, object).await?,

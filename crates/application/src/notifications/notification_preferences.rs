@@ -47,6 +47,7 @@ pub async fn change_preferences(
 /// `NotFound` when the link is not the platform's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
+    // The token is the permission: a link in an e-mail works without a key.
     let secret = unsubscribing_secret(ports).await?;
     let (organization, user) = read_unsubscribe_token(&secret, token)
         .ok_or_else(|| Error::not_found(Resource::Subscription))?;
@@ -65,6 +66,7 @@ pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
 /// The secret that permissions to unsubscribe are made with; the same on every server.
 pub(crate) async fn unsubscribing_secret(ports: &Ports) -> Result<[u8; 32], Error> {
     let mut candidate = [0; 32];
+    // All servers get the secret that was stored first, whichever made it.
     ports.ids.fill_random(&mut candidate);
     Ok(ports
         .tenancy

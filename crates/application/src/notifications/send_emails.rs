@@ -48,6 +48,7 @@ pub async fn send_emails(
         settle(ports, email, &outcome).await
     });
     let settled = join_all(sending).await;
+    // Only after all of them: the failure of one must not cut the others off.
     settled.into_iter().collect::<Result<Vec<()>, Error>>()?;
     Ok(claimed.len())
 }

@@ -52,6 +52,7 @@ pub async fn create_api_key(
     let now = ports.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
+    // The caller's own user has just been found to be enabled.
     if user != actor.user {
         let user = ports.tenancy.user(actor.organization, user).await?;
         if user.disabled_at.is_some() {

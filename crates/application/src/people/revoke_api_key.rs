@@ -19,6 +19,7 @@ pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Resul
         .api_keys
         .revoke(actor.organization, id, ports.clock.now())
         .await?;
+    // On other servers a cached entry still counts for the few seconds of its lifetime.
     ports.key_cache.evict(id);
     Ok(())
 }

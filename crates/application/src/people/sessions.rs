@@ -129,6 +129,7 @@ pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Acto
         .filter(|found| found.is_valid(now))
         .ok_or_else(invalid)?;
     let FoundSession { session, key } = found;
+    // As with keys, a request does not fail because the time of its use cannot be stored.
     if session.is_due_for_touch(now)
         && let Err(error) = ports.sessions.touch(session.token, now).await
     {
@@ -155,6 +156,7 @@ pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
         return Ok(());
     };
     ports.sessions.remove(token.hash()).await?;
+    // On other servers a cached entry still counts for the few seconds of its lifetime.
     ports.key_cache.evict_hash(token.hash());
     Ok(())
 }

@@ -28,6 +28,7 @@ pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
         return Ok(runs);
     }
     loop {
+        // In each round, because schedules come due while batches are handled.
         let now = ports.clock.now();
         let ids = &*ports.ids;
         let on_event = |event: TriggerEvent<'_>| runs_after(event, ids, now);

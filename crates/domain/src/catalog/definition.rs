@@ -289,6 +289,7 @@ impl TableDefinition {
                 problems.push("only one column can be the primary key; use unique_together for several".to_owned());
             }
             SemanticCategory::Curated if keys == 1 => {
+                // The key is the first column, as a generated one is.
                 let at = columns.iter().position(|column| column.is_primary_key).unwrap_or_default();
                 let key = columns.remove(at);
                 columns.insert(0, key);
@@ -324,6 +325,7 @@ impl TableDefinition {
                     "unique_together ({listed}) must name two or more different columns"
                 ));
             }
+            // The same columns in another order are the same constraint.
             let mut sorted = group.clone();
             sorted.sort();
             if !seen.insert(sorted) {
@@ -372,6 +374,7 @@ fn check_sql_names(table: &Table, problems: &mut Vec<String>) {
                 column.name
             ));
         } else {
+            // The name of a system column has been refused by `check_column`.
             names.insert(sql_name);
         }
     }

@@ -69,6 +69,7 @@ pub(super) fn renamed(
     }
     let mut waiting: Vec<ColumnRename> = renames(&definition.columns)
         .filter_map(|(from, to)| {
+            // Without a column of the name the rename is done: a definition may be sent again.
             let before = (**current.column(from)?).clone();
             let after = Column {
                 name: to.to_owned(),

@@ -64,6 +64,8 @@ impl DependencyCache {
         // Eviction does not take the environment between the check and the lock.
         let _scope = self.begin_installation()?;
         let marker = self.ready.join(name);
+        // The directory is writable by the account of installations, so
+        // the marker alone proves nothing.
         if !marker.is_file() || !self.environment(name).is_dir() {
             return Ok(None);
         }
@@ -83,6 +85,8 @@ impl DependencyCache {
         name: &str,
         _installation: InstallationLock,
     ) -> io::Result<EnvironmentUse> {
+        // The lock of the installation is released after this, so no eviction
+        // takes what was just installed.
         hold(&self.ready.join(name))
     }
 
@@ -156,6 +160,8 @@ impl DependencyCache {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
+        // After the marker, because an environment that is partly
+        // removed must not count as complete.
         remove_any(&self.cache.join(ENVIRONMENTS).join(name))?;
         Ok(true)
     }
@@ -194,6 +200,7 @@ fn size_of(directory: &Path) -> u64 {
         let Ok(found) = fs::symlink_metadata(&path) else {
             continue;
         };
+        // uv links the files of its cache into the environments, so most have several names.
         if found.nlink() == 1 || found.is_dir() || counted.insert((found.dev(), found.ino())) {
             total = total.saturating_add(found.blocks() * 512);
         }

@@ -115,6 +115,7 @@ fn whole(value: &Value) -> Result<i128, ProblemKind> {
                 }
             })
         }
+        // As pydantic reads it: true is 1.
         Value::Bool(truth) => Ok(i128::from(*truth)),
         _ => Err(ProblemKind::int_type()),
     }
@@ -197,6 +198,7 @@ impl Reader for Boolean {
         match &value {
             Value::Bool(truth) => Some(*truth),
             Value::String(text) => match text.to_ascii_lowercase().as_str() {
+                // The texts that pydantic takes.
                 "true" | "1" | "yes" | "on" | "t" | "y" => Some(true),
                 "false" | "0" | "no" | "off" | "f" | "n" => Some(false),
                 _ => at.refuse(ProblemKind::bool_parsing()),

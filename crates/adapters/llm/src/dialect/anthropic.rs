@@ -207,6 +207,7 @@ impl Reader {
             // The API counts cached tokens apart, while other providers include them.
             usage.input_tokens = Some(cached.fold(input, u64::saturating_add));
         }
+        // An event without the number must not erase an earlier one.
         usage.output_tokens = number(reported, "/output_tokens").or(usage.output_tokens);
     }
 }

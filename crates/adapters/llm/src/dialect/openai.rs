@@ -23,6 +23,7 @@ pub(super) fn body(request: &ModelRequest) -> Value {
         "model": request.model,
         "messages": messages,
         "stream": true,
+        // Without this a stream reports no usage, and tokens would have to be estimated.
         "stream_options": { "include_usage": true },
     });
     if let (false, Some(body)) = (request.tools.is_empty(), body.as_object_mut()) {

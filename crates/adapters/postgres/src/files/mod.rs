@@ -171,6 +171,7 @@ async fn record_of_path(
         .filter(file::instrument_id.eq(instrument.as_uuid()))
         .filter(file::path_hash.eq(path_hash(&file.path).to_vec()))
         .select(FileRow::as_select())
+        // Locked until the end, because this row decides whether the path can be taken over.
         .for_update()
         .first(connection)
         .await
@@ -264,6 +265,8 @@ async fn record_upload(
     match file.state.uploaded_at() {
         None => Ok(()),
         Some(at) => {
+            // In the transaction of the record: a trigger neither misses a file
+            // nor sees one that is rolled back.
             outbox::record_upload(connection, organization, file.id, at).await?;
             let confirmed = LoggedEventKind::FileConfirmed(file.id);
             record(connection, organization, at, &[confirmed]).await?;
@@ -279,6 +282,7 @@ async fn confirm(
     confirmed: FileState,
     quota: StorageQuota,
 ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
+    // Before any row lock, as in `add`.
     if quota.is_limited() {
         lock_usage(connection, organization).await?;
     }
@@ -339,6 +343,7 @@ async fn delete(
     .await
     .optional()?;
     let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
+    // Followers have heard of confirmed files only.
     if file.state.bytes().is_some() {
         let deleted = LoggedEventKind::FileDeleted(id);
         record(connection, organization, now, &[deleted]).await?;

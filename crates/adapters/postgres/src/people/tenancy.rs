@@ -91,6 +91,7 @@ impl PgTenancyRepository {
         transaction::begin(&mut connection).await?;
         let outcome = create_organization(&mut connection, candidate).await;
         end(&mut connection, outcome).await?;
+        // Read back, because a racing call may have stored it with another id.
         organization_named(&mut connection, &candidate.name)
             .await?
             .ok_or_else(|| vanished("organization"))
@@ -222,6 +223,7 @@ impl TenancyRepository for PgTenancyRepository {
             return Ok(found);
         }
         insert_user(&mut connection, candidate).await?;
+        // Read back, because a racing call may have stored the user with another id.
         let stored = user_of(&mut connection, candidate.organization, &email_folded).await?;
         Ok(stored.ok_or_else(|| vanished("user"))?)
     }

@@ -72,6 +72,7 @@ pub(super) fn check_requirement(text: &str) -> Result<(), String> {
             return Err(format!("{text:?}: the URL is missing"));
         }
     } else {
+        // PEP 508 permits parentheses around the versions.
         let versions = constraint
             .strip_prefix('(')
             .and_then(|inner| inner.strip_suffix(')'))
@@ -109,6 +110,7 @@ fn is_marker(text: &str) -> bool {
         if rest.is_empty() {
             return depth == 0;
         }
+        // Only the syntax is checked, so which of both binds closer does not matter.
         let Some(next) = rest.strip_prefix("and").or_else(|| rest.strip_prefix("or")) else {
             return false;
         };
@@ -120,10 +122,12 @@ fn is_marker(text: &str) -> bool {
 fn after_comparison(text: &str) -> Option<&str> {
     let rest = after_value(text)?;
     let operator = |rest: &'_ str| {
+        // In the order of the list, because `==` is also the beginning of `===`.
         MARKER_OPERATORS
             .iter()
             .find_map(|operator| rest.strip_prefix(operator).map(str::len))
     };
+    // `not in` is the only operator of two words.
     let positive = rest
         .strip_prefix("not")
         .map(str::trim_start)

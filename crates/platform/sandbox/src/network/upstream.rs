@@ -83,6 +83,7 @@ impl Upstream {
 
     /// Returns the proxy for a host, if it is not reached directly.
     pub(crate) fn for_host(&self, host: &str, is_tunnel: bool) -> Option<&UpstreamProxy> {
+        // A domain also means all hosts below it: `a.lab` for `lab`, but not `mylab`.
         let is_direct = self.direct.iter().any(|direct| {
             direct == "*"
                 || host == direct
@@ -102,6 +103,7 @@ impl UpstreamProxy {
         let url = if value.contains("://") {
             Url::parse(value)
         } else {
+            // As curl and Python do, a proxy without a scheme is taken for an HTTP proxy.
             Url::parse(&format!("http://{value}"))
         };
         let url = url.ok()?;
