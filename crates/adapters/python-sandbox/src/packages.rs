@@ -102,6 +102,7 @@ async fn prepare(sandbox: &Sandbox) -> Result<(), PythonUnavailable> {
             .await
             .map_err(|error| unavailable(&error))?;
         let (_stop, mut signal) = stop_channel();
+        // Not held: each run marks the environment as in use for itself.
         installed(&host, &active, &mut signal).await.map(drop)
     };
     let prepared = prepared.await;

@@ -91,6 +91,7 @@ impl Report {
     }
 
     fn add_output(&mut self, body: &[u8]) -> Result<(), BrokenReport> {
+        // The program cuts the output itself, so more comes from a snippet that writes to the pipe.
         if self.output.len() + body.len() > SHOWN_OUTPUT_PART {
             return Err(BrokenReport::Protocol("too much output"));
         }
@@ -137,6 +138,7 @@ impl Report {
         PythonOutput {
             start,
             end: end.tail.clone(),
+            // Saturating, because the snippet can claim any number.
             omitted: end
                 .output_bytes
                 .saturating_sub(u64::try_from(displayed).unwrap_or(u64::MAX)),

@@ -86,6 +86,7 @@ fn training_context(settings: &Settings, base_url: String) -> TrainingContext {
     let wanted = &settings.trainings;
     let is_local = wanted.backend == Backend::Local;
     let cpus = wanted.cpus.unwrap_or_else(|| {
+        // The processors of this machine say nothing about those of a cluster.
         let all = available_parallelism().ok().filter(|_| is_local);
         all.and_then(|all| all.get().try_into().ok()).unwrap_or(1)
     });
@@ -122,6 +123,7 @@ fn checkpoints(settings: &Settings) -> Checkpoints {
     CHECKPOINTS
         .into_iter()
         .map(|kind| (kind, directory.join(kind)))
+        // On a cluster these are directories of its nodes, which cannot be looked at from here.
         .filter(|(_, path)| !is_local || path.is_dir())
         .map(|(kind, path)| (kind.to_owned(), path.to_string_lossy().into_owned()))
         .collect()
@@ -170,6 +172,7 @@ impl Runners {
     /// When the address of a cluster is unusable.
     fn open(settings: &Settings, public_url: &str) -> anyhow::Result<Self> {
         let jobs = runner(settings, &settings.job_backend, public_url)?;
+        // Shared, so that one worker has one sandbox or one client of the cluster.
         let trainings = if settings.trainings.backend == settings.job_backend {
             Arc::clone(&jobs)
         } else {
@@ -245,6 +248,7 @@ pub(crate) fn sandbox_settings(
     public_url: &str,
 ) -> SandboxSettings {
     let supervisor = vec![program.into_os_string(), SUPERVISE.into()];
+    // Files may be stored outside of the data directory, which is hidden anyway.
     let storage = match settings.storage_url().parse::<Location>() {
         Ok(Location::Local(directory)) => vec![directory],
         Ok(Location::Bucket { .. }) | Err(_) => Vec::new(),

@@ -131,6 +131,7 @@ pub fn check_cluster_authorities(path: &str) -> Result<(), String> {
 /// # Errors
 /// The reason, in one line, without the password.
 pub fn check_mail_server(url: &str) -> Result<(), String> {
+    // The server is checked apart from the sender, so any valid address will do.
     smtp_mailer(url, "lab@example.org").map(drop)
 }
 
@@ -160,6 +161,7 @@ fn signer(
             let clock = Arc::clone(clock);
             Arc::new(DirectSigner::new(bucket.clone(), gateway, clock)?)
         }
+        // Settings refuse `direct` for a directory, so the last case does not come up.
         (UploadMode::Gateway, _) | (UploadMode::Direct, None) => Arc::new(gateway),
     })
 }
@@ -182,6 +184,7 @@ async fn reach(
         (Some(embedded), url)
     };
     let database = Database::new(&url, DatabaseSettings::default())?;
+    // The embedded server accepts connections as soon as it has started.
     if embedded.is_none() {
         let reached = database.wait_until_reachable(DATABASE_PATIENCE).await;
         reached.map_err(anyhow::Error::msg)?;
@@ -191,6 +194,7 @@ async fn reach(
 
 /// The variables of this process, by which clouds are reached.
 fn environment() -> Vec<Variable> {
+    // Not `vars`, which panics at a variable that is not UTF-8.
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
@@ -264,11 +268,13 @@ impl DatabaseServer {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds);
         let tenancy = PgTenancyRepository::new(self.database.clone());
+        // From the database, because a URL that one server signs must be valid at all of them.
         let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
         let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
         let mut queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
         queries.prepare().await?;
         if let Some(replica) = &settings.query_database_url {
+            // After the preparation, which revokes rights: a replica is read only.
             queries = queries.on_replica(replica.reveal())?;
         }
         let gateway = GatewaySigner::new(public_url, &secret);
@@ -276,6 +282,7 @@ impl DatabaseServer {
         let disk_reserve = if self.embedded.is_some() {
             LocalDiskReserve::open(ReserveFile::beside_cluster(&settings.data_dir)).await
         } else {
+            // The disk of a database elsewhere is its operator's matter.
             LocalDiskReserve::none()
         };
         let store = PgStore::new(self.database.clone(), self.authentication.clone());

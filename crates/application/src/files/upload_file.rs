@@ -68,8 +68,8 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     reserve(ports, &upload, length).await?;
-    // The bytes before the record: an object without a record is swept, a
-    // record without its object is broken.
+    // The bytes before the record: an object without a record is swept, a record without its object
+    // is broken.
     let body = stream::iter([Ok(bytes)]).boxed();
     let bytes = ports
         .blobs

@@ -112,8 +112,8 @@ fn alter(
         .map(|column| (**column).clone())
         .collect();
     for column in &added {
-        // In a table of rows the store decides: it refuses
-        // a constraint only if stored rows break it.
+        // In a table of rows the store decides: it refuses a constraint only if stored rows break
+        // it.
         if !column.is_nullable && before.category == SemanticCategory::Raw {
             refusals.push(format!(
                 "new column \"{}\" must be nullable: the points that are stored have no value for it",

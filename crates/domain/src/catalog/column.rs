@@ -102,8 +102,8 @@ impl Columns {
     /// Changes each column in its place.
     pub fn update(&mut self, mut change: impl FnMut(&mut Column)) {
         for column in &mut self.0 {
-            // Columns are shared with the table that this one was copied
-            // from, so they are copied first.
+            // Columns are shared with the table that this one was copied from, so they are copied
+            // first.
             change(Arc::make_mut(&mut column.column));
         }
     }

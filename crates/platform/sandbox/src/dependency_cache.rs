@@ -64,8 +64,8 @@ impl DependencyCache {
         // Eviction does not take the environment between the check and the lock.
         let _scope = self.begin_installation()?;
         let marker = self.ready.join(name);
-        // The directory is writable by the account of installations, so
-        // the marker alone proves nothing.
+        // The directory is writable by the account of installations, so the marker alone proves
+        // nothing.
         if !marker.is_file() || !self.environment(name).is_dir() {
             return Ok(None);
         }
@@ -85,8 +85,8 @@ impl DependencyCache {
         name: &str,
         _installation: InstallationLock,
     ) -> io::Result<EnvironmentUse> {
-        // The lock of the installation is released after this, so no eviction
-        // takes what was just installed.
+        // The lock of the installation is released after this, so no eviction takes what was just
+        // installed.
         hold(&self.ready.join(name))
     }
 
@@ -160,8 +160,8 @@ impl DependencyCache {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        // After the marker, because an environment that is partly
-        // removed must not count as complete.
+        // After the marker, because an environment that is partly removed must not count as
+        // complete.
         remove_any(&self.cache.join(ENVIRONMENTS).join(name))?;
         Ok(true)
     }

@@ -155,8 +155,8 @@ fn program(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBu
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .map(|directory| directory.join("uv"))
-        // A relative entry of the path is below the working directory,
-        // where anyone may have put a uv.
+        // A relative entry of the path is below the working directory, where anyone may have put a
+        // uv.
         .find(|candidate| candidate.is_absolute() && is_uv(candidate));
     match found {
         // The sandbox permits paths, not links to them.

@@ -265,8 +265,8 @@ async fn record_upload(
     match file.state.uploaded_at() {
         None => Ok(()),
         Some(at) => {
-            // In the transaction of the record: a trigger neither misses a file
-            // nor sees one that is rolled back.
+            // In the transaction of the record: a trigger neither misses a file nor sees one that
+            // is rolled back.
             outbox::record_upload(connection, organization, file.id, at).await?;
             let confirmed = LoggedEventKind::FileConfirmed(file.id);
             record(connection, organization, at, &[confirmed]).await?;

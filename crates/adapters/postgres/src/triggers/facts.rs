@@ -223,6 +223,7 @@ async fn chains(
     if executions.is_empty() {
         return Ok(chains);
     }
+    // A script that runs elsewhere ends the chain: no trigger has started it.
     let rows: Vec<ChainRow> = diesel::sql_query(
         "WITH RECURSIVE chain (start, organization_id, job_id, source_execution_id, length) AS ( \
              SELECT id, organization_id, job_id, source_execution_id, 1 \

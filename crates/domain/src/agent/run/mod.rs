@@ -133,6 +133,7 @@ impl Run {
                 StopReason::Filtered => EndReason::Filtered,
             }
         } else if self.steps >= self.limits.steps {
+            // No step is left that could read the outputs of these calls.
             EndReason::Steps(self.limits.steps)
         } else if self.calls.saturating_add(added) > self.limits.tool_calls {
             EndReason::ToolCalls(self.limits.tool_calls)
@@ -214,6 +215,7 @@ impl Run {
         if !wanted.is_empty() && !self.call_ids.contains(wanted) {
             return wanted.to_owned();
         }
+        // Some providers count ids from 0 in each response, and a repeated one would name two results.
         let base = if wanted.is_empty() { "call" } else { wanted };
         let mut number = self.call_ids.len();
         loop {

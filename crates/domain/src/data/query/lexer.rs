@@ -97,8 +97,8 @@ impl Lexer<'_> {
             // PostgreSQL skips the vertical tab, too, which `is_ascii_whitespace` leaves out.
             _ if byte.is_ascii_whitespace() || byte == 0x0b => Ok((None, at + 1)),
             b'-' if self.follows(at, b"--") => {
-                // For PostgreSQL a carriage return ends the
-                // comment, too: what follows is part of the query.
+                // For PostgreSQL a carriage return ends the comment, too: what follows is part of
+                // the query.
                 Ok((None, self.skip(at, |byte| byte != b'\n' && byte != b'\r')))
             }
             b'/' if self.follows(at, b"/*") => Ok((None, self.comment(at)?)),

@@ -198,8 +198,8 @@ pub(super) fn is_forbidden_type(name: &str) -> bool {
 
 /// Returns true if queries may not name that schema.
 pub(super) fn is_forbidden_schema(name: &str) -> bool {
-    // The digits may be followed by the ending of an
-    // organization's other schemas, such as `_chunks`.
+    // The digits may be followed by the ending of an organization's other schemas, such as
+    // `_chunks`.
     let organizations = name.strip_prefix("org_").is_some_and(|rest| {
         rest.len() >= 32 && rest.bytes().take(32).all(|byte| byte.is_ascii_hexdigit())
     });

@@ -65,8 +65,8 @@ impl RowPosition {
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        // PostgreSQL takes no NUL in a text, so a forged
-        // cursor with one must be refused before the query.
+        // PostgreSQL takes no NUL in a text, so a forged cursor with one must be refused before the
+        // query.
         if text.contains('\0') {
             return None;
         }

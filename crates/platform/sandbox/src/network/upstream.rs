@@ -44,6 +44,7 @@ impl std::fmt::Debug for UpstreamProxy {
 impl Upstream {
     /// Reads the variables of this process.
     pub(crate) fn of_this_process() -> Self {
+        // Not `vars`, which panics at a variable that is not UTF-8.
         let variables: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();

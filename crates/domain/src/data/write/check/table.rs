@@ -240,8 +240,8 @@ impl<'a> TableChecker<'a, '_> {
         let mut values = Values::with_capacity(column.data_type, self.write.rows.len());
         for (row, cell) in input.cells().enumerate() {
             if *cell == Cell::Absent {
-                // For a row that is created. A stored row that
-                // matches ignores it, as `provided` is false there.
+                // For a row that is created. A stored row that matches ignores it, as `provided` is
+                // false there.
                 values.push_or_null(default.clone());
                 continue;
             }

@@ -115,8 +115,8 @@ fn created_keys(
     });
     let mut keys = Values::with_capacity(key.data_type, len);
     for row in 0..len {
-        // An upsert gets a key for every row: which rows
-        // are new is known only once they are matched.
+        // An upsert gets a key for every row: which rows are new is known only once they are
+        // matched.
         let given = given.and_then(|given| given.get(row));
         keys.push_or_null(
             given.or_else(|| KeyValue::generate(key.data_type, new_id).map(Into::into)),

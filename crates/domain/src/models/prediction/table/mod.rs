@@ -142,6 +142,7 @@ impl TablePrediction {
         match value {
             // Masks do not come here: `plan` refuses models that predict them.
             None | Some(PredictedValue::Mask(_)) => Cell::Null,
+            // Before the other classes, because a column of texts takes all of them.
             Some(PredictedValue::Class(class)) if is_text => Cell::Text(class.to_string()),
             Some(PredictedValue::Class(Class::Boolean(flag))) => Cell::Boolean(flag),
             Some(PredictedValue::Class(Class::Integer(number))) => Cell::Integer(number),
@@ -210,6 +211,7 @@ fn check_output(column: &Column, signature: &ModelSignature) -> Option<InvalidTa
 fn classes(classes: Option<&[Class]>) -> (&'static str, &'static [DataType]) {
     use DataType::{Boolean, Float, Integer, String, Text};
     let all = |test: fn(&Class) -> bool| classes.is_some_and(|it| it.iter().all(test));
+    // From the narrowest type on: whole numbers are numbers, too.
     if all(|class| matches!(class, Class::Boolean(_))) {
         ("true and false", &[Boolean, String, Text])
     } else if all(|class| matches!(class, Class::Integer(_))) {
