@@ -17,8 +17,14 @@ pub enum BodyKind {
     OptionalJson,
 }
 
+/// A body that an operation describes. That of an operation with a handler of its own may be in any form.
+pub trait DescribeBody: 'static {
+    /// Describes the body; `None` if there is none.
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
+}
+
 /// The kind of body that an operation reads; the second parameter of [`crate::Call`].
-pub trait Body: 'static {
+pub trait Body: DescribeBody {
     /// What is read from it.
     type Value: Send;
     /// How it is received.
@@ -29,9 +35,6 @@ pub trait Body: 'static {
 
     /// The body as a document, in which the values of problems are looked up.
     fn document(received: &Bytes) -> Value;
-
-    /// Describes the body; `None` if there is none.
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
 }
 
 /// The description of a body.
@@ -49,9 +52,18 @@ pub struct BodyDescription {
 
 pub(crate) const JSON: &str = "application/json";
 
+/// The Content-Type of forms with files.
+pub const MULTIPART: &str = "multipart/form-data";
+
 /// The operation reads no body.
 #[derive(Debug)]
 pub enum NoBody {}
+
+impl DescribeBody for NoBody {
+    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
+        None
+    }
+}
 
 impl Body for NoBody {
     type Value = ();
@@ -64,15 +76,22 @@ impl Body for NoBody {
     fn document(_: &Bytes) -> Value {
         Value::Null
     }
-
-    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
-        None
-    }
 }
 
 /// The operation reads a JSON body.
 #[derive(Debug)]
 pub struct JsonBody<T>(PhantomData<fn() -> T>);
+
+impl<T: Shape + 'static> DescribeBody for JsonBody<T> {
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>(),
+            is_required: true,
+            example: T::example(),
+        })
+    }
+}
 
 impl<T: Shape + Send + 'static> Body for JsonBody<T> {
     type Value = T;
@@ -85,20 +104,22 @@ impl<T: Shape + Send + 'static> Body for JsonBody<T> {
     fn document(received: &Bytes) -> Value {
         json::document(received)
     }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: JSON,
-            schema: definitions.reference::<T>(),
-            is_required: true,
-            example: T::example(),
-        })
-    }
 }
 
 /// The operation reads a JSON body, which may be empty or null.
 #[derive(Debug)]
 pub struct OptionalJson<T>(PhantomData<fn() -> T>);
+
+impl<T: Shape + 'static> DescribeBody for OptionalJson<T> {
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        Some(BodyDescription {
+            content_type: JSON,
+            schema: definitions.reference::<T>().or_null(),
+            is_required: false,
+            example: T::example(),
+        })
+    }
+}
 
 impl<T: Shape + Send + 'static> Body for OptionalJson<T> {
     type Value = Option<T>;
@@ -111,12 +132,18 @@ impl<T: Shape + Send + 'static> Body for OptionalJson<T> {
     fn document(received: &Bytes) -> Value {
         json::document(received)
     }
+}
 
+/// The operation reads a form, whose parts are the fields of a shape. Its handler is written by hand.
+#[derive(Debug)]
+pub struct FormBody<T>(PhantomData<fn() -> T>);
+
+impl<T: Shape + 'static> DescribeBody for FormBody<T> {
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
         Some(BodyDescription {
-            content_type: JSON,
-            schema: definitions.reference::<T>().or_null(),
-            is_required: false,
+            content_type: MULTIPART,
+            schema: definitions.reference::<T>(),
+            is_required: true,
             example: T::example(),
         })
     }

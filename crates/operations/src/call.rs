@@ -8,7 +8,7 @@ use labdata_domain::people::actor::Actor;
 use labdata_request_body::{FieldPath, Problems, Shape, ShapeProblem};
 use serde_json::{Map, Value};
 
-use crate::{AnyScope, Body, NoBody, Platform};
+use crate::{AnyScope, BaseUrl, Body, NoBody, Platform};
 
 /// A request whose caller is known and may call the operation.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Request {
     pub platform: Arc<Platform>,
     /// The caller.
     pub actor: Actor,
+    /// How the caller reaches the server.
+    pub base_url: BaseUrl,
     /// The path's variable parts as an object of texts.
     pub path: Value,
     /// The query string as an object of texts.
@@ -34,6 +36,8 @@ pub struct Call<S = AnyScope, B: Body = NoBody, Q = (), P = ()> {
     pub platform: Arc<Platform>,
     /// The caller.
     pub actor: Actor,
+    /// How the caller reaches the server.
+    pub base_url: BaseUrl,
     /// The body.
     pub body: B::Value,
     /// The query string.
@@ -58,6 +62,7 @@ impl<S, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
                 ports: Arc::clone(&request.platform.ports),
                 platform: request.platform,
                 actor: request.actor,
+                base_url: request.base_url,
                 body,
                 query,
                 path,

@@ -12,6 +12,7 @@
 
 mod about;
 mod access;
+mod base_url;
 mod body;
 mod call;
 mod document;
@@ -21,13 +22,18 @@ mod page;
 mod platform;
 mod response;
 
+pub mod files;
 pub mod instruments;
 pub mod notifications;
 pub mod people;
 
 pub use about::{About, Method, Tag};
 pub use access::{Access, Admin, AnyScope, Read, RequiredScope, Write};
-pub use body::{Body, BodyDescription, BodyKind, JsonBody, NoBody, OptionalJson};
+pub use base_url::BaseUrl;
+pub use body::{
+    Body, BodyDescription, BodyKind, DescribeBody, FormBody, JsonBody, MULTIPART, NoBody,
+    OptionalJson,
+};
 pub use call::{Call, Request};
 pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
 pub use id::OrNotFound;
@@ -41,6 +47,7 @@ pub use response::{Describe, Listing, NoContent, Reply, Respond};
 pub fn all() -> Vec<Operation> {
     [
         people::operations(),
+        files::operations(),
         instruments::operations(),
         notifications::operations(),
     ]

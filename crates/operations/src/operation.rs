@@ -7,8 +7,8 @@ use labdata_application::{Error, Ports};
 use labdata_request_body::{Definitions, Output, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
-    About, Access, Body, BodyDescription, BodyKind, Call, Describe, Reply, Request, RequiredScope,
-    Respond,
+    About, Access, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody, Reply, Request,
+    RequiredScope, Respond,
 };
 
 /// Effect of a request that was read. It takes the ports that it uses, which may be those of a unit of
@@ -63,7 +63,9 @@ pub(crate) struct RequestShapes {
     pub(crate) body: Option<BodyDescription>,
 }
 
-fn request_shapes<B: Body, Q: Shape, P: Shape>(definitions: &mut Definitions) -> RequestShapes {
+fn request_shapes<B: DescribeBody, Q: Shape, P: Shape>(
+    definitions: &mut Definitions,
+) -> RequestShapes {
     RequestShapes {
         path: P::properties(definitions),
         query: Q::properties(definitions),
@@ -96,6 +98,7 @@ impl About {
             Ok(effect)
         };
         Operation {
+            body: B::KIND,
             read: Some(Box::new(read)),
             ..self.served_by_hand::<S, B, Q, P, R>()
         }
@@ -106,7 +109,7 @@ impl About {
     pub fn served_by_hand<S, B, Q, P, R>(self) -> Operation
     where
         S: RequiredScope,
-        B: Body,
+        B: DescribeBody,
         Q: Shape,
         P: Shape,
         R: Describe,
@@ -115,7 +118,7 @@ impl About {
             about: self,
             access: S::SCOPE.map_or(Access::AnyKey, Access::Scope),
             idempotency: Idempotency::Natural,
-            body: B::KIND,
+            body: BodyKind::None,
             typed_refusals: Vec::new(),
             response_headers: &[],
             request_headers: &[],

@@ -108,7 +108,7 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     /// A URL of this server as the caller reaches it.
     #[must_use]
     pub fn localize(&self, url: String) -> String {
-        self.app.public_url.localize(url, &self.request)
+        self.app.public_url.as_reached(&self.request).localize(url)
     }
 }
 

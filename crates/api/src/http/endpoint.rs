@@ -173,6 +173,25 @@ impl Endpoint {
         }
     }
 
+    /// As [`Self::by_hand`], for one that creates something: a request that bears an `Idempotency-Key`
+    /// has its effect once. The handler begins the effect with [`Call::begin`].
+    #[must_use]
+    pub fn creating_by_hand<H, S, B, Q, P>(operation: &Operation, handler: H) -> Self
+    where
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + 'static,
+        P: Shape + 'static,
+        H: Handler<(Call<S, B, Q, P>,)>,
+        H::Output: Responder + 'static,
+    {
+        let response = move |request: HttpRequest, call: Call<S, B, Q, P>| {
+            let handler = handler.clone();
+            once::respond(request, call, async move |call| handler.call((call,)).await)
+        };
+        Self::by_hand::<_, (HttpRequest, Call<S, B, Q, P>)>(operation, response)
+    }
+
     /// An endpoint that asks for no key and is no part of the OpenAPI document.
     pub fn hidden<H, A>(method: Method, path: impl Into<String>, handler: H) -> Self
     where

@@ -7,15 +7,11 @@ use actix_web::{
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use labdata_domain::files::FilePath;
-use labdata_request_body::{Definitions, FieldPath, ProblemKind, Reader, Schema};
-use serde_json::Value;
+use labdata_operations::MULTIPART;
+use labdata_request_body::ProblemKind;
 use sha2::{Digest, Sha256};
 
 use super::ApiError;
-
-/// The Content-Type of forms with files.
-pub const MULTIPART: &str = "multipart/form-data";
 
 /// More parts than this are no upload.
 pub(super) const MOST_PARTS: usize = 100;
@@ -140,34 +136,6 @@ pub(super) fn file_name(disposition: &ContentDisposition) -> Option<String> {
             _ => None,
         });
     extended.or_else(|| disposition.get_filename().map(str::to_owned))
-}
-
-/// The file's part, by its file name.
-#[derive(Clone, Copy, Debug)]
-pub struct FilePart;
-
-impl Reader for FilePart {
-    type Output = FilePath;
-
-    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<FilePath> {
-        match value.as_str() {
-            None => at.refuse(ProblemKind::value_error(
-                "a file with a file name is expected here",
-            )),
-            // Browsers send this where no file was chosen.
-            Some("") => at.refuse(ProblemKind::missing()),
-            Some(name) => match FilePath::parse(name) {
-                Ok(path) => Some(path),
-                Err(error) => at.refuse(ProblemKind::value_error(&error.to_string())),
-            },
-        }
-    }
-
-    fn schema(&self, _: &mut Definitions) -> Schema {
-        Schema::of("string")
-            .with("format", "binary")
-            .with("contentMediaType", "application/octet-stream")
-    }
 }
 
 /// Refuses a request whose body is no form with files.

@@ -4,6 +4,7 @@ use actix_web::{
     HttpRequest,
     http::header::{HOST, HeaderMap},
 };
+use labdata_operations::BaseUrl;
 use url::Url;
 
 /// Base of the platform's URLs in responses.
@@ -47,16 +48,12 @@ impl PublicUrl {
         }
     }
 
-    /// A URL of this server as the client of the request reaches it. URLs of other servers, such as a
-    /// bucket's, stay as they are.
+    /// The base, and how the client of the request reaches it.
     #[must_use]
-    pub fn localize(&self, url: String, request: &HttpRequest) -> String {
-        match url.strip_prefix(&self.base) {
-            // The slash distinguishes `http://lab` from `http://lab.example`.
-            Some(rest) if self.follows_host && rest.starts_with('/') => {
-                format!("{}{rest}", self.base_for(request.headers()))
-            }
-            _ => url,
+    pub fn as_reached(&self, request: &HttpRequest) -> BaseUrl {
+        BaseUrl {
+            configured: self.base.clone(),
+            reached: self.base_for(request.headers()),
         }
     }
 }
@@ -86,7 +83,9 @@ mod tests {
         for header in headers {
             request = request.append_header(*header);
         }
-        public_url.localize(url.to_owned(), &request.to_http_request())
+        public_url
+            .as_reached(&request.to_http_request())
+            .localize(url.to_owned())
     }
 
     #[test]

@@ -109,6 +109,7 @@ async fn receive(
     let effect = operation.read(Request {
         platform: Arc::clone(&app.platform),
         actor: actor.clone(),
+        base_url: app.public_url.as_reached(request),
         path: path_document(request),
         query: query_document(request),
         body,

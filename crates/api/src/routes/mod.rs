@@ -77,14 +77,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(models::results),
         endpoint!(models::artifact),
         endpoint!(models::predict_table),
-        endpoint!(creating files::upload),
-        endpoint!(files::list),
-        endpoint!(creating files::upload_url),
-        endpoint!(files::confirm),
-        endpoint!(files::usage),
-        endpoint!(files::content),
-        endpoint!(files::get),
-        endpoint!(files::delete),
         endpoint!(creating models::datasets::create),
         endpoint!(models::datasets::list),
         endpoint!(models::datasets::get),
@@ -118,6 +110,7 @@ pub fn all() -> Vec<Endpoint> {
 fn declared(operation: Operation) -> Endpoint {
     match operation.about.name {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
+        "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

@@ -11,6 +11,7 @@ use crate::{
 
 mod choice;
 mod collection;
+mod file_part;
 mod id;
 mod json;
 mod number;
@@ -19,6 +20,7 @@ mod text;
 
 pub use choice::{Choice, choice, choice_of};
 pub use collection::{List, MapOf, ShapeReader, list, map_of, shape};
+pub use file_part::FilePart;
 pub use id::{Id, MaybeId, UuidReader, id, uuid};
 pub use json::{AnyJson, Object, Storable, any, object, storable};
 pub use number::{

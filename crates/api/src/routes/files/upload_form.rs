@@ -3,60 +3,24 @@
 use actix_web::{HttpRequest, dev::Payload};
 use bytes::Bytes;
 use labdata_domain::{
-    files::{Attribution, FilePath, SourceType, check_declared_source},
+    files::{FilePath, SourceType},
     ids::{ExecutionId, InstrumentId},
 };
-use labdata_request_body::{
-    Definitions, FieldPath, ProblemKind, Shape as _,
-    fields::{optional, required},
-    readers::{choice_of, uuid},
-    shape,
-};
-use serde_json::{Map, Value, json};
+use labdata_operations::{DescribeBody as _, FormBody, files::upload::UploadFileBody};
+use labdata_request_body::{Definitions, FieldPath, Shape as _};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::http::{
     ApiError,
     body::{BODY_LIMIT, Body, BodyDescription, receive_bytes},
-    multipart::{FilePart, Form, MULTIPART, malformed, require_multipart},
+    multipart::{Form, malformed, require_multipart},
 };
 
 const FILE: &str = "file";
 const EXECUTION: &str = "job_execution_id";
 const INSTRUMENT: &str = "instrument_id";
 const SOURCE: &str = "source_type";
-
-shape! {
-    /// The parts of an upload's `multipart/form-data`.
-    pub struct UploadFileBody {
-        /// The file, with its name and type.
-        file: FilePath = required(FilePart),
-        /// Marks a job artifact, and links the file to that execution.
-        job_execution_id: Option<ExecutionId> = optional(uuid()),
-        /// Attaches the file to the instrument that captured it.
-        instrument_id: Option<InstrumentId> = optional(uuid()),
-        /// `instrument_sync` for a file that a program sent by itself for an instrument; otherwise the
-        /// platform finds out the source.
-        source_type: Option<SourceType> =
-            optional(choice_of(SourceType::DECLARABLE, SourceType::as_str)),
-    }
-    example json!({
-        "file": "A1\t0.08\nA2\t0.09\n",
-        "instrument_id": "0191d5a4-0000-7000-8000-000000000000",
-    });
-    rules |at| {
-        if let (Some(execution), Some(instrument)) = (job_execution_id, instrument_id)
-            && let Err(unattributed) = Attribution::new(*instrument, *execution)
-        {
-            at.report(ProblemKind::value_error(&unattributed.to_string()));
-        }
-        if let (Some(source), Some(instrument)) = (source_type, instrument_id)
-            && let Err(refusal) = check_declared_source(*source, instrument.is_some())
-        {
-            at.field(SOURCE).report(ProblemKind::value_error(&refusal.to_string()));
-        }
-    }
-}
 
 /// An upload: the file, and to what it belongs.
 #[derive(Clone, Debug)]
@@ -132,11 +96,6 @@ impl Body for UploadForm {
     }
 
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: MULTIPART,
-            schema: definitions.reference::<UploadFileBody>(),
-            is_required: true,
-            example: UploadFileBody::example(),
-        })
+        FormBody::<UploadFileBody>::describe(definitions)
     }
 }

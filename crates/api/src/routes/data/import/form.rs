@@ -11,10 +11,11 @@ use labdata_domain::{
     ids::OrganizationId,
 };
 use labdata_limits::Slot;
+use labdata_operations::MULTIPART;
 use labdata_request_body::{
     Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
     fields::{optional, or, required},
-    readers::{boolean, choice_of, list, text},
+    readers::{FilePart, boolean, choice_of, list, text},
     shape,
 };
 use serde_json::{Map, Value, json};
@@ -25,7 +26,7 @@ use crate::{
     http::{
         ApiError,
         body::{Body, BodyDescription},
-        multipart::{FilePart, MULTIPART, malformed, require_multipart},
+        multipart::{malformed, require_multipart},
         spooled_form::SpooledForm,
     },
 };

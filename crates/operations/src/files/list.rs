@@ -2,11 +2,10 @@
 
 use std::str::FromStr;
 
-use labdata_application::files::list_files::list_files;
-use labdata_application::slots::Work;
+use labdata_application::{Error, files::list_files::list_files};
 use labdata_domain::{
     files::{ExtensionFilter, FileFilter, NameQuery},
-    page::{DEFAULT_LIMIT, Page, PageRequest},
+    page::{DEFAULT_LIMIT, PageRequest},
 };
 use labdata_request_body::{
     fields::{optional, page},
@@ -15,7 +14,7 @@ use labdata_request_body::{
 };
 
 use super::FileView;
-use crate::http::{ApiResult, Call, Listing, NoBody, Read};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
 
 shape! {
     /// Filters of the list of files.
@@ -37,14 +36,11 @@ shape! {
 impl ListFilesQuery {
     /// The filter; `None` when nothing can match. An empty value asks for nothing.
     fn filter(&self) -> Option<FileFilter> {
-        let instrument = wanted(self.instrument_id.as_deref()).ok()?;
-        let execution = wanted(self.job_execution_id.as_deref()).ok()?;
         let query = NameQuery::parse(self.query.as_deref().unwrap_or_default()).ok()?;
-        let extensions = self.extensions.as_deref().and_then(ExtensionFilter::parse);
         Some(FileFilter {
-            instrument,
-            execution,
-            extensions,
+            instrument: wanted(self.instrument_id.as_deref()).ok()?,
+            execution: wanted(self.job_execution_id.as_deref()).ok()?,
+            extensions: self.extensions.as_deref().and_then(ExtensionFilter::parse),
             query,
         })
     }
@@ -55,30 +51,26 @@ fn wanted<T: FromStr>(id: Option<&str>) -> Result<Option<T>, T::Err> {
     id.filter(|id| !id.is_empty()).map(str::parse).transpose()
 }
 
-/// Lists uploaded files, newest first
-///
-/// Confirmed files that match all filters given. By pages of `limit`; the header `Link` names the
-/// next page.
-#[utoipa::path(
-    get,
-    path = "/api/v1/files",
-    operation_id = "list_files",
-    tag = "files",
-    responses((status = 200, description = "The files", body = Vec<FileView>))
-)]
-pub async fn handle(call: Call<Read, NoBody, ListFilesQuery>) -> ApiResult<Listing<FileView>> {
-    let slot = call
-        .app
-        .ports
-        .slots
-        .enter(Work::Page, call.actor.organization)
-        .await?;
-    let page = match call.query.filter() {
-        Some(filter) => list_files(call.ports(), &call.actor, &filter, call.query.page).await?,
-        None => Page {
-            items: Vec::new(),
-            next: None,
-        },
+pub(super) fn operation() -> Operation {
+    About {
+        name: "list_files",
+        method: Method::Get,
+        path: "/api/v1/files",
+        tag: Tag::Files,
+        summary: "Lists uploaded files, newest first",
+        description: "Confirmed files that match all filters given. By pages of `limit`; the header `Link` \
+            names the next page.",
+        returns: "The files",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<Read, NoBody, ListFilesQuery>) -> Result<Listing<FileView>, Error> {
+    let Some(filter) = call.query.filter() else {
+        return Ok(Listing::empty());
     };
-    Ok(Listing::of(page, Into::into).counted(slot))
+    let slot = call.platform.page_slot(call.actor.organization).await?;
+    let page = list_files(&call.ports, &call.actor, &filter, call.query.page).await?;
+    Ok(Listing::from(page).counted(slot))
 }

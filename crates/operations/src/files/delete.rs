@@ -1,0 +1,27 @@
+//! `DELETE /api/v1/files/{file_id}`
+
+use labdata_application::{Error, files::delete_file::delete_file};
+use labdata_domain::refusal::Resource;
+
+use super::FilePathId;
+use crate::{About, Call, Method, NoBody, NoContent, Operation, OrNotFound, Tag, Write};
+
+pub(super) fn operation() -> Operation {
+    About {
+        name: "delete_file",
+        method: Method::Delete,
+        path: "/api/v1/files/{file_id}",
+        tag: Tag::Files,
+        summary: "Deletes a file",
+        description: "Its record and its bytes; URLs to it find nothing from then on.",
+        returns: "It is gone",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<Write, NoBody, (), FilePathId>) -> Result<NoContent, Error> {
+    let id = call.path.file_id.or_not_found(Resource::File)?;
+    delete_file(&call.ports, &call.actor, id).await?;
+    Ok(NoContent)
+}
