@@ -274,7 +274,6 @@ impl DatabaseServer {
         let mut queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
         queries.prepare().await?;
         if let Some(replica) = &settings.query_database_url {
-            // After the preparation, which revokes rights: a replica is read only.
             queries = queries.on_replica(replica.reveal())?;
         }
         let gateway = GatewaySigner::new(public_url, &secret);
@@ -282,7 +281,6 @@ impl DatabaseServer {
         let disk_reserve = if self.embedded.is_some() {
             LocalDiskReserve::open(ReserveFile::beside_cluster(&settings.data_dir)).await
         } else {
-            // The disk of a database elsewhere is its operator's matter.
             LocalDiskReserve::none()
         };
         let store = PgStore::new(self.database.clone(), self.authentication.clone());

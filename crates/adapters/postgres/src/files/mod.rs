@@ -282,7 +282,6 @@ async fn confirm(
     confirmed: FileState,
     quota: StorageQuota,
 ) -> Result<Result<(File, bool), ConfirmFileError>, Fault> {
-    // Before any row lock, as in `add`.
     if quota.is_limited() {
         lock_usage(connection, organization).await?;
     }

@@ -72,7 +72,6 @@ pub(super) fn check_requirement(text: &str) -> Result<(), String> {
             return Err(format!("{text:?}: the URL is missing"));
         }
     } else {
-        // PEP 508 permits parentheses around the versions.
         let versions = constraint
             .strip_prefix('(')
             .and_then(|inner| inner.strip_suffix(')'))

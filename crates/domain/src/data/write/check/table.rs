@@ -287,8 +287,8 @@ impl<'a> TableChecker<'a, '_> {
         references
     }
 
-    /// Notes the ids that exist from a row on. Reports those that no reference could name, and
-    /// repeated ones.
+    /// Notes the ids that exist from a row on. Reports those that no reference could name, and those
+    /// that a table write repeats: between two table writes a third one may delete the row.
     fn note_keys(&mut self, given: &GivenColumn<'_>, values: &Values) {
         let (name, position) = (&given.column.name, given.position);
         let mode = self.write.mode;
@@ -304,7 +304,6 @@ impl<'a> TableChecker<'a, '_> {
             Mode::Delete => false,
         };
         for row in 0..values.len() {
-            // A null is a key that will be generated, or has been reported as a problem.
             let Some(key) = values.key(row) else {
                 continue;
             };
@@ -323,8 +322,6 @@ impl<'a> TableChecker<'a, '_> {
             }
             let address = self.address(row);
             let first = self.references.give_key(&self.table.name, key, address);
-            // A table write between an earlier one with this key and this one may delete the row,
-            // so only a repetition within one table write is certain to fail.
             if mode == Mode::Insert
                 && let Some(first) = first.filter(|first| first.table == self.index)
             {
