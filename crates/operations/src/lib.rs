@@ -16,6 +16,7 @@ mod base_url;
 mod body;
 mod call;
 mod document;
+mod form;
 mod id;
 mod operation;
 mod page;
@@ -23,6 +24,7 @@ mod platform;
 mod response;
 
 pub mod files;
+pub mod catalog;
 pub mod instruments;
 pub mod notifications;
 pub mod people;
@@ -36,6 +38,7 @@ pub use body::{
 };
 pub use call::{Call, Request};
 pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
+pub use form::{JsonOrFile, ResultForm, TableFile};
 pub use id::OrNotFound;
 pub use operation::{Effect, Idempotency, Operation};
 pub use page::PageQuery;
@@ -50,6 +53,7 @@ pub fn all() -> Vec<Operation> {
         files::operations(),
         instruments::operations(),
         notifications::operations(),
+        catalog::operations(),
     ]
     .into_iter()
     .flatten()

@@ -4,61 +4,18 @@ use actix_web::{
     HttpRequest,
     http::header::{Accept, Header, HeaderValue, Quality},
 };
+use labdata_operations::ResultForm;
 use labdata_table_formats::Format;
 
 use super::ApiError;
 
-/// JSON's media type.
-const JSON: &str = "application/json";
-
-/// Representation of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultForm {
-    /// JSON, which is the default.
-    Json,
-    /// A file format.
-    File(Format),
-}
-
-/// All forms; the first wins where the client prefers none.
-const FORMS: [ResultForm; 4] = [
-    ResultForm::Json,
-    ResultForm::File(Format::ArrowStream),
-    ResultForm::File(Format::Parquet),
-    ResultForm::File(Format::Csv),
-];
-
-impl ResultForm {
-    /// Media type of the form.
-    #[must_use]
-    pub const fn media_type(self) -> &'static str {
-        match self {
-            Self::Json => JSON,
-            Self::File(Format::Csv) => "text/csv",
-            Self::File(Format::ArrowStream) => "application/vnd.apache.arrow.stream",
-            Self::File(Format::Parquet) => "application/vnd.apache.parquet",
-        }
-    }
-
-    /// Extension of files in the form.
-    #[must_use]
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::File(Format::Csv) => "csv",
-            Self::File(Format::ArrowStream) => "arrows",
-            Self::File(Format::Parquet) => "parquet",
-        }
-    }
-
-    /// `Content-Type` of a response in this form.
-    #[must_use]
-    pub fn content_type(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Self::File(Format::Csv) => "text/csv; charset=utf-8; header=present",
-            other => other.media_type(),
-        })
-    }
+/// `Content-Type` of a response in that form.
+#[must_use]
+pub(crate) fn content_type(form: ResultForm) -> HeaderValue {
+    HeaderValue::from_static(match form {
+        ResultForm::File(Format::Csv) => "text/csv; charset=utf-8; header=present",
+        other => other.media_type(),
+    })
 }
 
 /// Parsed `Accept` header of a request.
@@ -78,7 +35,7 @@ impl Accepted {
     /// [`ApiError::NotAcceptable`] if the client accepts no form and excludes JSON.
     pub fn form(&self) -> Result<ResultForm, ApiError> {
         let mut best = (ResultForm::Json, Quality::ZERO);
-        for form in FORMS {
+        for form in ResultForm::ALL {
             let quality = self.quality(form.media_type()).unwrap_or(Quality::ZERO);
             // Strictly greater, so that of equal preferences the first form, JSON, wins.
             if quality > best.1 {
@@ -86,8 +43,8 @@ impl Accepted {
             }
         }
         // A header that names foreign types only gets JSON; one that says `application/json;q=0` excludes it.
-        if best.1 == Quality::ZERO && self.quality(JSON).is_some() {
-            let known = FORMS.map(ResultForm::media_type).join(", ");
+        if best.1 == Quality::ZERO && self.quality(ResultForm::Json.media_type()).is_some() {
+            let known = ResultForm::ALL.map(ResultForm::media_type).join(", ");
             return Err(ApiError::NotAcceptable(format!("results come as {known}")));
         }
         Ok(best.0)

@@ -23,6 +23,7 @@ use labdata_domain::{
     refusal::{ErrorCode, Refusal},
     scalar::DataType,
 };
+use labdata_operations::ResultForm;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
 use labdata_table_formats::{Format, FormatError, TableWriter};
 use tokio::{
@@ -30,7 +31,7 @@ use tokio::{
     task::{AbortHandle, JoinHandle},
 };
 
-use super::{ApiError, accept::ResultForm, client_timeout::ClientTimeout};
+use super::{ApiError, accept::content_type, client_timeout::ClientTimeout};
 
 /// Maximum size of a chunk of a body, in bytes.
 const PIECE: usize = 256 << 10;
@@ -249,7 +250,7 @@ impl Responder for TableStream {
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
         let mut response = HttpResponse::Ok();
         response
-            .insert_header((CONTENT_TYPE, self.form.content_type()))
+            .insert_header((CONTENT_TYPE, content_type(self.form)))
             // The same URL has JSON and files; a cache must not mix them up.
             .insert_header((VARY, HeaderValue::from_static("accept")));
         if let Some(disposition) = self.disposition {

@@ -52,11 +52,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::version),
         endpoint!(jobs::preview_schedule),
         endpoint!(creating work::run_job),
-        endpoint!(catalog::put),
-        endpoint!(catalog::delete),
-        endpoint!(catalog::delete_column),
-        endpoint!(catalog::export),
-        endpoint!(catalog::schema),
         endpoint!(data::read),
         endpoint!(data::query),
         endpoint!(data::series),
@@ -111,6 +106,7 @@ fn declared(operation: Operation) -> Endpoint {
     match operation.about.name {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
         "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
+        "export_table" => Endpoint::by_hand(&operation, catalog::export::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

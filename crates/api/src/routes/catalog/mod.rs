@@ -1,8 +1,3 @@
-//! `/api/v1/tables`: definitions of the organization's tables.
+//! `/api/v1/tables`: handlers that are written by hand.
 
-pub mod delete;
-pub mod delete_column;
 pub mod export;
-pub mod put;
-pub mod schema;
-pub mod table_view;

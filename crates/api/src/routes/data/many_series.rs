@@ -6,6 +6,7 @@ use labdata_application::data::{
     read_series::{Series, SeriesSlots},
 };
 use labdata_domain::data::read::SeriesSelection;
+use labdata_operations::ResultForm;
 use labdata_request_body::{
     ProblemKind,
     fields::{optional, required},
@@ -20,10 +21,7 @@ use super::{
     series::{SeriesView, json_chunks, once},
     written::{Chunks, Written, joined},
 };
-use crate::http::{
-    ApiResult, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody,
-    table_stream::TableStream,
-};
+use crate::http::{ApiResult, Call, JsonBody, Read, error::ErrorBody, table_stream::TableStream};
 
 shape! {
     /// The series to read.

@@ -3,6 +3,7 @@
 use std::iter::once;
 
 use labdata_application::data::query_data::{QueryData, query_data};
+use labdata_operations::ResultForm;
 use labdata_ports::data::query::QueryResult;
 use labdata_request_body::{
     Reader as _,
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::written::{Chunks, Written, joined};
-use crate::http::{ApiResult, Call, JsonBody, Read, accept::ResultForm, error::ErrorBody};
+use crate::http::{ApiResult, Call, JsonBody, Read, error::ErrorBody};
 
 shape! {
     /// The query to run.

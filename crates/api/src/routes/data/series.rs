@@ -9,6 +9,7 @@ use labdata_domain::{
     scalar::{Scalar, Values},
     timestamp,
 };
+use labdata_operations::ResultForm;
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
@@ -21,7 +22,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::written::{Chunks, Written, joined};
-use crate::http::{ApiResult, Call, NoBody, Read, accept::ResultForm, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, Read, error::ErrorBody};
 
 shape! {
     /// The path of a raw table.

@@ -16,9 +16,10 @@ use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
 };
+use labdata_operations::ResultForm;
 use labdata_table_formats::FormatError;
 
-use crate::http::{ApiError, accept::ResultForm};
+use crate::http::{ApiError, accept::content_type};
 
 /// The pieces of a result.
 pub(super) type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, FormatError>> + Send>;
@@ -127,7 +128,7 @@ impl Responder for Written {
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
         let mut response = HttpResponse::Ok();
         response
-            .insert_header((CONTENT_TYPE, self.form.content_type()))
+            .insert_header((CONTENT_TYPE, content_type(self.form)))
             .insert_header((VARY, HeaderValue::from_static("accept")));
         self.begun.send(response)
     }

@@ -10,17 +10,15 @@ use labdata_application::{
     data::import_table::{ImportFile, ImportTable, ReadImport, import_table, read_import},
 };
 use labdata_domain::data::import::{ImportWrite, Imported};
+use labdata_operations::catalog::TablePath;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use form::{ImportForm, ImportTableBody};
 
-use crate::{
-    http::{
-        ApiResult, Call, Write,
-        error::{ErrorBody, WriteRefusalBody},
-    },
-    routes::catalog::put::TablePath,
+use crate::http::{
+    ApiResult, Call, Write,
+    error::{ErrorBody, WriteRefusalBody},
 };
 
 /// Result of an import.

@@ -3,6 +3,7 @@
 use labdata_domain::{
     ids::DatasetId,
     models::{Dataset, DatasetColumn, DatasetSource},
+    scalar::DataType,
 };
 use labdata_request_body::{
     fields::required,
@@ -12,13 +13,18 @@ use labdata_request_body::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{http::Timestamp, routes::catalog::table_view::ColumnDataType};
+use crate::{http::Timestamp, names};
 
 pub mod create;
 pub mod download;
 pub mod get;
 pub mod list;
 pub mod preview;
+
+names! {
+    /// Type of the values of a column.
+    pub ColumnDataType = DataType::ALL.map(DataType::as_str);
+}
 
 /// A column of a dataset.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -1,7 +1,6 @@
 //! `PUT /api/v1/tables/{name}`
 
-use actix_web::web::Json;
-use labdata_application::catalog::define_table::define_table;
+use labdata_application::{Error, catalog::define_table::define_table};
 use labdata_domain::{
     catalog::{ColumnDefinition, Name, SemanticCategory, TableDefinition},
     scalar::DataType,
@@ -14,8 +13,8 @@ use labdata_request_body::{
 };
 use serde_json::{Value, json};
 
-use super::table_view::TableView;
-use crate::http::{Admin, ApiResult, Call, JsonBody};
+use super::{TablePath, table_view::TableView};
+use crate::{About, Admin, Call, JsonBody, Method, Operation, Tag};
 
 shape! {
     /// The definition of a table, without its name, which the path gives.
@@ -93,37 +92,31 @@ impl From<DefineColumnBody> for ColumnDefinition {
     }
 }
 
-shape! {
-    /// The path of a table.
-    #[derive(Debug)]
-    pub struct TablePath {
-        /// The table's name
-        pub name: String = required(text(..).with("pattern", Name::PATTERN).example("sample")),
+pub(super) fn operation() -> Operation {
+    About {
+        name: "define_table",
+        method: Method::Put,
+        path: "/api/v1/tables/{name}",
+        tag: Tag::Tables,
+        summary: "Create or change a table",
+        description: "Idempotent: the same definition again changes nothing. New nullable columns are added, \
+            and columns with `renamed_from` renamed; what would lose or contradict stored data is refused.",
+        returns: "The table as it stands",
+        refusals: &[],
     }
+    .runs(run)
 }
 
-/// Create or change a table
-///
-/// Idempotent: the same definition again changes nothing. New nullable columns are added, and columns
-/// with `renamed_from` renamed; what would lose or contradict stored data is refused.
-#[utoipa::path(
-    put,
-    path = "/api/v1/tables/{name}",
-    tag = "tables",
-    operation_id = "define_table",
-    responses((status = 200, description = "The table as it stands", body = TableView))
-)]
-pub async fn handle(
+async fn run(
     call: Call<Admin, JsonBody<DefineTableBody>, (), TablePath>,
-) -> ApiResult<Json<TableView>> {
-    let JsonBody(body) = &call.body;
+) -> Result<TableView, Error> {
     let definition = TableDefinition {
-        name: call.path.name.clone(),
-        description: body.description.clone(),
-        category: body.semantic_category,
-        columns: body.columns.clone(),
-        unique_together: body.unique_together.clone(),
+        name: call.path.name,
+        description: call.body.description,
+        category: call.body.semantic_category,
+        columns: call.body.columns,
+        unique_together: call.body.unique_together,
     };
-    let defined = define_table(call.ports(), &call.actor, &definition).await?;
-    Ok(Json(TableView::from(defined.table.as_ref())))
+    let defined = define_table(&call.ports, &call.actor, &definition).await?;
+    Ok(defined.table.as_ref().into())
 }
