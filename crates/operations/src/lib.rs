@@ -16,6 +16,7 @@ mod base_url;
 mod body;
 mod call;
 mod document;
+pub mod errors;
 mod form;
 mod id;
 mod operation;
@@ -25,6 +26,7 @@ mod response;
 
 pub mod files;
 pub mod catalog;
+pub mod data;
 pub mod instruments;
 pub mod notifications;
 pub mod people;
@@ -54,6 +56,7 @@ pub fn all() -> Vec<Operation> {
         instruments::operations(),
         notifications::operations(),
         catalog::operations(),
+        data::operations(),
     ]
     .into_iter()
     .flatten()

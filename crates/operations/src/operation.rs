@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use labdata_application::{Error, Ports};
-use labdata_request_body::{Definitions, Output, Property, Schema, Shape, ShapeProblem};
+use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
     About, Access, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody, Reply, Request,
@@ -34,7 +34,7 @@ pub enum Idempotency {
 pub(crate) struct TypedRefusal {
     pub(crate) status: u16,
     pub(crate) description: &'static str,
-    pub(crate) schema: fn(&mut Definitions) -> Schema,
+    pub(crate) content: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
 }
 
 /// An operation.
@@ -161,11 +161,11 @@ impl Operation {
 
     /// Adds a refusal with a body of its own.
     #[must_use]
-    pub fn refusing<T: Output>(mut self, status: u16, description: &'static str) -> Self {
+    pub fn refusing<T: Describe>(mut self, status: u16, description: &'static str) -> Self {
         self.typed_refusals.push(TypedRefusal {
             status,
             description,
-            schema: T::schema,
+            content: T::content,
         });
         self
     }

@@ -21,7 +21,7 @@
 //! }
 //!
 //! let problems = labdata_request_body::read::<SampleBody>("body", json!({ "labels": [1] }));
-//! let found: Vec<String> = problems.unwrap_err().into_iter().map(|problem| problem.kind).collect();
+//! let found: Vec<String> = problems.unwrap_err().into_iter().map(|problem| problem.r#type).collect();
 //! assert_eq!(found, ["missing", "string_type"]);
 //!
 //! let schema = labdata_request_body::json_schema::<SampleBody>();

@@ -3,6 +3,11 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::{
+    Output, output,
+    schema::{Definitions, Schema},
+};
+
 /// The kind of a problem: pydantic's type name, message and context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProblemKind {
@@ -272,21 +277,38 @@ pub enum LocationStep {
     Index(usize),
 }
 
-/// A problem of a request's shape.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShapeProblem {
-    /// The kind of problem, such as `missing` or `string_type`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Path: `body`, `query`, `path` or `header`, then field names and indices.
-    pub loc: Vec<LocationStep>,
-    /// The message, for people.
-    pub msg: String,
-    /// The value at `loc` (long ones are shortened).
-    pub input: Value,
-    /// Figures of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<Map<String, Value>>,
+impl Output for LocationStep {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        definitions.define("LocationStep", |definitions| {
+            let name = String::schema(definitions);
+            let index = usize::schema(definitions);
+            Schema::one_of([
+                name.described("`body`, `query`, `path` or `header`, then names of fields."),
+                index.described("The place in a list."),
+            ])
+            .described("A step of the way to a value.")
+        })
+    }
+}
+
+output! {
+    /// A problem of a request's shape.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ShapeProblem as "ShapeProblem" {
+        /// The kind of problem, such as `missing` or `string_type`.
+        #[example = "missing"]
+        pub r#type: String,
+        /// Location: `body`, `query`, `path` or `header`, then field names and indices.
+        pub loc: Vec<LocationStep>,
+        /// Explanation for people.
+        #[example = "Field required"]
+        pub msg: String,
+        /// The value that stands there (long ones are shortened).
+        pub input: Value,
+        /// Figures of the message.
+        #[optional]
+        pub ctx: Option<Map<String, Value>>,
+    }
 }
 
 impl ShapeProblem {
@@ -298,7 +320,7 @@ impl ShapeProblem {
             _ => None,
         };
         Self {
-            kind: kind.name.to_owned(),
+            r#type: kind.name.to_owned(),
             loc,
             msg: kind.message,
             input,

@@ -30,6 +30,13 @@ impl Schema {
         Self::of_types(&["string", "number", "boolean", "object", "array", "null"])
     }
 
+    /// The schema of values that fit exactly one of these.
+    #[must_use]
+    pub fn one_of(choices: impl IntoIterator<Item = Self>) -> Self {
+        let choices: Vec<Value> = choices.into_iter().map(Into::into).collect();
+        Self::default().with("oneOf", choices)
+    }
+
     /// Adds or replaces a keyword, such as `maxLength`.
     #[must_use]
     pub fn with(mut self, keyword: &str, value: impl Into<Value>) -> Self {
@@ -58,7 +65,7 @@ impl Schema {
             Some(Value::Array(types)) if types.iter().any(|one| one == "null") => {}
             Some(Value::Array(types)) => types.push("null".into()),
             Some(one) => *one = json!([one.take(), "null"]),
-            None => return Self::default().with("oneOf", json!([self.0, { "type": "null" }])),
+            None => return Self::one_of([self, Self::of("null")]),
         }
         if let Some(Value::Array(choices)) = self.0.get_mut("enum") {
             // `enum` permits what it lists alone, so null in `type` is not enough.

@@ -8,16 +8,14 @@ use actix_web::{
 };
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
-    data::write::Problem,
     idempotency::StoredResponse,
     refusal::{ErrorCode, RefusalKind},
 };
-use labdata_request_body::{LocationStep, ShapeProblem};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use labdata_operations::errors::{self, ShapeErrorBody, WriteDataErrorBody};
+use labdata_request_body::ShapeProblem;
 use utoipa::ToSchema;
 
-use super::{error_code::ErrorCodeView, once};
+use super::once;
 
 /// Outcome of a request that ends its handler early.
 #[derive(Debug, thiserror::Error)]
@@ -69,162 +67,39 @@ pub enum ApiError {
     SlowBody,
 }
 
-/// An error that says what happened.
-#[derive(Debug, Serialize, ToSchema)]
+/// The schema of an error, for endpoints that are not declared as operations.
+#[derive(Debug, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorBody {
     /// Explanation for people; it may change.
     pub detail: String,
-    /// Stable reason for programs.
-    pub code: ErrorCodeView,
 }
 
-impl ErrorBody {
-    /// Creates the body of an error.
-    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self {
-            detail: detail.into(),
-            code: ErrorCodeView(code),
-        }
-    }
-
-    /// Creates the body of an error that the HTTP server found outside of handlers.
-    #[must_use]
-    pub fn of_status(status: StatusCode) -> Self {
-        let code = match status {
-            StatusCode::NOT_FOUND => ErrorCode::NotFound,
-            StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
-            StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
-            StatusCode::REQUEST_TIMEOUT => ErrorCode::BodyTimeout,
-            StatusCode::PRECONDITION_FAILED => ErrorCode::PreconditionFailed,
-            StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::BodyTooLarge,
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
-            StatusCode::RANGE_NOT_SATISFIABLE => ErrorCode::RangeNotSatisfiable,
-            StatusCode::SERVICE_UNAVAILABLE => ErrorCode::Unavailable,
-            status if status.is_client_error() => ErrorCode::BodyUnreadable,
-            _ => ErrorCode::Internal,
-        };
-        Self::new(code, status.canonical_reason().unwrap_or("Error"))
-    }
-}
-
-/// The request does not have the shape that the operation reads.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ShapeError)]
-pub struct ShapeErrorBody {
-    /// Every problem.
-    pub detail: Vec<ShapeProblemView>,
-}
-
-/// A problem of a request's shape.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ShapeProblem)]
-pub struct ShapeProblemView {
-    /// The kind of problem, such as `missing` or `string_type`.
-    #[serde(rename = "type")]
-    #[schema(example = "missing")]
-    kind: String,
-    /// Location: `body`, `query`, `path` or `header`, then field names and indices.
-    loc: Vec<LocationStepView>,
-    /// Explanation for people.
-    #[schema(example = "Field required")]
-    msg: String,
-    /// The value that stands there (long ones are shortened).
-    input: Value,
-    /// Figures of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    ctx: Option<Map<String, Value>>,
-}
-
-/// A step of the way to a value.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = LocationStep)]
-#[serde(untagged)]
-pub enum LocationStepView {
-    /// `body`, `query`, `path` or `header`, then names of fields.
-    Name(String),
-    /// The place in a list.
-    Index(usize),
-}
-
-impl From<LocationStep> for LocationStepView {
-    fn from(step: LocationStep) -> Self {
-        match step {
-            LocationStep::Name(name) => Self::Name(name),
-            LocationStep::Index(index) => Self::Index(index),
-        }
-    }
-}
-
-impl From<ShapeProblem> for ShapeProblemView {
-    fn from(problem: ShapeProblem) -> Self {
-        Self {
-            kind: problem.kind,
-            loc: problem.loc.into_iter().map(Into::into).collect(),
-            msg: problem.msg,
-            input: problem.input,
-            ctx: problem.ctx,
-        }
-    }
-}
-
-/// The platform failed; the log knows more under the request's id.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = InternalError)]
-pub struct InternalErrorBody {
-    /// Always `internal error`.
-    #[schema(example = "internal error")]
-    pub detail: String,
-    /// `internal`, or `outcome_unknown` where the connection to the database broke during the commit.
-    pub code: ErrorCodeView,
-    /// The id of the request, also in the header `X-Request-Id`.
-    pub request_id: String,
-}
-
-/// One thing that is wrong with a data write.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WriteDataProblem {
-    /// Location, such as `tables[1].rows[0].sample`; null for the whole request.
-    #[schema(example = "tables[1].rows[0].sample")]
-    pub path: Option<String>,
-    /// Stable reason for programs.
-    pub code: ErrorCodeView,
-    /// Explanation, and what to do about it.
-    #[schema(example = "there is no sample with the id s9")]
-    pub message: String,
-}
-
-/// A data write's problems; nothing was written.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = WriteDataError)]
-pub struct WriteDataErrorBody {
-    /// At most 100, and one more that counts the rest.
-    pub errors: Vec<WriteDataProblem>,
-    /// Always `invalid_write`.
-    pub code: ErrorCodeView,
-}
-
-/// A refused write: the problems of its rows and series, or why it cannot take place at all, such as
-/// an execution that is closed.
-#[derive(Debug, Serialize, ToSchema)]
+/// The schema of a refused write, as [`ErrorBody`].
+#[derive(Debug, ToSchema)]
 #[schema(as = WriteRefusal)]
-#[serde(untagged)]
-pub enum WriteRefusalBody {
-    /// Problems of rows and series.
-    Problems(WriteDataErrorBody),
-    /// Another reason.
-    Other(ErrorBody),
+pub struct WriteRefusalBody {
+    /// Explanation for people; it may change.
+    pub detail: String,
 }
 
-impl From<Problem> for WriteDataProblem {
-    fn from(problem: Problem) -> Self {
-        Self {
-            path: problem.path,
-            code: ErrorCodeView(problem.code),
-            message: problem.message,
-        }
-    }
+/// Creates the body of an error that the HTTP server found outside of handlers.
+#[must_use]
+pub fn body_of_status(status: StatusCode) -> errors::ErrorBody {
+    let code = match status {
+        StatusCode::NOT_FOUND => ErrorCode::NotFound,
+        StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
+        StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
+        StatusCode::REQUEST_TIMEOUT => ErrorCode::BodyTimeout,
+        StatusCode::PRECONDITION_FAILED => ErrorCode::PreconditionFailed,
+        StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::BodyTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
+        StatusCode::RANGE_NOT_SATISFIABLE => ErrorCode::RangeNotSatisfiable,
+        StatusCode::SERVICE_UNAVAILABLE => ErrorCode::Unavailable,
+        status if status.is_client_error() => ErrorCode::BodyUnreadable,
+        _ => ErrorCode::Internal,
+    };
+    errors::ErrorBody::new(code, status.canonical_reason().unwrap_or("Error"))
 }
 
 impl From<AgentError> for ApiError {
@@ -342,12 +217,12 @@ impl ResponseError for ApiError {
         match self {
             Self::Replayed(response) => return once::replayed(response),
             Self::Shape(problems) => {
-                let detail = problems.iter().cloned().map(Into::into).collect();
+                let detail = problems.clone();
                 return response.json(ShapeErrorBody { detail });
             }
             Self::UseCase(Error::Problems(problems)) => {
                 let errors = problems.iter().cloned().map(Into::into).collect();
-                let code = ErrorCodeView(ErrorCode::InvalidWrite);
+                let code = ErrorCode::InvalidWrite;
                 return response.json(WriteDataErrorBody { errors, code });
             }
             Self::UseCase(Error::Refused(refusal))
@@ -361,7 +236,7 @@ impl ResponseError for ApiError {
             _ => {}
         }
         let code = self.code().unwrap_or(ErrorCode::Internal);
-        response.json(ErrorBody::new(code, self.detail()))
+        response.json(errors::ErrorBody::new(code, self.detail()))
     }
 }
 

@@ -10,7 +10,6 @@ pub mod client_timeout;
 pub mod credential;
 pub mod endpoint;
 pub mod error;
-pub mod error_code;
 pub(crate) mod follow;
 mod limits;
 pub mod metrics;

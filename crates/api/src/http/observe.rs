@@ -30,8 +30,7 @@ use tracing::{
 use super::{
     ApiError,
     body::is_json,
-    error::{ErrorBody, InternalErrorBody},
-    error_code::ErrorCodeView,
+    error::body_of_status,
     paced::Paced,
     security_headers::{self, ContentPolicy},
 };
@@ -187,7 +186,7 @@ fn finish(
             BodySize::None | BodySize::Sized(0)
         )
     {
-        let body = HttpResponse::build(status).json(ErrorBody::of_status(status));
+        let body = HttpResponse::build(status).json(body_of_status(status));
         with_body(response, body)
     } else {
         if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -214,9 +213,9 @@ fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceR
 }
 
 fn internal_error(id: &str) -> HttpResponse {
-    HttpResponse::InternalServerError().json(InternalErrorBody {
+    HttpResponse::InternalServerError().json(labdata_operations::errors::InternalErrorBody {
         detail: "internal error".to_owned(),
-        code: ErrorCodeView(ErrorCode::Internal),
+        code: ErrorCode::Internal,
         request_id: id.to_owned(),
     })
 }

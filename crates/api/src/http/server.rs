@@ -15,7 +15,9 @@ use actix_web::{
 
 use tokio::net::TcpStream;
 
-use super::{endpoint::Endpoint, error::ErrorBody, limits, observe::observe, openapi::OpenApiJson};
+use super::{
+    endpoint::Endpoint, error::body_of_status, limits, observe::observe, openapi::OpenApiJson,
+};
 use crate::{app::App, routes};
 
 /// Maximum number of worker threads. More only use memory: the database does the work.
@@ -99,7 +101,7 @@ fn configure(config: &mut ServiceConfig, endpoints: &[Endpoint]) {
         config.service(resource.default_service(web::to(move || {
             let response = HttpResponse::MethodNotAllowed()
                 .insert_header((ALLOW, allowed.clone()))
-                .json(ErrorBody::of_status(StatusCode::METHOD_NOT_ALLOWED));
+                .json(body_of_status(StatusCode::METHOD_NOT_ALLOWED));
             async { response }
         })));
     }
@@ -118,5 +120,5 @@ fn allow(endpoints: &[&Endpoint]) -> String {
 }
 
 async fn not_found() -> HttpResponse {
-    HttpResponse::NotFound().json(ErrorBody::of_status(StatusCode::NOT_FOUND))
+    HttpResponse::NotFound().json(body_of_status(StatusCode::NOT_FOUND))
 }

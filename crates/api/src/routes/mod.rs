@@ -52,11 +52,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::version),
         endpoint!(jobs::preview_schedule),
         endpoint!(creating work::run_job),
-        endpoint!(data::read),
-        endpoint!(data::query),
-        endpoint!(data::series),
-        endpoint!(data::many_series),
-        endpoint!(creating data::write),
         endpoint!(creating data::import),
         endpoint!(creating models::train),
         // Before the path of a model, which would take its name for an id.
@@ -107,6 +102,10 @@ fn declared(operation: Operation) -> Endpoint {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
         "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
         "export_table" => Endpoint::by_hand(&operation, catalog::export::handle),
+        "query_data" => Endpoint::by_hand(&operation, data::query::handle),
+        "read_many_series" => Endpoint::by_hand(&operation, data::many_series::handle),
+        "read_rows" => Endpoint::by_hand(&operation, data::read::handle),
+        "read_series" => Endpoint::by_hand(&operation, data::series::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

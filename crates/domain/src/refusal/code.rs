@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// Declares the codes once: variant, word and meaning.
 macro_rules! error_codes {
     ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal,)+) => {
@@ -297,6 +299,12 @@ error_codes! {
     WrongTableKind = "wrong_table_kind",
     /// The value does not have the column's type.
     WrongType = "wrong_type",
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 impl fmt::Display for ErrorCode {

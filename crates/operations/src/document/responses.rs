@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use labdata_request_body::{Definitions, Schema};
+use labdata_request_body::{Definitions, Output as _, Schema};
 use serde_json::{Map, Value, json};
 
 use super::{BODY_LIMIT, headers};
-use crate::{Access, Operation, body::JSON, operation::RequestShapes};
+use crate::{
+    Access, Operation,
+    body::JSON,
+    errors::{ErrorBody, InternalErrorBody, ShapeErrorBody},
+    operation::RequestShapes,
+};
 
-const ERROR: &str = "Error";
+/// The schema of a refusal's body.
+type Refusal = fn(&mut Definitions) -> Schema;
+
+const ERROR: Refusal = ErrorBody::schema;
 
 /// Refusals of every operation that asks for a key or reads a body.
-const COMMON: [(u16, &str, &str); 7] = [
+const COMMON: [(u16, &str, Refusal); 7] = [
     (
         400,
         "The request is well formed but not valid; nothing was changed",
@@ -26,7 +34,7 @@ const COMMON: [(u16, &str, &str); 7] = [
     (
         422,
         "The request does not have the right shape; every problem is listed",
-        "ShapeError",
+        ShapeErrorBody::schema,
     ),
     (
         429,
@@ -58,8 +66,8 @@ struct Responses<'d> {
 
 impl Responses<'_> {
     /// Adds a refusal; one of the same status that was added before stays.
-    fn refuse(&mut self, status: u16, description: impl Into<String>, schema: &str) {
-        let content = vec![(JSON, self.definitions.named(schema))];
+    fn refuse(&mut self, status: u16, description: impl Into<String>, schema: Refusal) {
+        let content = vec![(JSON, schema(self.definitions))];
         let response = (description.into(), content);
         self.by_status.entry(status).or_insert(response);
     }
@@ -80,7 +88,7 @@ pub(super) fn all(
         definitions,
     };
     for refusal in &operation.typed_refusals {
-        let content = vec![(JSON, (refusal.schema)(responses.definitions))];
+        let content = (refusal.content)(responses.definitions);
         let response = (refusal.description.to_owned(), content);
         responses.by_status.insert(refusal.status, response);
     }
@@ -97,7 +105,7 @@ pub(super) fn all(
 }
 
 fn add_common(responses: &mut Responses<'_>, operation: &Operation, request: &RequestShapes) {
-    responses.refuse(500, "The platform failed", "InternalError");
+    responses.refuse(500, "The platform failed", InternalErrorBody::schema);
     if operation.access != Access::Open || request.body.is_some() {
         for (status, description, schema) in COMMON {
             responses.refuse(status, description, schema);

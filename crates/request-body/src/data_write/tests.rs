@@ -94,7 +94,7 @@ fn bytes_that_are_not_utf_8_are_refused_wherever_they_are() {
         assert!(
             problems
                 .iter()
-                .all(|problem| problem.kind == "json_invalid")
+                .all(|problem| problem.r#type == "json_invalid")
         );
     }
 }

@@ -20,6 +20,17 @@ pub trait Output: Serialize {
     fn schema(definitions: &mut Definitions) -> Schema;
 }
 
+/// The type of a field that is left out where it has no value.
+#[doc(hidden)]
+pub trait Optional {
+    /// The type of its values.
+    type Given: Output;
+}
+
+impl<T: Output> Optional for Option<T> {
+    type Given = T;
+}
+
 /// An object of a response. Declared by [`output!`](crate::output!).
 pub trait OutputObject {
     /// Describes its fields. One that is required is always present, null or not; another is left out
@@ -31,6 +42,16 @@ pub trait OutputObject {
     /// # Errors
     /// Those of the serializer.
     fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+/// The name of a field in JSON: `type` of `r#type`.
+#[doc(hidden)]
+#[must_use]
+pub const fn field_name(identifier: &'static str) -> &'static str {
+    match identifier.as_bytes() {
+        [b'r', b'#', ..] => identifier.split_at(2).1,
+        _ => identifier,
+    }
 }
 
 /// Serializes an object.

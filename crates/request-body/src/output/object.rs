@@ -129,14 +129,14 @@ macro_rules! output_property {
         <$type as $crate::OutputObject>::properties($definitions)
     };
     (
-        $definitions:ident, $field:ident: Option<$type:ty>, [$($example:expr)?], $doc:expr;
+        $definitions:ident, $field:ident: $type:ty, [$($example:expr)?], $doc:expr;
         [optional] $($rest:tt)*
     ) => {
-        [$crate::Property {
-            is_required: false,
-            ..$crate::output_property!($definitions, $field: $type, [$($example)?], $doc;)
-                .remove(0)
-        }]
+        $crate::output_property!(
+            $definitions, $field: <$type as $crate::output::Optional>::Given, [$($example)?], $doc;
+            $($rest)*
+        )
+        .map(|property| $crate::Property { is_required: false, ..property })
     };
     (
         $definitions:ident, $field:ident: $type:ty, [], $doc:expr;
@@ -152,7 +152,7 @@ macro_rules! output_property {
     };
     ($definitions:ident, $field:ident: $type:ty, [$($example:expr)?], $doc:expr;) => {
         [$crate::Property {
-            name: stringify!($field),
+            name: const { $crate::output::field_name(stringify!($field)) },
             description: $crate::schema::prose($doc),
             schema: <$type as $crate::Output>::schema($definitions)$(.with("example", $example))?,
             is_required: true,
@@ -166,14 +166,14 @@ macro_rules! output_property {
 #[macro_export]
 macro_rules! output_entry {
     ($map:ident, $field:ident, $value:expr;) => {
-        $map.serialize_entry(stringify!($field), $value)?
+        $map.serialize_entry(const { $crate::output::field_name(stringify!($field)) }, $value)?
     };
     ($map:ident, $field:ident, $value:expr; [flatten] $($rest:tt)*) => {
         $crate::OutputObject::serialize_fields($value, $map)?
     };
     ($map:ident, $field:ident, $value:expr; [optional] $($rest:tt)*) => {
         if let Some(value) = $value {
-            $map.serialize_entry(stringify!($field), value)?;
+            $map.serialize_entry(const { $crate::output::field_name(stringify!($field)) }, value)?;
         }
     };
     ($map:ident, $field:ident, $value:expr; [$($other:tt)*] $($rest:tt)*) => {

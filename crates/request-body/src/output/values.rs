@@ -7,6 +7,7 @@ use labdata_domain::ids::{
     InstrumentId, JobId, ModelId, ModelVersionId, NotificationId, OrganizationId, TriggerId,
     UserId,
 };
+use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json};
 
 use super::Output;
@@ -42,6 +43,19 @@ describe! {
     Map<String, Value> => Schema::of("object")
         .with("additionalProperties", json!({}))
         .with("propertyNames", json!({"type": "string"}));
+}
+
+impl Output for ErrorCode {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        let description =
+            "Stable word that says why a request failed. Messages may change, codes do not.";
+        definitions.define("ErrorCode", |_| {
+            let words: Vec<&str> = Self::ALL.iter().map(|code| code.as_str()).collect();
+            Schema::of("string")
+                .with("enum", words)
+                .described(description)
+        })
+    }
 }
 
 impl<T: Output> Output for Option<T> {

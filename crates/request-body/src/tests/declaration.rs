@@ -79,7 +79,7 @@ fn past_a_thousand_problems_a_last_one_counts_the_rest() {
     let problems = read::<Pair>("body", body).unwrap_err();
     assert_eq!(problems.len(), MAX_PROBLEMS + 1);
     let last = problems.last().unwrap();
-    assert_eq!(last.kind, "too_many_problems");
+    assert_eq!(last.r#type, "too_many_problems");
     assert_eq!(last.msg, "4000 more problems were left out");
 }
 

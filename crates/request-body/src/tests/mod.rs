@@ -1,2 +1,3 @@
 mod declaration;
+mod output;
 mod readers;

@@ -18,7 +18,7 @@ fn kinds(value: &Value, read: impl Fn(Value, &FieldPath<'_>) -> bool) -> Vec<(St
     problems
         .explain(&documents)
         .into_iter()
-        .map(|problem| (problem.kind, problem.msg))
+        .map(|problem| (problem.r#type, problem.msg))
         .collect()
 }
 

@@ -8,24 +8,18 @@ mod tags;
 use std::sync::LazyLock;
 
 use actix_web::web::Bytes;
-use utoipa::{
-    ToSchema,
-    openapi::{
-        ComponentsBuilder, HttpMethod, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder,
-        PathItem, Paths, RefOr, Required, Schema,
-        path::{Operation, Parameter, ParameterBuilder, ParameterIn},
-        schema::Type,
-        security::{Http, HttpAuthScheme, SecurityScheme},
-        server::{Server, ServerBuilder},
-    },
+use utoipa::openapi::{
+    ComponentsBuilder, HttpMethod, InfoBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, PathItem,
+    Paths, RefOr, Required, Schema,
+    path::{Operation, Parameter, ParameterBuilder, ParameterIn},
+    schema::Type,
+    security::{Http, HttpAuthScheme, SecurityScheme},
+    server::{Server, ServerBuilder},
 };
 
 use labdata_operations::MAX_KEY_LENGTH;
 
-use super::{
-    endpoint::{Documentation, Endpoint},
-    error::{ErrorBody, InternalErrorBody, ShapeErrorBody},
-};
+use super::endpoint::{Documentation, Endpoint};
 
 /// The security scheme's name in the document.
 const BEARER: &str = "bearer";
@@ -39,9 +33,6 @@ pub fn document(endpoints: Vec<Endpoint>) -> OpenApi {
     let mut paths = Paths::new();
     let mut request_schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
     let mut response_schemas: Vec<(String, RefOr<Schema>)> = Vec::new();
-    add_schema::<ErrorBody>(&mut response_schemas);
-    add_schema::<ShapeErrorBody>(&mut response_schemas);
-    add_schema::<InternalErrorBody>(&mut response_schemas);
     for mut endpoint in endpoints {
         let Some(documentation) = endpoint.documentation.take() else {
             continue;
@@ -111,11 +102,6 @@ fn this_server() -> Server {
         .url("/")
         .description(Some("This installation"))
         .build()
-}
-
-fn add_schema<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    schemas.push((T::name().into_owned(), T::schema()));
-    T::schemas(schemas);
 }
 
 fn add(paths: &mut Paths, path: String, method: HttpMethod, operation: Operation) {

@@ -1,10 +1,8 @@
-//! `/api/v1/data`: writing rows and series.
+//! Rows and series: handlers that are written by hand.
 
 pub mod import;
 pub mod many_series;
 pub mod query;
 pub mod read;
 pub mod series;
-pub mod write;
-pub mod write_view;
 pub(crate) mod written;

@@ -4,59 +4,20 @@ use std::ops::Range;
 
 use labdata_application::data::read_series::{ReadSeries, Series, SeriesSlots, read_series};
 use labdata_domain::{
-    catalog::Name,
     for_each_values,
     scalar::{Scalar, Values},
     timestamp,
 };
-use labdata_operations::ResultForm;
-use labdata_request_body::{
-    Reader as _,
-    fields::{optional, required},
-    readers::text,
-    shape,
+use labdata_operations::{
+    ResultForm,
+    data::series::{SeriesPath, SeriesQuery},
 };
 use labdata_table_formats::{FormatError, Frame};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::written::{Chunks, Written, joined};
-use crate::http::{ApiResult, Call, NoBody, Read, error::ErrorBody};
-
-shape! {
-    /// The path of a raw table.
-    #[derive(Debug)]
-    pub struct SeriesPath {
-        /// A raw table's name
-        table: String = required(text(..).with("pattern", Name::PATTERN).example("growth_curve")),
-    }
-}
-
-shape! {
-    /// The series to read.
-    #[derive(Clone, Debug)]
-    pub struct SeriesQuery {
-        /// The primary key of the row that owns the points.
-        parent: String = required(text(..)),
-        /// The reference by which it owns them; needed where the table has several.
-        parent_column: Option<String> = optional(text(..)),
-    }
-}
-
-/// A series, column by column.
-#[derive(Debug, ToSchema)]
-#[schema(as = Series)]
-pub struct SeriesView {
-    /// The primary key of the row that owns the points.
-    #[schema(value_type = Value)]
-    pub parent: (),
-    /// The values of each column, as a write accepts them; the parent's own is left out.
-    #[schema(value_type = Object)]
-    pub columns: (),
-    /// Number of points.
-    pub points: usize,
-}
+use crate::http::{ApiResult, Call, NoBody, Read};
 
 /// Values of a column as they are sent, without a copy.
 struct Column<'s> {
@@ -132,28 +93,7 @@ fn written(series: Series, form: ResultForm) -> Result<Chunks, FormatError> {
     })
 }
 
-/// Read a series
-///
-/// All points of one parent, column by column, in the order in which they were written; a row
-/// without points has a series of none. At most 2,000,000 values and 32 MiB: beyond, 400 says so.
-///
-/// `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Their columns
-/// are int64, float64, bool, timestamp\[µs, UTC\], date32, and utf8 for all else, JSON included.
-#[utoipa::path(
-    get,
-    path = "/api/v1/tools/series/{table}",
-    tag = "tools",
-    operation_id = "read_series",
-    responses(
-        (status = 200, description = "The series", content(
-            (SeriesView = "application/json"),
-            (String = "text/csv"),
-            (String = "application/vnd.apache.arrow.stream"),
-            (String = "application/vnd.apache.parquet"),
-        )),
-        (status = 406, description = "The series has no form that `Accept` allows", body = ErrorBody),
-    )
-)]
+/// Reads a series, and sends it in the form that the client accepts.
 pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> ApiResult<Written> {
     let form = call.accepted.form()?;
     let query = ReadSeries {

@@ -50,5 +50,8 @@ pub async fn handle(app: Data<App>) -> HttpResponse {
         Ok(Err(unhealthy)) => unhealthy.to_string(),
         Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
     };
-    HttpResponse::ServiceUnavailable().json(ErrorBody::new(ErrorCode::Unavailable, failure))
+    HttpResponse::ServiceUnavailable().json(labdata_operations::errors::ErrorBody::new(
+        ErrorCode::Unavailable,
+        failure,
+    ))
 }
