@@ -7,6 +7,9 @@ use labdata_table_formats::Format;
 
 use crate::{Describe, body::JSON};
 
+/// Media type of server-sent events.
+pub const EVENT_STREAM: &str = "text/event-stream";
+
 /// Representation of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultForm {
@@ -78,4 +81,14 @@ impl<T: Output> Describe for JsonOrFile<T> {
 /// The schema of bytes.
 pub(crate) fn binary() -> Schema {
     Schema::of("string").with("format", "binary")
+}
+
+/// The response is a stream of server-sent events whose data are JSON.
+#[derive(Debug)]
+pub struct EventStream<T>(PhantomData<fn() -> T>);
+
+impl<T: Output> Describe for EventStream<T> {
+    fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        vec![(EVENT_STREAM, T::schema(definitions))]
+    }
 }

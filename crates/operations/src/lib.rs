@@ -17,6 +17,7 @@ mod body;
 mod call;
 mod document;
 pub mod errors;
+pub mod events;
 mod form;
 mod id;
 mod operation;
@@ -40,9 +41,9 @@ pub use body::{
 };
 pub use call::{Call, Request};
 pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
-pub use form::{JsonOrFile, ResultForm, TableFile};
+pub use form::{EVENT_STREAM, EventStream, JsonOrFile, ResultForm, TableFile};
 pub use id::OrNotFound;
-pub use operation::{Effect, Idempotency, Operation};
+pub use operation::{Effect, Idempotency, Operation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;
 pub use response::{Describe, Listing, NoContent, Reply, Respond};
@@ -57,6 +58,7 @@ pub fn all() -> Vec<Operation> {
         notifications::operations(),
         catalog::operations(),
         data::operations(),
+        events::operations(),
     ]
     .into_iter()
     .flatten()

@@ -37,6 +37,17 @@ pub(crate) struct TypedRefusal {
     pub(crate) content: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
 }
 
+/// A header that a request may bear.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestHeader {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning.
+    pub description: &'static str,
+    /// Regular expression of its values.
+    pub pattern: &'static str,
+}
+
 /// An operation.
 pub struct Operation {
     /// Its facts.
@@ -49,7 +60,7 @@ pub struct Operation {
     pub body: BodyKind,
     pub(crate) typed_refusals: Vec<TypedRefusal>,
     pub(crate) response_headers: &'static [(&'static str, &'static str)],
-    pub(crate) request_headers: &'static [(&'static str, &'static str)],
+    pub(crate) request_headers: &'static [RequestHeader],
     pub(crate) describe_request: fn(&mut Definitions) -> RequestShapes,
     pub(crate) success_status: u16,
     pub(crate) describe_success: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
@@ -182,12 +193,9 @@ impl Operation {
         }
     }
 
-    /// States headers that a request may bear, with their descriptions.
+    /// States headers that a request may bear.
     #[must_use]
-    pub fn with_request_headers(
-        self,
-        request_headers: &'static [(&'static str, &'static str)],
-    ) -> Self {
+    pub fn with_request_headers(self, request_headers: &'static [RequestHeader]) -> Self {
         Self {
             request_headers,
             ..self

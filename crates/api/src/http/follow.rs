@@ -20,7 +20,7 @@ pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 pub(crate) const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
 /// Content type of an event stream.
-pub(crate) const EVENTS: &str = "text/event-stream";
+pub(crate) const EVENTS: &str = labdata_operations::EVENT_STREAM;
 
 /// Reason to continue after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(events::follow),
         endpoint!(creating executions::start),
         endpoint!(executions::list),
         endpoint!(executions::get),
@@ -106,6 +105,7 @@ fn declared(operation: Operation) -> Endpoint {
         "read_many_series" => Endpoint::by_hand(&operation, data::many_series::handle),
         "read_rows" => Endpoint::by_hand(&operation, data::read::handle),
         "read_series" => Endpoint::by_hand(&operation, data::series::handle),
+        "follow_events" => Endpoint::by_hand(&operation, events::follow::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

@@ -76,8 +76,10 @@ fn describe(operation: &Operation, inputs: &mut Definitions, outputs: &mut Defin
     let mut parameters = Vec::new();
     parameters.extend(request.path.into_iter().map(|it| parameter("path", it)));
     parameters.extend(request.query.into_iter().map(|it| parameter("query", it)));
-    let headers = operation.request_headers.iter();
-    parameters.extend(headers.map(|(name, text)| header(name, text, Schema::of("string"))));
+    parameters.extend(operation.request_headers.iter().map(|it| {
+        let schema = Schema::of("string").with("pattern", it.pattern);
+        header(it.name, it.description, schema)
+    }));
     if operation.idempotency == Idempotency::ByKey {
         parameters.push(idempotency_key());
     }

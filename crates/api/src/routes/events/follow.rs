@@ -10,24 +10,19 @@ use labdata_application::{
     subscription::Subscription,
 };
 use labdata_domain::{
-    events::{EventPosition, LoggedEvent, LoggedEventKind},
+    events::{EventPosition, LoggedEvent},
     refusal::RefusalKind,
 };
 use labdata_limits::{Slot, sending::while_read};
+use labdata_operations::events::follow::EventView;
 use labdata_request_body::{ProblemKind, ShapeProblem};
-use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
-use utoipa::ToSchema;
 
-use crate::{
-    http::{
-        ApiError, ApiResult, Call, NoBody, Read, Timestamp,
-        credential::Credential,
-        error::ErrorBody,
-        follow::{EVENTS, Next, PING, pause},
-    },
-    names,
+use crate::http::{
+    ApiError, ApiResult, Call, NoBody, Read,
+    credential::Credential,
+    follow::{EVENTS, Next, PING, pause},
 };
 
 /// Header with the id of the last event that a client has received.
@@ -36,29 +31,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// Longest time between two looks: data writes are not notified.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Follows what happens in the organization
-///
-/// Server-sent events from now on, or after the event that the header `Last-Event-ID` names. Events are
-/// stored for an hour; an older or unknown id resumes at the oldest one. `event` is the type and `id` the id of
-/// `data`, an object `{id, type, at, data}`. Types: `file.confirmed`, `file.deleted`,
-/// `job_execution.started`, `.completed`, `.failed`, `.cancelled` and `.reverted`, `data.written`,
-/// `table.changed`, `model.ready`, `model.failed`, and `notification.created` of the caller. The inner
-/// `data` holds `file_id`, `job_execution_id`, `table`, `ml_model_id`, `version_number` and
-/// `notification_id` as far as they apply. The stream ends when the key is revoked, or the session ends. At most 32 logs,
-/// trainings and event streams of an organization are followed at a time.
-#[utoipa::path(
-    get,
-    path = "/api/v1/events",
-    operation_id = "follow_events",
-    tag = "events",
-    params(
-        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that was received; the stream continues after it.", pattern = "^([0-9a-f]{1,15}-[0-9a-f]{1,15})?$", nullable = false),
-    ),
-    responses(
-        (status = 200, description = "The events", body = EventView, content_type = "text/event-stream"),
-        (status = 503, description = "Too many streams of the organization are followed", body = ErrorBody),
-    )
-)]
+/// Follows what happens in the organization.
 pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
     let credential = Credential::of(&call.request, &call.app.public_url)?;
@@ -150,73 +123,10 @@ impl Events {
     }
 }
 
-names! {
-    /// Type of an event.
-    pub EventType = LoggedEventKind::TYPES;
-}
-
-/// An event: the data of one server-sent event.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Event)]
-pub struct EventView {
-    /// Its id, with which `Last-Event-ID` resumes.
-    #[schema(example = "2f1-1a")]
-    id: String,
-    /// Its type, also the name of the server-sent event.
-    #[schema(value_type = EventType)]
-    r#type: &'static str,
-    at: Timestamp,
-    /// The records that it refers to.
-    data: EventDataView,
-}
-
-/// The records that an event refers to.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = EventData)]
-pub struct EventDataView {
-    /// Id of the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    file_id: Option<String>,
-    /// Id of the execution.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    job_execution_id: Option<String>,
-    /// Name of the table.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    table: Option<String>,
-    /// Id of the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    ml_model_id: Option<String>,
-    /// Number of the model's version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    version_number: Option<u32>,
-    /// Id of the notification.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    notification_id: Option<String>,
-}
-
 fn rendered(event: &LoggedEvent) -> Result<Bytes, Error> {
-    let references = event.kind.references();
-    let (id, name) = (event.position.to_string(), event.kind.as_str());
-    let view = EventView {
-        id: id.clone(),
-        r#type: name,
-        at: event.at.into(),
-        data: EventDataView {
-            file_id: references.file.map(|id| id.to_string()),
-            job_execution_id: references.execution.map(|id| id.to_string()),
-            table: references.table,
-            ml_model_id: references.model.map(|id| id.to_string()),
-            version_number: references.version_number,
-            notification_id: references.notification.map(|id| id.to_string()),
-        },
-    };
-    let data = serde_json::to_string(&view).map_err(|error| Error::Internal(error.to_string()))?;
+    let (id, name) = (event.position, event.kind.as_str());
+    let data = serde_json::to_string(&EventView::from(event));
+    let data = data.map_err(|error| Error::Internal(error.to_string()))?;
     Ok(format!("event: {name}\nid: {id}\ndata: {data}\n\n").into())
 }
 
