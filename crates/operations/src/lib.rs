@@ -25,9 +25,9 @@ mod page;
 mod platform;
 mod response;
 
-pub mod files;
 pub mod catalog;
 pub mod data;
+pub mod files;
 pub mod instruments;
 pub mod notifications;
 pub mod people;

@@ -75,14 +75,6 @@ pub struct ErrorBody {
     pub detail: String,
 }
 
-/// The schema of a refused write, as [`ErrorBody`].
-#[derive(Debug, ToSchema)]
-#[schema(as = WriteRefusal)]
-pub struct WriteRefusalBody {
-    /// Explanation for people; it may change.
-    pub detail: String,
-}
-
 /// Creates the body of an error that the HTTP server found outside of handlers.
 #[must_use]
 pub fn body_of_status(status: StatusCode) -> errors::ErrorBody {

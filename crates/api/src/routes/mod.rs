@@ -51,7 +51,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(jobs::version),
         endpoint!(jobs::preview_schedule),
         endpoint!(creating work::run_job),
-        endpoint!(creating data::import),
         endpoint!(creating models::train),
         // Before the path of a model, which would take its name for an id.
         endpoint!(models::predict),
@@ -106,6 +105,7 @@ fn declared(operation: Operation) -> Endpoint {
         "read_rows" => Endpoint::by_hand(&operation, data::read::handle),
         "read_series" => Endpoint::by_hand(&operation, data::series::handle),
         "follow_events" => Endpoint::by_hand(&operation, events::follow::handle),
+        "import_table" => Endpoint::creating_by_hand(&operation, data::import::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

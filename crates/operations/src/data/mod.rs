@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::Operation;
 
+pub mod import;
 pub mod many_series;
 pub mod query;
 pub mod read;
@@ -19,6 +20,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         series::operation(),
         many_series::operation(),
         write::operation(),
+        import::operation(),
     ]
 }
 

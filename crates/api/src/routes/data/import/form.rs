@@ -3,22 +3,12 @@
 use std::fs::File;
 
 use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
-use labdata_application::Error;
-use labdata_application::slots::Work;
-use labdata_domain::{
-    data::import::{ImportMode, MAX_IMPORT_BYTES},
-    files::FilePath,
-    ids::OrganizationId,
-};
+use labdata_application::{Error, slots::Work};
+use labdata_domain::{data::import::MAX_IMPORT_BYTES, ids::OrganizationId};
 use labdata_limits::Slot;
-use labdata_operations::MULTIPART;
-use labdata_request_body::{
-    Definitions, FieldPath, ProblemKind, Reader, Schema, Shape as _,
-    fields::{optional, or, required},
-    readers::{FilePart, boolean, choice_of, list, text},
-    shape,
-};
-use serde_json::{Map, Value, json};
+use labdata_operations::{DescribeBody as _, FormBody, data::import::ImportTableBody};
+use labdata_request_body::{Definitions, FieldPath, ProblemKind, Shape as _};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -33,66 +23,6 @@ use crate::{
 
 const FILE: &str = "file";
 const KEY: &str = "key";
-
-shape! {
-    /// The parts of an import's `multipart/form-data`.
-    #[derive(Clone, Debug)]
-    pub struct ImportTableBody {
-        /// The file: CSV, TSV, XLSX or Parquet, by the extension of its name.
-        pub file: FilePath = required(FilePart),
-        /// Action on the rows: `insert` creates all of them, `upsert` updates those that match a
-        /// stored row.
-        pub mode: ImportMode = required(choice_of(ImportMode::ALL, ImportMode::as_str)),
-        /// Column that identifies an existing row for `upsert`, the primary key unless given; repeated
-        /// for several columns.
-        pub key: Option<Vec<String>> = optional(list(text(..))),
-        /// JSON: the column for each field of the header that has another name, or null to leave
-        /// the field out.
-        pub columns: Option<Vec<(String, Option<String>)>> = optional(ColumnsPart),
-        /// The sheet of a workbook, the first one unless given.
-        pub sheet: Option<String> = optional(text(..)),
-        /// Run all checks, then roll back.
-        pub dry_run: bool = or(false, boolean()),
-        /// The execution to record it under; one is created and returned unless given.
-        pub job_execution_id: Option<String> = optional(text(..)),
-    }
-    example json!({
-        "file": "name,strain,volume\nA1,BY4741,150\n",
-        "mode": "upsert",
-        "key": ["name"],
-        "dry_run": true,
-    });
-}
-
-/// Columns for fields of the header, as JSON in a text.
-struct ColumnsPart;
-
-impl Reader for ColumnsPart {
-    type Output = Vec<(String, Option<String>)>;
-
-    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<Self::Output> {
-        let text = value.as_str().unwrap_or_default();
-        let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
-            return at.refuse(ProblemKind::value_error(
-                "a JSON object is expected here, such as {\"Sample\": \"name\", \"Remark\": null}",
-            ));
-        };
-        let count = fields.len();
-        let read: Self::Output = fields
-            .into_iter()
-            .filter_map(|(name, column)| match column {
-                Value::Null => Some((name, None)),
-                Value::String(column) => Some((name, Some(column))),
-                _ => at.field(&name).refuse(ProblemKind::string_type()),
-            })
-            .collect();
-        (read.len() == count).then_some(read)
-    }
-
-    fn schema(&self, _: &mut Definitions) -> Schema {
-        Schema::of("object").with("additionalProperties", Schema::of("string").or_null())
-    }
-}
 
 /// An import: its file, and what to do with it.
 #[derive(Debug)]
@@ -178,12 +108,7 @@ impl Body for ImportForm {
     }
 
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: MULTIPART,
-            schema: definitions.reference::<ImportTableBody>(),
-            is_required: true,
-            example: ImportTableBody::example(),
-        })
+        FormBody::<ImportTableBody>::describe(definitions)
     }
 }
 
