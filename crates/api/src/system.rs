@@ -15,6 +15,8 @@ impl Clock for SystemClock {
         reason = "the one clock that is injected everywhere else"
     )]
     fn now(&self) -> OffsetDateTime {
+        // PostgreSQL stores microseconds: the time in a response must
+        // be the one that is read later.
         to_micros(OffsetDateTime::now_utc())
     }
 }

@@ -134,6 +134,7 @@ fn client(packages: &DeclaredPackages) -> Result<Option<Value>, RunnerError> {
     let script = packages
         .script_with_client(CLIENT_URL)
         .map_err(RunnerError::Refused)?;
+    // A character per byte, since JSON has no bytes; the entry point encodes them as Latin-1.
     let wheel: String = CLIENT_WHEEL.bytes.iter().copied().map(char::from).collect();
     Ok(Some(json!({
         "file_name": CLIENT_WHEEL.file_name,

@@ -235,6 +235,7 @@ impl JobRunner for RayRunner {
         let mut stopped = false;
         while let Some(job) = self.client.get(&id).await.map_err(unavailable)? {
             if job.status.is_final() {
+                // Ray deletes only jobs that have ended.
                 self.client.delete(&id).await.map_err(unavailable)?;
                 break;
             }

@@ -147,6 +147,7 @@ impl RunningServer {
     /// Stops accepting requests and claiming work, waits for requests, runs and e-mails in flight side
     /// by side for at most [`DRAIN_TIMEOUT`], then stops the models and the embedded PostgreSQL.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
+        // Side by side, so that a stop takes the longer of the two drains and not their sum.
         tokio::join!(self.handle.stop(true), self.background.stop(DRAIN_TIMEOUT));
         // After the requests in flight, which may still predict.
         self.predictor.close().await;

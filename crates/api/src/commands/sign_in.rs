@@ -19,6 +19,7 @@ pub(super) fn link(url: &str, token: &PlainToken) -> String {
 pub(super) async fn sign_in(settings: &Settings, arguments: SignIn) -> anyhow::Result<()> {
     let database = DatabaseServer::open(settings).await?;
     let outcome = made(&database, settings, arguments).await;
+    // Also after a failure, so that an embedded PostgreSQL does not run on.
     database.close().await?;
     say(&outcome?);
     Ok(())

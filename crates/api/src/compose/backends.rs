@@ -228,6 +228,8 @@ pub(crate) fn ray_runner(settings: &Settings, address: &str) -> anyhow::Result<R
 /// When the path is not known.
 pub(crate) fn this_program() -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
+        // `current_exe` reads this link, and its path ends in ` (deleted)` once the file was
+        // replaced; the link itself still leads to the running program.
         Ok("/proc/self/exe".into())
     } else {
         std::env::current_exe().context("the path of this program")

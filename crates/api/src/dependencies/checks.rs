@@ -200,6 +200,7 @@ async fn python(settings: &Settings) -> Result<String, String> {
 async fn uv(settings: &Settings) -> Result<String, String> {
     let python = found_python(settings)
         .await
+        // The check of Python has the reason.
         .map_err(|_| "needs Python, see above".to_owned())?;
     let named = settings.uv.clone();
     let scratch = scratch()?;
@@ -323,6 +324,7 @@ async fn llm(settings: &Settings) -> Finding {
         messages: vec![Message::User("Say hello.".to_owned())],
         tools: Arc::new([]),
     };
+    // Its first part proves the key and the model; dropping the response spares the rest.
     let began = match client.response(&request).await {
         Ok(mut response) => response.next().await.unwrap_or_else(|| {
             let broken = labdata_domain::agent::BrokenStream::Connection;

@@ -95,6 +95,7 @@ impl Values<'_> {
     ) -> Result<(), SettingsError> {
         check(value).map_err(|reason| {
             let name = self.0.get(key).map_or(key, |given| given.name.as_str());
+            // The error is one line, which the reason of a library need not be.
             SettingsError(format!("{name}: {}", reason.replace('\n', " ")))
         })
     }
@@ -240,6 +241,7 @@ const PROGRAM: &str = "the path of a program that can be executed";
 
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
+    // Follows links: the Python of a virtual environment is one.
     path.metadata()
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
@@ -318,6 +320,8 @@ fn direct_uploads(values: &Values<'_>, checks: &Checks) -> Result<Option<bool>, 
         && let Some(Given { name, .. }) = values.0.get("upload_mode")
     {
         let url = values.0.get("storage_url");
+        // Without that setting, objects are files below the data directory, which
+        // take no direct uploads either.
         let url = url.map_or("file://.", |given| given.value.as_str());
         (checks.storage_url)(url, true)
             .map_err(|reason| SettingsError(format!("{name}: {reason}")))?;
@@ -342,6 +346,7 @@ fn trainings(values: &Values<'_>, checks: &Checks) -> Result<TrainingSettings, S
         |value| value.trim().parse().ok(),
     )?;
     if backend == Backend::Local && gpus.is_some_and(|gpus| gpus > 0) {
+        // By `check`, whose error names the setting as the operator gave it.
         values.check("training_gpus", "", |_| {
             Err("only a Ray cluster has GPUs for trainings (LABDATA_ML_BACKEND)".to_owned())
         })?;

@@ -137,6 +137,7 @@ impl Conversation {
         };
         // Before its last event, so that the next run of the caller finds its place.
         lease.end().await;
+        // Not by `emit`: the caller of a cancelled run still reads how it ended.
         drop(self.events.send(last).await);
     }
 
@@ -195,6 +196,7 @@ impl Conversation {
             Ok(Asked::Stopped(..)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
                 self.charge(Usage::default(), sent, length(&text)).await;
             }
+            // The other failures come before a response begins.
             Err(_) => {}
         }
         asked
@@ -241,6 +243,7 @@ impl Conversation {
                 self.spent_budget = self.agent.limits.spent_budget(used);
             }
             Err(error) => {
+                // The response exists and was paid for: losing it, too, would help no one.
                 tracing::warn!(run = %self.run_id, %error, "tokens of an agent run were not counted");
             }
         }
@@ -296,6 +299,7 @@ impl Conversation {
     /// Stores the run in its chat. A response is not lost because it cannot be stored, and a chat has no
     /// figures if these cannot be stored.
     async fn store(&self, run: &mut RunResult) -> Option<ChatId> {
+        // A run without a chat has no place for its figures either.
         self.target.id()?;
         let (ports, actor) = (&self.ports, &self.actor);
         let files = match StoredFiles::store(ports, actor, &run.messages).await {

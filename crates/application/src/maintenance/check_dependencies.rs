@@ -36,6 +36,7 @@ pub async fn check_dependencies(ports: &Ports, actor: &Actor) -> Result<Dependen
     let mut last = ports.recent_checks.0.lock().await;
     let now = ports.clock.now();
     if let Some(report) = &*last
+        // A clock that is set back must not make a report last longer.
         && report.checked_at <= now
         && now < report.checked_at + KEPT_FOR
     {

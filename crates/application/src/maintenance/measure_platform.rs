@@ -43,6 +43,7 @@ pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
     let now = ports.clock.now();
     let age = |since: Option<OffsetDateTime>| {
         since
+            // A time ahead of this clock, from that of another server, is no age.
             .and_then(|since| Duration::try_from(now - since).ok())
             .unwrap_or_default()
     };

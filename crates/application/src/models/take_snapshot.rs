@@ -84,6 +84,7 @@ pub async fn take_snapshot(
 
 async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
     let text = QueryText::parse(&sql).map_err(Error::refused)?;
+    // A dataset is defined by the text of its query alone: no values come with it.
     text.check_parameters(0).map_err(Error::refused)?;
     let query = Query {
         text,

@@ -200,6 +200,7 @@ pub fn title_of(prompt: &str) -> String {
     if line.chars().nth(MAX_TITLE_LENGTH).is_none() {
         return line;
     }
+    // One fewer, for the ellipsis.
     let start: String = line.chars().take(MAX_TITLE_LENGTH - 1).collect();
     let start = match start.rsplit_once(' ') {
         // At a word, unless that would lose half of the title.

@@ -82,6 +82,7 @@ impl ToolInput {
             return Self::Object(Map::new());
         }
         match serde_json::from_str(text) {
+            // `jsonb` takes no NUL character, which a model may write.
             Ok(Value::Object(object)) => Self::Object(storable_object(object)),
             // Not a failure of the run: the model reads the error and can call again.
             _ => Self::Invalid(storable(text)),

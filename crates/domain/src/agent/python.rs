@@ -253,9 +253,11 @@ pub fn check_input_names(names: &[&str]) -> Result<(), InvalidPythonInput> {
         let is_first = |first: char| first.is_ascii_alphabetic() || first == '_';
         letters.next().is_some_and(is_first)
             && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            // Bytes are characters here, since all of them are ASCII.
             && name.len() <= MAX_INPUT_NAME
     };
     for (index, name) in names.iter().enumerate() {
+        // At most `MAX_PYTHON_INPUTS` names: comparing each with those before it is cheap.
         if !is_word(name) || names.iter().take(index).any(|other| other == name) {
             return Err(InvalidPythonInput::Name(index));
         }

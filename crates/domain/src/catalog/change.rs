@@ -69,6 +69,7 @@ fn alter(
     wanted: &Table,
 ) -> Result<CatalogChange, CatalogRefusal> {
     let mut refusals = Vec::new();
+    // Renames come first: everything below compares columns by the names that they get.
     let (before, renamed) = renamed(current, definition, &mut refusals);
     if before.category != wanted.category {
         refusals.push(format!(

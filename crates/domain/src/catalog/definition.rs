@@ -97,6 +97,7 @@ impl TableDefinition {
     /// Every reason why it cannot be, as sentences.
     pub fn resolve(&self, catalog: &Catalog) -> Result<Table, Vec<String>> {
         let mut problems = Vec::new();
+        // Nothing returns early, so that one request reports all mistakes of a definition.
         self.check_name(&mut problems);
         let mut columns: Vec<Column> = Vec::with_capacity(self.columns.len() + 1);
         for definition in &self.columns {
@@ -116,6 +117,7 @@ impl TableDefinition {
         self.check_key(&mut columns, &mut problems);
         self.check_together(&columns, &mut problems);
         check_renames(&self.columns, &mut problems);
+        // Counted last: a generated key is a column, too.
         if columns.len() > MAX_COLUMNS {
             problems.push(format!("a table has at most {MAX_COLUMNS} columns"));
         }
@@ -243,6 +245,7 @@ impl TableDefinition {
             self.columns
                 .iter()
                 .find(|candidate| candidate.is_primary_key)
+                // The key that `check_key` generates otherwise is a string.
                 .map_or(DataType::String, |key| key.data_type)
         } else {
             match catalog.table(target) {

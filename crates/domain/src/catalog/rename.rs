@@ -62,6 +62,8 @@ pub(super) fn renamed(
 ) -> (Table, Vec<ColumnRename>) {
     let mut table = current.clone();
     let mut names: HashSet<String> = HashSet::new();
+    // Both names count: the reference `a` is `a_id` in SQL, which may
+    // be the name of another column.
     let mut sql_names: HashSet<String> = HashSet::new();
     for column in &table.columns {
         names.insert(column.name.clone());

@@ -410,6 +410,8 @@ impl ExecutionState {
     /// Returns true if writes and uploads are accepted.
     #[must_use]
     pub fn is_open(&self, now: OffsetDateTime) -> bool {
+        // `<` where `expire` has `<=`: at the deadline itself an execution has failed, and must not
+        // count as open as well.
         matches!(self, Self::Running { deadline } if deadline.is_none_or(|deadline| now < deadline))
     }
 }

@@ -213,6 +213,7 @@ pub fn check_column_names<'n>(
         if name.trim().is_empty() {
             return Err(DatasetRefusal::UnnamedColumn(number));
         }
+        // Stops at the limit, where a count would read a name of megabytes to its end.
         let is_long = name.chars().nth(MAX_DATASET_COLUMN_NAME_LENGTH).is_some();
         if is_long || name.chars().any(char::is_control) {
             return Err(DatasetRefusal::UnusableName(number));

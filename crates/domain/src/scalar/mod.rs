@@ -347,6 +347,8 @@ impl Values {
             (Self::Json(vector), Self::Json(other)) => vector.extend_from_slice(other),
             (vector, other) => {
                 debug_assert!(false, "{other:?} appended to a column of another type");
+                // Nulls rather than nothing: in a column that stayed shorter, later rows would no
+                // longer line up with those of the other columns.
                 (0..other.len()).for_each(|_| vector.push_null());
             }
         }
@@ -454,6 +456,7 @@ impl Values {
             // -0.0 equals 0.0, in PostgreSQL too.
             Self::Float(vector) => vector
                 .get(index)?
+                // Its bits, because `f64` is neither `Eq` nor `Hash`.
                 .map(|number| ComparableValue::Float((number + 0.0).to_bits())),
             Self::Boolean(vector) => vector.get(index)?.map(ComparableValue::Boolean),
             Self::Datetime(vector) => vector.get(index)?.map(ComparableValue::Datetime),

@@ -63,6 +63,7 @@ where
         tcp.set_connect_timeout(Some(connect_timeout));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
+            // Ollama and Ray listen without TLS unless an operator sets it up.
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);

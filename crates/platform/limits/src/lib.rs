@@ -60,6 +60,8 @@ impl<K: Eq + Hash> FairSlots<K> {
     #[must_use]
     pub fn try_enter(&self, owner: K) -> Option<Slot> {
         Some(Slot {
+            // First: an owner at its own limit must not take a slot from
+            // all others, even for a moment.
             _of_one: self.of(owner).try_acquire_owned().ok()?,
             _of_all: Arc::clone(&self.all).try_acquire_owned().ok()?,
         })

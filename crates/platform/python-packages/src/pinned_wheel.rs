@@ -111,6 +111,7 @@ impl PinnedWheel {
         let mut pip = Command::new(python);
         // With the hash, neither the index nor a proxy has to be trusted.
         pip.args(["-m", "pip", "download", "--require-hashes", "--no-deps"])
+            // Not a source distribution, whose build would run its code.
             .args(["--only-binary=:all:", "--no-input", "--quiet"])
             .args(["--disable-pip-version-check", "--retries=2", "--timeout=30"])
             .arg("--dest")

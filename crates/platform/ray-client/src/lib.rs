@@ -460,6 +460,7 @@ impl Address {
             return Err(InvalidAddress::Form);
         }
         let host = authority.host();
+        // A URI has an IPv6 address in brackets, which `IpAddr` does not read.
         let address = host.trim_start_matches('[').trim_end_matches(']');
         let address = address.parse::<IpAddr>();
         Ok(Self {

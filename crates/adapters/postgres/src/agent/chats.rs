@@ -270,10 +270,13 @@ impl ChatRepository for PgChatRepository {
             .optional()
             .map_err(port_error)?;
         let chat = row.ok_or(PortError::NotFound(Resource::Chat))?.try_into()?;
+        // Without a transaction: at worst a run that ends in between adds messages that the sums of
+        // the chat above do not include yet.
         let rows: Vec<MessageRow> = agent_message::table
             .filter(agent_message::organization_id.eq(organization.as_uuid()))
             .filter(agent_message::chat_id.eq(id.as_uuid()))
             .select(MessageRow::as_select())
+            // By position: a clock that is set back must not reorder a conversation.
             .order(agent_message::position)
             .load(&mut connection)
             .await

@@ -361,6 +361,7 @@ impl JobRepository for PgJobRepository {
         number: u32,
     ) -> Result<ScriptVersion, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // First, so that the refusal tells a wrong job from a wrong number.
         require(&mut connection, organization, id).await?;
         let row: Option<VersionRow> = job_version::table
             .filter(job_version::organization_id.eq(organization.as_uuid()))

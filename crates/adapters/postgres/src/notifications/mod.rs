@@ -216,6 +216,7 @@ async fn mark(
         .filter(notification::user_id.eq(user.as_uuid()))
         .filter(notification::id.eq(id.as_uuid()))
         .select(NotificationRow::as_select())
+        // The first time of reading stays, so a racing call has to find it.
         .for_update()
         .first(connection)
         .await
@@ -261,6 +262,7 @@ async fn change_preferences(
     let row = notification_preference::table.find((organization.as_uuid(), user.as_uuid()));
     let before: (bool, bool) = row
         .select((message_inbox, message_email))
+        // A change may name one channel alone, and must not undo a racing change of the other.
         .for_update()
         .first(connection)
         .await?;

@@ -162,6 +162,7 @@ async fn trainings(
     .bind::<Array<SqlUuid>, _>(versions)
     .load(connection)
     .await?;
+    // By the query of all other readers, so that versions are read in one way only.
     let rows = load_versions(connection, versions).await?;
     let mut rows: BTreeMap<Uuid, VersionRow> = rows.into_iter().map(|it| (it.id(), it)).collect();
     let subject = |recipient: RecipientRow| {
@@ -182,6 +183,7 @@ pub(super) async fn deliver(
 ) -> Result<u32, Fault> {
     // The array makes the planner choose the rows once.
     let taken: Vec<NoticeRow> = diesel::sql_query(
+        // Ordered twice, because the rows that a deletion returns have no order.
         "WITH taken AS ( \
              DELETE FROM labdata.notice WHERE id = ANY (ARRAY( \
                  SELECT id FROM labdata.notice \

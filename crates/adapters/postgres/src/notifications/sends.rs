@@ -157,6 +157,8 @@ async fn send_batch(
         Ok(responses) => responses.into_iter().map(BatchOutcome::Done).collect(),
         Err(error) if is_refusal(&error) => {
             tracing::debug!(%error, size = batch.len(), "notifications go on alone");
+            // One refused row, such as that of a deleted user, fails the
+            // statement for the whole batch.
             all(BatchOutcome::RunSeparately)
         }
         // The commit may have succeeded: trying again could send all of them twice.

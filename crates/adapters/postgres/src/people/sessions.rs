@@ -87,6 +87,7 @@ impl SessionRepository for PgSessionRepository {
 
     async fn find(&self, token: ApiKeyHash) -> Result<Option<FoundSession>, PortError> {
         let mut connection = self.database.connection().await?;
+        // A request brings the token alone, so the organization comes from the row.
         let same_key = api_key::organization_id
             .eq(session::organization_id)
             .and(api_key::id.eq(session::api_key_id));
@@ -192,6 +193,7 @@ impl SessionRepository for PgSessionRepository {
 
     async fn remove_ended(&self, now: OffsetDateTime) -> Result<u64, PortError> {
         let mut connection = self.database.connection().await?;
+        // Without a transaction: what a failure leaves behind, the next sweep removes.
         let sessions = diesel::delete(session::table)
             .filter(
                 session::last_used_at

@@ -97,6 +97,7 @@ impl Condition {
         key: &str,
         value: &Value,
     ) -> Result<Self, String> {
+        // The refusal repeats it, and a key may have megabytes.
         let displayed: String = key.chars().take(100).collect();
         // A column whose name contains a double underscore takes precedence over a path.
         let (hops, field, operator) = match resolve(target, catalog, key) {
@@ -152,6 +153,7 @@ fn resolve_in(
     if let Some(field) = field(table, path) {
         return Some((Vec::new(), field));
     }
+    // References may form a cycle, along which a path could go on without end.
     if hops_left == 0 {
         return None;
     }
@@ -179,6 +181,7 @@ fn field(table: &Table, name: &str) -> Option<Field> {
             data_type: column.data_type,
         });
     }
+    // SQL, and so results of queries, call the reference `sample` `sample_id`.
     let reference = table
         .references()
         .find(|(column, _)| column.sql_name() == name);
@@ -208,6 +211,7 @@ fn test(field: &Field, operator: &str, value: &Value) -> Result<Test, String> {
             .ok_or_else(|| "null is tested with __isnull".to_owned())
     };
     match operator {
+        // In SQL nothing equals null, so that an equality would find no row.
         "" if value.is_null() => Ok(Test::IsNull(true)),
         "" => scalar(value).map(Test::Equals),
         "gt" => scalar(value).map(Test::Greater),

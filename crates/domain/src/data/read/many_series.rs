@@ -142,6 +142,7 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
             _ => None,
         };
         let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(displayed()))?;
+        // By key rather than by text: `7` and `"7"`, or a UUID in capitals, name one parent.
         if seen.insert(found.clone()) {
             Ok(found)
         } else {

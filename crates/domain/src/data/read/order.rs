@@ -93,6 +93,8 @@ impl OrderTerm {
     #[must_use]
     pub fn compare(&self, left: &OrderedValue, right: &OrderedValue) -> Ordering {
         let ascending = match (&left.value, &right.value) {
+            // Values of one column have one type, and json columns
+            // are refused: they always compare.
             (Some(left), Some(right)) => left.compare(right).unwrap_or(Ordering::Equal),
             (None, None) => Ordering::Equal,
             // Nulls come last in ascending order, as PostgreSQL sorts them.

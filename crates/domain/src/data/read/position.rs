@@ -127,6 +127,7 @@ impl OrderedValue {
             (None, None) => None,
             (Some(data_type), Some(value)) => {
                 let data_type = DataType::from_name(data_type.as_str()?)?;
+                // Checked as a cell of a request is, because a cursor may be forged.
                 Some(Cell::from(value).to_scalar(data_type).ok()??)
             }
             _ => return None,
@@ -140,6 +141,7 @@ impl OrderedValue {
             (Scalar::Text(_), DataType::String | DataType::Text) => true,
             (value, data_type) => value.data_type() == data_type,
         };
+        // A cursor that was made with another order would skip and repeat rows.
         self.term == term.to_text() && self.value.as_ref().is_none_or(is_of_column)
     }
 }

@@ -272,6 +272,7 @@ impl ModelVersion {
     pub fn requeue(self) -> Option<Self> {
         Some(Self {
             state: self.state.requeue()?,
+            // That of the lost worker says nothing about the next try.
             progress: None,
             ..self
         })
