@@ -87,6 +87,7 @@ const VERSION_BYTES: usize = 8;
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     for asset in ASSETS {
+        // A renamed file changes what pages load, even with the same bytes.
         hash.update(asset.path);
         hash.update(asset.bytes);
     }

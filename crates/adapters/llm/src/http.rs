@@ -104,6 +104,7 @@ impl Body {
     /// Reads the start of an error, as far as it arrives.
     pub(crate) async fn start(mut self) -> Vec<u8> {
         let mut start = Vec::new();
+        // A body that breaks off is no failure here: its beginning may have the message.
         while let Ok(Some(bytes)) = self.next().await {
             start.extend_from_slice(&bytes);
             if start.len() >= MAX_ERROR_BYTES {

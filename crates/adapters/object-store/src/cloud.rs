@@ -113,6 +113,7 @@ impl CloudBlobStore {
         if copied == size {
             return Ok(());
         }
+        // Objects are never overwritten, so another attempt needs the key to be free.
         reading::delete(self.store(), path).await?;
         let text = format!("the file storage copied {copied} of {size} bytes");
         Err(PortError::Unavailable(text).into())
@@ -366,6 +367,7 @@ impl Drop for PendingUpload {
     fn drop(&mut self) {
         // A rule of the bucket removes the parts of a killed process (docs/STORAGE.md).
         if let Some(mut upload) = self.0.take()
+            // Without a runtime there is nothing that could send the request.
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(async move {

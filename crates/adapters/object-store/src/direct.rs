@@ -61,6 +61,7 @@ impl DirectSigner {
         expires_at: OffsetDateTime,
         options: &SignedUrlOptions,
     ) -> Result<Url, PortError> {
+        // The library signs for a period. Of a grant that has ended, the URL is refused at once.
         let left = Duration::try_from(expires_at - self.clock.now()).unwrap_or_default();
         self.bucket
             .urls

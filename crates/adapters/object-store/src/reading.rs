@@ -72,6 +72,7 @@ pub(crate) fn objects<'s>(
     store
         .list(Some(&prefix))
         .map_err(error)
+        // A bucket may also hold objects of others, which have other names.
         .try_filter_map(move |found| ready(Ok(ids(&found.location, &prefix))))
         .boxed()
 }

@@ -50,6 +50,7 @@ impl GatewaySigner {
     pub fn new(public_url: &str, secret: &[u8; 32]) -> Self {
         Self {
             base: public_url.trim_end_matches('/').to_owned(),
+            // Two keys, so that the signature of a download never admits an upload.
             uploads: Key::derive(secret, "labdata signed upload 1"),
             downloads: Key::derive(secret, "labdata signed download 1"),
         }

@@ -210,6 +210,7 @@ impl Pool {
         state: &mut State,
         organization: OrganizationId,
     ) -> Result<(), PredictionDelay> {
+        // A process that starts after the closing would have no one to end it.
         if state.is_closed {
             return Err(PredictionDelay::Busy);
         }
@@ -242,7 +243,7 @@ impl Pool {
             phase: progress,
             stopped,
         };
-        // Ended tasks.
+        // Without this, the set would grow with each process that has ended.
         while state.tasks.try_join_next().is_some() {}
         state.tasks.spawn(supervise(
             Arc::downgrade(self),
@@ -280,6 +281,7 @@ impl Pool {
     /// Removes the entry of a session that has ended, and remembers why it could not be started.
     fn ended(&self, key: Key, number: u64, failure: Option<PredictionDelay>) {
         let mut state = self.state();
+        // By its number: once this process was retired, the key may be that of a later one.
         if state.entry(key, number).is_some() {
             state.entries.remove(&key);
         }

@@ -52,6 +52,8 @@ pub(crate) async fn prepare(
         packages: packages.as_ref(),
         completion: None,
         limits: Limits {
+            // An installation has to end, other than the process,
+            // which serves as long as it is used.
             wall_clock: INSTALLATION,
             cpu_time: INSTALLATION,
             ..limits(settings)

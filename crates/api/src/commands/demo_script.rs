@@ -164,6 +164,7 @@ async fn finished(mut command: Command) -> anyhow::Result<Output> {
 fn last_lines(report: &[u8]) -> String {
     let text = String::from_utf8_lossy(report);
     let lines: Vec<&str> = text.trim().lines().collect();
+    // Python puts the error below its traceback.
     let last = lines.get(lines.len().saturating_sub(8)..);
     last.unwrap_or_default().join("\n")
 }

@@ -35,6 +35,7 @@ pub(super) fn settings(config: Option<&Path>, flags: &Flags) -> Result<Settings,
 pub(super) async fn doctor(settings: &Settings) -> anyhow::Result<()> {
     let mut failed = Vec::new();
     for dependency in Dependency::ALL {
+        // One after the other: each line appears as soon as its check has ended.
         let finding = check(settings, dependency).await;
         say(&line(dependency.as_str(), &finding));
         if matches!(finding, Finding::Fails(_)) {

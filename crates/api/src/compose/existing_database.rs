@@ -50,6 +50,7 @@ impl ExistingDatabase {
     pub(crate) async fn programs(&self) -> anyhow::Result<PathBuf> {
         let major = server_major(&self.database).await?;
         let (named, cache) = (self.bin_dir.clone(), self.cache.clone());
+        // It runs programs to learn their versions, and may download others, which blocks.
         let found = spawn_blocking(move || client_programs(named.as_deref(), &cache, major));
         Ok(found.await??)
     }

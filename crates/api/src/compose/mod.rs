@@ -140,6 +140,7 @@ pub fn check_mail_server(url: &str) -> Result<(), String> {
 /// # Errors
 /// The reason, in one line.
 pub fn check_sender(address: &str) -> Result<(), String> {
+    // Any server will do, since none is contacted before an e-mail is sent.
     smtp_mailer("smtp://localhost", address).map(drop)
 }
 

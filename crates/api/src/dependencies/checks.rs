@@ -167,6 +167,7 @@ async fn storage(settings: &Settings) -> Result<String, String> {
         };
     }
     let scratch = scratch()?;
+    // Copies go to the scratch directory, so that the check leaves no trace.
     open_storage(&location, scratch.path().to_owned())
         .await
         .map_err(|error| format!("{error}; check LABDATA_STORAGE_URL and the cloud's variables"))?;

@@ -402,6 +402,7 @@ fn backend(
             return Some(Backend::Local);
         }
         let url = value.strip_prefix("ray+")?;
+        // Without the last slash, so that two settings for one cluster are equal.
         let address = url.trim_end_matches('/').to_owned();
         http_url(url).map(|_| Backend::Ray(Secret::new(address)))
     })?;

@@ -80,6 +80,7 @@ pub async fn execution_changes(
             let api_key = match reverted.api_key {
                 Some(id) => match ports.api_keys.get(organization, id).await {
                     Ok(found) => Some(found.key),
+                    // Keys of runs go with their runs; what they have reverted stays.
                     Err(PortError::NotFound(_)) => None,
                     Err(error) => return Err(error.into()),
                 },

@@ -101,6 +101,7 @@ impl ManySeries {
             .data
             .stream_series(self.organization, &self.plan, sink)
             .await;
+        // The slots last until the last part is sent.
         drop(self.slots);
         sent.map_err(failure)
     }

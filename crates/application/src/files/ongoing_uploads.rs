@@ -95,6 +95,7 @@ impl Drop for OngoingUpload {
         state.objects.remove(&(self.organization, self.object));
         if let Some(all) = state.bytes.get_mut(&self.organization) {
             *all = all.saturating_sub(bytes);
+            // The map would otherwise have an entry for each organization that ever uploaded.
             if *all == 0 {
                 state.bytes.remove(&self.organization);
             }

@@ -77,6 +77,7 @@ pub async fn create_api_key(
         };
         match ports.api_keys.add(&key).await {
             Ok(()) => return Ok((key, plain)),
+            // The prefix is taken; the next one is random again.
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }

@@ -51,6 +51,7 @@ pub async fn issue(
     check_organization_name(organization)
         .and_then(|()| check_email(email))
         .map_err(Error::refused)?;
+    // Before it exists: users of a shared backend would see the runs of both organizations.
     check_new_organization(ports, policy, organization).await?;
     let candidate = Organization {
         id: OrganizationId::new(ports.ids.next_id()),

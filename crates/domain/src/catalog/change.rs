@@ -87,6 +87,7 @@ fn alter(
             continue;
         };
         let after = Column {
+            // Definitions have no ids, and without one the column would count as a new one.
             id: current.id,
             ..(**column).clone()
         };

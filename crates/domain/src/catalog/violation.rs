@@ -83,6 +83,7 @@ impl fmt::Display for Violation {
                 constraint,
                 detail,
             } => {
+                // It quotes values, too.
                 let detail: String = detail.chars().take(MAX_VALUES).collect();
                 write!(
                     f,

@@ -56,6 +56,7 @@ pub fn check_backends(
         let Some(missing) = &backend.missing else {
             return Ok(());
         };
+        // The latest report: what a worker lacked before may be there by now.
         if last.is_none_or(|(at, _)| at < backend.checked_at) {
             last = Some((backend.checked_at, missing));
         }

@@ -46,6 +46,8 @@ impl PlainReportToken {
         let version = ModelVersionId::new(Uuid::try_parse(version).ok()?);
         let secret = URL_SAFE_NO_PAD.decode(secret).ok()?.try_into().ok()?;
         let parsed = Self::from_random(version, secret);
+        // Tokens are compared by the hash of their text, and `Uuid` reads
+        // ids that are spelled otherwise.
         (parsed.text == text).then_some(parsed)
     }
 

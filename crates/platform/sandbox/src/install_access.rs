@@ -46,6 +46,7 @@ impl InstallAccess {
             mirrored: Vec::new(),
         };
         for (name, value) in given {
+            // Both spellings of these names are in use, `HTTPS_PROXY` and `https_proxy`.
             if name.to_ascii_lowercase().ends_with("_proxy") {
                 access.proxies.push((name, value));
             } else if INDEX_VARIABLES.contains(&&*name) {
@@ -84,6 +85,7 @@ impl InstallAccess {
             Some((name, address)) if !name.contains([':', '/']) => (Some(name), address),
             _ => (None, word),
         };
+        // uv takes directories of this machine as well.
         let Ok(mut url) = Url::parse(address) else {
             return word.to_owned();
         };
@@ -91,6 +93,7 @@ impl InstallAccess {
         let Some(authorization) = authorization(&url) else {
             return word.to_owned();
         };
+        // Fails only for a URL without a host, which has no password either.
         let _ = url.set_username("").and_then(|()| url.set_password(None));
         let origin = url.origin().ascii_serialization();
         let path = url.as_str().strip_prefix(&origin).unwrap_or_default();

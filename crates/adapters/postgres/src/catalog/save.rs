@@ -76,6 +76,8 @@ pub(super) async fn rename_column(
     rename: &ColumnRename,
 ) -> Result<(), DefineError> {
     diesel::sql_query(
+        // Before the columns are saved: `save_column` finds them by
+        // name, and would add this one anew.
         "UPDATE labdata.catalog_column SET name = $3 WHERE table_id = $1 AND name = $2",
     )
     .bind::<BigInt, _>(table)

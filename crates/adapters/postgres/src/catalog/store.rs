@@ -167,6 +167,7 @@ impl PgCatalogStore {
                 transaction::commit(&mut connection)
                     .await
                     .map_err(define_error)?;
+                // After the commit: others must not read tables that a failure would undo.
                 Ok(self.cache(organization, catalog))
             }
             Err(error) => {
@@ -185,6 +186,7 @@ impl CatalogStore for PgCatalogStore {
     }
 
     async fn recent(&self, organization: OrganizationId) -> Result<Arc<Catalog>, PortError> {
+        // A block, so that the lock is released before the await below.
         let cached = {
             let snapshots = self
                 .snapshots

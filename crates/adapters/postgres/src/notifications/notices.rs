@@ -200,6 +200,7 @@ pub(super) async fn deliver(
     subjects.extend(trainings(connection, &versions).await?);
     let mut handled = 0;
     for row in taken {
+        // Also where nothing is delivered: callers go on for as long as a batch is full.
         handled += 1;
         let id = row.job_execution_id.or(row.model_version_id);
         match id.and_then(|id| subjects.remove(&id)) {

@@ -83,6 +83,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
 
     async fn find_by_prefix(&self, prefix: &str) -> Result<Option<FoundKey>, PortError> {
         let mut connection = self.database.connection().await?;
+        // Of all organizations: a request brings a key alone, which tells its organization.
         let row: Option<FoundKeyRow> = api_key::table
             // With the user in one statement: a disabled user's keys are refused at once.
             .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))

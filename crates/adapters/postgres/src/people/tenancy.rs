@@ -222,6 +222,7 @@ impl TenancyRepository for PgTenancyRepository {
         {
             return Ok(found);
         }
+        // Without a transaction: unlike an organization, which gets schemas, a user is one row.
         insert_user(&mut connection, candidate).await?;
         // Read back, because a racing call may have stored the user with another id.
         let stored = user_of(&mut connection, candidate.organization, &email_folded).await?;

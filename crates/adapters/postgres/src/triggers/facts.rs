@@ -97,6 +97,8 @@ async fn uploads(
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }
+    // Of all organizations: the ids are those of events that the
+    // platform recorded, not of a request.
     let rows: Vec<FileRow> = file::table
         .filter(file::id.eq_any(ids))
         .select(FileRow::as_select())

@@ -94,6 +94,7 @@ impl TryFrom<EventRow> for Event {
 pub(crate) async fn take(connection: &mut Connection, limit: u32) -> Result<Vec<Event>, Fault> {
     // The array makes the planner choose the rows once.
     let rows: Vec<EventRow> = diesel::sql_query(
+        // Ordered twice, because the rows that a deletion returns have no order.
         "WITH taken AS ( \
              DELETE FROM labdata.event WHERE id = ANY (ARRAY( \
                  SELECT id FROM labdata.event ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)) \

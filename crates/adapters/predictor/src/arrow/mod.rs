@@ -73,6 +73,7 @@ fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
 pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions), ArrowError> {
     let reader = StreamReader::try_new(body, None)?;
     let schema = reader.schema();
+    // First: `as_primitive` and `as_string` panic at a column of another type.
     check(&schema, classes)?;
     let id = schema.metadata().get(ID).and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| refused("no id"))?;

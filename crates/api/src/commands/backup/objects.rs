@@ -159,6 +159,7 @@ async fn one(
         },
         Some(target) => match source.read(organization, object, None).await {
             Ok(body) => {
+                // Without a limit: the object met that of its time when it was stored.
                 let stored = target.put_new(organization, object, body.bytes, u64::MAX);
                 let stored = stored.await?;
                 (stored.size, Some(stored.crc32c))

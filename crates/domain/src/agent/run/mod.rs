@@ -199,6 +199,7 @@ impl Run {
             if !request.id.is_empty() && !of_response.insert(request.id.clone()) {
                 continue;
             }
+            // Shortened first: two long ids may begin alike.
             let id = self.unique_id(&shortened(&request.id));
             self.call_ids.insert(id.clone());
             calls.push(ToolCall {

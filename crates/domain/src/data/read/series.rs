@@ -130,6 +130,7 @@ pub(super) fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
     match data_type {
         DataType::Integer => text.parse().ok().map(KeyValue::Integer),
         DataType::Uuid => Uuid::try_parse(text).ok().map(KeyValue::Uuid),
+        // Keys have no further types (`DataType::can_be_key`).
         _ => Some(KeyValue::Text(text.to_owned())),
     }
 }

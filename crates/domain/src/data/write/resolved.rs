@@ -79,6 +79,7 @@ impl<'p> ResolvedColumns<'p> {
             columns: step.columns.iter().map(ResolvedColumn::new).collect(),
             step,
         };
+        // The keys of the own rows are known only once they are matched or written (`fill_own`).
         let is_earlier = |address: RowAddress| address.table != step.index;
         resolved.fill(is_earlier, |address| key_at(done, address))?;
         Ok(resolved)

@@ -167,6 +167,7 @@ impl Class {
         match self {
             Self::Boolean(flag) => text == if *flag { "true" } else { "false" },
             Self::Text(class) => text == class,
+            // By value, since `1` and `1.0` name one class.
             Self::Integer(_) | Self::Float(_) => text.parse().ok() == self.number(),
         }
     }

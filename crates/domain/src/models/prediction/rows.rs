@@ -198,6 +198,7 @@ fn problems(features: &[ModelFeature], rows: &Rows) -> InvalidRows {
         for (feature, cells) in features.iter().zip(&mut columns) {
             let cell = cells.as_mut().and_then(Iterator::next);
             let message = match cell {
+                // `None` where no row at all has this column.
                 None | Some(Cell::Absent) => "this feature is missing".to_owned(),
                 Some(cell) if fits(feature.data_type, cell) => continue,
                 Some(cell) => {

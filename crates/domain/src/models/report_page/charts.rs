@@ -25,6 +25,7 @@ fn label(class: &Class) -> String {
     if text.chars().count() <= LABEL {
         return escaped(&text);
     }
+    // One fewer, for the ellipsis.
     let stored: String = text.chars().take(LABEL - 1).collect();
     escaped(&stored) + "…"
 }

@@ -214,6 +214,7 @@ fn importance(page: &mut String, result: &TrainingResult) {
     );
     for (feature, importance) in measured {
         let width = importance.abs() / largest * 100.0;
+        // The model scored better with the values of this column shuffled.
         let class = if importance < 0.0 {
             " class=\"negative\""
         } else {

@@ -119,6 +119,7 @@ impl Mirror {
         let is_page = kind
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.contains("html") || kind.contains("json"));
+        // Without a length, since that of a page changes when it is rewritten.
         if head.method == "HEAD" {
             return respond_head(&mut client, &status, &headers, None).await;
         }
@@ -148,6 +149,8 @@ impl Mirror {
         &self,
         head: &RequestHead,
     ) -> Option<(usize, &MirroredServer, Request<Empty<Bytes>>)> {
+        // An installation only reads: the credentials that are added
+        // here must serve for nothing else.
         if !matches!(&*head.method, "GET" | "HEAD") {
             return None;
         }

@@ -70,11 +70,14 @@ impl ProxyPolicy {
                     client
                         .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
                         .await?;
+                    // A client may send the beginning of its data along
+                    // with the request for the tunnel.
                     server.write_all(&head.rest).await?;
                 } else {
                     // One request per connection: the next one may be for another host.
                     let mut added = vec![("Connection", "close")];
                     let target = match &side {
+                        // A proxy is asked with the whole URL, a server with the path alone.
                         OtherSide::Proxy(credentials) => {
                             let credentials = credentials.as_deref();
                             added.extend(credentials.map(|it| ("Proxy-Authorization", it)));
@@ -112,6 +115,7 @@ impl ProxyPolicy {
         let permitted: Vec<SocketAddr> = match &found {
             Ok(found) => found
                 .iter()
+                // An operator may name an index at a private address.
                 .filter(|it| is_named || is_permitted(it.ip(), &self.allow))
                 .copied()
                 .collect(),
@@ -162,6 +166,7 @@ impl ProxyPolicy {
     /// Returns true for a connection to this machine, unless the address is allowed by the operator.
     fn is_own(&self, server: &TcpStream) -> bool {
         let (Ok(own), Ok(peer)) = (server.local_addr(), server.peer_addr()) else {
+            // In doubt it counts as this machine, and is refused.
             return true;
         };
         // A connection to a public address of this machine has it on both sides.

@@ -231,6 +231,7 @@ impl<'a> SeriesChecker<'a, '_> {
     fn points(&mut self, columns: &[(String, SeriesValues)]) -> usize {
         let Some((longest, values)) = columns
             .iter()
+            // Among equals by name: the message must not depend on the order of the columns.
             .max_by_key(|(name, values)| (values.len(), Reverse(name)))
         else {
             return 0;
