@@ -222,7 +222,7 @@ impl TenancyRepository for PgTenancyRepository {
         {
             return Ok(found);
         }
-        // Without a transaction: unlike an organization, which gets schemas, a user is one row.
+        // Without a transaction: an organization gets schemas as well, a user is one row alone.
         insert_user(&mut connection, candidate).await?;
         // Read back, because a racing call may have stored the user with another id.
         let stored = user_of(&mut connection, candidate.organization, &email_folded).await?;
