@@ -1,6 +1,6 @@
 // The tables and their references as a picture.
 
-import { references } from "./tables.js";
+import { references, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
 
@@ -49,7 +49,7 @@ function depth(table, shown, passed = new Set()) {
  */
 function listed(table) {
   const refers = references(table);
-  const own = table.columns.filter((it) => !it.is_primary_key && !refers.includes(it) && !["created_at", "updated_at", "created_by_execution_id"].includes(it.name));
+  const own = written(table).filter((it) => !it.is_primary_key && !refers.includes(it));
   const all = [...refers, ...own];
   return { columns: all.slice(0, LISTED), left: Math.max(0, all.length - LISTED) };
 }

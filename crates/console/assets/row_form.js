@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { failure, h, once, show } from "./dom.js";
-import { KEPT, keyOf, labelOf, named, parsed, read } from "./tables.js";
+import { keyOf, labelOf, named, parsed, read, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
 /** @typedef {import("./tables.js").Column} Column */
@@ -21,7 +21,7 @@ let lists = 0;
  * @param {Column} column
  * @param {any} value
  */
-function written(column, value) {
+function textOf(column, value) {
   if (value === null || value === undefined) {
     return "";
   }
@@ -36,7 +36,7 @@ function written(column, value) {
  * @param {string | undefined} name of the row that the value refers to
  */
 function field(column, all, value, name) {
-  const text = name ?? written(column, value);
+  const text = name ?? textOf(column, value);
   if (column.is_foreign_key) {
     return reference(named(all, column.foreign_key_table_name), value, text);
   }
@@ -95,7 +95,7 @@ function reference(other, value, text) {
 export function rowForm(table, all, row, names, done) {
   const key = keyOf(table);
   const isGenerated = key === "id" && row === null;
-  const columns = table.columns.filter((it) => !KEPT.includes(it.name) && !(it.name === key && (row !== null || isGenerated)));
+  const columns = written(table).filter((it) => !(it.name === key && (row !== null || isGenerated)));
   const told = h("div", { "aria-live": "polite" });
   const fields = columns.map((column) => {
     const value = row ? row[column.name] : column.default;
@@ -125,8 +125,8 @@ export function rowForm(table, all, row, names, done) {
       }
       await unchanged(table, row);
       const write = { table: table.name, mode: row ? "update" : "insert", rows: [values] };
-      const written = await post("/data/write", { job_name: JOB, tables: [write] });
-      done(written.tables[0].ids[0]);
+      const result = await post("/data/write", { job_name: JOB, tables: [write] });
+      done(result.tables[0].ids[0]);
     } catch (error) {
       tell(error);
     }

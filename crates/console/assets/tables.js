@@ -8,9 +8,6 @@ import { h } from "./dom.js";
  * @typedef {Api["Table"] & {row_count_estimate: number}} Table
  */
 
-/** Columns that the platform keeps itself. */
-export const KEPT = ["created_at", "updated_at", "created_by_execution_id"];
-
 /** @returns {Promise<Table[]>} */
 export function schema() {
   return get("/tools/schema");
@@ -28,6 +25,14 @@ export function named(all, name) {
   return found;
 }
 
+/**
+ * The columns that people write; the server sets the others.
+ * @param {Table} table
+ */
+export function written(table) {
+  return table.columns.filter((column) => !column.is_system);
+}
+
 /** @param {Table} table */
 export function keyOf(table) {
   return table.columns.find((column) => column.is_primary_key)?.name ?? "id";
@@ -38,7 +43,7 @@ export function keyOf(table) {
  * @param {Table} table
  */
 export function labelOf(table) {
-  const texts = table.columns.filter((column) => column.data_type === "string" && !column.is_foreign_key && !KEPT.includes(column.name));
+  const texts = written(table).filter((column) => column.data_type === "string" && !column.is_foreign_key);
   const own = texts.filter((column) => !column.is_primary_key);
   const best = own.find((column) => column.is_unique) ?? own.find((column) => column.name === "name");
   return best?.name ?? keyOf(table);
@@ -46,7 +51,7 @@ export function labelOf(table) {
 
 /** @param {Table} table */
 export function references(table) {
-  return table.columns.filter((column) => column.is_foreign_key && column.name !== "created_by_execution_id");
+  return table.columns.filter((column) => column.is_foreign_key);
 }
 
 /** @param {Column} column */
@@ -163,10 +168,8 @@ export function condition(table, all, changed) {
   const columns = new Map(table.columns.map((column) => [column.name, column]));
   for (const reference of references(table)) {
     const other = all.find((it) => it.name === reference.foreign_key_table_name);
-    for (const column of other?.columns ?? []) {
-      if (!KEPT.includes(column.name)) {
-        columns.set(`${reference.name}__${column.name}`, column);
-      }
+    for (const column of other ? written(other) : []) {
+      columns.set(`${reference.name}__${column.name}`, column);
     }
   }
   const option = (/** @type {string} */ name) => h("option", { value: name }, name.replace("__", " → "));

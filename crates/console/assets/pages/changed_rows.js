@@ -3,12 +3,9 @@
 import { get } from "../api.js";
 import { h, load } from "../dom.js";
 import { grid, shown } from "../grid.js";
-import { labeled, rowLink } from "../tables.js";
+import { labeled, rowLink, schema } from "../tables.js";
 
 /** @typedef {Record<string, unknown>} Values */
-
-/** Columns that the platform fills: they say nothing about what was changed. */
-const OWN = new Set(["created_at", "updated_at", "created_by_execution_id"]);
 
 /** The most rows of a kind that are shown. */
 const SHOWN = 100;
@@ -26,8 +23,10 @@ export function changedRows(execution, tables) {
     const open = () =>
       load(place, "Reading the rows", async () => {
         const path = `/job-executions/${execution}/changes/${encodeURIComponent(table.table)}`;
-        const { rows } = await get(path);
-        return parts(table, rows);
+        const [{ rows }, all] = await Promise.all([get(path), schema()]);
+        // They say nothing about what was changed. No table has a column of its own with such a name.
+        const system = all.flatMap((it) => it.columns).filter((it) => it.is_system);
+        return parts(table, rows, new Set(system.map((it) => it.name)));
       });
     details.addEventListener("toggle", () => details.open && open());
     return details;
@@ -37,13 +36,14 @@ export function changedRows(execution, tables) {
 /**
  * @param {Api["TableChanges"]} table
  * @param {Api["ChangedRow"][]} rows
+ * @param {Set<string>} system names of system columns
  */
-function parts(table, rows) {
+function parts(table, rows, system) {
   const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
   const all = [
-    part(table.table, "Updated", table.updated, of("updated"), (rows) => updates(table.table, rows)),
-    part(table.table, "Created", table.created, of("created"), (rows) => whole(rows, "after", (row) => link(table.table, row.id))),
-    part(table.table, "Deleted", table.deleted, of("deleted"), (rows) => whole(rows, "before", (row) => row.id)),
+    part(table.table, "Updated", table.updated, of("updated"), (rows) => updates(table.table, rows, system)),
+    part(table.table, "Created", table.created, of("created"), (rows) => whole(rows, "after", system, (row) => link(table.table, row.id))),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows) => whole(rows, "before", system, (row) => row.id)),
   ];
   return h("div", null, all);
 }
@@ -85,14 +85,15 @@ function reason(name, count) {
  * A line for each value that an update changed.
  * @param {string} table
  * @param {Api["ChangedRow"][]} rows
+ * @param {Set<string>} system
  */
-function updates(table, rows) {
+function updates(table, rows, system) {
   const lines = rows.flatMap((row) => {
     const { before, after } = row;
     if (!before || !after) {
       return [[link(table, row.id), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
     }
-    const columns = Object.keys(after).filter((name) => !OWN.has(name) && !same(before[name], after[name]));
+    const columns = Object.keys(after).filter((name) => !system.has(name) && !same(before[name], after[name]));
     const values = (/** @type {string} */ name) => [
       link(table, row.id),
       name,
@@ -108,10 +109,11 @@ function updates(table, rows) {
  * Rows with all their values on one side of the change.
  * @param {Api["ChangedRow"][]} rows
  * @param {"before" | "after"} side
+ * @param {Set<string>} system
  * @param {(row: Api["ChangedRow"]) => Node | string} name
  */
-function whole(rows, side, name) {
-  const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !OWN.has(it));
+function whole(rows, side, system, name) {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !system.has(it));
   const line = (/** @type {Api["ChangedRow"]} */ row) => {
     const values = /** @type {Values} */ (row[side] ?? {});
     return [name(row), ...columns.map((column) => values[column])];

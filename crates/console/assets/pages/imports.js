@@ -3,7 +3,7 @@
 import { call } from "../api.js";
 import { failure, h, show } from "../dom.js";
 import { grid } from "../grid.js";
-import { KEPT, keyOf, labelOf, labeled } from "../tables.js";
+import { keyOf, labelOf, labeled, written } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 
@@ -56,7 +56,7 @@ export function importForm(table, done) {
   const mode = /** @type {HTMLSelectElement} */ (
     h("select", null, h("option", { value: "insert" }, "add every row"), h("option", { value: "upsert" }, "change rows that match, add the rest"))
   );
-  const names = table.columns.map((it) => it.name).filter((it) => !KEPT.includes(it));
+  const names = written(table).map((it) => it.name);
   const best = labelOf(table);
   const key = /** @type {HTMLSelectElement} */ (h("select", { multiple: true, size: Math.min(4, names.length) }, names.map((it) => h("option", { selected: it === best }, it))));
   const keys = h("label", { hidden: true }, "Matched by", key);

@@ -4,7 +4,7 @@ import { post } from "../api.js";
 import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema } from "../tables.js";
+import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema, written } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -137,7 +137,7 @@ function view(table, all) {
  */
 function curvesOf(table, parentColumn, parent, all) {
   const { x, y, xs, ys } = axes(table);
-  const texts = parent.columns.filter((it) => it.data_type === "string").map((it) => it.name);
+  const texts = written(parent).filter((it) => it.data_type === "string").map((it) => it.name);
   const told = h("span", { class: "quiet told", role: "status" });
   const place = plot();
   /** @type {any[]} */
@@ -151,7 +151,7 @@ function curvesOf(table, parentColumn, parent, all) {
   const across = choice("X axis", xs, x, again);
   const up = choice("Y axis", ys, y, again);
   const well = choice("Well column", texts, texts.find((it) => /well|position/.test(it)) ?? labelOf(parent), redraw);
-  const color = choice("Color by", ["", ...parent.columns.map((it) => it.name)], "", redraw);
+  const color = choice("Color by", ["", ...written(parent).map((it) => it.name)], "", redraw);
   const arranged = choice("Layout", ["overlaid", "as a plate"], "overlaid", redraw);
   const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: redraw }));
   const filter = condition(parent, all, again);

@@ -5,7 +5,7 @@ import { failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { rowForm } from "../row_form.js";
-import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema } from "../tables.js";
+import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema, written } from "../tables.js";
 import { axes, axisType, series } from "./plates.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -58,7 +58,7 @@ function one(table, all, found, known, again) {
     }
     return column.data_type === "datetime" ? time(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
   };
-  const values = table.columns.map((column) => h("div", null, h("dt", null, column.name), h("dd", null, shown(column))));
+  const values = written(table).map((column) => h("div", null, h("dt", null, column.name), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>
     references(other)
       .filter((column) => column.foreign_key_table_name === table.name)
@@ -185,7 +185,7 @@ function referringRows(table, column, key) {
     const { body } = await read(table, { filters, limit: REFERRING + 1 });
     const own = keyOf(table);
     const label = labelOf(table);
-    const rest = table.columns.map((it) => it.name).filter((it) => ![own, label, column.name, "created_at", "updated_at", "created_by_execution_id"].includes(it));
+    const rest = written(table).map((it) => it.name).filter((it) => ![own, label, column.name].includes(it));
     const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
     const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
     const all = `#/tables/${encodeURIComponent(`${table.name}?${column.name}=${key}`)}`;

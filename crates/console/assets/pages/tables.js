@@ -4,7 +4,7 @@ import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
 import { picture } from "../picture.js";
 import { rowForm } from "../row_form.js";
-import { KEPT, condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema } from "../tables.js";
+import { condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema, written } from "../tables.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
@@ -27,7 +27,7 @@ export function tables() {
         h("a", { href: `#/tables/${encodeURIComponent(table.name)}` }, table.name),
         table.semantic_category,
         table.row_count_estimate,
-        table.columns.length,
+        written(table).length,
         table.description ?? "",
       ];
       const own = all.filter((table) => table.id !== null);
@@ -88,7 +88,7 @@ export function table(address) {
  * @param {{column: string, value: string} | null} wanted
  */
 function rows(found, all, wanted) {
-  const chosen = new Set(found.columns.map((it) => it.name).filter((it) => !KEPT.includes(it)));
+  const chosen = new Set(written(found).map((it) => it.name));
   const key = keyOf(found);
   const label = labelOf(found);
   const isRaw = found.semantic_category === "raw";

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{
-    Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SYSTEM_COLUMNS, SemanticCategory,
+    Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SemanticCategory, SystemColumn,
     Table,
     core_tables::{core_tables, generated_key},
     rename::check_renames,
@@ -162,7 +162,7 @@ impl TableDefinition {
         if let Err(error) = Name::parse(name) {
             problems.push(error.to_string());
         }
-        if SYSTEM_COLUMNS.iter().any(|(system, _)| system == name) {
+        if SystemColumn::from_name(name).is_some() {
             problems.push(format!(
                 "column \"{name}\" is kept by the server in every table; choose another name"
             ));
@@ -359,18 +359,16 @@ fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {
 
 /// Checks that all columns of a table, system columns included, differ in their SQL names.
 fn check_sql_names(table: &Table, problems: &mut Vec<String>) {
-    let mut names: HashSet<String> = HashSet::new();
-    // Raw tables have no system columns, so these names are free there.
-    if !table.is_raw() {
-        names.extend(SYSTEM_COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-    }
+    let system_columns = table.system_columns().iter();
+    let mut names: HashSet<String> = system_columns
+        .map(|system| system.name.to_owned())
+        .collect();
     let mut read_names = HashSet::new();
     for column in &table.columns {
         let sql_name = column.sql_name().into_owned();
         if !read_names.insert(column.name.clone()) {
             problems.push(format!("column \"{}\" is defined twice", column.name));
-        } else if SYSTEM_COLUMNS.iter().all(|(name, _)| *name != column.name)
-            && !names.insert(sql_name.clone())
+        } else if SystemColumn::from_name(&column.name).is_none() && !names.insert(sql_name.clone())
         {
             problems.push(format!(
                 "column \"{}\" is called \"{sql_name}\" in SQL, which another column is called too",

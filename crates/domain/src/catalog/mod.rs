@@ -10,6 +10,7 @@ mod refusal;
 mod removal;
 mod rename;
 mod snapshot;
+mod system_columns;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,5 +26,6 @@ pub use refusal::CatalogRefusal;
 pub use removal::ColumnRole;
 pub use rename::ColumnRename;
 pub use snapshot::{Catalog, CatalogVersion};
-pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SYSTEM_COLUMNS, SemanticCategory, Table};
+pub use system_columns::SystemColumn;
+pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SemanticCategory, Table};
 pub use violation::{ViolatedKey, Violation};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{CatalogRefusal, Column, ColumnRef, ORDER_COLUMN, Origin, SYSTEM_COLUMNS, Table};
+use super::{CatalogRefusal, Column, ColumnRef, ORDER_COLUMN, Origin, Table};
 
 /// Role of a column that its table cannot do without.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Table {
     /// # Errors
     /// [`CatalogRefusal::PlatformColumn`] or [`CatalogRefusal::NeededColumn`].
     pub fn column_to_drop(&self, name: &str) -> Result<Option<&ColumnRef>, CatalogRefusal> {
-        let is_system = SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name);
-        if is_system && !self.is_raw() {
+        let mut system_columns = self.system_columns().iter();
+        if system_columns.any(|system| system.name == name) {
             return Err(self.platform_column(name));
         }
         let Some(column) = self.column(name) else {

@@ -10,13 +10,6 @@ use crate::scalar::DataType;
 /// The name of a raw table's order column, if it is an `integer` (contract §5).
 pub const ORDER_COLUMN: &str = "order";
 
-/// Columns that the server sets in every curated and core table: readable, never written.
-pub const SYSTEM_COLUMNS: [(&str, DataType); 3] = [
-    ("created_at", DataType::Datetime),
-    ("updated_at", DataType::Datetime),
-    ("created_by_execution_id", DataType::Uuid),
-];
-
 /// Kind of data of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,7 +65,7 @@ pub struct Table {
     /// Author of the definition.
     pub origin: Origin,
     /// Its columns, the primary key of a curated table first. The system columns
-    /// ([`SYSTEM_COLUMNS`]) are not among them.
+    /// ([`Self::system_columns`]) are not among them.
     pub columns: Columns,
     /// Sets of columns whose values must be unique together.
     pub unique_together: Vec<Vec<String>>,

@@ -1,7 +1,7 @@
 //! A table as the API shows it.
 
 use labdata_domain::{
-    catalog::{Column, Origin, SemanticCategory, Table},
+    catalog::{Column, Origin, SemanticCategory, SystemColumn, Table},
     scalar::DataType,
 };
 use labdata_request_body::{names, output};
@@ -35,9 +35,13 @@ output! {
             Origin::Core => CORE.into(),
             Origin::Organization => table.category.as_str().into(),
         },
-        /// Its columns, the primary key of a table of rows first.
-        columns: Vec<ColumnView> =
-            table.columns.iter().map(|column| ColumnView::from(&**column)).collect(),
+        /// Its columns: the primary key of a table of rows first, system columns last.
+        columns: Vec<ColumnView> = table
+            .columns
+            .iter()
+            .map(|column| ColumnView::from(&**column))
+            .chain(table.system_columns().iter().map(|it| ColumnView::from(&Column::from(it))))
+            .collect(),
         /// Sets of columns whose values together may occur once.
         unique_together: Vec<Vec<String>> = table.unique_together.clone(),
         /// About how many rows, or points, it holds; exact for small tables. In the schema only.
@@ -77,6 +81,8 @@ output! {
         is_nullable: bool = column.is_nullable,
         /// True if values must be unique.
         is_unique: bool = column.is_unique,
+        /// True if the server sets its values, which cannot be written.
+        is_system: bool = SystemColumn::from_name(&column.name).is_some(),
         /// The value of a created row that gives none.
         default: Option<Value> = column.default.clone(),
         /// The table whose row it points at.

@@ -1,7 +1,7 @@
 //! Contract of [`labdata_ports::data::DataStore`]: series.
 
 use labdata_domain::{
-    catalog::{ColumnDefinition, SYSTEM_COLUMNS},
+    catalog::{ColumnDefinition, SystemColumn},
     data::write::{LABEL_KEY, Mode, Problem, Reason, SeriesOutcome, SeriesWrite},
     refusal::ErrorCode,
     scalar::{DataType, KeyValue},
@@ -69,7 +69,7 @@ crate::suite!(
         let point = lab.find("curve", json!({"order": 1})).await.remove(0);
         let names: Vec<&String> = point
             .keys()
-            .filter(|name| SYSTEM_COLUMNS.iter().all(|(system, _)| system != name))
+            .filter(|name| SystemColumn::from_name(name).is_none())
             .collect();
         assert_eq!(names, ["od", "order", "sample", "time"]);
         assert_eq!(point.get("sample"), Some(&json!("a")));

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use labdata_domain::{
-    catalog::{ColumnRef, SYSTEM_COLUMNS, Table},
+    catalog::{ColumnRef, Table},
     data::read::{
         Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition, SeriesColumns, SeriesLimits,
         SeriesPlan,
@@ -169,8 +169,8 @@ pub(super) fn render_row(table: &Table, row: &Row) -> RowJson {
     let cells = all_cells(row);
     let own = table.columns.iter();
     let own = own.map(|column| (column.name.as_str(), cell(&cells, column)));
-    let system = SYSTEM_COLUMNS.iter();
-    let system = system.map(|(name, _)| (*name, cells.get(*name)));
+    let system = table.system_columns().iter();
+    let system = system.map(|column| (column.name, cells.get(column.name)));
     render(own.chain(system))
 }
 

@@ -1,7 +1,7 @@
 //! SQL that creates and alters an organization's tables.
 
 use labdata_domain::{
-    catalog::{Alteration, Column, ColumnChange, ColumnRef, SYSTEM_COLUMNS, Table},
+    catalog::{Alteration, Column, ColumnChange, ColumnRef, Table},
     scalar::{DataType, Scalar},
 };
 
@@ -26,14 +26,19 @@ pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
 
 fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
     let mut parts: Vec<String> = table.columns.iter().map(|it| curated_column(it)).collect();
-    for (name, data_type) in SYSTEM_COLUMNS {
-        let default = if data_type == DataType::Datetime {
+    for column in table.system_columns() {
+        let null = if column.is_nullable { "" } else { " NOT NULL" };
+        let default = if column.data_type == DataType::Datetime {
             // The time of the transaction: all rows of a write have the same one.
-            " NOT NULL DEFAULT now()"
+            " DEFAULT now()"
         } else {
             ""
         };
-        parts.push(format!("{} {}{default}", ident(name), sql_type(data_type)));
+        parts.push(format!(
+            "{} {}{null}{default}",
+            ident(column.name),
+            sql_type(column.data_type)
+        ));
     }
     let key = table.primary_key().map(|key| ident(&key.sql_name()));
     parts.extend(key.map(|key| format!("PRIMARY KEY ({key})")));

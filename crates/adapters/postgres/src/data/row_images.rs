@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, fmt::Write};
 
 use labdata_domain::{
-    catalog::{SYSTEM_COLUMNS, Table},
+    catalog::Table,
     data::{
         read::RowJson,
         write::{KEPT_BYTES, KEPT_ROWS, RowImage},
@@ -45,9 +45,10 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
         .columns
         .iter()
         .map(|column| (&*column.name, column.sql_name(), column.data_type));
-    let system = SYSTEM_COLUMNS
+    let system = table
+        .system_columns()
         .iter()
-        .map(|(name, data_type)| (*name, Cow::Borrowed(*name), *data_type));
+        .map(|column| (column.name, Cow::Borrowed(column.name), column.data_type));
     let mut displayed = String::with_capacity(text.len());
     for (name, sql_name, data_type) in own.chain(system) {
         let value = values.get(&sql_name)?.get();

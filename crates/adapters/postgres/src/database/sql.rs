@@ -152,15 +152,11 @@ pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
         let value = rendered(column.data_type, &expression);
         format!("{value} AS {}", ident(&column.name))
     });
-    let system = labdata_domain::catalog::SYSTEM_COLUMNS
-        .iter()
-        .map(|(name, data_type)| {
-            format!(
-                "{} AS {}",
-                rendered(*data_type, &format!("{alias}.{}", ident(name))),
-                ident(name)
-            )
-        });
+    let system = table.system_columns().iter().map(|column| {
+        let name = ident(column.name);
+        let value = rendered(column.data_type, &format!("{alias}.{name}"));
+        format!("{value} AS {name}")
+    });
     own.chain(system).collect::<Vec<_>>().join(", ")
 }
 

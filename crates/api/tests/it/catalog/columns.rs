@@ -57,6 +57,7 @@ async fn a_definition_renames_columns_once() {
         .as_array()
         .unwrap()
         .iter()
+        .filter(|column| column["is_system"] == false)
         .map(|column| &column["sql_column_name"])
         .collect();
     assert_eq!(names, ["id", "specimen_id", "od"]);

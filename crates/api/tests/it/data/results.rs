@@ -223,6 +223,37 @@ async fn the_schema_tells_how_much_there_is() {
 }
 
 #[tokio::test]
+async fn the_schema_ends_each_table_of_rows_with_its_system_columns() {
+    let lab = lab().await;
+    let schema = lab.client.get("/api/v1/tools/schema").await.json(200);
+    for table in schema.as_array().unwrap() {
+        let columns = table["columns"].as_array().unwrap();
+        let (system, own): (Vec<_>, Vec<_>) =
+            columns.iter().partition(|it| it["is_system"] == true);
+        assert!(own.iter().all(|it| it["is_system"] == false), "{table}");
+        let names: Vec<_> = system.iter().map(|it| &it["name"]).collect();
+        if table["semantic_category"] == "raw" {
+            assert_eq!(names, [&json!(null); 0]);
+            continue;
+        }
+        assert_eq!(
+            names,
+            ["created_at", "updated_at", "created_by_execution_id"]
+        );
+        assert!(columns.ends_with(&system.into_iter().cloned().collect::<Vec<_>>()));
+        let created_at = columns
+            .iter()
+            .find(|it| it["name"] == "created_at")
+            .unwrap();
+        assert_eq!(
+            (&created_at["id"], &created_at["is_nullable"]),
+            (&json!(null), &json!(false))
+        );
+        assert_eq!(created_at["data_type"], "datetime");
+    }
+}
+
+#[tokio::test]
 async fn series_need_the_read_scope() {
     let server = TestServer::start().await;
     let writer = server.client(&[Scope::Write]).await;

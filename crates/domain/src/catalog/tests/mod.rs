@@ -6,7 +6,10 @@ mod removals;
 mod renames;
 mod tables;
 
-use super::{Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, Table, TableDefinition};
+use super::{
+    Catalog, CatalogVersion, ColumnDefinition, SemanticCategory, SystemColumn, Table,
+    TableDefinition,
+};
 use crate::scalar::DataType;
 
 fn column(name: &str, data_type: DataType) -> ColumnDefinition {

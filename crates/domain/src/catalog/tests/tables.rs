@@ -22,6 +22,21 @@ fn the_core_tables_are_experiment_carrier_and_operation() {
 }
 
 #[test]
+fn tables_of_rows_have_system_columns_and_raw_tables_none() {
+    let lab = lab();
+    let expected = ["created_at", "updated_at", "created_by_execution_id"];
+    for name in ["sample", "experiment"] {
+        let system = lab.table(name).unwrap().system_columns().iter();
+        assert_eq!(system.map(|it| it.name).collect::<Vec<_>>(), expected);
+    }
+    assert_eq!(lab.table("curve").unwrap().system_columns(), []);
+    for name in expected {
+        assert_eq!(SystemColumn::from_name(name).unwrap().name, name);
+    }
+    assert_eq!(SystemColumn::from_name("name"), None);
+}
+
+#[test]
 fn an_operation_references_its_experiment_and_its_carrier() {
     let lab = lab();
     let operation = lab.table("operation").unwrap();

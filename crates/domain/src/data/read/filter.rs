@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ReadTarget;
 use crate::{
-    catalog::{Catalog, KeyedTable, SYSTEM_COLUMNS, Table},
+    catalog::{Catalog, KeyedTable, Table},
     data::write::cell::Cell,
     scalar::{DataType, Scalar, Values},
 };
@@ -191,12 +191,11 @@ fn field(table: &Table, name: &str) -> Option<Field> {
             data_type: column.data_type,
         });
     }
-    let system = SYSTEM_COLUMNS
-        .iter()
-        .find(|(system, _)| *system == name && !table.is_raw());
-    system.map(|(name, data_type)| Field {
-        sql_name: (*name).to_owned(),
-        data_type: *data_type,
+    let mut system_columns = table.system_columns().iter();
+    let system = system_columns.find(|system| system.name == name)?;
+    Some(Field {
+        sql_name: system.name.to_owned(),
+        data_type: system.data_type,
     })
 }
 

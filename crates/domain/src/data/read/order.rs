@@ -3,10 +3,7 @@
 use std::{cmp::Ordering, collections::HashSet};
 
 use super::{Field, OrderedValue, ReadTarget};
-use crate::{
-    catalog::SYSTEM_COLUMNS,
-    scalar::{DataType, Scalar},
-};
+use crate::scalar::{DataType, Scalar};
 
 /// Maximum number of columns that a read is ordered by.
 pub const MAX_ORDER_TERMS: usize = 8;
@@ -170,10 +167,8 @@ pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
         ReadTarget::Table(table) => {
             let own = table.columns.iter();
             let own = own.map(|it| column(&it.name, &it.sql_name(), it.data_type));
-            let system: &[_] = if table.is_raw() { &[] } else { &SYSTEM_COLUMNS };
-            let system = system
-                .iter()
-                .map(|(name, data_type)| column(name, name, *data_type));
+            let system = table.system_columns().iter();
+            let system = system.map(|it| column(it.name, it.name, it.data_type));
             own.chain(system).collect()
         }
         ReadTarget::Platform(table) => table

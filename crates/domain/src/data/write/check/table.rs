@@ -2,7 +2,7 @@
 
 use super::checked::{CheckedColumn, CheckedTable, Content};
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SYSTEM_COLUMNS, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
     data::write::{
         InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
@@ -407,7 +407,7 @@ impl<'a> TableChecker<'a, '_> {
 /// Message for a column that the table does not have, or that cannot be written.
 pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
     let displayed = quoted(name);
-    if SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name) {
+    if SystemColumn::from_name(name).is_some() {
         return Reason::new(
             ErrorCode::ColumnNotWritable,
             format!("column \"{displayed}\" is kept by the server and cannot be written"),

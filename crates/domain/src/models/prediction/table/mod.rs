@@ -8,7 +8,7 @@ use super::{
     signature::ModelSignature,
 };
 use crate::{
-    catalog::{Column, SYSTEM_COLUMNS, Table},
+    catalog::{Column, SystemColumn, Table},
     data::write::cell::Cell,
     models::{Class, ProblemType},
     numbers::grouped,
@@ -102,7 +102,8 @@ impl TablePrediction {
         };
         let missing = signature.features.iter().filter(|feature| {
             // System columns can be read, too.
-            table.column(&feature.name).is_none() && !is_system_column(&feature.name)
+            table.column(&feature.name).is_none()
+                && SystemColumn::from_name(&feature.name).is_none()
         });
         let mut problems: Vec<_> = missing
             .map(|feature| InvalidTablePrediction::NoSuchFeature {
@@ -179,10 +180,6 @@ fn display(key: &Cell) -> String {
         Cell::Integer(number) => number.to_string(),
         other => other.kind().to_owned(),
     }
-}
-
-fn is_system_column(name: &str) -> bool {
-    SYSTEM_COLUMNS.iter().any(|(system, _)| *system == name)
 }
 
 fn check_output(column: &Column, signature: &ModelSignature) -> Option<InvalidTablePrediction> {
