@@ -68,6 +68,19 @@ def test_upserts_take_a_key(lab, tables):
     assert [row["strain"] for row in lab.read(tables.sample)] == ["y"]
 
 
+def test_what_was_changed_since_it_was_read_is_not_overwritten(lab, tables):
+    lab.write({tables.sample: [{"name": "A", "strain": "x"}]})
+    (read,) = lab.read(tables.sample)
+    change = {"id": read["id"], "strain": "y", "_if_updated_at": read["updated_at"]}
+    lab.write({tables.sample: [change]}, mode="update")
+    with pytest.raises(labdata.WriteRefused) as refused:
+        lab.write({tables.sample: [change]}, mode="update")
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.code) == ("tables[0].rows[0]", "changed_since")
+    (read,) = lab.read(tables.sample)
+    lab.write({tables.sample: [{"id": read["id"], "_if_updated_at": read["updated_at"]}]}, mode="delete")
+
+
 def test_values_of_python_are_sent_as_the_platform_takes_them(lab, tables):
     taken_at = datetime.datetime(2026, 3, 1, 12, 30, 0, 250000, tzinfo=datetime.timezone.utc)
     lab.write(

@@ -13,6 +13,12 @@ const PROPOSED = 200;
 /** What the job of a change made here is called. */
 const JOB = "Console";
 
+/** What to say of a row that somebody else changed since it was shown, by the code of the problem. */
+const IN_THE_MEANTIME = new Map([
+  ["changed_since", "The row has been changed in the meantime. Load the page again to see it, then change it."],
+  ["row_not_found", "The row has been deleted in the meantime."],
+]);
+
 /** Numbers the lists that fields propose from. */
 let lists = 0;
 
@@ -123,8 +129,9 @@ export function rowForm(table, all, row, names, done) {
       if (row && Object.keys(values).length === 1) {
         throw new Error("Nothing was changed.");
       }
-      await unchanged(table, row);
-      const write = { table: table.name, mode: row ? "update" : "insert", rows: [values] };
+      // What somebody else changed since the row was shown is not overwritten.
+      const rows = [row ? { ...values, _if_updated_at: row.updated_at } : values];
+      const write = { table: table.name, mode: row ? "update" : "insert", rows };
       const result = await post("/data/write", { job_name: JOB, tables: [write] });
       done(result.tables[0].ids[0]);
     } catch (error) {
@@ -132,6 +139,11 @@ export function rowForm(table, all, row, names, done) {
     }
   });
   const tell = (/** @type {any} */ error) => {
+    const changed = (error.problems ?? []).map((/** @type {any} */ problem) => IN_THE_MEANTIME.get(problem.code)).find(Boolean);
+    if (row && changed) {
+      show(told, failure(changed));
+      return;
+    }
     const left = (error.problems ?? []).filter((/** @type {any} */ problem) => {
       const of = fields.find((it) => problem.path === `tables[0].rows[0].${it.column.name}`);
       if (of) {
@@ -151,22 +163,4 @@ export function rowForm(table, all, row, names, done) {
     h("p", { class: "pages" }, go),
     told,
   );
-}
-
-/**
- * Refuses to overwrite what somebody else changed since the row was shown.
- * @param {Table} table
- * @param {any | null} row
- */
-async function unchanged(table, row) {
-  if (!row) {
-    return;
-  }
-  const { body } = await read(table, { filters: { [keyOf(table)]: row[keyOf(table)] } });
-  if (body.length === 0) {
-    throw new Error("The row has been deleted in the meantime.");
-  }
-  if (body[0].updated_at !== row.updated_at) {
-    throw new Error("The row has been changed in the meantime. Load the page again to see it, then change it.");
-  }
 }

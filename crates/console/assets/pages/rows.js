@@ -101,7 +101,7 @@ function changes(table, all, found, known, again) {
   const key = found[keyOf(table)];
   const name = String(found[labelOf(table)] ?? key);
   const write = (/** @type {boolean} */ isTrial) =>
-    post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key }] }] });
+    post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key, _if_updated_at: found.updated_at }] }] });
   const ask = async () => {
     try {
       const { cascade_deleted: others = {} } = (await write(true)).tables[0];

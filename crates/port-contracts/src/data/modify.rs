@@ -162,6 +162,40 @@ crate::suite!(
         );
     }
 
+    /// A row that says when its match was last changed is refused once it was changed again, and
+    /// applied otherwise. Every change gives the row another time.
+    async fn a_row_that_was_changed_since_is_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = lab_with_samples(harness).await;
+        let read = lab.find("sample", json!({})).await;
+        let time = |id: &str| {
+            let row = read.iter().find(|row| row["id"] == id).unwrap();
+            row["updated_at"].clone()
+        };
+        let rows = |volume: i64| {
+            json!([
+                {"id": "a", "volume": volume, "_if_updated_at": time("a")},
+                {"id": "b", "volume": volume},
+                {"id": "c", "volume": volume, "_if_updated_at": null},
+            ])
+        };
+        // By the same clock, so that only the rows' own order of changes tells them apart.
+        assert_eq!(write(&lab, update("sample", rows(5))).await.updated, 3);
+        let changed = lab.find("sample", json!({"id": "a"})).await.remove(0);
+        let message = format!(
+            "the row of \"sample\" that matches has been changed since: at {}, not {}; read it again",
+            changed["updated_at"].as_str().unwrap(),
+            time("a").as_str().unwrap(),
+        );
+        let expected = [at_row(0, ErrorCode::ChangedSince, &message)];
+        assert_refused(&lab, update("sample", rows(6)), &expected).await;
+        let named = json!([{"id": "a", "name": "a", "_if_updated_at": time("a")}]);
+        assert_refused(&lab, upsert("sample", named), &expected).await;
+        let gone = json!([{"id": "a", "_if_updated_at": time("a")}]);
+        assert_refused(&lab, delete("sample", gone), &expected).await;
+        let current = json!([{"id": "a", "_if_updated_at": changed["updated_at"]}]);
+        assert_eq!(write(&lab, delete("sample", current)).await.deleted, 1);
+    }
+
     /// Every row of an update or delete must match; one that does not is a problem at that row.
     async fn a_row_that_matches_none_is_a_problem(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;

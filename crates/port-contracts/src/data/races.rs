@@ -160,6 +160,22 @@ crate::suite!(
         );
     }
 
+    /// Of concurrent changes of one row by writers that read it before, one succeeds; the rest are
+    /// told that the row was changed.
+    async fn of_changes_of_one_read_exactly_one_wins(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        let read = lab.find("sample", json!({})).await.remove(0);
+        let mut plans = Vec::new();
+        for writer in 0..6 {
+            let row = json!({"id": "a", "volume": writer, "_if_updated_at": read["updated_at"]});
+            let write = table_write(Mode::Update, "sample", json!([row]));
+            plans.push(lab.plan(request([write], [])).await.unwrap());
+        }
+        assert_one_won(race(&lab, &plans).await);
+    }
+
     /// Concurrent updates of the same rows in opposite order all succeed.
     async fn updates_in_opposite_order_all_succeed(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;

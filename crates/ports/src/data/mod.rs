@@ -145,6 +145,8 @@ pub trait DataStore: Send + Sync {
     /// Applies a plan, with its record under the execution, completely or not at all. A dry run
     /// applies everything, deferred constraints included, and rolls back. Decisions that depend on
     /// stored rows are the domain's ([`labdata_domain::data::write`]); the store supplies the facts.
+    /// Each change of a row MUST give it a later `updated_at`, and the rows that a step matches MUST
+    /// stay as they were matched until the plan is applied.
     ///
     /// # Errors
     /// See [`WriteError`].

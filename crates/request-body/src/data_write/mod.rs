@@ -73,7 +73,8 @@ shape! {
     pub struct TableWrite {
         /// One of the organization's tables, or a core table.
         table: String = required(text(..).example("sample")),
-        /// Maps from column names to values; `_ref` gives a row a label. A reference is an id, an
+        /// Maps from column names to values; `_ref` gives a row a label. A row with `_if_updated_at`
+        /// is refused unless the row that it matches was last changed then. A reference is an id, an
         /// `@label` of an earlier row, or a lookup object.
         rows: Rows = required(rows().with("maxItems", domain::MAX_ROWS)),
         /// Treatment of rows that exist and of rows that do not.

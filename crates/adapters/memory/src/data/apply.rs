@@ -7,7 +7,7 @@ use labdata_domain::{
     data::{
         read::RowJson,
         write::{
-            Action, KEPT_ROWS, LedgerEntry, OnMatch, Order, Problem, ResolvedColumn,
+            Action, KEPT_ROWS, LedgerEntry, MatchedRow, OnMatch, Order, Problem, ResolvedColumn,
             ResolvedColumns, RowImage, RowKeys, RowMatch, SeriesOutcome, SeriesStep, TableOutcome,
             TableStep, WriteOutcome, WritePlan,
         },
@@ -15,7 +15,7 @@ use labdata_domain::{
     ids::ExecutionId,
     scalar::{KeyValue, Scalar},
 };
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use super::{
     read::render_row,
@@ -110,17 +110,21 @@ impl WriteContext<'_> {
     }
 
     /// The stored rows that each row of the step matches.
-    fn find(&self, step: &TableStep, columns: &ResolvedColumns<'_>) -> Vec<RowMatch> {
-        (0..step.len)
-            .map(|row| {
-                self.tables.find(&step.table.name, |stored| {
-                    columns.key.iter().all(|wanted| {
-                        let value = wanted.values.get(row);
-                        value.is_some() && cell(&stored.cells, wanted.column()) == value.as_ref()
-                    })
+    fn find(&self, step: &TableStep, columns: &ResolvedColumns<'_>) -> Vec<RowMatch<MatchedRow>> {
+        let find = |row: usize| {
+            let matches = |stored: &Row| {
+                columns.key.iter().all(|wanted| {
+                    let value = wanted.values.get(row);
+                    value.is_some() && cell(&stored.cells, wanted.column()) == value.as_ref()
                 })
-            })
-            .collect()
+            };
+            let known = |key: &KeyValue, stored: &Row| MatchedRow {
+                key: key.clone(),
+                updated_at: stored.updated_at,
+            };
+            self.tables.find(&step.table.name, matches, known)
+        };
+        (0..step.len).map(find).collect()
     }
 
     fn create<'k>(
@@ -226,7 +230,9 @@ impl WriteContext<'_> {
             }
         }
         if changes {
-            stored.updated_at = self.now;
+            // Always later than before, so that each change can be told from the one before it.
+            let next = stored.updated_at + Duration::microseconds(1);
+            stored.updated_at = self.now.max(next);
         }
         changes
     }

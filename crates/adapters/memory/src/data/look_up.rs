@@ -58,5 +58,5 @@ fn matching(tables: &Tables, question: &LookupQuestion, lookup: usize) -> RowMat
             .iter()
             .all(|column| cell(&row.cells, column).is_none())
     };
-    tables.find(&question.table.name, matches)
+    tables.find(&question.table.name, matches, |key, _| key.clone())
 }

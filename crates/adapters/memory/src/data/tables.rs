@@ -101,11 +101,16 @@ impl Tables {
             .unwrap_or_default()
     }
 
-    /// The rows of a table that meet a condition.
-    pub(crate) fn find(&self, table: &str, condition: impl Fn(&Row) -> bool) -> RowMatch {
+    /// The rows of a table that meet a condition, as `known` tells of each.
+    pub(crate) fn find<R>(
+        &self,
+        table: &str,
+        condition: impl Fn(&Row) -> bool,
+        known: impl Fn(&KeyValue, &Row) -> R,
+    ) -> RowMatch<R> {
         let mut found = RowMatch::None;
-        for (key, _) in self.rows_of(table).filter(|(_, row)| condition(row)) {
-            found.add(key.clone());
+        for (key, row) in self.rows_of(table).filter(|(_, row)| condition(row)) {
+            found.add(known(key, row));
         }
         found
     }

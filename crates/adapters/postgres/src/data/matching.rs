@@ -4,14 +4,15 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use diesel::{
     QueryableByName,
-    sql_types::{BigInt, Nullable, Text},
+    sql_types::{BigInt, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::data::{
     read::RowJson,
-    write::{KEPT_ROWS, ResolvedColumns, RowMatch, TableStep},
+    write::{KEPT_ROWS, MatchedRow, ResolvedColumns, RowMatch, TableStep},
 };
 use labdata_ports::PortError;
+use time::OffsetDateTime;
 
 use super::{
     context::WriteContext,
@@ -30,6 +31,8 @@ struct MatchRow {
     place: i64,
     #[diesel(sql_type = Text)]
     key: String,
+    #[diesel(sql_type = Timestamptz)]
+    updated_at: OffsetDateTime,
     #[diesel(sql_type = Nullable<Text>)]
     stored: Option<String>,
 }
@@ -37,7 +40,7 @@ struct MatchRow {
 /// What the rows of a step match.
 pub(super) struct Matches {
     /// A match for each row of the step.
-    pub(super) found: Vec<RowMatch>,
+    pub(super) found: Vec<RowMatch<MatchedRow>>,
     /// The stored rows that the first rows of the step match, by key; without values if they are long.
     pub(super) before: BTreeMap<String, Option<RowJson>>,
 }
@@ -60,10 +63,11 @@ pub(super) async fn match_rows(
             format!("t.{} = u.{value}", column_name(key.column()))
         })
         .collect();
+    // A row that another writer has just changed is locked, and shown, as it is after that change.
     // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock. The
     // join is inner: rows without a match come back as nothing, and are filled in below.
     let query = statement(format!(
-        "SELECT u.place, t.{key}::text AS key, {image} AS stored \
+        "SELECT u.place, t.{key}::text AS key, t.updated_at, {image} AS stored \
          FROM {rows} WITH ORDINALITY AS u({columns}, place) \
          JOIN {table} t ON {conditions} ORDER BY t.{key} FOR UPDATE OF t",
         key = names.key,
@@ -76,7 +80,13 @@ pub(super) async fn match_rows(
     let rows: Vec<MatchRow> = wanted.bind(query).load(connection).await?;
     let mut found = vec![RowMatch::None; step.len];
     let mut before = BTreeMap::new();
-    for MatchRow { place, key, stored } in rows {
+    for row in rows {
+        let MatchRow {
+            place,
+            key,
+            updated_at,
+            stored,
+        } = row;
         if place <= i64::from(KEPT_ROWS) {
             let row = stored.and_then(|text| rendered_row(&step.table, &text));
             before.insert(key.clone(), row);
@@ -84,7 +94,10 @@ pub(super) async fn match_rows(
         let matched = usize::try_from(place - 1)
             .ok()
             .and_then(|row| found.get_mut(row));
-        matched.ok_or_else(unknown_row)?.add(names.read_key(key));
+        matched.ok_or_else(unknown_row)?.add(MatchedRow {
+            key: names.read_key(key),
+            updated_at,
+        });
     }
     Ok(Matches { found, before })
 }

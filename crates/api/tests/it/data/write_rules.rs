@@ -394,6 +394,35 @@ async fn rule_7_reverting_deletes_created_rows_with_their_series_and_undoes_noth
 }
 
 #[tokio::test]
+async fn a_row_that_was_changed_since_it_was_read_is_refused() {
+    let lab = lab().await;
+    let row = json!({ "id": "a", "name": "a", "volume": 1 });
+    lab.write(json!({ "tables": [{ "table": "sample", "rows": [row] }] }))
+        .await
+        .json(200);
+    let read = lab.rows("sample", json!({ "id": "a" })).await.remove(0);
+    let write = |mode: &str, row: Value| {
+        let mut row = row;
+        row["_if_updated_at"] = read["updated_at"].clone();
+        json!({ "tables": [{ "table": "sample", "mode": mode, "rows": [row] }] })
+    };
+    let change = write("update", json!({ "id": "a", "volume": 2 }));
+    lab.write(change.clone()).await.json(200);
+    let deletion = write("delete", json!({ "id": "a" }));
+    let upsert = write("upsert", json!({ "id": "a", "name": "a" }));
+    for refused in [change, deletion, upsert] {
+        let body = lab.write(refused).await.json(400);
+        let problem = &body["errors"][0];
+        assert_eq!(problem["path"], "tables[0].rows[0]");
+        assert_eq!(problem["code"], "changed_since");
+    }
+    assert_eq!(lab.column("sample", "volume").await, [2.0]);
+    // A row that the write would create was not read, and so is not compared.
+    let created = write("upsert", json!({ "id": "b", "name": "b" }));
+    lab.write(created).await.json(200);
+}
+
+#[tokio::test]
 async fn rule_8_the_body_must_be_under_4_5_mb() {
     let lab = lab().await;
     let body = |size: usize| {

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
+use time::OffsetDateTime;
+
 use super::{
     Action, Problem, RowMatch, TableStep,
     problem::{Reason, missing_column},
@@ -11,6 +13,7 @@ use crate::{
     catalog::KeyedTable,
     refusal::ErrorCode,
     scalar::{KeyValue, Values},
+    timestamp,
 };
 
 /// A step whose rows are matched with stored rows.
@@ -55,6 +58,15 @@ impl RowsWithKeys {
     }
 }
 
+/// A stored row that a row of a step matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchedRow {
+    /// Its primary key.
+    pub key: KeyValue,
+    /// When it was last changed.
+    pub updated_at: OffsetDateTime,
+}
+
 /// A stored row that references a row which a delete takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReference {
@@ -78,8 +90,12 @@ impl TableStep {
     /// # Errors
     /// Every problem, in the order of rows: the key matches several rows, the same row as an
     /// earlier one, or no row where the action needs one; a given primary key differs from the
-    /// matched row's; a row to be created lacks a required column.
-    pub fn assign_matches(&self, found: Vec<RowMatch>) -> Result<MatchedStep, Vec<Problem>> {
+    /// matched row's; the matched row was changed at another time than the row expects; a row to
+    /// be created lacks a required column.
+    pub fn assign_matches(
+        &self,
+        found: Vec<RowMatch<MatchedRow>>,
+    ) -> Result<MatchedStep, Vec<Problem>> {
         let mut assigned = MatchedStep::default();
         let mut problems = Vec::new();
         let mut first_rows: HashMap<KeyValue, usize> = HashMap::with_capacity(found.len());
@@ -94,7 +110,7 @@ impl TableStep {
                     ));
                     continue;
                 }
-                RowMatch::One(key) => {
+                RowMatch::One(MatchedRow { key, updated_at }) => {
                     // Rows with different keys may match one stored row, of which only the last would count.
                     match first_rows.entry(key.clone()) {
                         Entry::Vacant(entry) => {
@@ -110,6 +126,7 @@ impl TableStep {
                         )),
                     }
                     problems.extend(self.changed_primary_key(row, &key));
+                    problems.extend(self.changed_since(row, updated_at));
                     assigned.matched.push(row, key.clone());
                     Some(key)
                 }
@@ -170,6 +187,24 @@ impl TableStep {
                     ErrorCode::ColumnNotWritable,
                     format!("the row that matches has the key \"{key}\", which cannot be changed"),
                 ),
+            )
+        })
+    }
+
+    /// The problem of a row that matches one which was changed at another time than it expects.
+    fn changed_since(&self, row: usize, updated_at: OffsetDateTime) -> Option<Problem> {
+        let expected = self.if_updated_at.get(row).copied().flatten()?;
+        // Reads show microseconds.
+        (expected != timestamp::to_micros(updated_at)).then(|| {
+            let message = format!(
+                "the row of \"{}\" that matches has been changed since: at {}, not {}; read it again",
+                self.table.name,
+                timestamp::render(updated_at),
+                timestamp::render(expected)
+            );
+            Problem::at(
+                self.path(row),
+                Reason::new(ErrorCode::ChangedSince, message),
             )
         })
     }

@@ -32,7 +32,7 @@ pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::{FileCell, is_missing};
 pub use ledger::{LedgerAction, LedgerEntry};
-pub use matching::{MatchedStep, RowsWithKeys, StoredReference};
+pub use matching::{MatchedRow, MatchedStep, RowsWithKeys, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
 pub use plan::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep, WritePlan};
 pub(super) use problem::quoted;
@@ -50,3 +50,5 @@ pub const MAX_ROWS: usize = 10_000;
 pub const MAX_SERIES_VALUES: usize = 250_000;
 /// The key of a row's map that gives the row a label.
 pub const LABEL_KEY: &str = "_ref";
+/// The key of a row's map that tells when the matched row was last changed, as the writer knows it.
+pub const IF_UPDATED_AT_KEY: &str = "_if_updated_at";

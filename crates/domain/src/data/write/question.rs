@@ -74,23 +74,24 @@ pub struct LookupQuestion {
     pub len: usize,
 }
 
-/// Stored rows that have the values asked for.
+/// Stored rows that have the values asked for. `R` is what is known of a row: its primary key
+/// unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RowMatch {
+pub enum RowMatch<R = KeyValue> {
     /// No row.
     #[default]
     None,
-    /// Exactly one row; its primary key.
-    One(KeyValue),
+    /// Exactly one row.
+    One(R),
     /// More than one row.
     Several,
 }
 
-impl RowMatch {
+impl<R> RowMatch<R> {
     /// Adds a row that has the values.
-    pub fn add(&mut self, key: KeyValue) {
+    pub fn add(&mut self, row: R) {
         *self = match self {
-            Self::None => Self::One(key),
+            Self::None => Self::One(row),
             Self::One(_) | Self::Several => Self::Several,
         };
     }

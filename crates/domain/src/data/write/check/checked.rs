@@ -1,5 +1,6 @@
 //! A request whose cells are read.
 
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
@@ -56,6 +57,9 @@ pub(in crate::data::write) struct CheckedTable {
     pub(in crate::data::write) key: Vec<ColumnRef>,
     pub(in crate::data::write) len: usize,
     pub(in crate::data::write) columns: Vec<CheckedColumn>,
+    /// For each row, when the row that it matches must have been changed last, if it says so;
+    /// empty if no row does.
+    pub(in crate::data::write) if_updated_at: Vec<Option<OffsetDateTime>>,
 }
 
 pub(in crate::data::write) struct CheckedColumn {

@@ -1,17 +1,19 @@
 //! Reading one table write.
 
+use time::OffsetDateTime;
+
 use super::checked::{CheckedColumn, CheckedTable, Content};
 use crate::{
     catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
     data::write::{
-        InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
+        IF_UPDATED_AT_KEY, InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
         problem::{Reason, missing_column, must_not_be_null, quoted},
         problem_list::ProblemList,
         reference::{Reference, ReferenceReader, no_table},
     },
     refusal::ErrorCode,
-    scalar::{DataType, KeyValue, Values},
+    scalar::{DataType, KeyValue, Scalar, Values},
 };
 
 /// Checks a table write; `None` if its table cannot be written.
@@ -29,13 +31,14 @@ pub(super) fn check(
             return None;
         }
     };
-    let checker = TableChecker {
+    let mut checker = TableChecker {
         index,
         table: &table,
         write,
         references,
         problems,
     };
+    let if_updated_at = checker.expected_times();
     let (key, columns) = checker.check();
     Some(CheckedTable {
         index,
@@ -46,6 +49,7 @@ pub(super) fn check(
         key,
         len: write.rows.len(),
         columns,
+        if_updated_at,
     })
 }
 
@@ -114,6 +118,43 @@ impl<'a> TableChecker<'a, '_> {
         (key, columns)
     }
 
+    /// For each row, when the row that it matches must have been changed last, if it says so; empty
+    /// if no row does.
+    fn expected_times(&mut self) -> Vec<Option<OffsetDateTime>> {
+        let Some(input) = self.write.rows.column(IF_UPDATED_AT_KEY) else {
+            return Vec::new();
+        };
+        let mut times = Vec::with_capacity(self.write.rows.len());
+        for (row, cell) in input.cells().enumerate() {
+            let time = cell.to_scalar(DataType::Datetime);
+            times.push(time.unwrap_or_else(|message| {
+                self.at_own_key(row, IF_UPDATED_AT_KEY, || {
+                    Reason::new(ErrorCode::WrongType, message)
+                });
+                None
+            }));
+            if self.write.mode == Mode::Insert && !matches!(cell, Cell::Absent | Cell::Null) {
+                self.at_own_key(row, IF_UPDATED_AT_KEY, || {
+                    Reason::new(
+                        ErrorCode::ColumnNotWritable,
+                        "an insert matches no row that could have been changed",
+                    )
+                });
+            }
+        }
+        let times = times.into_iter().map(|time| match time {
+            Some(Scalar::Datetime(time)) => Some(time),
+            _ => None,
+        });
+        times.collect()
+    }
+
+    /// Reports a key of a row's map that names no column.
+    fn at_own_key(&mut self, row: usize, key: &str, reason: impl FnOnce() -> Reason) {
+        let address = self.address(row);
+        self.problems.at_cell(address, None, key, reason);
+    }
+
     const fn address(&self, row: usize) -> RowAddress {
         RowAddress {
             table: self.index,
@@ -172,9 +213,12 @@ impl<'a> TableChecker<'a, '_> {
     /// an id given before it. Reports unknown columns.
     fn given_columns(&mut self) -> Vec<GivenColumn<'a>> {
         let (table, write) = (self.table, self.write);
-        let inputs = write.rows.columns();
+        let inputs = write
+            .rows
+            .columns()
+            .filter(|input| ![LABEL_KEY, IF_UPDATED_AT_KEY].contains(&input.name));
         let mut given = Vec::new();
-        for (position, input) in inputs.filter(|input| input.name != LABEL_KEY).enumerate() {
+        for (position, input) in inputs.enumerate() {
             match table.column(input.name) {
                 Some(column) => given.push(GivenColumn {
                     column,

@@ -1,5 +1,7 @@
 //! A write that holds up: typed columns for an adapter to apply set by set.
 
+use time::OffsetDateTime;
+
 use crate::{
     catalog::{CatalogVersion, ColumnRef, KeyedTable, Owner},
     data::write::{
@@ -95,6 +97,9 @@ pub struct TableStep {
     /// Other columns that at least one row gives, or that have a default. The primary key of an
     /// insert is not among them.
     pub columns: Vec<StepColumn>,
+    /// For each row, when the row that it matches must have been changed last, if it says so;
+    /// empty if no row does.
+    pub if_updated_at: Vec<Option<OffsetDateTime>>,
     /// Names of rows in problems.
     pub row_names: RowNames,
 }

@@ -36,6 +36,7 @@ pub(super) fn plan(
         key,
         len,
         columns,
+        if_updated_at,
     } = checked;
     // Before references are resolved, because they may point at rows of this write.
     let keys = created_keys(&table, mode, &columns, len, new_id);
@@ -74,6 +75,7 @@ pub(super) fn plan(
         len,
         key,
         columns,
+        if_updated_at,
         row_names: problems.names().clone(),
     }
 }

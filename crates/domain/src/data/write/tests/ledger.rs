@@ -28,7 +28,7 @@ fn an_insert_answers_the_keys_of_its_rows() {
 
 #[test]
 fn a_row_matches_none_one_or_several() {
-    let mut found = RowMatch::default();
+    let mut found = RowMatch::<KeyValue>::default();
     let steps = ["a", "b", "c"].map(|key| {
         found.add(text(key));
         found.clone()

@@ -1,6 +1,8 @@
 //! Checks and plans of requests, over tables with keys and references of every kind.
 
 use super::*;
+use time::OffsetDateTime;
+
 use crate::scalar::{Scalar, Values};
 use crate::{data::write::Reason, refusal::ErrorCode};
 
@@ -425,7 +427,10 @@ fn an_upserted_row_without_a_key_that_can_be_generated_has_one_problem() {
             Reason::new(ErrorCode::MissingValue, text)
         )]
     );
-    let found = RowMatch::One(KeyValue::Integer(3));
+    let found = RowMatch::One(MatchedRow {
+        key: KeyValue::Integer(3),
+        updated_at: OffsetDateTime::UNIX_EPOCH,
+    });
     let matched = step.assign_matches(vec![found]).unwrap();
     assert_eq!(matched.keys, [KeyValue::Integer(3)]);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime};
 
 use super::{plan, series, table, tables};
 use crate::{
@@ -13,8 +14,16 @@ fn key(text: &str) -> KeyValue {
     KeyValue::Text(text.to_owned())
 }
 
-fn one(text: &str) -> RowMatch {
-    RowMatch::One(key(text))
+fn one(text: &str) -> RowMatch<MatchedRow> {
+    changed(text, 0)
+}
+
+/// The row of that key, changed so many microseconds after the epoch.
+fn changed(text: &str, micros: i64) -> RowMatch<MatchedRow> {
+    RowMatch::One(MatchedRow {
+        key: key(text),
+        updated_at: OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros),
+    })
 }
 
 /// The only step of a table write.
@@ -114,6 +123,78 @@ fn an_upsert_reports_every_problem_of_its_rows_in_their_order() {
             ),
         ])
     );
+}
+
+#[test]
+fn a_row_that_was_changed_since_it_was_read_is_a_problem() {
+    let read = "1970-01-01T00:00:00.000002Z";
+    let rows = json!([
+        { "id": "a", "_if_updated_at": read },
+        { "id": "b", "_if_updated_at": "1970-01-01T01:00:00.000002+01:00" },
+        { "id": "c", "_if_updated_at": null },
+        { "id": "d" },
+    ]);
+    for mode in [Mode::Update, Mode::Upsert, Mode::Delete] {
+        let rows = match mode {
+            Mode::Upsert => json!([
+                { "id": "a", "name": "a", "_if_updated_at": read },
+                { "id": "b", "name": "b", "_if_updated_at": read },
+                { "id": "c", "name": "c", "_if_updated_at": null },
+                { "id": "d", "name": "d" },
+            ]),
+            _ => rows.clone(),
+        };
+        let step = step(mode, &["id"], &rows);
+        let found = ["a", "b", "c", "d"].map(|id| changed(id, 2));
+        assert!(step.assign_matches(found.to_vec()).is_ok());
+        let found = ["a", "b", "c", "d"].map(|id| changed(id, if id == "b" { 2 } else { 3 }));
+        let message = "the row of \"sample\" that matches has been changed since: at 1970-01-01T00:00:00.000003Z, \
+             not 1970-01-01T00:00:00.000002Z; read it again";
+        assert_eq!(
+            step.assign_matches(found.to_vec()),
+            Err(vec![row(0, ErrorCode::ChangedSince, message)])
+        );
+    }
+}
+
+#[test]
+fn an_upsert_creates_a_row_that_expects_a_change_but_matches_nothing() {
+    let rows = json!([{ "name": "a", "_if_updated_at": "2026-03-01T12:00:00Z" }]);
+    let step = step(Mode::Upsert, &["name"], &rows);
+    let matched = step.assign_matches(vec![RowMatch::None]).unwrap();
+    assert_eq!(matched.created.rows(), [0]);
+}
+
+#[test]
+fn the_time_of_the_last_change_is_a_datetime_of_a_row_that_matches() {
+    let problem = |code, message: &str| {
+        let path = "tables[0].rows[0]._if_updated_at";
+        Some(vec![Problem::at(path, Reason::new(code, message))])
+    };
+    let write = |mode, time: Value| {
+        let rows = json!([{ "id": "a", "name": "a", "_if_updated_at": time }]);
+        let write = TableWrite {
+            mode,
+            ..table("sample", &rows)
+        };
+        plan(&tables([write])).err()
+    };
+    let no_datetime = "must be a datetime with its offset (RFC 3339), such as \"2026-03-01T12:00:00Z\", \
+         not a string of another form";
+    for mode in [Mode::Update, Mode::Upsert] {
+        assert_eq!(
+            write(mode, json!("yesterday")),
+            problem(ErrorCode::WrongType, no_datetime)
+        );
+    }
+    assert_eq!(
+        write(Mode::Insert, json!("2026-03-01T12:00:00Z")),
+        problem(
+            ErrorCode::ColumnNotWritable,
+            "an insert matches no row that could have been changed"
+        )
+    );
+    assert_eq!(write(Mode::Insert, Value::Null), None);
 }
 
 #[test]
