@@ -1,3 +1,3 @@
-DROP FUNCTION labdata.record_inserts;
+DROP FUNCTION labdata.begin_inserts;
 DROP FUNCTION labdata.create_executions;
 DROP FUNCTION labdata.record_ends;

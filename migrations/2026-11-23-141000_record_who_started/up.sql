@@ -1,7 +1,7 @@
 -- The trigger that started a run; no reference, as a trigger may be removed.
 ALTER TABLE labdata.job_execution ADD COLUMN trigger_id uuid;
 
-DROP FUNCTION labdata.record_inserts;
+DROP FUNCTION labdata.begin_inserts;
 DROP FUNCTION labdata.create_executions;
 
 -- Creates executions that complete with the writes they are for, under jobs that should exist: a missing one violates
@@ -20,13 +20,12 @@ BEGIN
     PERFORM labdata.record_ends(p_organization, p_ids);
 END $$;
 
--- Records small inserts into one table that share a transaction, before their rows are created: for each an execution,
--- a row of the ledger and its number of rows. Fails if definitions have changed since the inserts were planned, or if a
--- lock takes longer than 20 ms, here and in the rest of the transaction: an insert must not wait for the locks of
--- another one.
-CREATE FUNCTION labdata.record_inserts(
-    p_organization uuid, p_catalog_lock bigint, p_catalog_version bigint, p_table text,
-    p_executions uuid[], p_jobs text[], p_users uuid[], p_keys uuid[], p_times timestamptz[], p_counts bigint[]
+-- Begins small inserts into one table that share a transaction: creates an execution for each. Fails if definitions have
+-- changed since the inserts were planned, or if a lock takes longer than 20 ms, here and in the rest of the transaction:
+-- an insert must not wait for the locks of another one.
+CREATE FUNCTION labdata.begin_inserts(
+    p_organization uuid, p_catalog_lock bigint, p_catalog_version bigint,
+    p_executions uuid[], p_jobs text[], p_users uuid[], p_keys uuid[], p_times timestamptz[]
 ) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
@@ -35,10 +34,7 @@ BEGIN
     -- A separate statement sees what was committed before the lock was taken.
     PERFORM FROM labdata.organization WHERE id = p_organization AND catalog_version = p_catalog_version;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the catalog has changed';
+        RAISE EXCEPTION 'the catalog has changed' USING CONSTRAINT = 'catalog_version';
     END IF;
     PERFORM labdata.create_executions(p_organization, p_executions, p_jobs, p_users, p_keys, p_times);
-    INSERT INTO labdata.write_ledger (organization_id, execution_id, created_at, table_name, action, row_count)
-        SELECT p_organization, u.execution, u.at, p_table, 'created', u.row_count
-        FROM unnest(p_executions, p_times, p_counts) AS u(execution, at, row_count);
 END $$;

@@ -2,25 +2,25 @@
 
 use diesel::{
     QueryableByName,
-    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     data::write::{LedgerAction, LedgerEntry},
     events::LoggedEventKind,
+    ids::ExecutionId,
 };
+use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::{context::WriteContext, failure::Failure, row_images::to_json};
 use crate::{
     database::{
         errors::corrupt,
-        sql::{CachedStatement, statement},
+        sql::{CachedStatement, Statement, statement},
     },
     events::record,
 };
-
-/// Maximum number of rows of one statement: five parameters each, of PostgreSQL's 65,535.
-const MAX_ROWS: usize = 10_000;
 
 #[derive(QueryableByName)]
 struct LedgerRow {
@@ -34,61 +34,128 @@ struct LedgerRow {
     ids: Option<Vec<String>>,
 }
 
+/// Number of parameters of [`LedgerRows::bind`].
+pub(super) const LEDGER_PARAMETERS: usize = 9;
+
+/// Entries of executions of one organization, as arrays from which a statement stores them. Entries
+/// without changes are left out.
+#[derive(Debug, Default)]
+pub(super) struct LedgerRows<'e> {
+    executions: Vec<Uuid>,
+    times: Vec<OffsetDateTime>,
+    tables: Vec<&'e str>,
+    actions: Vec<&'static str>,
+    counts: Vec<i64>,
+    images: Vec<Option<String>>,
+    /// Positions of the first and the last id of each entry in `ids`, from 1.
+    first_ids: Vec<i32>,
+    last_ids: Vec<i32>,
+    /// Ids of all entries, one after the other: PostgreSQL's arrays of arrays have one length.
+    ids: Vec<&'e str>,
+}
+
+impl<'e> LedgerRows<'e> {
+    /// Adds an entry of an execution.
+    pub(super) fn add(
+        &mut self,
+        execution: ExecutionId,
+        at: OffsetDateTime,
+        entry: &'e LedgerEntry,
+    ) {
+        // An entry becomes an event, and a request without changes has none.
+        if entry.count == 0 {
+            return;
+        }
+        let position = |index: usize| i32::try_from(index).unwrap_or(i32::MAX);
+        self.first_ids.push(position(self.ids.len() + 1));
+        self.ids.extend(entry.ids.iter().map(String::as_str));
+        self.last_ids.push(position(self.ids.len()));
+        self.executions.push(execution.as_uuid());
+        self.times.push(at);
+        self.tables.push(&entry.table);
+        self.actions.push(entry.action.as_str());
+        self.counts
+            .push(i64::try_from(entry.count).unwrap_or(i64::MAX));
+        self.images.push(to_json(&entry.stored));
+    }
+
+    /// The SQL that stores the entries, and an event for each execution and table: `ledger` is a part of
+    /// WITH, `event` what reads it. The organization is `$1`; the parameters of
+    /// [`Self::bind`] follow `before` others.
+    pub(super) fn insertion(before: usize) -> LedgerInsertion {
+        let [
+            executions,
+            times,
+            tables,
+            actions,
+            counts,
+            images,
+            firsts,
+            lasts,
+            ids,
+        ]: [_; LEDGER_PARAMETERS] = std::array::from_fn(|index| format!("${}", before + index + 1));
+        LedgerInsertion {
+            ledger: format!(
+                "ledger AS (INSERT INTO labdata.write_ledger \
+                 (organization_id, execution_id, created_at, table_name, action, row_count, row_images, ids) \
+                 SELECT $1, u.execution, u.at, u.name, u.action, u.row_count, u.images::json, \
+                 CASE WHEN u.first_id <= u.last_id THEN ({ids}::text[])[u.first_id:u.last_id] END \
+                 FROM unnest({executions}::uuid[], {times}::timestamptz[], {tables}::text[], \
+                 {actions}::text[], {counts}::bigint[], {images}::text[], {firsts}::integer[], {lasts}::integer[]) \
+                 AS u(execution, at, name, action, row_count, images, first_id, last_id) \
+                 RETURNING execution_id, created_at, table_name)"
+            ),
+            // One event for each table, however many kinds of changes it had.
+            event: record::insertion(
+                LoggedEventKind::DATA_WRITTEN,
+                "organization_id, at, job_execution_id, table_name",
+                "DISTINCT $1::uuid, created_at, execution_id, table_name",
+                "ledger",
+            ),
+        }
+    }
+
+    /// Binds the arrays after the parameters before them.
+    pub(super) fn bind<'f>(&'f self, statement: Statement<'f>) -> Statement<'f> {
+        statement
+            .bind::<Array<SqlUuid>, _>(&self.executions)
+            .bind::<Array<Timestamptz>, _>(&self.times)
+            .bind::<Array<Text>, _>(&self.tables)
+            .bind::<Array<Text>, _>(&self.actions)
+            .bind::<Array<BigInt>, _>(&self.counts)
+            .bind::<Array<Nullable<Text>>, _>(&self.images)
+            .bind::<Array<Integer>, _>(&self.first_ids)
+            .bind::<Array<Integer>, _>(&self.last_ids)
+            .bind::<Array<Text>, _>(&self.ids)
+    }
+}
+
+/// SQL that stores entries and their events.
+pub(super) struct LedgerInsertion {
+    pub(super) ledger: String,
+    pub(super) event: String,
+}
+
 /// Writes the entries of one request, and an event per table. Followers are not notified: a commit
 /// with a notification waits for every other one.
 pub(super) async fn record(
-    connection: &AsyncPgConnection,
+    mut connection: &AsyncPgConnection,
     context: &WriteContext<'_>,
     entries: &[LedgerEntry],
 ) -> Result<(), Failure> {
-    // An entry becomes an event, and a request without changes has none.
-    let entries: Vec<&LedgerEntry> = entries.iter().filter(|entry| entry.count > 0).collect();
-    for entries in entries.chunks(MAX_ROWS) {
-        let rows: Vec<String> = (0..entries.len())
-            .map(|row| {
-                let first = 5 * row + 4;
-                format!(
-                    "($1, $2, $3, ${first}, ${}, ${}, ${}, ${}::json)",
-                    first + 1,
-                    first + 2,
-                    first + 3,
-                    first + 4
-                )
-            })
-            .collect();
-        let mut query = statement(format!(
-            "WITH recorded AS (INSERT INTO labdata.write_ledger \
-             (organization_id, execution_id, created_at, table_name, action, row_count, ids, row_images) VALUES {} \
-             RETURNING table_name) {}",
-            rows.join(", "),
-            // One event for each table, however many kinds of changes it had.
-            record::insertion(
-                LoggedEventKind::DATA_WRITTEN,
-                "organization_id, at, job_execution_id, table_name",
-                "DISTINCT $1::uuid, $3::timestamptz, $2::uuid, table_name",
-                "recorded",
-            )
-        ))
-        .bind::<SqlUuid, _>(context.organization.as_uuid())
-        .bind::<SqlUuid, _>(context.execution.as_uuid())
-        .bind::<Timestamptz, _>(context.now);
-        for entry in entries {
-            let ids = Some(&entry.ids).filter(|ids| !ids.is_empty());
-            query = query
-                .bind::<Text, _>(&entry.table)
-                .bind::<Text, _>(entry.action.as_str())
-                .bind::<BigInt, _>(i64::try_from(entry.count).unwrap_or(i64::MAX))
-                .bind::<Nullable<Array<Text>>, _>(ids)
-                .bind::<Nullable<Text>, _>(to_json(&entry.stored));
-        }
-        let mut connection = connection;
-        // Only the usual text stays prepared: each further number of entries is another statement.
-        if entries.len() == 1 {
-            CachedStatement(query).execute(&mut connection).await?;
-        } else {
-            query.execute(&mut connection).await?;
-        }
+    let mut rows = LedgerRows::default();
+    for entry in entries {
+        rows.add(context.execution, context.now, entry);
     }
+    if rows.executions.is_empty() {
+        return Ok(());
+    }
+    let LedgerInsertion { ledger, event } = LedgerRows::insertion(1);
+    let query = statement(format!("WITH {ledger} {event}"))
+        .bind::<SqlUuid, _>(context.organization.as_uuid());
+    CachedStatement(rows.bind(query))
+        .execute(&mut connection)
+        .await?;
     Ok(())
 }
 

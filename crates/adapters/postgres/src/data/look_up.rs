@@ -69,10 +69,14 @@ pub(crate) async fn look_up(
     let mut found: Vec<FoundRow> = query.load(connection).await.map_err(table_error)?;
     // UNION ALL promises no order.
     found.sort_by_key(|found| found.question);
-    let mut found = found.into_iter();
+    let mut found = (0..).zip(found);
     let mut next = || {
-        let found = found.next();
-        found.ok_or_else(|| PortError::Internal("a lookup has no result".to_owned()))
+        let found = found
+            .next()
+            .filter(|(index, found)| found.question == *index);
+        let (_, found) =
+            found.ok_or_else(|| PortError::Internal("a lookup has no result".to_owned()))?;
+        Ok::<_, PortError>(found)
     };
     Ok(LookupResults {
         ids: ids
@@ -182,6 +186,9 @@ impl<'q> AskedLookup<'q> {
     fn read(&self, found: FoundRow) -> Result<Vec<RowMatch>, PortError> {
         let mut results = vec![RowMatch::None; self.question.len];
         let places = found.places.unwrap_or_default();
+        if places.len() != found.keys.len() {
+            return Err(unknown_row());
+        }
         for (place, key) in places.into_iter().zip(found.keys) {
             let lookup = usize::try_from(place - 1).ok();
             let result = lookup.and_then(|lookup| results.get_mut(lookup));

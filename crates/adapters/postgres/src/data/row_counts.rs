@@ -12,7 +12,13 @@ use labdata_domain::{
     ids::OrganizationId,
 };
 
-use crate::database::sql::{Schemas, chunk_schema_name, literal, schema_name, statement};
+use labdata_ports::PortError;
+
+use super::matching::unknown_row;
+use crate::database::{
+    errors::table_error,
+    sql::{Schemas, chunk_schema_name, literal, schema_name, statement},
+};
 
 /// Maximum size of a table that is counted exactly, in pages of 8 KiB.
 const PAGES_TO_COUNT: i64 = 64;
@@ -44,13 +50,13 @@ struct CountRow {
 /// Counts the rows of each table of the catalog.
 ///
 /// # Errors
-/// That a table does not exist, if it is dropped between the statements; then it is not asked for
-/// again.
+/// [`Conflict::TablesChanged`](labdata_domain::conflict::Conflict::TablesChanged) if a table is dropped
+/// between the statements; then it is not asked for again.
 pub(super) async fn row_counts(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     catalog: &Catalog,
-) -> Result<Vec<u64>, diesel::result::Error> {
+) -> Result<Vec<u64>, PortError> {
     let (rows_in, chunks_in) = (schema_name(organization), chunk_schema_name(organization));
     // Statistics are empty after a crash, and `reltuples` is -1 before the first ANALYZE.
     let sizes = format!(
@@ -62,7 +68,10 @@ pub(super) async fn row_counts(
         literal(&rows_in),
         literal(&chunks_in),
     );
-    let sizes: Vec<SizeRow> = statement(sizes).load(connection).await?;
+    let sizes: Vec<SizeRow> = statement(sizes)
+        .load(connection)
+        .await
+        .map_err(table_error)?;
     let sizes: HashMap<(&str, &str), &SizeRow> = sizes
         .iter()
         .map(|size| ((size.schema.as_str(), size.name.as_str()), size))
@@ -80,12 +89,14 @@ pub(super) async fn row_counts(
     }
     if !counting.is_empty() {
         let text = counting.join(" UNION ALL ");
-        let counted: Vec<CountRow> = statement(text).load(connection).await?;
+        let counted: Vec<CountRow> = statement(text)
+            .load(connection)
+            .await
+            .map_err(table_error)?;
         for found in counted {
-            let place = usize::try_from(found.place).unwrap_or(usize::MAX);
-            if let Some(count) = counts.get_mut(place) {
-                *count = u64::try_from(found.rows).unwrap_or_default();
-            }
+            let place = usize::try_from(found.place).ok();
+            let count = place.and_then(|place| counts.get_mut(place));
+            *count.ok_or_else(unknown_row)? = u64::try_from(found.rows).unwrap_or_default();
         }
     }
     Ok(counts)

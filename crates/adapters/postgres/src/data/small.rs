@@ -10,8 +10,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{CatalogVersion, ColumnRef, KeyedTable},
-    data::write::{TableOutcome, WriteOutcome, WritePlan},
-    events::LoggedEventKind,
+    data::write::{LedgerEntry, TableOutcome, WriteOutcome, WritePlan},
     ids::OrganizationId,
     jobs::JobName,
     scalar::Values,
@@ -20,7 +19,11 @@ use labdata_ports::data::Attribution;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{execution::NewExecution, insert::Insertion};
+use super::{
+    execution::NewExecution,
+    insert::Insertion,
+    ledger::{LEDGER_PARAMETERS, LedgerInsertion, LedgerRows},
+};
 use crate::{
     catalog::lock_key,
     database::{
@@ -29,7 +32,6 @@ use crate::{
         pool::Database,
         sql::{CachedStatement, Schemas, statement},
     },
-    events::record,
 };
 
 /// Maximum number of rows of a request that is batched.
@@ -42,8 +44,8 @@ const MAX_BYTES: usize = 16 * 1024;
 /// flush.
 const MAX_CONCURRENT_BATCHES: usize = 2;
 
-/// Message of `labdata.record_inserts` for a stale plan.
-const CATALOG_CHANGED: &str = "the catalog has changed";
+/// Constraint that `labdata.begin_inserts` reports as violated for a stale plan.
+const CATALOG_VERSION: &str = "catalog_version";
 
 /// A request that only creates a few rows of one table, under a new execution.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ pub(super) struct SmallInsert {
     columns: Vec<(ColumnRef, Values)>,
     /// The keys of the rows.
     created: TableOutcome,
+    entry: LedgerEntry,
     execution: NewExecution,
 }
 
@@ -81,6 +84,7 @@ impl SmallInsert {
         if sizes.sum::<Option<usize>>()? > MAX_BYTES {
             return None;
         }
+        let created = TableOutcome::inserted(step, keys);
         Some(Self {
             version: plan.version,
             table: step.table.clone(),
@@ -88,13 +92,21 @@ impl SmallInsert {
             columns: columns
                 .map(|(column, values)| (column.clone(), values.clone()))
                 .collect(),
-            created: TableOutcome::inserted(step, keys),
+            entry: LedgerEntry::created(&step.table.name, created.created),
+            created,
             execution: NewExecution::of(attribution)?,
         })
     }
 
     pub(super) const fn job_name(&self) -> &JobName {
         &self.execution.job_name
+    }
+
+    /// The values of one of its columns.
+    fn values(&self, column: &ColumnRef) -> Option<&Values> {
+        let mut columns = self.columns.iter();
+        let (_, values) = columns.find(|(own, _)| own == column)?;
+        Some(values)
     }
 
     /// The outcome of the plan once it is written.
@@ -131,6 +143,7 @@ pub(super) enum Written {
 struct Form {
     organization: OrganizationId,
     version: CatalogVersion,
+    /// The table's name, which tells tables of one version apart.
     table: String,
     columns: Vec<ColumnRef>,
 }
@@ -185,13 +198,15 @@ async fn write_batch(
         Ok(connection) => connection,
         Err(error) => return BatchOutcome::without_connection(error),
     };
-    let Some(gathered) = Batch::of(batch) else {
+    let Some(gathered) = Batch::of(form, batch) else {
         return BatchOutcome::RunSeparately;
     };
     match gathered.write(&mut connection, form).await {
         Ok(_) => BatchOutcome::Done(Written::Yes),
         // The form contains the version, so this holds for every request of the batch.
-        Err(DieselError::DatabaseError(_, reported)) if reported.message() == CATALOG_CHANGED => {
+        Err(DieselError::DatabaseError(_, reported))
+            if reported.constraint_name() == Some(CATALOG_VERSION) =>
+        {
             BatchOutcome::Done(Written::CatalogChanged)
         }
         Err(error) if is_refusal(&error) => {
@@ -205,7 +220,6 @@ async fn write_batch(
 
 /// The parts of several requests, side by side.
 struct Batch<'b> {
-    table: &'b KeyedTable,
     /// A value for each row.
     columns: Vec<(&'b ColumnRef, Values)>,
     row_executions: Vec<Uuid>,
@@ -216,19 +230,22 @@ struct Batch<'b> {
     users: Vec<Uuid>,
     keys: Vec<Uuid>,
     times: Vec<OffsetDateTime>,
-    counts: Vec<i64>,
+    ledger: LedgerRows<'b>,
 }
 
 impl<'b> Batch<'b> {
-    /// `None` for an empty batch.
-    fn of(batch: &'b [SmallInsert]) -> Option<Self> {
-        let first = batch.first()?;
-        let columns = first.columns.iter();
-        let columns = columns
-            .map(|(column, _)| (column, Values::with_capacity(column.data_type, batch.len())));
+    /// `None` if a request lacks a column of the form.
+    fn of(form: &'b Form, batch: &'b [SmallInsert]) -> Option<Self> {
+        let mut columns = Vec::with_capacity(form.columns.len());
+        for column in &form.columns {
+            let mut values = Values::with_capacity(column.data_type, batch.len());
+            for insert in batch {
+                values.extend(insert.values(column)?);
+            }
+            columns.push((column, values));
+        }
         let mut gathered = Self {
-            table: &first.table,
-            columns: columns.collect(),
+            columns,
             row_executions: Vec::new(),
             row_times: Vec::new(),
             executions: Vec::new(),
@@ -236,7 +253,7 @@ impl<'b> Batch<'b> {
             users: Vec::new(),
             keys: Vec::new(),
             times: Vec::new(),
-            counts: Vec::new(),
+            ledger: LedgerRows::default(),
         };
         for insert in batch {
             gathered.add(insert);
@@ -245,9 +262,6 @@ impl<'b> Batch<'b> {
     }
 
     fn add(&mut self, insert: &'b SmallInsert) {
-        for ((_, rows), (_, more)) in self.columns.iter_mut().zip(&insert.columns) {
-            rows.extend(more);
-        }
         let execution = &insert.execution;
         let rows = self.row_executions.len() + insert.rows;
         self.row_executions.resize(rows, execution.id.as_uuid());
@@ -257,8 +271,7 @@ impl<'b> Batch<'b> {
         self.users.push(execution.started_by.as_uuid());
         self.keys.push(execution.api_key.as_uuid());
         self.times.push(execution.at);
-        self.counts
-            .push(i64::try_from(insert.rows).unwrap_or(i64::MAX));
+        self.ledger.add(execution.id, execution.at, &insert.entry);
     }
 
     /// Writes the batch in one round trip: a statement is its own transaction.
@@ -267,36 +280,30 @@ impl<'b> Batch<'b> {
         connection: &mut AsyncPgConnection,
         form: &Form,
     ) -> Result<usize, DieselError> {
-        let mut insertion = Insertion::after(10);
+        const OWN_PARAMETERS: usize = 8;
+        let mut insertion = Insertion::after(OWN_PARAMETERS + LEDGER_PARAMETERS);
         for (column, values) in &self.columns {
             insertion.add(column, Cow::Borrowed(values));
         }
-        let table = Schemas::of(form.organization).table(&self.table.name);
+        let table = Schemas::of(form.organization).table(&form.table);
         let insert = insertion.text_per_row(&table, &self.row_executions, &self.row_times);
+        let LedgerInsertion { ledger, event } = LedgerRows::insertion(OWN_PARAMETERS);
         // PostgreSQL runs the SELECT before parts of WITH that it does not read: the lock precedes the rows.
         let text = format!(
-            "WITH created AS ({insert}), recorded AS ({}) \
-             SELECT labdata.record_inserts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-            record::insertion(
-                LoggedEventKind::DATA_WRITTEN,
-                "organization_id, at, job_execution_id, table_name",
-                "$1, u.at, u.execution, $4",
-                "unnest($5, $9) AS u (execution, at)",
-            )
+            "WITH created AS ({insert}), {ledger}, recorded AS ({event}) \
+             SELECT labdata.begin_inserts($1, $2, $3, $4, $5, $6, $7, $8)"
         );
         let query = statement(text)
             .bind::<SqlUuid, _>(form.organization.as_uuid())
             .bind::<BigInt, _>(lock_key(form.organization))
             .bind::<BigInt, _>(form.version.0)
-            .bind::<Text, _>(&form.table)
             .bind::<Array<SqlUuid>, _>(&self.executions)
             .bind::<Array<Text>, _>(&self.jobs)
             .bind::<Array<SqlUuid>, _>(&self.users)
             .bind::<Array<SqlUuid>, _>(&self.keys)
-            .bind::<Array<Timestamptz>, _>(&self.times)
-            .bind::<Array<BigInt>, _>(&self.counts);
+            .bind::<Array<Timestamptz>, _>(&self.times);
         // Arrays make the text the same for every batch of a form, so it is prepared once.
-        CachedStatement(insertion.bind(query))
+        CachedStatement(insertion.bind(self.ledger.bind(query)))
             .execute(connection)
             .await
     }

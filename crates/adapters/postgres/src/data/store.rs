@@ -364,13 +364,11 @@ impl DataStore for PgDataStore {
         // A table may be dropped between the statements; the next attempt leaves it out.
         for _ in 1..MAX_COUNTS {
             let counts = row_counts::row_counts(&mut connection, organization, catalog).await;
-            match counts.map_err(table_error) {
+            match counts {
                 Err(PortError::Conflict(Conflict::TablesChanged)) => {}
                 counts => return counts,
             }
         }
-        row_counts::row_counts(&mut connection, organization, catalog)
-            .await
-            .map_err(table_error)
+        row_counts::row_counts(&mut connection, organization, catalog).await
     }
 }
