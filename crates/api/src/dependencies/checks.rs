@@ -142,6 +142,12 @@ async fn query_replica(url: &str) -> Result<String, String> {
 
 async fn described(url: &str) -> Result<String, String> {
     let state = database_state(url, DATABASE_WITHIN).await?;
+    if let Some(language) = state.foreign_messages {
+        return Err(format!(
+            "the server reports errors in the language {language}, and the platform reads English: \
+             GRANT SET ON PARAMETER lc_messages TO its role, or set lc_messages = 'C' on the server"
+        ));
+    }
     let (version, pending) = (state.server_version, state.pending);
     Ok(match pending {
         0 => format!("PostgreSQL {version}, up to date"),

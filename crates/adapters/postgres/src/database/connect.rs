@@ -6,6 +6,7 @@ use diesel::ConnectionError;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_ports::PortError;
 use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
 
 use crate::database::{
     errors::{NO_ANSWER, port_error},
@@ -13,7 +14,7 @@ use crate::database::{
 };
 
 /// Settings of every connection, besides the time limits. Messages are in English where the role may
-/// choose, because the driver distinguishes some errors by their text only. Names are never looked up
+/// choose, because the driver retains no SQLSTATE ([`super::condition`]). Names are never looked up
 /// in a schema that is not named. Statements are short: compiling one takes longer than running it.
 const SETUP: &str = "SET application_name = 'labdata'; \
      SET timezone = 'UTC'; \
@@ -23,6 +24,9 @@ const SETUP: &str = "SET application_name = 'labdata'; \
      SET jit = off; \
      SET client_min_messages = warning; \
      DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
+
+/// Message for a server that accepts no further connection, and the beginning of the error.
+const NO_FREE_CONNECTION: &str = "the database has no free connection";
 
 /// Pause between attempts to reach a server that does not respond yet.
 const RETRY: Duration = Duration::from_millis(500);
@@ -42,8 +46,7 @@ pub(crate) async fn connect(
     limits: Limits,
 ) -> Result<AsyncPgConnection, ConnectionError> {
     let connected = server.config.connect(server.connector.clone()).await;
-    let (client, driver) =
-        connected.map_err(|error| ConnectionError::BadConnection(with_causes(&error)))?;
+    let (client, driver) = connected.map_err(|error| bad_connection(&error))?;
     let mut connection = AsyncPgConnection::try_from_client_and_connection(client, driver).await?;
     // One simple query, so that all settings cost one round trip.
     let setup = format!(
@@ -56,6 +59,18 @@ pub(crate) async fn connect(
         .await
         .map_err(ConnectionError::CouldntSetupConfiguration)?;
     Ok(connection)
+}
+
+/// The error of an attempt to connect. Diesel's carries a text and no SQLSTATE, so the text begins with
+/// the one that matters.
+fn bad_connection(error: &tokio_postgres::Error) -> ConnectionError {
+    let causes = with_causes(error);
+    let is_full = error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS);
+    ConnectionError::BadConnection(if is_full {
+        format!("{NO_FREE_CONNECTION}: {causes}")
+    } else {
+        causes
+    })
 }
 
 /// Waits until the server responds, for as long as `wait_limit`.
@@ -125,9 +140,8 @@ pub(crate) async fn dedicated(server: &Server) -> Result<AsyncPgConnection, Port
 pub(crate) fn connection_error(error: &ConnectionError) -> PortError {
     let text = error.to_string();
     tracing::warn!(error = text, "no connection to the database");
-    // Only the text is left: the error of connecting carries a string, not the SQLSTATE.
-    if text.contains("too many clients") || text.contains("remaining connection slots") {
-        PortError::Exhausted("the database has no free connection".to_owned())
+    if text.starts_with(NO_FREE_CONNECTION) {
+        PortError::Exhausted(NO_FREE_CONNECTION.to_owned())
     } else {
         PortError::Unavailable(NO_ANSWER.to_owned())
     }

@@ -11,7 +11,7 @@ use diesel_async::AsyncPgConnection;
 use labdata_domain::conflict::Conflict;
 use labdata_ports::PortError;
 
-use crate::database::transaction;
+use crate::database::{condition::Condition, transaction};
 
 /// Message for a database that cannot be reached.
 pub(crate) const NO_ANSWER: &str = "the database does not answer";
@@ -116,36 +116,20 @@ pub(crate) fn is_refusal(error: &DieselError) -> bool {
 }
 
 fn kind_of_response(kind: DatabaseErrorKind, information: &dyn DatabaseErrorInformation) -> Kind {
-    // The driver tells these apart only by their text: it retains no SQLSTATE.
-    const BROKEN: [&str; 5] = [
-        "terminating connection",
-        "the database system is starting up",
-        "the database system is shutting down",
-        "the database system is in recovery mode",
-        "the database system is not yet accepting connections",
-    ];
-    const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
-    let message = information.message();
     match kind {
         DatabaseErrorKind::SerializationFailure => Kind::Clash,
         DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand => {
             Kind::Broken
         }
-        // PostgreSQL has rolled one side back, so the other one succeeds and this one may be tried again.
-        DatabaseErrorKind::Unknown if message == "deadlock detected" => Kind::Clash,
-        DatabaseErrorKind::Unknown if message.ends_with("due to lock timeout") => Kind::LockTimeout,
-        DatabaseErrorKind::Unknown if message.ends_with("due to statement timeout") => {
-            Kind::TooSlow
-        }
-        DatabaseErrorKind::Unknown
-            if DISK_FULL.iter().any(|text| message.contains(text))
-                || information.hint() == Some("Check free disk space.") =>
-        {
-            Kind::DiskFull
-        }
-        DatabaseErrorKind::Unknown if BROKEN.iter().any(|text| message.starts_with(text)) => {
-            Kind::Broken
-        }
+        DatabaseErrorKind::Unknown => match Condition::of(information) {
+            // PostgreSQL has rolled one side back, so the other one succeeds and this one may be tried again.
+            Some(Condition::Deadlock) => Kind::Clash,
+            Some(Condition::LockTimeout) => Kind::LockTimeout,
+            Some(Condition::StatementTimeout) => Kind::TooSlow,
+            Some(Condition::DiskFull) => Kind::DiskFull,
+            Some(Condition::Unavailable) => Kind::Broken,
+            Some(Condition::Undefined | Condition::Limit) | None => Kind::Other,
+        },
         _ => Kind::Other,
     }
 }
@@ -179,11 +163,10 @@ pub(crate) fn port_error(error: DieselError) -> PortError {
 
 /// Maps an error of a statement on tables of an organization, which may be deleted since it was planned.
 pub(crate) fn table_error(error: DieselError) -> PortError {
-    // The driver has no kind for missing tables and columns, so the message decides.
     let is_deleted = matches!(
         &error,
         DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
-            if information.message().ends_with("does not exist")
+            if Condition::of(&**information) == Some(Condition::Undefined)
     );
     if is_deleted {
         PortError::Conflict(Conflict::TablesChanged)
@@ -348,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_of_the_database_is_told_apart_by_its_text() {
+    fn a_full_disk_of_the_database_is_told_apart() {
         use DatabaseErrorKind::Unknown;
         let short = Hinted("could not extend file \"base/1/2\": wrote only 4096 of 8192 bytes");
         let errors = [

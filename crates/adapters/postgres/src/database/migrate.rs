@@ -17,7 +17,7 @@ use labdata_ports::PortError;
 
 use crate::{
     data::query::drop_platform_views,
-    database::{errors::port_error, pool::Database},
+    database::{errors::port_error, language::foreign_messages, pool::Database},
 };
 
 /// The platform's migrations, in the program itself.
@@ -40,13 +40,23 @@ struct Applied {
 }
 
 /// Applies what is missing; returns the names of what was applied. Racing servers wait for each
-/// other. When nothing is missing, that costs two queries and no lock.
+/// other. When nothing is missing, that costs three queries and no lock.
 ///
 /// # Errors
 /// [`PortError::Unavailable`] when the database does not respond; [`PortError::Internal`] when a
 /// migration fails, or the database is newer than this program.
 pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     let mut connection = database.dedicated().await?;
+    let language = foreign_messages(&mut connection)
+        .await
+        .map_err(port_error)?;
+    if let Some(language) = language {
+        tracing::warn!(
+            language,
+            "the database does not report errors in English, so some are not told apart: \
+             grant the platform's role SET ON PARAMETER lc_messages"
+        );
+    }
     if pending(&mut connection).await? == 0 {
         return Ok(Vec::new());
     }
@@ -69,6 +79,8 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
 pub struct DatabaseState {
     /// Version of the server.
     pub server_version: String,
+    /// The language of its messages, unless it is English, which the platform reads.
+    pub foreign_messages: Option<String>,
     /// Number of migrations to apply.
     pub pending: usize,
     /// The last migration that it has; `None` for a database that is not the platform's yet.
@@ -90,6 +102,9 @@ pub async fn inspect(database: &Database) -> Result<DatabaseState, PortError> {
     let applied = applied(&mut connection).await.map_err(port_error)?;
     Ok(DatabaseState {
         server_version: server.version,
+        foreign_messages: foreign_messages(&mut connection)
+            .await
+            .map_err(port_error)?,
         pending,
         migration: applied.into_iter().max(),
     })

@@ -1,10 +1,12 @@
 //! Connections, transactions, batching, SQL chunks and migrations.
 
 pub(crate) mod combine;
+pub(crate) mod condition;
 pub(crate) mod connect;
 pub(crate) mod duplicates;
 pub(crate) mod errors;
 pub(crate) mod idempotency;
+pub(crate) mod language;
 pub(crate) mod listen;
 pub(crate) mod loan;
 pub(crate) mod migrate;

@@ -3,6 +3,8 @@
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use labdata_domain::catalog::{ViolatedKey, Violation};
 
+use super::condition::Condition;
+
 /// The constraint that a statement broke; `None` if the error is of another kind.
 pub(crate) fn violation_of(error: &DieselError) -> Option<Violation> {
     let DieselError::DatabaseError(kind, information) = error else {
@@ -26,12 +28,11 @@ pub(crate) fn violation_of(error: &DieselError) -> Option<Violation> {
             constraint: constraint(information),
             detail: information.details().unwrap_or_default().to_owned(),
         }),
-        // The driver has no kind for these errors, so the message decides.
-        _ if is_about_limits(information.message()) => Some(Violation::Limit {
+        // A limit of PostgreSQL on values that passed every check of their type, or on columns.
+        _ => (Condition::of(information) == Some(Condition::Limit)).then(|| Violation::Limit {
             table: information.table_name().map(str::to_owned),
             limit: information.message().to_owned(),
         }),
-        _ => None,
     }
 }
 
@@ -63,24 +64,6 @@ fn key_of_detail(detail: &str) -> Option<(&str, &str)> {
     // The last occurrence: a value may contain the same words.
     let end = ENDS.iter().filter_map(|end| rest.rfind(end)).max()?;
     Some((columns, rest.get(..end)?))
-}
-
-/// Returns whether a message is about a limit of PostgreSQL on values that passed every check of
-/// their type, or on columns.
-fn is_about_limits(message: &str) -> bool {
-    [
-        "index row size",
-        "index row requires",
-        "row is too big",
-        "out of range",
-        "invalid memory alloc",
-        "array size exceeds",
-        "exceeds the maximum allowed",
-        // Columns that were dropped count.
-        "tables can have at most",
-    ]
-    .iter()
-    .any(|part| message.contains(part))
 }
 
 #[cfg(test)]
