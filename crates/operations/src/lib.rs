@@ -29,6 +29,7 @@ pub mod catalog;
 pub mod data;
 pub mod files;
 pub mod instruments;
+pub mod jobs;
 pub mod notifications;
 pub mod people;
 
@@ -43,7 +44,7 @@ pub use call::{Call, Request};
 pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
 pub use form::{EVENT_STREAM, EventStream, JsonOrFile, ResultForm, TableFile};
 pub use id::OrNotFound;
-pub use operation::{Effect, Idempotency, Operation, RequestHeader};
+pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;
 pub use response::{Describe, Listing, NoContent, Reply, Respond};
@@ -55,6 +56,7 @@ pub fn all() -> Vec<Operation> {
         people::operations(),
         files::operations(),
         instruments::operations(),
+        jobs::operations(),
         notifications::operations(),
         catalog::operations(),
         data::operations(),

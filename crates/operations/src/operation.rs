@@ -1,6 +1,6 @@
 //! An operation: its facts, its types, and the function that it runs.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
 use futures::future::BoxFuture;
 use labdata_application::{Error, Ports};
@@ -15,8 +15,11 @@ use crate::{
 /// work.
 pub type Effect = Box<dyn FnOnce(Arc<Ports>) -> BoxFuture<'static, Result<Reply, Error>> + Send>;
 
-/// The function of an operation: reads the request, and returns its effect.
-type Read = dyn Fn(Request) -> Result<Effect, Vec<ShapeProblem>> + Send + Sync;
+/// Slow work of a request that was read. It comes before its effect, and outside of the unit of work.
+pub type Preparation = BoxFuture<'static, Effect>;
+
+/// The function of an operation: reads the request, and returns its preparation.
+type Read = dyn Fn(Request) -> Result<Preparation, Vec<ShapeProblem>> + Send + Sync;
 
 /// What a repeated request means to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,8 @@ pub struct Operation {
     pub access: Access,
     /// What a repeated request means.
     pub idempotency: Idempotency,
+    /// True if its preparation is slow.
+    pub is_prepared: bool,
     /// How its body is received.
     pub body: BodyKind,
     pub(crate) typed_refusals: Vec<TypedRefusal>,
@@ -98,19 +103,47 @@ impl About {
         F: Fn(Call<S, B, Q, P>) -> U + Send + Sync + 'static,
         U: Future<Output = Result<R, Error>> + Send + 'static,
     {
+        let prepare = |_: &Call<S, B, Q, P>| ready(());
+        Operation {
+            is_prepared: false,
+            ..self.runs_after(prepare, move |call, ()| run(call))
+        }
+    }
+
+    /// As [`Self::runs`], after slow work, whose outcome is the function's second argument. A unit of work
+    /// begins after it, because it holds a connection to the database.
+    #[must_use]
+    pub fn runs_after<S, B, Q, P, R, G, V, F, U>(self, prepare: G, run: F) -> Operation
+    where
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + Send + 'static,
+        P: Shape + Send + 'static,
+        R: Respond + 'static,
+        G: Fn(&Call<S, B, Q, P>) -> V + Send + Sync + 'static,
+        V: Future<Output: Send> + Send + 'static,
+        F: Fn(Call<S, B, Q, P>, V::Output) -> U + Send + Sync + 'static,
+        U: Future<Output = Result<R, Error>> + Send + 'static,
+    {
         let run = Arc::new(run);
         let read = move |request: Request| {
             let (run, mut call) = (Arc::clone(&run), Call::read(request)?);
-            let effect: Effect = Box::new(move |ports| {
-                call.ports = ports;
-                let outcome = run(call);
-                Box::pin(async move { outcome.await?.reply() })
+            let preparing = prepare(&call);
+            let preparation: Preparation = Box::pin(async move {
+                let prepared = preparing.await;
+                let effect: Effect = Box::new(move |ports| {
+                    call.ports = ports;
+                    let outcome = run(call, prepared);
+                    Box::pin(async move { outcome.await?.reply() })
+                });
+                effect
             });
-            Ok(effect)
+            Ok(preparation)
         };
         Operation {
             body: B::KIND,
             read: Some(Box::new(read)),
+            is_prepared: true,
             ..self.served_by_hand::<S, B, Q, P, R>()
         }
     }
@@ -129,6 +162,7 @@ impl About {
             about: self,
             access: S::SCOPE.map_or(Access::AnyKey, Access::Scope),
             idempotency: Idempotency::Natural,
+            is_prepared: false,
             body: BodyKind::None,
             typed_refusals: Vec::new(),
             response_headers: &[],
@@ -208,18 +242,19 @@ impl Operation {
         self.read.is_none()
     }
 
-    /// Reads a request; its effect then calls the use case.
+    /// Reads a request. Its preparation yields the effect, which calls the use case.
     ///
     /// # Errors
     /// The problems of the request's shape.
-    pub fn read(&self, request: Request) -> Result<Effect, Vec<ShapeProblem>> {
-        match &self.read {
-            Some(read) => read(request),
-            None => Ok(Box::new(|_| {
-                let missing = Error::Internal("the operation has no function".to_owned());
-                Box::pin(async { Err(missing) })
-            })),
+    pub fn read(&self, request: Request) -> Result<Preparation, Vec<ShapeProblem>> {
+        if let Some(read) = &self.read {
+            return read(request);
         }
+        let effect: Effect = Box::new(|_| {
+            let missing = Error::Internal("the operation has no function".to_owned());
+            Box::pin(ready(Err(missing)))
+        });
+        Ok(Box::pin(ready(effect)))
     }
 }
 

@@ -14,7 +14,7 @@ use actix_web::{
 use labdata_application::Error;
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed};
 use labdata_limits::{Slot, sending::while_read};
-use labdata_operations::{Access, BodyKind, Effect, Idempotency, Operation, Reply, Request};
+use labdata_operations::{Access, BodyKind, Idempotency, Operation, Preparation, Reply, Request};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -26,13 +26,13 @@ use super::{
 };
 use crate::app::App;
 
-/// A request that is read: its caller, and the effect that it asks for.
+/// A request that is read: its caller, and the preparation of its effect.
 struct Received {
     app: Data<App>,
     actor: Actor,
     /// SHA-256 of the body, where the request bears an idempotency key.
     body_sha256: Option<[u8; 32]>,
-    effect: Effect,
+    preparation: Preparation,
 }
 
 /// Serves a request to an operation.
@@ -51,16 +51,21 @@ pub(super) async fn serve(
         app,
         actor,
         body_sha256,
-        effect,
+        preparation,
     } = received?;
     let ports = Arc::clone(&app.ports);
     match operation.idempotency {
-        Idempotency::Natural => Ok(respond(&request, effect(ports).await?)),
+        Idempotency::Natural => Ok(respond(&request, preparation.await(ports).await?)),
         Idempotency::ByKey => {
             let once = body_sha256.map(|sha256| Once::of(&request, sha256));
             let Some(once) = once.transpose()? else {
-                return Ok(respond(&request, effect(ports).await?));
+                return Ok(respond(&request, preparation.await(ports).await?));
             };
+            if operation.is_prepared {
+                // `begin` decides, but comes after work that a repeated request does not need.
+                once.refuse_repeated(&ports, &actor).await?;
+            }
+            let effect = preparation.await;
             let ports = Arc::clone(once.begin(&ports, &actor).await?);
             // An error is a response as well: the unit of work has to be ended, which undoes it.
             let response = match effect(ports).await {
@@ -74,7 +79,7 @@ pub(super) async fn serve(
             Err(Error::refused(SecretNotReplayed).into())
         }
         Idempotency::Secret => {
-            let mut response = respond(&request, effect(ports).await?);
+            let mut response = respond(&request, preparation.await(ports).await?);
             // The body has the secret in plain text; no cache may store it.
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(CACHE_CONTROL, no_store);
@@ -106,7 +111,7 @@ async fn receive(
     };
     let is_repeatable = request.headers().contains_key(IDEMPOTENCY_KEY);
     let body_sha256 = is_repeatable.then(|| Sha256::digest(&body).into());
-    let effect = operation.read(Request {
+    let preparation = operation.read(Request {
         platform: Arc::clone(&app.platform),
         actor: actor.clone(),
         base_url: app.public_url.as_reached(request),
@@ -118,7 +123,7 @@ async fn receive(
         app,
         actor,
         body_sha256,
-        effect: effect.map_err(ApiError::Shape)?,
+        preparation: preparation.map_err(ApiError::Shape)?,
     })
 }
 

@@ -21,7 +21,6 @@ pub mod data;
 pub mod events;
 pub mod executions;
 pub mod files;
-pub mod jobs;
 pub mod maintenance;
 pub mod mcp;
 pub mod models;
@@ -43,13 +42,6 @@ pub fn all() -> Vec<Endpoint> {
         endpoint!(executions::revert),
         endpoint!(executions::cancel),
         endpoint!(work::logs),
-        endpoint!(jobs::list),
-        endpoint!(creating jobs::create),
-        endpoint!(jobs::get),
-        endpoint!(jobs::update),
-        endpoint!(jobs::versions),
-        endpoint!(jobs::version),
-        endpoint!(jobs::preview_schedule),
         endpoint!(creating work::run_job),
         endpoint!(creating models::train),
         // Before the path of a model, which would take its name for an id.

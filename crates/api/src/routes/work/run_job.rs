@@ -6,6 +6,7 @@ use labdata_application::{
     work::run_job::{RunJob, run_job},
 };
 use labdata_domain::refusal::Resource;
+use labdata_operations::jobs::JobPath;
 use labdata_request_body::{
     fields::optional,
     readers::{object, storable, text},
@@ -13,7 +14,6 @@ use labdata_request_body::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::routes::jobs::JobPath;
 use crate::{
     http::{ApiResult, Call, OptionalJson, OrNotFound, Write},
     routes::executions::ExecutionView,

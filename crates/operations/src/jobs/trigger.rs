@@ -1,24 +1,21 @@
-//! Triggers of jobs, in bodies and answers.
+//! Triggers of jobs, in bodies and responses.
 
 use labdata_application::Error;
 use labdata_domain::{
-    ids::InstrumentId,
+    ids::{InstrumentId, TriggerId},
     refusal::Resource,
     triggers::{Category, Trigger, TriggerChange},
 };
 use labdata_request_body::{
     ProblemKind,
     fields::optional,
+    names, output,
     readers::{MaybeId, boolean, choice, id, object, storable},
     shape,
 };
-use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-use crate::names;
-
-use crate::http::OrNotFound;
+use crate::OrNotFound;
 
 shape! {
     /// The fields of a body that are about the job's trigger.
@@ -63,28 +60,17 @@ names! {
     pub JobTriggerCategory = Category::ALL.map(|(name, _)| name);
 }
 
-/// Automatic start condition of a job.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = JobTrigger)]
-pub struct TriggerView {
-    /// Its id.
-    id: String,
-    /// What starts the job.
-    #[schema(value_type = JobTriggerCategory)]
-    category: &'static str,
-    /// Only files of this instrument.
-    instrument_id: Option<String>,
-    /// As they were given.
-    conditions: Map<String, Value>,
-}
-
-impl From<Trigger> for TriggerView {
-    fn from(trigger: Trigger) -> Self {
-        Self {
-            id: trigger.id.to_string(),
-            category: trigger.category.as_str(),
-            instrument_id: trigger.instrument.map(|id| id.to_string()),
-            conditions: trigger.conditions,
-        }
+output! {
+    /// Automatic start condition of a job.
+    #[derive(Clone, Debug)]
+    pub struct TriggerView as "JobTrigger" from trigger: Trigger {
+        /// Its id.
+        id: TriggerId = trigger.id,
+        /// What starts the job.
+        category: JobTriggerCategory = trigger.category.as_str().into(),
+        /// Only files of this instrument.
+        instrument_id: Option<InstrumentId> = trigger.instrument,
+        /// As they were given.
+        conditions: Map<String, Value> = trigger.conditions,
     }
 }

@@ -1,10 +1,12 @@
 //! `POST /api/v1/jobs`
 
-use actix_web::web::Json;
-use labdata_application::jobs::{
-    check_script::CheckedScript,
-    create_job::{CreateJob, create_job},
-    fields,
+use labdata_application::{
+    Error,
+    jobs::{
+        check_script::CheckedScript,
+        create_job::{CreateJob, create_job},
+        fields,
+    },
 };
 use labdata_domain::jobs::ParameterDefinition;
 use labdata_request_body::{
@@ -14,7 +16,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::{JobView, parameters::definitions, trigger::TriggerFields};
-use crate::http::{ApiResult, Call, JsonBody, Write, error::ErrorBody};
+use crate::{About, Call, JsonBody, Method, Operation, Tag, Write};
 
 shape! {
     /// The job to create.
@@ -49,29 +51,37 @@ shape! {
     });
 }
 
-/// Creates a job
-///
-/// Its code is the first version of its script.
-#[utoipa::path(
-    post,
-    path = "/api/v1/jobs",
-    operation_id = "create_job",
-    tag = "jobs",
-    responses(
-        (status = 200, description = "The job", body = JobView),
-        (status = 409, description = "The organization has a job of this name", body = ErrorBody),
-    )
-)]
-pub async fn handle(call: Call<Write, JsonBody<CreateJobBody>>) -> ApiResult<Json<JobView>> {
-    call.refuse_repeated().await?;
-    let JsonBody(body) = call.body.clone();
+pub(super) fn operation() -> Operation {
+    About {
+        name: "create_job",
+        method: Method::Post,
+        path: "/api/v1/jobs",
+        tag: Tag::Jobs,
+        summary: "Creates a job",
+        description: "Its code is the first version of its script.",
+        returns: "The job",
+        refusals: &[(409, "The organization has a job of this name")],
+    }
+    .runs_after(check, run)
+    .creating()
+}
+
+type CreateJobCall = Call<Write, JsonBody<CreateJobBody>>;
+
+fn check(call: &CreateJobCall) -> impl Future<Output = CheckedScript> + use<> {
+    let code = call.body.code.clone();
+    async move { CheckedScript::check(&code).await }
+}
+
+async fn run(call: CreateJobCall, script: CheckedScript) -> Result<JobView, Error> {
+    let body = call.body;
     let command = CreateJob {
         name: body.name,
-        script: CheckedScript::check(&body.code).await,
+        script,
         description: body.description,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
-    let job = create_job(call.begin().await?, &call.actor, command).await?;
-    Ok(Json(job.into()))
+    let job = create_job(&call.ports, &call.actor, command).await?;
+    Ok(job.into())
 }

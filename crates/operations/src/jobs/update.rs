@@ -1,9 +1,11 @@
 //! `PATCH /api/v1/jobs/{job_id}`
 
-use actix_web::web::Json;
-use labdata_application::jobs::{
-    fields,
-    update_job::{CodeChange, UpdateJob, update_job},
+use labdata_application::{
+    Error,
+    jobs::{
+        fields,
+        update_job::{CodeChange, UpdateJob, update_job},
+    },
 };
 use labdata_domain::{
     jobs::{Edit, MAX_EDITS, ParameterDefinition},
@@ -18,7 +20,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::{JobPath, JobView, parameters::definitions, trigger::TriggerFields};
-use crate::http::{ApiResult, Call, JsonBody, OrNotFound, Write, error::ErrorBody};
+use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Tag, Write};
 
 shape! {
     /// Changes of a job; fields that are left out or null stay as they are.
@@ -74,25 +76,24 @@ impl From<EditBody> for Edit {
     }
 }
 
-/// Changes a job
-///
-/// All of it or nothing. A changed script is a new version; earlier executions keep the version
-/// that they ran.
-#[utoipa::path(
-    patch,
-    path = "/api/v1/jobs/{job_id}",
-    operation_id = "update_job",
-    tag = "jobs",
-    responses(
-        (status = 200, description = "The job", body = JobView),
-        (status = 409, description = "The organization has another job of this name", body = ErrorBody),
-    )
-)]
-pub async fn handle(
-    call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>,
-) -> ApiResult<Json<JobView>> {
+pub(super) fn operation() -> Operation {
+    About {
+        name: "update_job",
+        method: Method::Patch,
+        path: "/api/v1/jobs/{job_id}",
+        tag: Tag::Jobs,
+        summary: "Changes a job",
+        description: "All of it or nothing. A changed script is a new version; earlier executions keep \
+            the version that they ran.",
+        returns: "The job",
+        refusals: &[(409, "The organization has another job of this name")],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>) -> Result<JobView, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
-    let JsonBody(body) = call.body.clone();
+    let body = call.body;
     let edits = body.edits.map(CodeChange::Edit);
     let command = UpdateJob {
         name: body.name,
@@ -102,6 +103,6 @@ pub async fn handle(
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
-    let job = update_job(call.ports(), &call.actor, id, command).await?;
-    Ok(Json(job.into()))
+    let job = update_job(&call.ports, &call.actor, id, command).await?;
+    Ok(job.into())
 }

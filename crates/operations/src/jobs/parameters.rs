@@ -1,4 +1,4 @@
-//! Definitions of parameters, in bodies and answers.
+//! Definitions of parameters, in bodies and responses.
 
 use labdata_domain::{
     jobs::{MAX_PARAMETER_TEXT, MAX_PARAMETERS, ParameterDefinition, Widget},
@@ -7,14 +7,11 @@ use labdata_domain::{
 use labdata_request_body::{
     Reader,
     fields::{optional, or, required},
+    names, output,
     readers::{any, boolean, choice, list, number, shape, storable, text},
     shape,
 };
-use serde::Serialize;
 use serde_json::{Number, Value};
-use utoipa::ToSchema;
-
-use crate::names;
 
 shape! {
     /// One parameter of a job's runs.
@@ -73,52 +70,31 @@ names! {
     pub ParameterWidget = Widget::ALL.map(|(name, _)| name);
 }
 
-/// One parameter of a job's runs.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = ParameterDefinition)]
-pub struct ParameterView {
-    /// Its input control.
-    #[schema(value_type = ParameterWidget)]
-    widget_type: &'static str,
-    /// Its name among the run's parameters.
-    parameter_name: String,
-    /// Label shown instead of the name.
-    label: Option<String>,
-    /// Source of the choices.
-    model_source: Option<String>,
-    /// The least number.
-    #[schema(value_type = Option<f64>)]
-    min: Option<Number>,
-    /// The greatest number.
-    #[schema(value_type = Option<f64>)]
-    max: Option<Number>,
-    /// Step between numbers.
-    #[schema(value_type = Option<f64>)]
-    step: Option<Number>,
-    /// The file that is shown.
-    file_id: Option<String>,
-    /// The name of the parameter that holds the id of the file that is shown.
-    file_id_parameter: Option<String>,
-    /// True if a run needs a value.
-    required: bool,
-    /// The value of runs that are given none.
-    default: Option<Value>,
-}
-
-impl From<ParameterDefinition> for ParameterView {
-    fn from(definition: ParameterDefinition) -> Self {
-        Self {
-            widget_type: definition.widget_type.as_str(),
-            parameter_name: definition.parameter_name,
-            label: definition.label,
-            model_source: definition.model_source,
-            min: definition.min,
-            max: definition.max,
-            step: definition.step,
-            file_id: definition.file_id,
-            file_id_parameter: definition.file_id_parameter,
-            required: definition.required,
-            default: definition.default,
-        }
+output! {
+    /// One parameter of a job's runs.
+    #[derive(Clone, Debug)]
+    pub struct ParameterView as "ParameterDefinition" from definition: ParameterDefinition {
+        /// Its input control.
+        widget_type: ParameterWidget = definition.widget_type.as_str().into(),
+        /// Its name among the run's parameters.
+        parameter_name: String = definition.parameter_name,
+        /// Label shown instead of the name.
+        label: Option<String> = definition.label,
+        /// Source of the choices.
+        model_source: Option<String> = definition.model_source,
+        /// The least number.
+        min: Option<Number> = definition.min,
+        /// The greatest number.
+        max: Option<Number> = definition.max,
+        /// Step between numbers.
+        step: Option<Number> = definition.step,
+        /// The file that is shown.
+        file_id: Option<String> = definition.file_id,
+        /// The name of the parameter that holds the id of the file that is shown.
+        file_id_parameter: Option<String> = definition.file_id_parameter,
+        /// True if a run needs a value.
+        required: bool = definition.required,
+        /// The value of runs that are given none.
+        default: Option<Value> = definition.default,
     }
 }

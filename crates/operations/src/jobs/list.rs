@@ -1,0 +1,49 @@
+//! `GET /api/v1/jobs`
+
+use labdata_application::{Error, jobs::list_jobs::list_jobs};
+use labdata_domain::page::PageRequest;
+use labdata_ports::jobs::JobFilter;
+use labdata_request_body::{
+    fields::{optional, or, page},
+    readers::{boolean, text},
+    shape,
+};
+
+use super::JobView;
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+
+shape! {
+    /// Filters of the list of jobs.
+    #[derive(Clone, Debug)]
+    pub struct ListJobsQuery {
+        /// Only the job of exactly this name.
+        name: Option<String> = optional(text(..)),
+        /// Archived jobs as well as active ones.
+        archived: bool = or(false, boolean()),
+        page: PageRequest = page(None),
+    }
+}
+
+pub(super) fn operation() -> Operation {
+    About {
+        name: "list_jobs",
+        method: Method::Get,
+        path: "/api/v1/jobs",
+        tag: Tag::Jobs,
+        summary: "Lists jobs, newest first",
+        description: "All that match, unless `limit` is given.",
+        returns: "The jobs",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<Read, NoBody, ListJobsQuery>) -> Result<Listing<JobView>, Error> {
+    let filter = JobFilter {
+        name: call.query.name,
+        include_archived: call.query.archived,
+    };
+    let slot = call.platform.page_slot(call.actor.organization).await?;
+    let page = list_jobs(&call.ports, &call.actor, &filter, call.query.page).await?;
+    Ok(Listing::from(page).counted(slot))
+}
