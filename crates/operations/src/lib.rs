@@ -27,11 +27,13 @@ mod response;
 
 pub mod catalog;
 pub mod data;
+pub mod executions;
 pub mod files;
 pub mod instruments;
 pub mod jobs;
 pub mod notifications;
 pub mod people;
+pub mod work;
 
 pub use about::{About, Method, Tag};
 pub use access::{Access, Admin, AnyScope, Read, RequiredScope, Write};
@@ -57,6 +59,8 @@ pub fn all() -> Vec<Operation> {
         files::operations(),
         instruments::operations(),
         jobs::operations(),
+        executions::operations(),
+        work::operations(),
         notifications::operations(),
         catalog::operations(),
         data::operations(),

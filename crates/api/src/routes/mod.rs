@@ -19,7 +19,6 @@ pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod events;
-pub mod executions;
 pub mod files;
 pub mod maintenance;
 pub mod mcp;
@@ -33,16 +32,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(creating executions::start),
-        endpoint!(executions::list),
-        endpoint!(executions::get),
-        endpoint!(executions::close),
-        endpoint!(executions::changes),
-        endpoint!(executions::changed_rows),
-        endpoint!(executions::revert),
-        endpoint!(executions::cancel),
-        endpoint!(work::logs),
-        endpoint!(creating work::run_job),
         endpoint!(creating models::train),
         // Before the path of a model, which would take its name for an id.
         endpoint!(models::predict),
@@ -98,6 +87,7 @@ fn declared(operation: Operation) -> Endpoint {
         "read_series" => Endpoint::by_hand(&operation, data::series::handle),
         "follow_events" => Endpoint::by_hand(&operation, events::follow::handle),
         "import_table" => Endpoint::creating_by_hand(&operation, data::import::handle),
+        "get_job_execution_logs" => Endpoint::by_hand(&operation, work::logs::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

@@ -30,7 +30,7 @@ pub struct RenderedObject(Box<RawValue>);
 
 impl RenderedObject {
     /// The row; `None` if it is not JSON.
-    fn of(row: RowJson) -> Option<Self> {
+    pub(crate) fn of(row: RowJson) -> Option<Self> {
         RawValue::from_string(row.into_string()).ok().map(Self)
     }
 }

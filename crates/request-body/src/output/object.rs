@@ -3,9 +3,10 @@
 /// Declares an object of a response: `field: Type = value`, where the value is an expression of what
 /// the object is made from.
 ///
-/// Yields the struct, its conversion, its serialization and its JSON schema, which is named by `as`.
-/// Doc comments become descriptions. Without `from` there is no conversion, and the fields have no
-/// values. Attributes of a field:
+/// Yields the struct, its conversion, its serialization and its JSON schema, which is named by `as`;
+/// without a name it stands where it is used. Doc comments become descriptions. Without `from` there is no
+/// conversion, and the fields have no values. An enum, `Variant(Type)`, is one of several objects.
+/// Attributes of a field:
 ///
 /// - `#[example = …]`: an example of its value
 /// - `#[optional]`: an `Option` that is left out where it is `None`
@@ -39,7 +40,7 @@
 macro_rules! output {
     (
         $(#[$($meta:tt)*])*
-        $vis:vis struct $name:ident as $schema:literal $(from $source:ident: $source_type:ty)? {
+        $vis:vis struct $name:ident $(as $schema:literal)? $(from $source:ident: $source_type:ty)? {
             $(
                 $(#[$($field_meta:tt)*])*
                 $field_vis:vis $field:ident: $type:ty $(= $value:expr)?
@@ -91,14 +92,65 @@ macro_rules! output {
 
         impl $crate::Output for $name {
             fn schema(definitions: &mut $crate::Definitions) -> $crate::Schema {
-                definitions.define($schema, |definitions| {
+                let schema = |definitions: &mut $crate::Definitions| {
                     $crate::output::object_schema(
                         concat!($($crate::doc_line!($($meta)*)),*),
                         <Self as $crate::OutputObject>::properties(definitions),
                     )
+                };
+                $crate::output_definition!(definitions, schema $(, $schema)?)
+            }
+        }
+    };
+    (
+        $(#[$($meta:tt)*])*
+        $vis:vis enum $name:ident as $schema:literal {
+            $(
+                $(#[$($variant_meta:tt)*])*
+                $variant:ident($type:ty)
+            ),* $(,)?
+        }
+    ) => {
+        $(#[$($meta)*])*
+        $vis enum $name {
+            $($(#[$($variant_meta)*])* $variant($type),)*
+        }
+
+        impl $crate::output::serde::Serialize for $name {
+            fn serialize<S: $crate::output::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(value) => $crate::output::serde::Serialize::serialize(value, serializer),)*
+                }
+            }
+        }
+
+        impl $crate::Output for $name {
+            fn schema(definitions: &mut $crate::Definitions) -> $crate::Schema {
+                definitions.define($schema, |definitions| {
+                    let schema = $crate::Schema::one_of([$(
+                        <$type as $crate::Output>::schema(definitions).described(
+                            &$crate::schema::prose(concat!($($crate::doc_line!($($variant_meta)*)),*)),
+                        ),
+                    )*]);
+                    schema.described(&$crate::schema::prose(concat!($($crate::doc_line!($($meta)*)),*)))
                 })
             }
         }
+    };
+}
+
+/// The schema of an object, by its name if it has one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! output_definition {
+    ($definitions:ident, $schema:ident) => {
+        $schema($definitions)
+    };
+    ($definitions:ident, $schema:ident, $name:literal) => {
+        $definitions.define($name, $schema)
     };
 }
 

@@ -16,66 +16,18 @@ use labdata_limits::{
     Slot,
     sending::{Interrupted, while_read},
 };
-use labdata_request_body::{fields::or, readers::boolean, shape};
-use serde::Serialize;
+use labdata_operations::{
+    executions::ExecutionPath,
+    work::logs::{LogEndView, LogEventView, LogTextView, LogsQuery},
+};
 use tokio::time::Instant;
-use utoipa::ToSchema;
 
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    error::ErrorBody,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
 };
-use crate::routes::executions::{ExecutionPath, JobExecutionStatus};
 
-shape! {
-    /// Options of reading a log.
-    #[derive(Clone, Copy, Debug)]
-    pub struct LogsQuery {
-        /// Streams new output until the execution ends.
-        follow: bool = or(false, boolean()),
-    }
-}
-
-/// The data of a server-sent event of a log.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = JobExecutionLogEvent)]
-#[serde(untagged)]
-pub enum LogEventView {
-    /// More output: the event `log`.
-    Log {
-        /// The output.
-        text: String,
-    },
-    /// The end of the execution: the event `end`.
-    End {
-        /// State of the execution.
-        #[schema(value_type = JobExecutionStatus)]
-        status: &'static str,
-    },
-}
-
-/// Reads what a run wrote
-///
-/// Standard output and standard error, as they came. The first and the last 5 MiB are kept; a line
-/// says what is left out between. The log of a script that ran elsewhere is empty.
-///
-/// With `Accept: text/event-stream`: events `log` with `{"text": "…"}`, and at last `end` with
-/// `{"status": "…"}` of the execution. At most 32 logs, trainings and event streams of an organization are
-/// followed at a time.
-#[utoipa::path(
-    get,
-    path = "/api/v1/job-executions/{execution_id}/logs",
-    operation_id = "get_job_execution_logs",
-    tag = "job-executions",
-    responses(
-        (status = 200, description = "The log, or its events", content(
-            (String = "text/plain"),
-            (LogEventView = "text/event-stream"),
-        )),
-        (status = 503, description = "Too many logs of the organization are followed or sent", body = ErrorBody),
-    )
-)]
+/// Sends a log.
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let organization = call.actor.organization;
@@ -200,7 +152,8 @@ impl Log {
         if let Some(events) = &mut self.events {
             self.waiting.extend(events.rest(self.reader.offset()));
             if let Some(status) = status {
-                let data = LogEventView::End { status };
+                let status = status.into();
+                let data = LogEventView::End(LogEndView { status });
                 self.waiting.extend(rendered("event: end", &data));
             }
         }
@@ -251,10 +204,8 @@ fn event(text: &[u8], id: u64) -> Option<Bytes> {
         return None;
     }
     let text = String::from_utf8_lossy(text).into_owned();
-    rendered(
-        &format!("event: log\nid: {id}"),
-        &LogEventView::Log { text },
-    )
+    let data = LogEventView::Log(LogTextView { text });
+    rendered(&format!("event: log\nid: {id}"), &data)
 }
 
 fn rendered(head: &str, data: &LogEventView) -> Option<Bytes> {

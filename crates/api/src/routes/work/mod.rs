@@ -2,4 +2,3 @@
 
 pub mod key;
 pub mod logs;
-pub mod run_job;

@@ -1,9 +1,9 @@
 //! `GET /api/v1/job-executions`
 
-use labdata_application::executions::{
-    list_executions::list_executions, starters::page_with_starters,
+use labdata_application::{
+    Error,
+    executions::{list_executions::list_executions, starters::page_with_starters},
 };
-use labdata_application::slots::Work;
 use labdata_domain::{
     executions::ExecutionState,
     ids::{FileId, JobId},
@@ -17,7 +17,7 @@ use labdata_request_body::{
 };
 
 use super::ExecutionView;
-use crate::http::{ApiResult, Call, Listing, NoBody, Read};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
 
 shape! {
     /// Filters of the list of executions.
@@ -34,20 +34,24 @@ shape! {
     }
 }
 
-/// Lists executions, newest first
-///
-/// Executions that match all filters given. By pages of `limit`; the header `Link` names the next
-/// page.
-#[utoipa::path(
-    get,
-    path = "/api/v1/job-executions",
-    operation_id = "list_job_executions",
-    tag = "job-executions",
-    responses((status = 200, description = "The executions", body = Vec<ExecutionView>))
-)]
-pub async fn handle(
+pub(super) fn operation() -> Operation {
+    About {
+        name: "list_job_executions",
+        method: Method::Get,
+        path: "/api/v1/job-executions",
+        tag: Tag::JobExecutions,
+        summary: "Lists executions, newest first",
+        description: "Executions that match all filters given. By pages of `limit`; the header `Link` \
+            names the next page.",
+        returns: "The executions",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(
     call: Call<Read, NoBody, ListExecutionsQuery>,
-) -> ApiResult<Listing<ExecutionView>> {
+) -> Result<Listing<ExecutionView>, Error> {
     let query = &call.query;
     let (job, file) = (query.job_id, query.trigger_file_id);
     let (job, file) = match (job.map(MaybeId::known), file.map(MaybeId::known)) {
@@ -60,13 +64,8 @@ pub async fn handle(
         status: query.status.map(str::to_owned),
         trigger_file: file,
     };
-    let slot = call
-        .app
-        .ports
-        .slots
-        .enter(Work::Page, call.actor.organization)
-        .await?;
-    let page = list_executions(call.ports(), &call.actor, &filter, query.page).await?;
-    let page = page_with_starters(call.ports(), &call.actor, page).await?;
-    Ok(Listing::of(page, ExecutionView::from).counted(slot))
+    let slot = call.platform.page_slot(call.actor.organization).await?;
+    let page = list_executions(&call.ports, &call.actor, &filter, query.page).await?;
+    let page = page_with_starters(&call.ports, &call.actor, page).await?;
+    Ok(Listing::from(page).counted(slot))
 }

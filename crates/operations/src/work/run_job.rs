@@ -1,12 +1,10 @@
 //! `POST /api/v1/jobs/{job_id}/run`
 
-use actix_web::web::Json;
 use labdata_application::{
-    executions::starters::with_starter,
+    Error,
     work::run_job::{RunJob, run_job},
 };
 use labdata_domain::refusal::Resource;
-use labdata_operations::jobs::JobPath;
 use labdata_request_body::{
     fields::optional,
     readers::{object, storable, text},
@@ -15,8 +13,9 @@ use labdata_request_body::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    http::{ApiResult, Call, OptionalJson, OrNotFound, Write},
-    routes::executions::ExecutionView,
+    About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write,
+    executions::{ExecutionView, view},
+    jobs::JobPath,
 };
 
 shape! {
@@ -31,28 +30,31 @@ shape! {
     example json!({"parameters": {"threshold": 0.3}, "file_id": "0191d5a4-0000-7000-8000-000000000000"});
 }
 
-/// Runs a job's script on the platform
-///
-/// Queues a run of the current version. Follow it by `GET /job-executions/{execution_id}` and
-/// `…/logs`.
-#[utoipa::path(
-    post,
-    path = "/api/v1/jobs/{job_id}/run",
-    operation_id = "run_job",
-    tag = "jobs",
-    responses((status = 200, description = "The execution, queued", body = ExecutionView))
-)]
-pub async fn handle(
+pub(super) fn operation() -> Operation {
+    About {
+        name: "run_job",
+        method: Method::Post,
+        path: "/api/v1/jobs/{job_id}/run",
+        tag: Tag::Jobs,
+        summary: "Runs a job's script on the platform",
+        description: "Queues a run of the current version. Follow it by \
+            `GET /job-executions/{execution_id}` and `…/logs`.",
+        returns: "The execution, queued",
+        refusals: &[],
+    }
+    .runs(run)
+    .creating()
+}
+
+async fn run(
     call: Call<Write, OptionalJson<RunJobBody>, (), JobPath>,
-) -> ApiResult<Json<ExecutionView>> {
+) -> Result<ExecutionView, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
-    let body = call.body.0.clone().unwrap_or_default();
+    let body = call.body.unwrap_or_default();
     let command = RunJob {
         parameters: body.parameters.unwrap_or_default(),
         file: body.file_id,
     };
-    let ports = call.begin().await?;
-    let execution = run_job(ports, &call.actor, id, command).await?;
-    let started = with_starter(ports, &call.actor, execution).await?;
-    Ok(Json(started.into()))
+    let execution = run_job(&call.ports, &call.actor, id, command).await?;
+    view(&call.ports, &call.actor, execution).await
 }

@@ -1,0 +1,10 @@
+//! Runs of jobs on the platform.
+
+use crate::Operation;
+
+pub mod logs;
+pub mod run_job;
+
+pub(crate) fn operations() -> Vec<Operation> {
+    vec![logs::operation(), run_job::operation()]
+}
