@@ -61,7 +61,6 @@ impl TableView {
 output! {
     /// A column of a table.
     #[derive(Clone, Debug)]
-    #[expect(clippy::struct_excessive_bools, reason = "the contract's own fields")]
     pub struct ColumnView as "TableColumn" from column: &Column {
         /// The column's id; null for columns of core tables.
         id: Option<i64> = column.id,
