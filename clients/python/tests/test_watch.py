@@ -255,6 +255,32 @@ def test_a_share_that_goes_away_comes_back(watched):
     assert watched.names() == ["next.txt", "plate.txt"]
 
 
+def test_an_unreadable_subfolder_holds_up_no_other_file(watched, monkeypatch):
+    for folder in ("a", "locked", "z"):
+        (watched.root / folder).mkdir()
+        (watched.root / folder / "plate.txt").write_text(folder)
+    real_scandir = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real_scandir(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    watched.look()
+    assert not watched.watcher.is_settled
+    watched.look(2)
+    # Here `--once` ends, with an error.
+    assert watched.watcher.is_settled
+    assert watched.names() == ["a/plate.txt", "z/plate.txt"]
+    assert watched.watcher.failures == 1
+    assert not watched.watcher.is_idle
+    monkeypatch.undo()
+    watched.look(2)
+    assert watched.names() == ["a/plate.txt", "locked/plate.txt", "z/plate.txt"]
+    assert watched.watcher.is_idle
+
+
 def test_a_platform_that_is_away_is_waited_for(watched):
     away = labdata.connect("http://127.0.0.1:9", KEY)
     (watched.root / "plate.txt").write_text("a")

@@ -120,7 +120,7 @@ def _loop(watcher: Watcher, options: argparse.Namespace, stop: threading.Event, 
     while not stop.is_set():
         wake.clear()
         watcher.step(time.monotonic())
-        if options.once and (watcher.is_idle or watcher.failures):
+        if options.once and watcher.is_settled:
             return EXIT_FAILED if watcher.failures else 0
         pause = options.poll if watcher.is_idle else min(options.poll, options.settle)
         wake.wait(max(pause, 0.0))

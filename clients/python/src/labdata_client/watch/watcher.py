@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import stat
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,28 +66,27 @@ class Watcher:
         self._settle_seconds = settle_seconds
         self._patterns = patterns
         self._candidates: dict[str, _Candidate] = {}
-        self._unreadable = False
+        self._unreadable: set[Path] = set()
         self.failures = 0
-        """Uploads that failed for a reason that may pass, since the start."""
+        """Uploads that failed, and folders that could not be read, since the start."""
 
     @property
     def is_idle(self) -> bool:
         """Whether no file waits to be complete or uploaded."""
         return not self._candidates and not self._unreadable
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether each file that can be read is uploaded, or has failed to be."""
+        return all(candidate.complained for candidate in self._candidates.values())
+
     def step(self, now: float) -> None:
         """Look at the folder once; `now` is a monotonic time in seconds."""
-        try:
-            found = {state_key(version.path, self._root): version for version in self._scan()}
-        except OSError as error:
-            # A network share that went away: nothing is known about its files.
-            if not self._unreadable:
-                log.warning("%s cannot be read, trying again: %s", self._root, error)
-            self._unreadable = True
-            return
-        if self._unreadable:
-            log.info("%s can be read again", self._root)
-        self._unreadable = False
+        unreadable: set[Path] = set()
+        found = {state_key(version.path, self._root): version for version in self._scan(unreadable)}
+        for folder in self._unreadable - unreadable:
+            log.info("%s can be read again", folder)
+        self._unreadable = unreadable
         for key in set(self._candidates) - set(found):
             del self._candidates[key]
         for key, version in found.items():
@@ -101,19 +101,25 @@ class Watcher:
                 candidate.since = now
                 self._try(key, candidate, found)
 
-    def _scan(self) -> Iterator[Version]:
+    def _scan(self, unreadable: set[Path]) -> Iterator[Version]:
+        """Find the files of all folders; one that cannot be read is added to the set."""
         folders = [self._root]
         while folders:
             folder = folders.pop()
             try:
                 entries = sorted(os.scandir(openable(folder)), key=lambda entry: entry.name)
-            except FileNotFoundError:
-                if folder == self._root:
-                    raise
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and folder != self._root:
+                    continue
+                # A network share that went away, or another's folder: nothing is known about its files.
+                if folder not in self._unreadable:
+                    self.failures += 1
+                    log.warning("%s cannot be read, trying again: %s", folder, error)
+                unreadable.add(folder)
                 continue
             for entry in entries:
                 path = folder / entry.name
-                if entry.is_dir(follow_symlinks=False):
+                if _is_folder(entry):
                     if not entry.name.startswith("."):
                         folders.append(path)
                     continue
@@ -124,7 +130,7 @@ class Watcher:
                     found = os.stat(openable(path))
                 except OSError:
                     continue
-                if entry.is_file() and found.st_size:
+                if stat.S_ISREG(found.st_mode) and found.st_size:
                     yield Version(path, found.st_size, found.st_mtime_ns)
 
     def _try(self, key: str, candidate: _Candidate, found: dict[str, Version]) -> None:
@@ -212,12 +218,22 @@ class Watcher:
 
     def _renamed_from(self, version: Version, sha256: str, found: dict[str, Version]) -> Sent | None:
         """Return what is remembered of the same file under a name that is gone, and forget that name."""
+        if self._unreadable:
+            # A file of an unreadable folder is not gone.
+            return None
         for key, sent in self._state.items():
             if sent.sha256 == sha256 and version.matches(sent) and key not in found:
                 log.info("%s was uploaded as %s before it was renamed", version.path, sent.name)
                 self._state.forget(key)
                 return sent
         return None
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _digest(file: BinaryIO) -> str:
