@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 class Proxy:
     """Passes requests on; `plan` says what happens to the next ones.
 
-    An entry is a status (with headers) to answer without passing on, `"lost before"` or
+    An entry is a status (with headers, and a code) to answer without passing on, `"lost before"` or
     `"lost after"` the server carried the request out, or None.
     """
 
@@ -37,7 +38,8 @@ class Proxy:
                     self.lose()
                     return
                 if isinstance(step, tuple):
-                    self.answer(step[0], step[1], b'{"detail": "refused by the test"}')
+                    error = {"detail": "refused by the test", "code": "".join(step[2:])}
+                    self.answer(step[0], step[1], json.dumps(error).encode())
                     return
                 if self.path in proxy.answers:
                     content_type, content = proxy.answers[self.path]

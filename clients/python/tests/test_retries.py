@@ -35,6 +35,8 @@ def keys_of(proxy, path):
         ["lost after", "lost after"],
         [(503, {}), "lost before"],
         [(429, {"Retry-After": "1"})],
+        [(500, {}, "outcome_unknown")],
+        [(503, {"Retry-After": "0"}, "timed_out")],
     ],
 )
 def test_a_write_has_one_effect(lab, tables, shaky, proxy, plan):
@@ -67,6 +69,30 @@ def test_other_errors_are_not_retried(shaky, proxy):
     with pytest.raises(labdata.ApiError, match="500"):
         shaky.tables()
     assert len(proxy.seen) == 1
+
+
+@pytest.mark.parametrize("step", ["lost before", "lost after"])
+def test_a_request_that_may_have_had_its_effect_is_not_sent_again(shaky, proxy, step):
+    """As `POST /agent/runs`, which has no `Idempotency-Key`, and costs money each time."""
+    proxy.plan = [step]
+    with pytest.raises(labdata.ConnectionFailed, match=r"POST .*/agent/runs"):
+        shaky.request("POST", "/agent/runs", json={"prompt": "x"})
+    assert len(proxy.seen) == 1
+
+
+@pytest.mark.parametrize("code", ["outcome_unknown", "timed_out"])
+def test_an_unknown_outcome_without_a_key_is_an_error_at_once(shaky, proxy, code):
+    proxy.plan = [(503, {"Retry-After": "0"}, code)]
+    with pytest.raises(labdata.ApiError, match="503"):
+        shaky.request("POST", "/agent/runs", json={"prompt": "x"})
+    assert len(proxy.seen) == 1
+
+
+@pytest.mark.parametrize("step", ["lost before", "lost after"])
+def test_a_request_that_only_reads_is_sent_again(shaky, proxy, step):
+    proxy.plan = [step]
+    assert shaky.query("select 1 as one") == [{"one": 1}]
+    assert len(proxy.seen) == 2
 
 
 @pytest.mark.parametrize("step", ["lost before", "lost after", (503, {"Retry-After": "0"})])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 LOST_CONNECTION = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError)
 """Errors that leave open whether the request arrived."""
 
+NEVER_ARRIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Those of them after which the server has seen nothing."""
+
+UNKNOWN_OUTCOME = frozenset({"outcome_unknown", "timed_out"})
+"""Codes of errors that leave open whether the request had its effect."""
+
+_REPEATABLE_POST = re.compile(r"/tools/.+|/ml-models/predict|/files/[^/]+/confirm-upload|/.+/revert")
+
 FIRST_CONTACT_SECONDS = 3.0
 """Retries before the first answer of a server: a wrong address should be noticed soon."""
 
@@ -21,6 +30,15 @@ UNANNOUNCED_SECONDS = 30.0
 """Retries of a 503 without `Retry-After`, which may be about a setting and not about load."""
 
 MAX_PAUSE_SECONDS = 10.0
+
+
+def is_repeatable(method: str, path: str, *, has_key: bool) -> bool:
+    """Whether a request may be sent twice: it only reads, or has its effect once.
+
+    A POST with an `Idempotency-Key` is. One without, such as that of an agent's run, is not, unless its
+    operation is known to be.
+    """
+    return has_key or method.upper() != "POST" or _REPEATABLE_POST.fullmatch(path) is not None
 
 
 class Patience:

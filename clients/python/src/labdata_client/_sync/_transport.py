@@ -10,7 +10,14 @@ import httpx
 
 from labdata_client._json import encode
 from labdata_client._links import next_page
-from labdata_client._retry import FIRST_CONTACT_SECONDS, LOST_CONNECTION, Patience
+from labdata_client._retry import (
+    FIRST_CONTACT_SECONDS,
+    LOST_CONNECTION,
+    NEVER_ARRIVED,
+    UNKNOWN_OUTCOME,
+    Patience,
+    is_repeatable,
+)
 from labdata_client._waiting import sleep
 from labdata_client.errors import ConnectionFailed, error_from
 
@@ -72,8 +79,9 @@ class Transport:
         """Send a request until it is answered; every answer but success is raised as an error.
 
         A request that creates something gets an `Idempotency-Key`, so that sending it twice has one
-        effect.
+        effect. A POST without one is not sent again where it may have arrived.
         """
+        repeatable = is_repeatable(method, path, has_key=creates)
         sent = {**self._headers, **(headers or {})}
         if creates:
             sent["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
@@ -98,7 +106,7 @@ class Transport:
                 response = self.client.send(request)
             except LOST_CONNECTION as error:
                 pause = patience.pause(at_most=None if self._answered else FIRST_CONTACT_SECONDS)
-                if pause is None:
+                if pause is None or not (repeatable or isinstance(error, NEVER_ARRIVED)):
                     message = (
                         f"{method} {self.base_url}/api/v1{path}: no answer ({error or type(error).__name__})"
                     )
@@ -107,9 +115,14 @@ class Transport:
                 self._answered = True
                 if response.status_code < SUCCESS:
                     return response
-                pause = patience.pause(response.headers) if response.status_code in (429, 503) else None
+                refusal = error_from(response)
+                pause = None
+                if refusal.code in UNKNOWN_OUTCOME:
+                    pause = patience.pause(response.headers) if repeatable else None
+                elif response.status_code in (429, 503):
+                    pause = patience.pause(response.headers)
                 if pause is None:
-                    raise error_from(response)
+                    raise refusal
             sleep(pause)
 
     def pages(
