@@ -31,6 +31,7 @@ pub mod executions;
 pub mod files;
 pub mod instruments;
 pub mod jobs;
+pub mod models;
 pub mod notifications;
 pub mod people;
 pub mod work;
@@ -49,7 +50,9 @@ pub use id::OrNotFound;
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;
-pub use response::{Describe, Listing, NoContent, Reply, Respond};
+pub use response::{
+    Describe, HtmlPage, Listing, NoContent, PlainText, Reply, Respond,
+};
 
 /// Every operation that the document describes.
 #[must_use]
@@ -61,6 +64,7 @@ pub fn all() -> Vec<Operation> {
         jobs::operations(),
         executions::operations(),
         work::operations(),
+        models::operations(),
         notifications::operations(),
         catalog::operations(),
         data::operations(),

@@ -76,6 +76,26 @@ impl Respond for NoContent {
     }
 }
 
+/// A page for a browser. It is sent by hand.
+#[derive(Debug)]
+pub enum HtmlPage {}
+
+impl Describe for HtmlPage {
+    fn content(_: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        vec![("text/html", Schema::of("string"))]
+    }
+}
+
+/// Plain text. It is sent by hand.
+#[derive(Debug)]
+pub enum PlainText {}
+
+impl Describe for PlainText {
+    fn content(_: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        vec![("text/plain", Schema::of("string"))]
+    }
+}
+
 /// An array, with a `Link` header to the next page if there is one.
 #[derive(Debug)]
 pub struct Listing<T> {

@@ -32,25 +32,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(creating models::train),
-        // Before the path of a model, which would take its name for an id.
-        endpoint!(models::predict),
-        endpoint!(models::list),
-        endpoint!(models::get),
-        endpoint!(models::versions),
-        endpoint!(models::activate),
-        endpoint!(models::archive),
-        endpoint!(models::cancel),
-        endpoint!(models::progress),
-        endpoint!(models::report),
-        endpoint!(models::results),
-        endpoint!(models::artifact),
-        endpoint!(models::predict_table),
-        endpoint!(creating models::datasets::create),
-        endpoint!(models::datasets::list),
-        endpoint!(models::datasets::get),
-        endpoint!(models::datasets::preview),
-        endpoint!(models::datasets::download),
         endpoint!(agent::run),
         endpoint!(agent::cancel),
         endpoint!(agent::usage),
@@ -88,6 +69,9 @@ fn declared(operation: Operation) -> Endpoint {
         "follow_events" => Endpoint::by_hand(&operation, events::follow::handle),
         "import_table" => Endpoint::creating_by_hand(&operation, data::import::handle),
         "get_job_execution_logs" => Endpoint::by_hand(&operation, work::logs::handle),
+        "create_dataset" => Endpoint::creating_by_hand(&operation, models::create_dataset::handle),
+        "follow_ml_model_training" => Endpoint::by_hand(&operation, models::progress::handle),
+        "get_ml_model_report" => Endpoint::by_hand(&operation, models::report::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
         _ => Endpoint::of(operation),
     }

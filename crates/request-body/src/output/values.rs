@@ -8,7 +8,7 @@ use labdata_domain::ids::{
     UserId,
 };
 use labdata_domain::refusal::ErrorCode;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Number, Value, json, value::RawValue};
 
 use super::Output;
 use crate::schema::{Definitions, Schema};
@@ -39,7 +39,7 @@ describe! {
     u64 => integer("int64").with("minimum", 0);
     usize => Schema::of("integer").with("minimum", 0);
     f64, Number => Schema::of("number").with("format", "double");
-    Value => Schema::default();
+    Value, Box<RawValue> => Schema::default();
     Map<String, Value> => Schema::of("object")
         .with("additionalProperties", json!({}))
         .with("propertyNames", json!({"type": "string"}));

@@ -9,31 +9,15 @@ use labdata_application::{
 };
 use labdata_domain::refusal::Resource;
 use labdata_limits::{Slot, sending::while_read};
+use labdata_operations::models::{ModelPath, ModelView, VersionQuery};
 use tokio::time::Instant;
 
-use super::{ModelPath, ModelView, VersionQuery};
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    error::ErrorBody,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause},
 };
 
-/// Follows the training of a version
-///
-/// Server-sent events: `progress` with the version's record at first and whenever it changes, and at
-/// last `end` with the record of the version that is ready, failed or cancelled. The newest version,
-/// unless `version_number` names another. At most 32 logs and trainings of an organization are followed
-/// at a time.
-#[utoipa::path(
-    get,
-    path = "/api/v1/ml-models/{ml_model_id}/progress",
-    operation_id = "follow_ml_model_training",
-    tag = "ml-models",
-    responses(
-        (status = 200, description = "The events", body = ModelView, content_type = "text/event-stream"),
-        (status = 503, description = "Too many logs and trainings of the organization are followed", body = ErrorBody),
-    )
-)]
+/// Follows the training of a version.
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;

@@ -7,29 +7,15 @@ use actix_web::{
 use labdata_application::models::get_report::get_report;
 use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
+use labdata_operations::models::{ModelPath, VersionQuery};
 
-use super::{ModelPath, VersionQuery};
-use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, error::ErrorBody};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
 /// The page has its styles and pictures in itself, runs no script, and has no origin.
 const CONTENT_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
-/// Shows the results of a training as a page
-///
-/// One HTML page that needs no script and no network: metrics, confusion matrix or residuals,
-/// importance of features and the models that were tried. Of the active version, unless
-/// `version_number` names another.
-#[utoipa::path(
-    get,
-    path = "/api/v1/ml-models/{ml_model_id}/report",
-    operation_id = "get_ml_model_report",
-    tag = "ml-models",
-    responses(
-        (status = 200, description = "The page", body = String, content_type = "text/html"),
-        (status = 400, description = "The version is not ready", body = ErrorBody),
-    )
-)]
+/// Shows the results of a training as a page.
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;

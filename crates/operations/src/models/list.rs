@@ -1,0 +1,27 @@
+//! `GET /api/v1/ml-models`
+
+use labdata_application::{Error, models::list_models::list_models};
+
+use super::{ListModelsQuery, ModelView};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+
+pub(super) fn operation() -> Operation {
+    About {
+        name: "list_ml_models",
+        method: Method::Get,
+        path: "/api/v1/ml-models",
+        tag: Tag::MlModels,
+        summary: "Lists models, newest first",
+        description: "The newest version of each model that is not archived: all of them, unless `limit` is \
+            given.",
+        returns: "The models",
+        refusals: &[],
+    }
+    .runs(run)
+}
+
+async fn run(call: Call<Read, NoBody, ListModelsQuery>) -> Result<Listing<ModelView>, Error> {
+    let slot = call.platform.page_slot(call.actor.organization).await?;
+    let page = list_models(&call.ports, &call.actor, call.query.page).await?;
+    Ok(Listing::from(page).counted(slot))
+}

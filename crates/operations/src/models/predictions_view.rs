@@ -1,0 +1,99 @@
+//! Predictions as the API shows them.
+
+use std::collections::BTreeMap;
+
+use labdata_application::models::prediction::predict::Prediction;
+use labdata_domain::{
+    ids::ModelId,
+    models::{ClassProbabilities, PredictedValue},
+};
+use labdata_request_body::{Definitions, Output, Schema, output};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeSeq},
+};
+
+output! {
+    /// Predictions of a model.
+    #[derive(Debug)]
+    pub struct PredictionsView as "Predictions" from prediction: Prediction {
+        /// A prediction per row: a class, a number, or a PNG image in base64 (segmentation). Null where the
+        /// model computes no number.
+        predictions: Vec<PredictedValueView> =
+            prediction.predictions.values.into_iter().map(PredictedValueView).collect(),
+        /// Per row, the probability of each class by its name; null unless the model classifies.
+        probabilities: Option<ProbabilitiesView> =
+            prediction.predictions.probabilities.map(ProbabilitiesView),
+        /// Id of the model.
+        model_id: ModelId = prediction.model.model,
+        /// Name of the model.
+        model_name: String = prediction.model.name,
+        /// Number of the version that predicted.
+        version_number: u32 = prediction.model.number,
+    }
+}
+
+/// Predicted value, if there is one.
+#[derive(Debug)]
+pub struct PredictedValueView(Option<PredictedValue>);
+
+/// Probabilities, which stand by class, as objects by row.
+#[derive(Debug)]
+pub struct ProbabilitiesView(ClassProbabilities);
+
+/// Probabilities of one row.
+struct RowProbabilities<'p> {
+    names: &'p [String],
+    columns: &'p [Vec<Option<f64>>],
+    row: usize,
+}
+
+impl Serialize for PredictedValueView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            None => serializer.serialize_none(),
+            Some(PredictedValue::Number(number)) => number.serialize(serializer),
+            Some(PredictedValue::Class(class)) => class.serialize(serializer),
+            Some(PredictedValue::Mask(image)) => image.serialize(serializer),
+        }
+    }
+}
+
+impl Output for PredictedValueView {
+    fn schema(_: &mut Definitions) -> Schema {
+        Schema::default()
+    }
+}
+
+impl Serialize for ProbabilitiesView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ClassProbabilities { classes, columns } = &self.0;
+        let names: Vec<String> = classes.iter().map(ToString::to_string).collect();
+        let rows = columns.first().map_or(0, Vec::len);
+        let mut list = serializer.serialize_seq(Some(rows))?;
+        for row in 0..rows {
+            list.serialize_element(&RowProbabilities {
+                names: &names,
+                columns,
+                row,
+            })?;
+        }
+        list.end()
+    }
+}
+
+impl Output for ProbabilitiesView {
+    fn schema(definitions: &mut Definitions) -> Schema {
+        Vec::<BTreeMap<String, Option<f64>>>::schema(definitions)
+    }
+}
+
+impl Serialize for RowProbabilities<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.names.len()))?;
+        for (name, column) in self.names.iter().zip(self.columns) {
+            map.serialize_entry(name, &column.get(self.row).copied().flatten())?;
+        }
+        map.end()
+    }
+}
