@@ -22,8 +22,6 @@ pub struct App {
     pub ports: Arc<Ports>,
     /// The parts that operations use.
     pub platform: Arc<Platform>,
-    /// The agent.
-    pub agent: Agent,
     /// Base of the URLs in responses.
     pub public_url: PublicUrl,
     /// Metrics for Prometheus.
@@ -56,11 +54,11 @@ impl App {
         let ports = Arc::new(ports);
         let platform = Platform {
             ports: Arc::clone(&ports),
+            agent,
         };
         Ok(Self {
             ports,
             platform: Arc::new(platform),
-            agent,
             public_url,
             metrics,
             stall: STALL,

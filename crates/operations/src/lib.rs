@@ -28,6 +28,7 @@ mod response;
 pub mod catalog;
 pub mod data;
 pub mod executions;
+pub mod agent;
 pub mod files;
 pub mod instruments;
 pub mod jobs;
@@ -65,6 +66,7 @@ pub fn all() -> Vec<Operation> {
         executions::operations(),
         work::operations(),
         models::operations(),
+        agent::operations(),
         notifications::operations(),
         catalog::operations(),
         data::operations(),

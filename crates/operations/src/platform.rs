@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Error, Ports, slots::Work};
+use labdata_application::{Error, Ports, agent::Agent, slots::Work};
 use labdata_domain::ids::OrganizationId;
 use labdata_limits::Slot;
 
@@ -11,6 +11,8 @@ use labdata_limits::Slot;
 pub struct Platform {
     /// Ports, for use cases.
     pub ports: Arc<Ports>,
+    /// The agent.
+    pub agent: Agent,
 }
 
 impl Platform {

@@ -32,13 +32,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(agent::run),
-        endpoint!(agent::cancel),
-        endpoint!(agent::usage),
-        endpoint!(agent::chats::list),
-        endpoint!(agent::chats::get),
-        endpoint!(agent::chats::delete),
-        endpoint!(agent::chats::file),
         endpoint!(mcp),
         endpoint!(maintenance::dependencies),
         endpoint!(open maintenance::health),
@@ -60,6 +53,8 @@ pub fn all() -> Vec<Endpoint> {
 fn declared(operation: Operation) -> Endpoint {
     match operation.about.name {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
+        "run_agent" => Endpoint::by_hand(&operation, agent::run::handle),
+        "get_agent_chat_file" => Endpoint::by_hand(&operation, agent::chat_file::handle),
         "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
         "export_table" => Endpoint::by_hand(&operation, catalog::export::handle),
         "query_data" => Endpoint::by_hand(&operation, data::query::handle),

@@ -3,17 +3,23 @@
 use std::convert::Infallible;
 
 use actix_web::{
-    HttpResponse,
+    HttpResponse, ResponseError as _,
     http::header::{CACHE_CONTROL, HeaderName},
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
-use labdata_application::{Error, agent::AgentEvent};
+use labdata_application::{
+    Error,
+    agent::{AgentError, AgentEvent},
+};
 use labdata_limits::sending::while_read;
+use labdata_operations::agent::{EventView, events::RunFailed};
 use tokio::time::{Instant, timeout_at};
 
-use super::EventView;
-use crate::http::follow::{EVENTS, PING, PING_EVERY};
+use crate::http::{
+    ApiError,
+    follow::{EVENTS, PING, PING_EVERY},
+};
 
 /// Tells proxies to pass events on as they come.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -37,21 +43,31 @@ impl Sending {
                 self.ping_at = Instant::now() + PING_EVERY;
                 Some(PING)
             }
-            Ok(Some(event)) => Some(self.encode(&event.into())),
+            Ok(Some(event)) => Some(self.encode(event)),
             Ok(None) if self.has_ended => None,
             Ok(None) => {
                 let error = Error::Internal("a run of the agent has no end".to_owned());
-                Some(self.encode(&AgentEvent::Error(error.into()).into()))
+                Some(self.encode(AgentEvent::Error(error.into())))
             }
         }
     }
 
-    fn encode(&mut self, event: &EventView) -> Bytes {
+    fn encode(&mut self, event: AgentEvent) -> Bytes {
+        let event = EventView::of(event, failed);
         self.count += 1;
         self.has_ended = event.is_last();
-        let data = serde_json::to_string(event).unwrap_or_default();
+        let data = serde_json::to_string(&event).unwrap_or_default();
         let (name, id) = (event.name(), self.count);
         format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
+    }
+}
+
+/// An error as the response of a run without a stream.
+fn failed(error: AgentError) -> RunFailed {
+    let error = ApiError::from(error);
+    RunFailed {
+        error: error.detail(),
+        status: error.status_code().as_u16().into(),
     }
 }
 

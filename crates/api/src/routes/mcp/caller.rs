@@ -8,6 +8,7 @@ use labdata_domain::{
     agent::{ToolCall, ToolInput, ToolOutput},
     people::actor::Actor,
 };
+use labdata_operations::Platform;
 use rmcp::{ErrorData, RoleServer, model::JsonObject, service::RequestContext};
 
 use crate::app::App;
@@ -33,7 +34,7 @@ impl McpServer {
             input: ToolInput::Object(input),
             provider_data: None,
         };
-        let App { ports, agent, .. } = &**self.app;
+        let Platform { ports, agent } = &*self.app.platform;
         tokio::select! {
             output = call_tool(ports, agent, &self.actor, &call) => Ok(output),
             () = context.ct.cancelled() => {

@@ -138,7 +138,7 @@ pub(super) async fn read(
     if output.is_error {
         return Err(ErrorData::resource_not_found(output.text, None));
     }
-    let limits = &server.app.agent.limits;
+    let limits = &server.app.platform.agent.limits;
     let contents = ResourceContents::text(output.for_model(limits), uri);
     let contents = if output.is_truncated(limits) {
         contents

@@ -29,7 +29,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let allowed = self.app.agent.tools.allowed(&self.actor);
+        let allowed = self.app.platform.agent.tools.allowed(&self.actor);
         let tools = allowed.map(tools::definition).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -41,7 +41,7 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let input = request.arguments.unwrap_or_default();
         let output = self.call(&context, &request.name, input).await?;
-        Ok(tools::result(&output, &self.app.agent.limits).into())
+        Ok(tools::result(&output, &self.app.platform.agent.limits).into())
     }
 
     async fn list_resources(

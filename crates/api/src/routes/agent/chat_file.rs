@@ -8,27 +8,15 @@ use actix_web::{
 use futures::TryStreamExt;
 use labdata_application::agent::chats::get_chat_file;
 use labdata_domain::refusal::Resource;
+use labdata_operations::agent::chats::file::ChatFilePath;
 
-use super::ChatFilePath;
 use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
 
-/// Reads a figure of one of the caller's chats
-///
-/// A PNG image, or a Plotly figure as JSON. The outputs of tools name it.
-#[utoipa::path(
-    get,
-    path = "/api/v1/agent/chats/{chat_id}/files/{file_id}",
-    operation_id = "get_agent_chat_file",
-    tag = "agent",
-    responses((status = 200, description = "The figure", content(
-        (Vec<u8> = "image/png"),
-        (serde_json::Value = "application/vnd.plotly.v1+json"),
-    )))
-)]
+/// Sends a figure.
 pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> ApiResult<HttpResponse> {
     let chat = call.path.chat_id.or_not_found(Resource::Chat)?;
     let file = call.path.file_id.or_not_found(Resource::File)?;
-    let agent = &call.app.agent;
+    let agent = &call.app.platform.agent;
     let file = get_chat_file(call.ports(), agent, &call.actor, chat, file).await?;
     let bytes = file
         .body
