@@ -32,6 +32,7 @@ pub mod agent;
 pub mod files;
 pub mod instruments;
 pub mod jobs;
+pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod people;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<Operation> {
         work::operations(),
         models::operations(),
         agent::operations(),
+        maintenance::operations(),
         notifications::operations(),
         catalog::operations(),
         data::operations(),

@@ -33,11 +33,6 @@ pub mod work;
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
         endpoint!(mcp),
-        endpoint!(maintenance::dependencies),
-        endpoint!(open maintenance::health),
-        endpoint!(open maintenance::ready),
-        endpoint!(open maintenance::metrics),
-        endpoint!(open maintenance::openapi),
     ];
     endpoints.extend(labdata_operations::all().into_iter().map(declared));
     endpoints.extend(maintenance::docs::endpoints());
@@ -68,6 +63,11 @@ fn declared(operation: Operation) -> Endpoint {
         "follow_ml_model_training" => Endpoint::by_hand(&operation, models::progress::handle),
         "get_ml_model_report" => Endpoint::by_hand(&operation, models::report::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
+        "check_dependencies" => Endpoint::by_hand(&operation, maintenance::dependencies::handle),
+        "health" => Endpoint::by_hand(&operation, maintenance::health::handle),
+        "ready" => Endpoint::by_hand(&operation, maintenance::ready::handle),
+        "metrics" => Endpoint::by_hand(&operation, maintenance::metrics::handle),
+        "openapi" => Endpoint::by_hand(&operation, maintenance::openapi::handle),
         _ => Endpoint::of(operation),
     }
 }

@@ -11,17 +11,7 @@ use crate::{app::App, http::ApiResult};
 /// Maximum time to measure the platform. After it, the response has the metrics of this server only.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Metrics for Prometheus
-///
-/// Requests, runs, queues, outboxes, background tasks, database connections and tokens of the agent,
-/// in Prometheus' text format. No API key is needed.
-#[utoipa::path(
-    get,
-    path = "/metrics",
-    operation_id = "metrics",
-    tag = "operations",
-    responses((status = 200, description = "Prometheus' text format", body = String, content_type = "text/plain"))
-)]
+/// Renders the metrics.
 pub async fn handle(app: Data<App>) -> ApiResult<HttpResponse> {
     let measured = match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
         Ok(Ok(measured)) => Some(measured),

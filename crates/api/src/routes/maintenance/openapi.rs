@@ -5,16 +5,7 @@ use labdata_application::Error;
 
 use crate::http::{ApiResult, openapi::OpenApiJson};
 
-/// This API, described
-///
-/// OpenAPI 3.1, made of the endpoints of this server. No API key is needed.
-#[utoipa::path(
-    get,
-    path = "/api/v1/openapi.json",
-    operation_id = "openapi",
-    tag = "operations",
-    responses((status = 200, description = "The OpenAPI document", body = serde_json::Value))
-)]
+/// Sends the document.
 pub async fn handle(document: Data<OpenApiJson>) -> ApiResult<HttpResponse> {
     let document = document
         .as_ref()
