@@ -25,6 +25,7 @@ mod page;
 mod platform;
 mod response;
 
+pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod executions;
@@ -52,9 +53,7 @@ pub use id::OrNotFound;
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;
-pub use response::{
-    Describe, HtmlPage, Listing, NoContent, PlainText, Reply, Respond,
-};
+pub use response::{Counted, Describe, HtmlPage, Listing, NoContent, PlainText, Reply, Respond};
 
 /// Every operation that the document describes.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Responses of operations.
 
 use bytes::Bytes;
-use labdata_application::Error;
+use labdata_application::{Error, slots::Held};
 use labdata_domain::page::{Cursor, Page};
 use labdata_limits::Slot;
 use labdata_request_body::{Definitions, Output, Schema};
@@ -96,6 +96,38 @@ impl Describe for PlainText {
     }
 }
 
+/// A response that counts until its last byte is sent.
+#[derive(Debug)]
+pub struct Counted<T> {
+    response: T,
+    slot: Slot,
+}
+
+impl<T> Counted<T> {
+    /// Makes a response of a result that holds a slot.
+    pub fn of<R>(held: Held<R>, response: impl FnOnce(R) -> T) -> Self {
+        Self {
+            response: response(held.value),
+            slot: held.slots,
+        }
+    }
+}
+
+impl<T: Output> Describe for Counted<T> {
+    fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        T::content(definitions)
+    }
+}
+
+impl<T: Output> Respond for Counted<T> {
+    fn reply(self) -> Result<Reply, Error> {
+        Ok(Reply {
+            slot: Some(self.slot),
+            ..self.response.reply()?
+        })
+    }
+}
+
 /// An array, with a `Link` header to the next page if there is one.
 #[derive(Debug)]
 pub struct Listing<T> {
@@ -130,6 +162,12 @@ impl<R: Into<T>, T> From<Page<R>> for Listing<T> {
             next: page.next,
             slot: None,
         }
+    }
+}
+
+impl<R: Into<T>, T> From<Held<Page<R>>> for Listing<T> {
+    fn from(held: Held<Page<R>>) -> Self {
+        Self::from(held.value).counted(held.slots)
     }
 }
 

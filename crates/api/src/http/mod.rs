@@ -26,7 +26,7 @@ pub mod request_url;
 pub mod response;
 pub mod scope;
 pub mod security_headers;
-mod serve;
+pub(crate) mod serve;
 pub mod server;
 pub mod spooled_form;
 pub(crate) mod table_stream;

@@ -146,7 +146,7 @@ fn respond(request: &HttpRequest, reply: Reply) -> HttpResponse {
 }
 
 /// Sends a body; a long one holds the slot until its last chunk is sent.
-pub(super) fn send_counted(
+pub(crate) fn send_counted(
     mut response: HttpResponseBuilder,
     body: Bytes,
     slot: Slot,

@@ -11,7 +11,11 @@ use labdata_domain::{
 use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 
 use super::Agent;
-use crate::{Error, Ports, files::upload_file::remove};
+use crate::{
+    Error, Ports,
+    files::upload_file::remove,
+    slots::{Held, Work},
+};
 
 /// The caller's chats, newest first.
 ///
@@ -35,9 +39,17 @@ pub async fn list_chats(
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_chat(agent: &Agent, actor: &Actor, id: ChatId) -> Result<SavedChat, Error> {
+pub async fn get_chat(
+    ports: &Ports,
+    agent: &Agent,
+    actor: &Actor,
+    id: ChatId,
+) -> Result<Held<SavedChat>, Error> {
     actor.require(Scope::Read)?;
-    Ok(agent.chats.get(actor.organization, actor.user, id).await?)
+    // A chat has up to 16 MiB.
+    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
+    let value = agent.chats.get(actor.organization, actor.user, id).await?;
+    Ok(Held { value, slots })
 }
 
 /// A file of a chat.

@@ -6,7 +6,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The organization's confirmed files that match, newest first.
 ///
@@ -18,7 +21,9 @@ pub async fn list_files(
     actor: &Actor,
     filter: &FileFilter,
     page: PageRequest,
-) -> Result<Page<File>, Error> {
+) -> Result<Held<Page<File>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.files.list(actor.organization, filter, page).await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports.files.list(actor.organization, filter, page).await?;
+    Ok(Held { value, slots })
 }

@@ -6,21 +6,24 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, subscription::Subscription};
+use crate::{Error, Ports, slots::Slot, subscription::Subscription};
 
 /// Follower of one version.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct TrainingFollower {
     organization: OrganizationId,
     model: ModelId,
     number: u32,
+    /// Counts the follower.
+    _slot: Slot,
 }
 
 /// Begins to follow the version of that number, or the newest one. The subscription wakes the follower at
 /// every change, from whichever server it comes.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound`.
+/// `Forbidden` without the read scope; `NotFound`; `Unavailable` if the organization has too many
+/// followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_training(
     ports: &Ports,
@@ -29,11 +32,13 @@ pub async fn follow_training(
     number: Option<u32>,
 ) -> Result<(TrainingFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
+    let slot = ports.slots.follow(actor.organization)?;
     let version = ports.models.get(actor.organization, id, number).await?;
     let follower = TrainingFollower {
         organization: actor.organization,
         model: id,
         number: version.number,
+        _slot: slot,
     };
     let news = ports.trainings.follow(version.version);
     Ok((follower, Subscription::new(news)))

@@ -1,9 +1,16 @@
 //! Renders the report of a trained model.
 
-use labdata_domain::{ids::ModelId, models::report_page, people::actor::Actor};
+use labdata_domain::{
+    ids::ModelId,
+    models::report_page,
+    people::{actor::Actor, scope::Scope},
+};
 
 use super::get_result::get_result;
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The report of a ready version as an HTML page: that of the number, or else the active one.
 ///
@@ -16,9 +23,12 @@ pub async fn get_report(
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
-) -> Result<String, Error> {
+) -> Result<Held<String>, Error> {
+    actor.require(Scope::Read)?;
+    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
     let (version, result) = get_result(ports, actor, id, number).await?;
     let datasets = &ports.datasets;
     let dataset = datasets.get(actor.organization, version.dataset).await?;
-    Ok(report_page(&version, &dataset, &result))
+    let value = report_page(&version, &dataset, &result);
+    Ok(Held { value, slots })
 }

@@ -6,7 +6,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The organization's datasets, newest first.
 ///
@@ -17,7 +20,9 @@ pub async fn list_datasets(
     ports: &Ports,
     actor: &Actor,
     page: PageRequest,
-) -> Result<Page<Dataset>, Error> {
+) -> Result<Held<Page<Dataset>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.datasets.list(actor.organization, page).await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports.datasets.list(actor.organization, page).await?;
+    Ok(Held { value, slots })
 }

@@ -7,7 +7,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The newest version of each model that is not archived, newest model first.
 ///
@@ -18,9 +21,11 @@ pub async fn list_models(
     ports: &Ports,
     actor: &Actor,
     page: PageRequest,
-) -> Result<Page<ModelVersion>, Error> {
+) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.models.list(actor.organization, page).await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports.models.list(actor.organization, page).await?;
+    Ok(Held { value, slots })
 }
 
 /// The versions of a model, newest first.
@@ -33,7 +38,9 @@ pub async fn list_model_versions(
     actor: &Actor,
     id: ModelId,
     page: PageRequest,
-) -> Result<Page<ModelVersion>, Error> {
+) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.models.versions(actor.organization, id, page).await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports.models.versions(actor.organization, id, page).await?;
+    Ok(Held { value, slots })
 }

@@ -14,7 +14,10 @@ use labdata_ports::PortError;
 use labdata_table_formats::read::{PartialFile, ReadError, TableReader as _};
 use serde_json::Value;
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// First rows of a dataset.
 #[derive(Clone, Debug)]
@@ -36,8 +39,9 @@ pub async fn preview_dataset(
     ports: &Ports,
     actor: &Actor,
     id: DatasetId,
-) -> Result<DatasetPreview, Error> {
+) -> Result<Held<DatasetPreview>, Error> {
     actor.require(Scope::Read)?;
+    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
     let dataset = ports.datasets.get(actor.organization, id).await?;
     let mut file = PartialFile::new(dataset.size);
     // Three small reads in place of gigabytes: Parquet has its index at the end, and its length behind it.
@@ -64,10 +68,11 @@ pub async fn preview_dataset(
     let rows = outcome
         .await
         .map_err(|_| Error::Internal("the thread of a preview ended early".to_owned()))?;
-    Ok(DatasetPreview {
+    let value = DatasetPreview {
         rows: rows.map_err(|error| unreadable(&error))?,
         dataset,
-    })
+    };
+    Ok(Held { value, slots })
 }
 
 /// Adds a range of the object to what is at hand.

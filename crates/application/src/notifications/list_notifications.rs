@@ -6,7 +6,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{
+    Error, Ports,
+    slots::{Held, Work},
+};
 
 /// The caller's inbox, newest first; only what is unread if so wanted.
 ///
@@ -18,12 +21,14 @@ pub async fn list_notifications(
     actor: &Actor,
     unread: bool,
     page: PageRequest,
-) -> Result<Page<Notification>, Error> {
+) -> Result<Held<Page<Notification>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports
         .notifications
         .list(actor.organization, actor.user, unread, page)
-        .await?)
+        .await?;
+    Ok(Held { value, slots })
 }
 
 /// Counts the caller's unread notifications.

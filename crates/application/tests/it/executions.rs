@@ -141,14 +141,17 @@ async fn the_platform_sends_one_notice_of_a_failed_execution() {
     };
     let reported = list_notifications(&lab.ports, &actor, false, page)
         .await
-        .unwrap()
-        .items;
-    let titles: Vec<&str> = reported.iter().map(|one| one.title.as_str()).collect();
+        .unwrap();
+    let titles: Vec<&str> = reported
+        .items
+        .iter()
+        .map(|one| one.title.as_str())
+        .collect();
     assert_eq!(
         titles,
         ["\"parse plates\" timed out", "\"parse plates\" failed"]
     );
-    for (one, execution) in reported.iter().zip([late, failing]) {
+    for (one, execution) in reported.items.iter().zip([late, failing]) {
         assert_eq!(one.sender, Sender::Platform);
         assert_eq!(one.action_url, format!("/job-executions/{}", execution.id));
     }

@@ -70,7 +70,6 @@ async fn run(call: Call<Read, NoBody, ListFilesQuery>) -> Result<Listing<FileVie
     let Some(filter) = call.query.filter() else {
         return Ok(Listing::empty());
     };
-    let slot = call.platform.page_slot(call.actor.organization).await?;
     let page = list_files(&call.ports, &call.actor, &filter, call.query.page).await?;
-    Ok(Listing::from(page).counted(slot))
+    Ok(page.into())
 }

@@ -21,7 +21,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, ListModelsQuery>) -> Result<Listing<ModelView>, Error> {
-    let slot = call.platform.page_slot(call.actor.organization).await?;
     let page = list_models(&call.ports, &call.actor, call.query.page).await?;
-    Ok(Listing::from(page).counted(slot))
+    Ok(page.into())
 }

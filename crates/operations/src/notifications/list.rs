@@ -39,7 +39,6 @@ async fn run(
     call: Call<Read, NoBody, ListNotificationsQuery>,
 ) -> Result<Listing<NotificationView>, Error> {
     let ListNotificationsQuery { unread, page } = call.query;
-    let slot = call.platform.page_slot(call.actor.organization).await?;
     let page = list_notifications(&call.ports, &call.actor, unread, page).await?;
-    Ok(Listing::from(page).counted(slot))
+    Ok(page.into())
 }

@@ -8,7 +8,7 @@ use labdata_application::{
     subscription::Subscription,
 };
 use labdata_domain::refusal::Resource;
-use labdata_limits::{Slot, sending::while_read};
+use labdata_limits::sending::while_read;
 use labdata_operations::models::{ModelPath, ModelView, VersionQuery};
 use tokio::time::Instant;
 
@@ -21,7 +21,6 @@ use crate::http::{
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let slot = call.app.ports.slots.follow(call.actor.organization)?;
     let (follower, news) = follow_training(call.ports(), &call.actor, id, number).await?;
     Ok(Progress {
         ports: call.ports().clone(),
@@ -31,7 +30,6 @@ pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiRes
         over: false,
         looked_at: None,
         sent_at: Instant::now(),
-        _slot: slot,
     })
 }
 
@@ -49,8 +47,6 @@ pub struct Progress {
     looked_at: Option<Instant>,
     /// When the client last heard something.
     sent_at: Instant,
-    /// Counts the stream until it is over.
-    _slot: Slot,
 }
 
 impl Progress {

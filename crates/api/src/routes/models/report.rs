@@ -5,11 +5,10 @@ use actix_web::{
     http::header::{CONTENT_SECURITY_POLICY, ContentType},
 };
 use labdata_application::models::get_report::get_report;
-use labdata_application::slots::Work;
 use labdata_domain::refusal::Resource;
 use labdata_operations::models::{ModelPath, VersionQuery};
 
-use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, serve::send_counted};
 
 /// The page has its styles and pictures in itself, runs no script, and has no origin.
 const CONTENT_POLICY: &str =
@@ -19,15 +18,10 @@ const CONTENT_POLICY: &str =
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let _slot = call
-        .app
-        .ports
-        .slots
-        .enter(Work::Result, call.actor.organization)
-        .await?;
     let page = get_report(call.ports(), &call.actor, id, number).await?;
-    Ok(HttpResponse::Ok()
+    let mut response = HttpResponse::Ok();
+    response
         .content_type(ContentType::html())
-        .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY))
-        .body(page))
+        .insert_header((CONTENT_SECURITY_POLICY, CONTENT_POLICY));
+    Ok(send_counted(response, page.value.into(), page.slots))
 }

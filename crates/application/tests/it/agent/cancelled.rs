@@ -88,7 +88,13 @@ async fn a_run_that_is_cancelled_while_the_model_writes_keeps_its_text() {
     let expected = "I think\n\n(The run was cancelled. This is the state that it had reached.)";
     assert_eq!(result.run.output, expected);
     let actor = scripted.lab.actor(&[Read]);
-    let chat = get_chat(&scripted.agent, &actor, result.chat_id.unwrap()).await;
+    let chat = get_chat(
+        &scripted.lab.ports,
+        &scripted.agent,
+        &actor,
+        result.chat_id.unwrap(),
+    )
+    .await;
     assert_eq!(chat.unwrap().messages.len(), 2);
 }
 

@@ -30,7 +30,9 @@ async fn a_run_is_saved_as_a_chat_and_continued() {
     };
     let second = result(scripted.events(&actor, command).await);
     assert_eq!(second.chat_id, Some(id));
-    let saved = get_chat(&scripted.agent, &actor, id).await.unwrap();
+    let saved = get_chat(&scripted.lab.ports, &scripted.agent, &actor, id)
+        .await
+        .unwrap();
     assert_eq!(saved.chat.title, "Which jobs?");
     let roles: Vec<ChatRole> = saved.messages.iter().map(|message| message.role).collect();
     let (user, assistant) = (ChatRole::User, ChatRole::Assistant);

@@ -116,7 +116,7 @@ async fn a_figure_is_a_file_of_the_chat_until_it_is_deleted() {
 
     let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
     let chat = result.chat_id.unwrap();
-    let saved = get_chat(agent, &actor, chat).await.unwrap();
+    let saved = get_chat(ports, agent, &actor, chat).await.unwrap();
     let stored = saved.messages.iter().flat_map(ChatMessage::attachments);
     let ids: Vec<_> = stored.map(|file| file.id).collect();
     assert_eq!(ids, [output.attachments[0].id]);

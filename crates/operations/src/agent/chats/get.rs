@@ -1,12 +1,14 @@
 //! `GET /api/v1/agent/chats/{chat_id}`
 
-use labdata_application::{Error, agent::chats::get_chat, slots::Work};
+use labdata_application::{Error, agent::chats::get_chat};
 use labdata_domain::refusal::Resource;
 use labdata_ports::agent::SavedChat;
 use labdata_request_body::output;
 
 use super::{ChatPath, ChatView, MessageView};
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag, agent::ToolCallView};
+use crate::{
+    About, Call, Counted, Method, NoBody, Operation, OrNotFound, Read, Tag, agent::ToolCallView,
+};
 
 output! {
     /// A chat with its messages.
@@ -33,12 +35,14 @@ pub(super) fn operation() -> Operation {
     .runs(run)
 }
 
-async fn run(call: Call<Read, NoBody, (), ChatPath>) -> Result<SavedChatView, Error> {
+async fn run(call: Call<Read, NoBody, (), ChatPath>) -> Result<Counted<SavedChatView>, Error> {
     let id = call.path.chat_id.or_not_found(Resource::Chat)?;
-    // A chat has up to 16 MiB.
-    let organization = call.actor.organization;
-    let _slot = call.ports.slots.enter(Work::Result, organization).await?;
-    let SavedChat { chat, messages } = get_chat(&call.platform.agent, &call.actor, id).await?;
+    let saved = get_chat(&call.ports, &call.platform.agent, &call.actor, id).await?;
+    Ok(Counted::of(saved, view))
+}
+
+fn view(SavedChat { chat, messages }: SavedChat) -> SavedChatView {
+    let id = chat.id;
     let messages = messages.into_iter().map(|message| {
         let calls = message.tool_calls.iter();
         MessageView {
@@ -48,8 +52,8 @@ async fn run(call: Call<Read, NoBody, (), ChatPath>) -> Result<SavedChatView, Er
             created_at: message.created_at.into(),
         }
     });
-    Ok(SavedChatView {
+    SavedChatView {
         messages: messages.collect(),
         chat: chat.into(),
-    })
+    }
 }

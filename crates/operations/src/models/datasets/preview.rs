@@ -3,14 +3,13 @@
 use labdata_application::{
     Error,
     models::preview_dataset::{DatasetPreview, preview_dataset},
-    slots::Work,
 };
 use labdata_domain::refusal::Resource;
 use labdata_request_body::output;
 use serde_json::Value;
 
 use super::DatasetPath;
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag};
+use crate::{About, Call, Counted, Method, NoBody, Operation, OrNotFound, Read, Tag};
 
 output! {
     /// First rows of a dataset.
@@ -43,9 +42,10 @@ pub(super) fn operation() -> Operation {
     .runs(run)
 }
 
-async fn run(call: Call<Read, NoBody, (), DatasetPath>) -> Result<DatasetPreviewView, Error> {
+async fn run(
+    call: Call<Read, NoBody, (), DatasetPath>,
+) -> Result<Counted<DatasetPreviewView>, Error> {
     let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
-    let organization = call.actor.organization;
-    let _slot = call.ports.slots.enter(Work::Result, organization).await?;
-    Ok(preview_dataset(&call.ports, &call.actor, id).await?.into())
+    let preview = preview_dataset(&call.ports, &call.actor, id).await?;
+    Ok(Counted::of(preview, Into::into))
 }
