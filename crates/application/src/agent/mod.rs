@@ -1,5 +1,6 @@
 //! The agent: runs that call tools, and saved chats.
 
+mod admit_assistant;
 mod call_tool;
 pub mod cancel_run;
 mod chat_files;
@@ -14,6 +15,7 @@ pub mod tools;
 mod work;
 mod write_session;
 
+pub use admit_assistant::admit_assistant;
 pub use call_tool::call_tool;
 pub use events::{AgentError, AgentEvent, AgentResult};
 pub use lease::Pause;

@@ -17,8 +17,7 @@ use actix_web::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use labdata_application::Error;
-use labdata_application::slots::Work;
+use labdata_application::{Error, agent::admit_assistant};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
@@ -57,12 +56,7 @@ const PROTOCOL_PREFIX: &str = "mcp-";
 )]
 pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     check_origin(&call.app.public_url, &call.request)?;
-    let _turn = call
-        .app
-        .ports
-        .slots
-        .enter(Work::McpRequest, call.actor.organization)
-        .await?;
+    let _slot = admit_assistant(call.ports(), &call.actor).await?;
     let request = to_service(&call)?;
     let server = McpServer {
         app: call.app.clone(),

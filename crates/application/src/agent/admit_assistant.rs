@@ -1,0 +1,21 @@
+//! Admits messages of assistants elsewhere.
+
+use labdata_domain::people::{actor::Actor, scope::Scope};
+
+use crate::{
+    Error, Ports,
+    slots::{Slot, Work},
+};
+
+/// Admits a message of an assistant. The slot counts it until it is answered.
+///
+/// # Errors
+/// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn admit_assistant(ports: &Ports, actor: &Actor) -> Result<Slot, Error> {
+    actor.require(Scope::Read)?;
+    ports
+        .slots
+        .enter(Work::McpRequest, actor.organization)
+        .await
+}
