@@ -18,7 +18,10 @@ use labdata_ports::{
     files::{AddFileError, blob::PutBlobError},
 };
 
-use crate::{Error, Ports, files::upload_room::reserve};
+use crate::{
+    Error, Ports,
+    files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
+};
 
 /// The file to upload.
 #[derive(Clone, Debug)]
@@ -37,19 +40,30 @@ pub struct UploadFile {
     pub bytes: Bytes,
 }
 
-/// Stores a file's bytes, then its record, which is listed from then on.
+/// A file whose bytes are stored and that is not recorded yet. Without a record, a sweeper removes them.
+#[derive(Debug)]
+pub struct StoredUpload {
+    file: File,
+    object: ObjectKey,
+    /// Counts the bytes until a record does.
+    _upload: OngoingUpload,
+}
+
+/// Stores the bytes of a file, under a key of their own.
 ///
-/// The bytes come first, under a key of their own. Where the process dies before the record is
-/// stored, an object is left to which no record refers; its key, which holds the time of its
-/// making, tells a sweeper that it is one.
+/// Where the process dies before the record is stored, an object is left to which no record refers; its
+/// key, which holds the time of its making, tells a sweeper that it is one.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when execution or instrument
 /// is not the organization's; `Invalid` when the execution is closed, or the file is a
-/// native executable; `Conflict` when the instrument has a file of that path;
-/// `InsufficientStorage` when there is no room for it.
+/// native executable; `InsufficientStorage` when there is no room for it.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> Result<File, Error> {
+pub async fn store_upload(
+    ports: &Ports,
+    actor: &Actor,
+    command: UploadFile,
+) -> Result<StoredUpload, Error> {
     actor.require(Scope::Write)?;
     let UploadFile {
         path,
@@ -68,8 +82,6 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     reserve(ports, &upload, length).await?;
-    // The bytes before the record: an object without a record is swept, a record without its object
-    // is broken.
     let body = stream::iter([Ok(bytes)]).boxed();
     let bytes = ports
         .blobs
@@ -91,9 +103,35 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
             uploaded_at: now,
         },
     };
+    Ok(StoredUpload {
+        file,
+        object,
+        _upload: upload,
+    })
+}
+
+/// Records a file whose bytes are stored. It is listed from then on.
+///
+/// # Errors
+/// `Forbidden` without the write scope; `NotFound` when execution or instrument
+/// are deleted by now; `Invalid` when the execution is closed by now; `Conflict` when the
+/// instrument has a file of that path; `InsufficientStorage` when the quota is used up by now.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn record_upload(
+    ports: &Ports,
+    actor: &Actor,
+    stored: StoredUpload,
+) -> Result<File, Error> {
+    actor.require(Scope::Write)?;
+    let StoredUpload { file, object, .. } = &stored;
     let added = ports
         .files
-        .add(actor.organization, &file, ports.storage_quota, now)
+        .add(
+            actor.organization,
+            file,
+            ports.storage_quota,
+            file.created_at,
+        )
         .await;
     match added {
         Ok(recorded) => Ok(keep(ports, actor, recorded).await),
@@ -103,7 +141,7 @@ pub async fn upload_file(ports: &Ports, actor: &Actor, command: UploadFile) -> R
             Err(error.into())
         }
         Err(refused) => {
-            remove(ports, actor, object).await;
+            remove(ports, actor, *object).await;
             Err(not_recorded(refused))
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use labdata_application::{
-    Error,
+    Error, Ports,
     files::{
         begin_upload::{BeginUpload, begin_upload},
         confirm_upload::confirm_upload,
@@ -13,18 +13,20 @@ use labdata_application::{
         list_files::list_files,
         receive_upload::{admit_upload, open_upload, receive_upload},
         sweep_uploads::{Swept, sweep_objects, sweep_uploads},
-        upload_file::{UploadFile, upload_file},
+        upload_file::{UploadFile, record_upload, store_upload},
     },
     maintenance::disk_reserve::keep_reserve,
 };
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
-    files::{Crc32c, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes},
+    files::{
+        Crc32c, File, FileFilter, FilePath, MAX_FILE_BYTES, ObjectKey, SourceType, StoredBytes,
+    },
     ids::InstrumentId,
     instruments::Instrument,
     jobs::{Job, JobName},
     page::PageRequest,
-    people::scope::Scope,
+    people::{actor::Actor, scope::Scope},
     refusal::{Refusal, RefusalKind},
     storage::{InsufficientStorage, ReserveState, StorageQuota},
 };
@@ -56,6 +58,16 @@ const ALL: PageRequest = PageRequest {
     limit: None,
     after: None,
 };
+
+/// Uploads a file.
+pub(crate) async fn upload_file(
+    ports: &Ports,
+    actor: &Actor,
+    command: UploadFile,
+) -> Result<File, Error> {
+    let stored = store_upload(ports, actor, command).await?;
+    record_upload(ports, actor, stored).await
+}
 
 async fn instrument(lab: &Lab) -> InstrumentId {
     let instrument = Instrument {

@@ -2,7 +2,7 @@
 
 use labdata_application::{
     agent::tools::{RunWrites, ToolContext, all_tools},
-    files::upload_file::{UploadFile, upload_file},
+    files::upload_file::UploadFile,
     models::{
         create_dataset::{CreateDataset, create_dataset},
         take_snapshot::{SnapshotSource, take_snapshot},
@@ -23,7 +23,7 @@ use labdata_domain::{
 use serde_json::{Value, json};
 use time::Duration;
 
-use crate::lab::Lab;
+use crate::{files::upload_file, lab::Lab};
 
 const WINES: &str = "alcohol,hue,cultivar\n13.2,1.05,0\n12.4,0.9,1\n14.1,,0\n";
 

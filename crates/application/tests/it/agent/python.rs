@@ -10,10 +10,7 @@ use labdata_application::{
         chats::{delete_chat, get_chat, get_chat_file},
     },
     executions::start_execution::{StartExecution, start_execution},
-    files::{
-        sweep_uploads::sweep_objects,
-        upload_file::{UploadFile, upload_file},
-    },
+    files::{sweep_uploads::sweep_objects, upload_file::UploadFile},
 };
 use labdata_domain::{
     agent::{AttachmentType, ChatMessage, PythonEnd, PythonFigure, PythonOutcome, PythonOutput},
@@ -26,6 +23,7 @@ use serde_json::{Value, json};
 use time::Duration;
 
 use super::harness::{Scripted, calls, outputs, prompted, result, says};
+use crate::files::upload_file;
 
 /// Image of the figure.
 const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n...";
