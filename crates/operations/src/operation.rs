@@ -64,6 +64,7 @@ pub struct Operation {
     /// How its body is received.
     pub body: BodyKind,
     pub(crate) typed_refusals: Vec<TypedRefusal>,
+    pub(crate) empty_responses: &'static [(u16, &'static str)],
     pub(crate) response_headers: &'static [(&'static str, &'static str)],
     pub(crate) request_headers: &'static [RequestHeader],
     pub(crate) describe_request: fn(&mut Definitions) -> RequestShapes,
@@ -165,6 +166,7 @@ impl About {
             is_prepared: false,
             body: BodyKind::None,
             typed_refusals: Vec::new(),
+            empty_responses: &[],
             response_headers: &[],
             request_headers: &[],
             describe_request: request_shapes::<B, Q, P>,
@@ -213,6 +215,15 @@ impl Operation {
             content: T::content,
         });
         self
+    }
+
+    /// States responses without a body, by status, with descriptions of when they come.
+    #[must_use]
+    pub fn with_empty_responses(self, empty_responses: &'static [(u16, &'static str)]) -> Self {
+        Self {
+            empty_responses,
+            ..self
+        }
     }
 
     /// States headers of the successful response, with their descriptions.

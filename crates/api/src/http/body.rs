@@ -11,8 +11,9 @@ use actix_web::{
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 pub use labdata_operations::{BODY_LIMIT, BodyDescription};
-use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
-use serde_json::{Value, json};
+use labdata_operations::{DescribeBody as _, agent::mcp::JsonRpcMessage};
+use labdata_request_body::{Definitions, FieldPath, Shape, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
@@ -145,13 +146,8 @@ impl Body for RawJson {
         Sha256::digest(received).into()
     }
 
-    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: JSON,
-            schema: Schema::of("object"),
-            is_required: true,
-            example: Some(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
-        })
+    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
+        JsonRpcMessage::describe(definitions)
     }
 }
 

@@ -32,7 +32,6 @@ pub mod work;
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
     let mut endpoints = vec![
-        endpoint!(mcp),
     ];
     endpoints.extend(labdata_operations::all().into_iter().map(declared));
     endpoints.extend(maintenance::docs::endpoints());
@@ -49,6 +48,7 @@ fn declared(operation: Operation) -> Endpoint {
     match operation.about.name {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
         "run_agent" => Endpoint::by_hand(&operation, agent::run::handle),
+        "mcp" => Endpoint::by_hand(&operation, mcp::handle),
         "get_agent_chat_file" => Endpoint::by_hand(&operation, agent::chat_file::handle),
         "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
         "export_table" => Endpoint::by_hand(&operation, catalog::export::handle),

@@ -5,6 +5,7 @@ use crate::Operation;
 pub mod cancel;
 pub mod chats;
 pub mod events;
+pub mod mcp;
 mod output;
 pub mod result_view;
 pub mod run;
@@ -16,5 +17,6 @@ pub use result_view::{ResultView, ToolCallView, UsageView};
 pub(crate) fn operations() -> Vec<Operation> {
     let mut operations = vec![run::operation(), cancel::operation(), usage::operation()];
     operations.extend(chats::operations());
+    operations.push(mcp::operation());
     operations
 }

@@ -92,6 +92,10 @@ pub(super) fn all(
         let response = (refusal.description.to_owned(), content);
         responses.by_status.insert(refusal.status, response);
     }
+    for (status, description) in operation.empty_responses {
+        let response = ((*description).to_owned(), Vec::new());
+        responses.by_status.insert(*status, response);
+    }
     for (status, description) in operation.about.refusals {
         responses.refuse(*status, *description, ERROR);
     }

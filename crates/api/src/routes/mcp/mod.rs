@@ -27,7 +27,6 @@ use self::{caller::McpServer, origin::check_origin};
 use crate::http::{
     ApiResult, Call, Read,
     body::{BODY_LIMIT, RawJson},
-    error::ErrorBody,
 };
 
 /// Maximum time to answer a request. Longer than any tool takes.
@@ -36,24 +35,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
 /// Headers of requests and answers that the protocol defines start with this.
 const PROTOCOL_PREFIX: &str = "mcp-";
 
-/// Answers a message of the Model Context Protocol
-///
-/// Streamable HTTP without sessions: a JSON-RPC message in, its answer out. Assistants connect to
-/// `/mcp` with an API key as bearer token, and have the tools and rights that the agent has with that
-/// key. `GET` and `DELETE`, which belong to sessions, are answered 405.
-#[utoipa::path(
-    post,
-    path = "/mcp",
-    operation_id = "mcp",
-    tag = "agent",
-    responses(
-        (status = 200, description = "The answer: a JSON-RPC message", body = serde_json::Value),
-        (status = 202, description = "The message needs no answer"),
-        (status = 403, description = "The key lacks the read scope, or the request comes from the page of another site", body = ErrorBody),
-        (status = 406, description = "The client accepts not both application/json and text/event-stream"),
-        (status = 503, description = "Too many requests of the organization are in progress", body = ErrorBody),
-    )
-)]
+/// Answers a message of the Model Context Protocol.
 pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     check_origin(&call.app.public_url, &call.request)?;
     let _slot = admit_assistant(call.ports(), &call.actor).await?;
