@@ -29,7 +29,6 @@ pub mod agent;
 pub mod catalog;
 pub mod data;
 pub mod executions;
-pub mod agent;
 pub mod files;
 pub mod instruments;
 pub mod jobs;

@@ -10,9 +10,8 @@ use actix_web::{
 };
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-pub use labdata_operations::{BODY_LIMIT, BodyDescription};
-use labdata_operations::{DescribeBody as _, agent::mcp::JsonRpcMessage};
-use labdata_request_body::{Definitions, FieldPath, Shape, json};
+pub use labdata_operations::BODY_LIMIT;
+use labdata_request_body::{FieldPath, Shape, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
@@ -54,12 +53,7 @@ pub trait Body: Sized + 'static {
 
     /// SHA-256 of the content, by which a repeated request is recognized.
     fn sha256(received: &Self::Received) -> [u8; 32];
-
-    /// Describes the body for the OpenAPI document; `None` if there is none.
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
 }
-
-const JSON: &str = "application/json";
 
 /// The endpoint reads no body; one that is sent is ignored.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +77,6 @@ impl Body for NoBody {
 
     fn sha256((): &()) -> [u8; 32] {
         Sha256::digest([]).into()
-    }
-
-    fn describe(_: &mut Definitions) -> Option<BodyDescription> {
-        None
     }
 }
 
@@ -112,15 +102,6 @@ impl<T: Shape + 'static> Body for JsonBody<T> {
     fn sha256(received: &Bytes) -> [u8; 32] {
         Sha256::digest(received).into()
     }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: JSON,
-            schema: definitions.reference::<T>(),
-            is_required: true,
-            example: T::example(),
-        })
-    }
 }
 
 /// The endpoint reads a JSON body itself.
@@ -144,43 +125,6 @@ impl Body for RawJson {
 
     fn sha256(received: &Bytes) -> [u8; 32] {
         Sha256::digest(received).into()
-    }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        JsonRpcMessage::describe(definitions)
-    }
-}
-
-/// The endpoint reads a JSON body, which may be empty or null.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionalJson<T>(pub Option<T>);
-
-impl<T: Shape + 'static> Body for OptionalJson<T> {
-    type Received = Bytes;
-
-    async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Bytes, ApiError> {
-        receive_json(request, payload, false).await
-    }
-
-    fn read(received: &Bytes, at: &FieldPath<'_>) -> Option<Self> {
-        json::read_optional(received, at).map(Self)
-    }
-
-    fn document(received: &Bytes) -> Value {
-        json::document(received)
-    }
-
-    fn sha256(received: &Bytes) -> [u8; 32] {
-        Sha256::digest(received).into()
-    }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        Some(BodyDescription {
-            content_type: JSON,
-            schema: definitions.reference::<T>().or_null(),
-            is_required: false,
-            example: T::example(),
-        })
     }
 }
 

@@ -104,12 +104,6 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
         };
         (call, self.body)
     }
-
-    /// A URL of this server as the caller reaches it.
-    #[must_use]
-    pub fn localize(&self, url: String) -> String {
-        self.app.public_url.as_reached(&self.request).localize(url)
-    }
 }
 
 impl<S: RequiredScope, B: Body, Q: Shape + 'static, P: Shape + 'static> FromRequest

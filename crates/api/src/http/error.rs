@@ -11,9 +11,8 @@ use labdata_domain::{
     idempotency::StoredResponse,
     refusal::{ErrorCode, RefusalKind},
 };
-use labdata_operations::errors::{self, ShapeErrorBody, WriteDataErrorBody};
+use labdata_operations::errors::{ErrorBody, ShapeErrorBody, WriteDataErrorBody};
 use labdata_request_body::ShapeProblem;
-use utoipa::ToSchema;
 
 use super::once;
 
@@ -67,17 +66,9 @@ pub enum ApiError {
     SlowBody,
 }
 
-/// The schema of an error, for endpoints that are not declared as operations.
-#[derive(Debug, ToSchema)]
-#[schema(as = Error)]
-pub struct ErrorBody {
-    /// Explanation for people; it may change.
-    pub detail: String,
-}
-
 /// Creates the body of an error that the HTTP server found outside of handlers.
 #[must_use]
-pub fn body_of_status(status: StatusCode) -> errors::ErrorBody {
+pub fn body_of_status(status: StatusCode) -> ErrorBody {
     let code = match status {
         StatusCode::NOT_FOUND => ErrorCode::NotFound,
         StatusCode::METHOD_NOT_ALLOWED => ErrorCode::MethodNotAllowed,
@@ -91,7 +82,7 @@ pub fn body_of_status(status: StatusCode) -> errors::ErrorBody {
         status if status.is_client_error() => ErrorCode::BodyUnreadable,
         _ => ErrorCode::Internal,
     };
-    errors::ErrorBody::new(code, status.canonical_reason().unwrap_or("Error"))
+    ErrorBody::new(code, status.canonical_reason().unwrap_or("Error"))
 }
 
 impl From<AgentError> for ApiError {
@@ -228,7 +219,7 @@ impl ResponseError for ApiError {
             _ => {}
         }
         let code = self.code().unwrap_or(ErrorCode::Internal);
-        response.json(errors::ErrorBody::new(code, self.detail()))
+        response.json(ErrorBody::new(code, self.detail()))
     }
 }
 

@@ -15,10 +15,11 @@ use actix_web::{
 
 use tokio::net::TcpStream;
 
-use super::{
-    endpoint::Endpoint, error::body_of_status, limits, observe::observe, openapi::OpenApiJson,
+use super::{endpoint::Endpoint, error::body_of_status, limits, observe::observe};
+use crate::{
+    app::App,
+    routes::{self, maintenance::openapi::OpenApiJson},
 };
-use crate::{app::App, routes};
 
 /// Maximum number of worker threads. More only use memory: the database does the work.
 const MAX_WORKERS: usize = 4;

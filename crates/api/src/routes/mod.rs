@@ -1,4 +1,5 @@
-//! The endpoints: one file each, in the tree of their URLs (`/api/v1` left out).
+//! The endpoints. Those of declared operations are served by one handler, except for streams, uploads and
+//! cookies, whose handlers are here, as are those that the document does not describe.
 //!
 //! See `docs/ADDING-AN-ENDPOINT.md`.
 
@@ -7,13 +8,10 @@
     reason = "a handler's errors are documented as answers of its operation"
 )]
 
-use labdata_operations::Operation;
+use labdata_operations::{Operation, document};
 use serde_json::Value;
 
-use crate::{
-    endpoint,
-    http::{endpoint::Endpoint, openapi::document},
-};
+use crate::http::endpoint::Endpoint;
 
 pub mod agent;
 pub mod catalog;
@@ -27,20 +25,19 @@ pub mod notifications;
 pub mod session;
 pub mod work;
 
-/// Every endpoint of the server. Routing, the OpenAPI document and the authorization matrix of the
-/// tests are made from this one list.
+/// Every endpoint of the server. Routing and the authorization matrix of the tests are made from this one
+/// list.
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
-    let mut endpoints = vec![
-    ];
-    endpoints.extend(labdata_operations::all().into_iter().map(declared));
-    endpoints.extend(maintenance::docs::endpoints());
-    endpoints.extend(maintenance::console::endpoints());
-    endpoints.extend(files::storage::endpoints());
-    endpoints.extend(notifications::unsubscribe::endpoints());
-    endpoints.extend(work::key::endpoints());
-    endpoints.extend(models::trainings::endpoints());
-    endpoints
+    let declared = labdata_operations::all().into_iter().map(declared);
+    declared
+        .chain(maintenance::docs::endpoints())
+        .chain(maintenance::console::endpoints())
+        .chain(files::storage::endpoints())
+        .chain(notifications::unsubscribe::endpoints())
+        .chain(work::key::endpoints())
+        .chain(models::trainings::endpoints())
+        .collect()
 }
 
 /// The endpoint of a declared operation.
@@ -59,7 +56,6 @@ fn declared(operation: Operation) -> Endpoint {
         "follow_events" => Endpoint::by_hand(&operation, events::follow::handle),
         "import_table" => Endpoint::creating_by_hand(&operation, data::import::handle),
         "get_job_execution_logs" => Endpoint::by_hand(&operation, work::logs::handle),
-        "create_dataset" => Endpoint::creating_by_hand(&operation, models::create_dataset::handle),
         "follow_ml_model_training" => Endpoint::by_hand(&operation, models::progress::handle),
         "get_ml_model_report" => Endpoint::by_hand(&operation, models::report::handle),
         "end_session" => Endpoint::by_hand(&operation, session::end::handle),
@@ -72,20 +68,8 @@ fn declared(operation: Operation) -> Endpoint {
     }
 }
 
-/// Returns the OpenAPI document of every endpoint.
+/// Returns the OpenAPI document of every declared operation.
 #[must_use]
 pub fn openapi() -> Value {
-    let mut whole = labdata_operations::document(&labdata_operations::all());
-    let others = serde_json::to_value(document(all())).unwrap_or_default();
-    for part in ["/paths", "/components/schemas"] {
-        let (Some(Value::Object(into)), Some(Value::Object(from))) =
-            (whole.pointer_mut(part), others.pointer(part))
-        else {
-            continue;
-        };
-        for (name, value) in from {
-            into.entry(name).or_insert_with(|| value.clone());
-        }
-    }
-    whole
+    document(&labdata_operations::all())
 }

@@ -6,14 +6,14 @@ use labdata_domain::{
     files::{FilePath, SourceType},
     ids::{ExecutionId, InstrumentId},
 };
-use labdata_operations::{DescribeBody as _, FormBody, files::upload::UploadFileBody};
-use labdata_request_body::{Definitions, FieldPath, Shape as _};
+use labdata_operations::files::upload::UploadFileBody;
+use labdata_request_body::{FieldPath, Shape as _};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::http::{
     ApiError,
-    body::{BODY_LIMIT, Body, BodyDescription, receive_bytes},
+    body::{BODY_LIMIT, Body, receive_bytes},
     multipart::{Form, malformed, require_multipart},
 };
 
@@ -93,9 +93,5 @@ impl Body for UploadForm {
             fields.insert(FILE.to_owned(), file.file_name.clone().into());
         }
         fields.into()
-    }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        FormBody::<UploadFileBody>::describe(definitions)
     }
 }

@@ -1,6 +1,5 @@
-//! Streams, pages and slow requests of models, and the calls of trainings.
+//! Streams and pages of models, and the calls of trainings.
 
-pub mod create_dataset;
 pub mod progress;
 pub mod report;
 pub mod trainings;

@@ -1,8 +1,18 @@
 //! `POST /api/v1/datasets`
 
+use std::sync::Arc;
+
+use labdata_application::{
+    Error,
+    models::{
+        create_dataset::{CreateDataset, create_dataset},
+        take_snapshot::{Snapshot, SnapshotSource, take_snapshot},
+    },
+};
 use labdata_domain::{
     ids::FileId,
     models::{MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, NotOneSource},
+    refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
@@ -13,21 +23,21 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::DatasetView;
-use crate::{About, JsonBody, Method, Operation, Tag, Write};
+use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Tag, Write};
 
 shape! {
     /// The dataset to make, of a query or a file.
     #[derive(Clone, Debug)]
     pub struct CreateDatasetBody {
         /// Its name; several datasets may have the same.
-        pub name: String = required(text(1..=MAX_DATASET_NAME_LENGTH)),
+        name: String = required(text(1..=MAX_DATASET_NAME_LENGTH)),
         /// Remarks for people.
-        pub description: Option<String> = optional(text(..=MAX_DATASET_DESCRIPTION_LENGTH)),
+        description: Option<String> = optional(text(..=MAX_DATASET_DESCRIPTION_LENGTH)),
         /// One SELECT, as in `POST /api/v1/tools/query`, without placeholders.
-        pub query: Option<String> =
+        query: Option<String> =
             optional(text(1..).example("select alcohol, color, cultivar from wine")),
         /// A file of the platform: its extension is csv, tsv, xlsx or parquet.
-        pub file_id: Option<MaybeId<FileId>> = optional(id()),
+        file_id: Option<MaybeId<FileId>> = optional(id()),
     }
     example json!({
         "name": "Wine",
@@ -65,7 +75,34 @@ pub(super) fn operation() -> Operation {
             (507, "The disk is full, or the quota of the organization; nothing was stored"),
         ],
     }
-    // By hand, because the snapshot, which may take minutes, is taken before the unit of work begins.
-    .served_by_hand::<Write, JsonBody<CreateDatasetBody>, (), (), DatasetView>()
+    .runs_after(snapshot, run)
     .creating()
+}
+
+type CreateDatasetCall = Call<Write, JsonBody<CreateDatasetBody>>;
+
+/// Stores the rows, which may take minutes.
+fn snapshot(
+    call: &CreateDatasetCall,
+) -> impl Future<Output = Result<Snapshot, Error>> + Send + use<> {
+    let (ports, actor) = (Arc::clone(&call.ports), call.actor.clone());
+    let source = match (call.body.query.clone(), call.body.file_id) {
+        (None, Some(id)) => id.or_not_found(Resource::File).map(SnapshotSource::File),
+        (query, _) => Ok(SnapshotSource::Query(query.unwrap_or_default())),
+    };
+    async move { take_snapshot(&ports, &actor, source?).await }
+}
+
+async fn run(
+    call: CreateDatasetCall,
+    snapshot: Result<Snapshot, Error>,
+) -> Result<DatasetView, Error> {
+    let command = CreateDataset {
+        name: call.body.name,
+        description: call.body.description,
+        snapshot: snapshot?,
+    };
+    Ok(create_dataset(&call.ports, &call.actor, command)
+        .await?
+        .into())
 }

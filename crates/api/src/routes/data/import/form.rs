@@ -6,8 +6,8 @@ use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
 use labdata_application::{Error, slots::Work};
 use labdata_domain::{data::import::MAX_IMPORT_BYTES, ids::OrganizationId};
 use labdata_limits::Slot;
-use labdata_operations::{DescribeBody as _, FormBody, data::import::ImportTableBody};
-use labdata_request_body::{Definitions, FieldPath, ProblemKind, Shape as _};
+use labdata_operations::data::import::ImportTableBody;
+use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,7 @@ use crate::{
     app::App,
     http::{
         ApiError,
-        body::{Body, BodyDescription},
+        body::Body,
         multipart::{malformed, require_multipart},
         spooled_form::SpooledForm,
     },
@@ -105,10 +105,6 @@ impl Body for ImportForm {
             fields.insert(FILE.to_owned(), file.file_name.clone().into());
         }
         fields.into()
-    }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        FormBody::<ImportTableBody>::describe(definitions)
     }
 }
 
