@@ -31,7 +31,7 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(10);
 /// A client that sends nothing for so long waits for the response.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// A request body that an endpoint reads; the third parameter of [`crate::http::Call`].
+/// A request body that an endpoint reads; the second parameter of [`crate::http::Call`].
 pub trait Body: Sized + 'static {
     /// The body as it was received, before it is read.
     type Received: 'static;

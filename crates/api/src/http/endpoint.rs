@@ -1,9 +1,9 @@
-//! An endpoint: a method of a path, and its handler.
+//! An endpoint: one method of one path, and its handler.
 
 use std::sync::Arc;
 
 use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
-use labdata_operations::{Access, Operation, RequiredScope};
+use labdata_operations::{Operation, RequiredScope};
 use labdata_request_body::Shape;
 
 use super::{body::Body, call::Call, once, serve::serve};
@@ -14,29 +14,24 @@ pub struct Endpoint {
     pub method: Method,
     /// The path's pattern, such as `/api/v1/api-keys/{id}`.
     pub path: String,
-    /// What it asks of its caller.
-    pub access: Access,
     attach: Box<dyn Fn(Route) -> Route>,
 }
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} ({:?})", self.method, self.path, self.access)
+        write!(f, "{} {}", self.method, self.path)
     }
 }
 
 impl Endpoint {
-    /// The endpoint of a declared operation.
+    /// The endpoint of an operation that runs.
     #[must_use]
     pub fn of(operation: Operation) -> Self {
-        let (access, method, path) = described(&operation);
+        let (method, path) = (method_of(&operation), operation.about.path);
         let operation = Arc::new(operation);
-        Self {
-            access,
-            ..Self::hidden(method, path, move |request, payload| {
-                serve(Arc::clone(&operation), request, payload)
-            })
-        }
+        Self::hidden(method, path, move |request, payload| {
+            serve(Arc::clone(&operation), request, payload)
+        })
     }
 
     /// The endpoint of an operation that is served by hand.
@@ -47,11 +42,7 @@ impl Endpoint {
         H: Handler<A>,
         H::Output: Responder + 'static,
     {
-        let (access, method, path) = described(operation);
-        Self {
-            access,
-            ..Self::hidden(method, path, handler)
-        }
+        Self::hidden(method_of(operation), operation.about.path, handler)
     }
 
     /// As [`Self::by_hand`], for one that creates something: a request that bears an `Idempotency-Key`
@@ -73,7 +64,7 @@ impl Endpoint {
         Self::by_hand::<_, (HttpRequest, Call<S, B, Q, P>)>(operation, response)
     }
 
-    /// An endpoint that asks for no key and is no part of the OpenAPI document.
+    /// An endpoint that is no operation: it asks for no key, and no document shows it.
     pub fn hidden<H, A>(method: Method, path: impl Into<String>, handler: H) -> Self
     where
         A: FromRequest + 'static,
@@ -83,12 +74,11 @@ impl Endpoint {
         Self {
             method,
             path: path.into(),
-            access: Access::Open,
             attach: Box::new(move |route| route.to(handler.clone())),
         }
     }
 
-    /// The methods that it responds.
+    /// The methods that it responds to.
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
         match self.method {
@@ -105,14 +95,12 @@ impl Endpoint {
     }
 }
 
-/// Access, method and path of an operation.
-fn described(operation: &Operation) -> (Access, Method, &'static str) {
-    let method = match operation.about.method {
+fn method_of(operation: &Operation) -> Method {
+    match operation.about.method {
         labdata_operations::Method::Get => Method::GET,
         labdata_operations::Method::Post => Method::POST,
         labdata_operations::Method::Put => Method::PUT,
         labdata_operations::Method::Patch => Method::PATCH,
         labdata_operations::Method::Delete => Method::DELETE,
-    };
-    (operation.access, method, operation.about.path)
+    }
 }

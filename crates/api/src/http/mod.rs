@@ -31,5 +31,5 @@ pub(crate) mod table_stream;
 pub use body::{JsonBody, NoBody};
 pub use call::Call;
 pub use error::ApiError;
-pub use labdata_operations::{Access, Admin, AnyScope, OrNotFound, Read, Write};
+pub use labdata_operations::{Admin, AnyScope, OrNotFound, Read, Write};
 pub use response::ApiResult;

@@ -1,5 +1,5 @@
-//! The endpoints. Those of declared operations are served by one handler, except for streams, uploads and
-//! cookies, whose handlers are here, as are those that the document does not describe.
+//! What is served: the operations of `labdata-operations`, and the handlers that are written by hand because
+//! they stream, receive a file, or set a cookie.
 //!
 //! See `docs/ADDING-AN-ENDPOINT.md`.
 
@@ -8,7 +8,7 @@
     reason = "a handler's errors are documented as answers of its operation"
 )]
 
-use labdata_operations::{Operation, document};
+use labdata_operations::Operation;
 use serde_json::Value;
 
 use crate::http::endpoint::Endpoint;
@@ -25,19 +25,29 @@ pub mod notifications;
 pub mod session;
 pub mod work;
 
-/// Every endpoint of the server. Routing and the authorization matrix of the tests are made from this one
-/// list.
+/// Every endpoint of the server: the operations, and what is none.
 #[must_use]
 pub fn all() -> Vec<Endpoint> {
-    let declared = labdata_operations::all().into_iter().map(declared);
-    declared
-        .chain(maintenance::docs::endpoints())
-        .chain(maintenance::console::endpoints())
-        .chain(files::storage::endpoints())
-        .chain(notifications::unsubscribe::endpoints())
-        .chain(work::key::endpoints())
-        .chain(models::trainings::endpoints())
-        .collect()
+    let mut endpoints: Vec<_> = labdata_operations::all()
+        .into_iter()
+        .map(declared)
+        .collect();
+    endpoints.extend(hidden());
+    endpoints
+}
+
+/// The endpoints that are no operations: pages, and URLs that bear their permission themselves. They ask
+/// for no key, and no document shows them.
+#[must_use]
+pub fn hidden() -> Vec<Endpoint> {
+    let mut endpoints = Vec::new();
+    endpoints.extend(maintenance::docs::endpoints());
+    endpoints.extend(maintenance::console::endpoints());
+    endpoints.extend(files::storage::endpoints());
+    endpoints.extend(notifications::unsubscribe::endpoints());
+    endpoints.extend(work::key::endpoints());
+    endpoints.extend(models::trainings::endpoints());
+    endpoints
 }
 
 /// The endpoint of a declared operation.
@@ -68,8 +78,8 @@ fn declared(operation: Operation) -> Endpoint {
     }
 }
 
-/// Returns the OpenAPI document of every declared operation.
+/// Returns the OpenAPI document of every operation.
 #[must_use]
 pub fn openapi() -> Value {
-    document(&labdata_operations::all())
+    labdata_operations::document(&labdata_operations::all())
 }

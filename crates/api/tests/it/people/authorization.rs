@@ -1,19 +1,16 @@
-//! Every endpoint against every kind of key, from the list of endpoints itself.
+//! Every operation against every kind of key, from the list of operations itself.
 
-use labdata_api::{
-    http::{Access, endpoint::Endpoint},
-    routes::{self, openapi},
-};
+use labdata_api::routes::{self, openapi};
 use labdata_domain::people::scope::Scope;
+use labdata_operations::{About, Access, Operation};
 use reqwest::Method;
 
 use crate::server::{Client, Reply, TestServer, send};
 
-/// The endpoints that ask for no key. Adding one is a decision.
+/// The operations that ask for no key. Adding one is a decision.
 const OPEN: &[&str] = &[
-    "/",
-    "/api/v1/session",
     "/api/v1/openapi.json",
+    "/api/v1/session",
     "/healthz",
     "/metrics",
     "/readyz",
@@ -34,35 +31,32 @@ const HIDDEN: &[&str] = &[
     "/unsubscribe",
 ];
 
-/// The console's page is hidden, too, but not all that is below it.
-fn is_hidden(path: &str) -> bool {
-    path == "/" || HIDDEN.iter().any(|start| path.starts_with(start))
-}
-
-/// The endpoints for which any valid key will do. Adding one is a decision.
+/// The operations for which any valid key will do. Adding one is a decision.
 const ANY_KEY: &[&str] = &["/api/v1/me", "/api/v1/session", "/api/v1/session"];
 
-/// The endpoints that need a scope.
-fn guarded() -> Vec<(Endpoint, Scope)> {
-    let scoped = |it: Endpoint| match it.access {
+/// The operations that need a scope.
+fn guarded() -> Vec<(Operation, Scope)> {
+    let scoped = |it: Operation| match it.access {
         Access::Scope(scope) => Some((it, scope)),
         Access::AnyKey | Access::Open => None,
     };
-    routes::all().into_iter().filter_map(scoped).collect()
+    let operations = labdata_operations::all().into_iter();
+    operations.filter_map(scoped).collect()
 }
 
-/// Calls the endpoint with ids that nothing bears and no body.
-async fn call(client: &Client, endpoint: &Endpoint) -> Reply {
-    let method = Method::from_bytes(endpoint.method.as_str().as_bytes()).unwrap();
-    let mut path = String::new();
-    let mut rest = endpoint.path.as_str();
+/// Calls the operation with ids that nothing bears and no body.
+async fn call(client: &Client, operation: &Operation) -> Reply {
+    let About { method, path, .. } = operation.about;
+    let method = Method::from_bytes(method.as_str().as_bytes()).unwrap();
+    let mut called = String::new();
+    let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
-        path.push_str(before);
-        path.push_str("0191d5a4-0000-7000-8000-000000000000");
+        called.push_str(before);
+        called.push_str("0191d5a4-0000-7000-8000-000000000000");
         rest = after.split_once('}').unwrap().1;
     }
-    path.push_str(rest);
-    send(client.request(method, &path)).await
+    called.push_str(rest);
+    send(client.request(method, &called)).await
 }
 
 #[tokio::test]
@@ -82,15 +76,15 @@ async fn every_guarded_endpoint_asks_for_a_key() {
         server.with_key(&revoked),
         server.with_key(&expired),
     ];
-    let closed = |endpoint: &Endpoint| endpoint.access != Access::Open;
-    for endpoint in routes::all().into_iter().filter(closed) {
+    let closed = |operation: &Operation| operation.access != Access::Open;
+    for operation in labdata_operations::all().into_iter().filter(closed) {
         for client in &clients {
-            let reply = call(client, &endpoint).await;
-            assert_eq!(reply.status, 401, "{endpoint:?}");
+            let reply = call(client, &operation).await;
+            assert_eq!(reply.status, 401, "{operation:?}");
             assert_eq!(
                 reply.header("www-authenticate"),
                 Some("Bearer"),
-                "{endpoint:?}"
+                "{operation:?}"
             );
         }
     }
@@ -99,56 +93,63 @@ async fn every_guarded_endpoint_asks_for_a_key() {
 #[tokio::test]
 async fn every_guarded_endpoint_asks_for_its_scope_and_no_other() {
     let server = TestServer::start().await;
-    for (endpoint, scope) in guarded() {
+    for (operation, scope) in guarded() {
         let others: Vec<Scope> = Scope::ALL
             .into_iter()
             .filter(|other| *other != scope)
             .collect();
         for lacking in [&others[..], &others[..1], &others[1..], &[]] {
-            let reply = call(&server.client(lacking).await, &endpoint).await;
+            let reply = call(&server.client(lacking).await, &operation).await;
             let expected = format!("this API key lacks the {scope} scope");
-            assert_eq!(reply.detail(403), expected, "{endpoint:?}");
+            assert_eq!(reply.detail(403), expected, "{operation:?}");
         }
-        let status = call(&server.client(&[scope]).await, &endpoint)
+        let status = call(&server.client(&[scope]).await, &operation)
             .await
             .status
             .as_u16();
         assert!(
             ![401, 403, 405, 500].contains(&status),
-            "{endpoint:?}: {status}"
+            "{operation:?}: {status}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_endpoints_listed_here_need_a_key_of_no_particular_scope() {
+async fn the_operations_listed_here_need_a_key_of_no_particular_scope() {
     let server = TestServer::start().await;
     let client = server.client(&[]).await;
     let mut found = Vec::new();
-    for endpoint in routes::all() {
-        if endpoint.access == Access::AnyKey {
-            let status = call(&client, &endpoint).await.status;
-            assert!(status.is_success(), "{endpoint:?}: {status}");
-            found.push(endpoint.path);
+    for operation in labdata_operations::all() {
+        if operation.access == Access::AnyKey {
+            let status = call(&client, &operation).await.status;
+            assert!(status.is_success(), "{operation:?}: {status}");
+            found.push(operation.about.path);
         }
     }
+    found.sort_unstable();
     assert_eq!(found, ANY_KEY);
 }
 
-#[tokio::test]
-async fn only_the_endpoints_listed_here_ask_for_no_key() {
-    for endpoint in routes::all()
-        .into_iter()
-        .filter(|endpoint| endpoint.access == Access::Open)
-    {
+#[test]
+fn only_the_operations_listed_here_ask_for_no_key() {
+    let operations = labdata_operations::all();
+    let open = operations.iter().filter(|it| it.access == Access::Open);
+    let mut found: Vec<_> = open.map(|it| it.about.path).collect();
+    found.sort_unstable();
+    assert_eq!(found, OPEN);
+}
+
+#[test]
+fn only_the_paths_listed_here_are_no_operations() {
+    for endpoint in routes::hidden() {
         let path = endpoint.path.as_str();
-        let listed = OPEN.contains(&path) || is_hidden(path);
-        assert!(listed, "{endpoint:?}");
+        let is_listed = path == "/" || HIDDEN.iter().any(|start| path.starts_with(start));
+        assert!(is_listed, "{endpoint:?}");
     }
 }
 
-#[tokio::test]
-async fn the_document_and_the_routes_agree() {
+#[test]
+fn the_document_states_the_scope_of_each_operation() {
     let document = openapi();
     let mut documented = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -159,20 +160,18 @@ async fn the_document_and_the_routes_agree() {
             documented.push((method.to_uppercase(), path.clone(), scope));
         }
     }
-    let mut routed: Vec<_> = routes::all()
-        .iter()
-        .filter(|endpoint| !is_hidden(&endpoint.path))
-        .map(|endpoint| {
-            let scope = match endpoint.access {
-                Access::Scope(scope) => Some(scope.to_string()),
-                Access::AnyKey | Access::Open => None,
-            };
-            (endpoint.method.to_string(), endpoint.path.clone(), scope)
-        })
-        .collect();
+    let declared = labdata_operations::all().into_iter().map(|operation| {
+        let About { method, path, .. } = operation.about;
+        let scope = match operation.access {
+            Access::Scope(scope) => Some(scope.to_string()),
+            Access::AnyKey | Access::Open => None,
+        };
+        (method.as_str().to_owned(), path.to_owned(), scope)
+    });
+    let mut declared: Vec<_> = declared.collect();
     documented.sort();
-    routed.sort();
-    assert_eq!(documented, routed);
+    declared.sort();
+    assert_eq!(documented, declared);
 }
 
 /// Specification, "Endpoints".
@@ -208,7 +207,7 @@ fn the_scopes_are_those_of_the_specification() {
     for (method, path, scope) in specified {
         let found = guarded
             .iter()
-            .find(|(it, _)| it.method.as_str() == method && it.path == path);
+            .find(|(it, _)| it.about.method.as_str() == method && it.about.path == path);
         let found = found.unwrap_or_else(|| panic!("{method} {path} is missing"));
         assert_eq!(found.1.as_str(), scope, "{method} {path}");
     }
