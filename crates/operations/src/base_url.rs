@@ -1,7 +1,7 @@
 //! URLs of this server in responses.
 
 /// Base of this server's URLs: as it is configured, and as the caller reaches it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BaseUrl {
     /// The base of the URLs that adapters make, without a trailing slash.
     pub configured: String,

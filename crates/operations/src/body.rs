@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use labdata_request_body::{Definitions, FieldPath, Schema, Shape, json};
+use labdata_request_body::{Definitions, FieldPath, Property, Schema, Shape, json};
 use serde_json::Value;
 
 /// How a body is received.
@@ -35,6 +35,9 @@ pub trait Body: DescribeBody {
 
     /// The body as a document, in which the values of problems are looked up.
     fn document(received: &Bytes) -> Value;
+
+    /// Describes the fields of the body.
+    fn fields(definitions: &mut Definitions) -> Vec<Property>;
 }
 
 /// The description of a body.
@@ -76,6 +79,10 @@ impl Body for NoBody {
     fn document(_: &Bytes) -> Value {
         Value::Null
     }
+
+    fn fields(_: &mut Definitions) -> Vec<Property> {
+        Vec::new()
+    }
 }
 
 /// The operation reads a JSON body.
@@ -104,6 +111,10 @@ impl<T: Shape + Send + 'static> Body for JsonBody<T> {
     fn document(received: &Bytes) -> Value {
         json::document(received)
     }
+
+    fn fields(definitions: &mut Definitions) -> Vec<Property> {
+        T::properties(definitions)
+    }
 }
 
 /// The operation reads a JSON body, which may be empty or null.
@@ -131,6 +142,10 @@ impl<T: Shape + Send + 'static> Body for OptionalJson<T> {
 
     fn document(received: &Bytes) -> Value {
         json::document(received)
+    }
+
+    fn fields(definitions: &mut Definitions) -> Vec<Property> {
+        T::properties(definitions)
     }
 }
 

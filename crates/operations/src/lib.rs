@@ -36,6 +36,7 @@ pub mod maintenance;
 pub mod models;
 pub mod notifications;
 pub mod people;
+pub mod tools;
 pub mod work;
 
 pub use about::{About, Method, Tag};
@@ -52,7 +53,9 @@ pub use id::OrNotFound;
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;
-pub use response::{Counted, Describe, HtmlPage, Listing, NoContent, PlainText, Reply, Respond};
+pub use response::{
+    Counted, Describe, HtmlPage, Listing, NoContent, PlainText, Reply, Respond, WithEffects,
+};
 
 /// Every operation that the document describes.
 #[must_use]

@@ -8,7 +8,7 @@ use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
     About, Access, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody, Reply, Request,
-    RequiredScope, Respond,
+    RequiredScope, Respond, tools::ToolFacts,
 };
 
 /// Effect of a request that was read. It takes the ports that it uses, which may be those of a unit of
@@ -68,6 +68,9 @@ pub struct Operation {
     pub(crate) response_headers: &'static [(&'static str, &'static str)],
     pub(crate) request_headers: &'static [RequestHeader],
     pub(crate) describe_request: fn(&mut Definitions) -> RequestShapes,
+    /// The fields of path, query string and body, which are the arguments of a tool.
+    pub(crate) describe_arguments: fn(&mut Definitions) -> Vec<Property>,
+    pub(crate) tool: Option<ToolFacts>,
     pub(crate) success_status: u16,
     pub(crate) describe_success: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
     read: Option<Box<Read>>,
@@ -88,6 +91,13 @@ fn request_shapes<B: DescribeBody, Q: Shape, P: Shape>(
         query: Q::properties(definitions),
         body: B::describe(definitions),
     }
+}
+
+fn arguments<B: Body, Q: Shape, P: Shape>(definitions: &mut Definitions) -> Vec<Property> {
+    let mut fields = P::properties(definitions);
+    fields.extend(Q::properties(definitions));
+    fields.extend(B::fields(definitions));
+    fields
 }
 
 impl About {
@@ -145,6 +155,7 @@ impl About {
             body: B::KIND,
             read: Some(Box::new(read)),
             is_prepared: true,
+            describe_arguments: arguments::<B, Q, P>,
             ..self.served_by_hand::<S, B, Q, P, R>()
         }
     }
@@ -170,6 +181,8 @@ impl About {
             response_headers: &[],
             request_headers: &[],
             describe_request: request_shapes::<B, Q, P>,
+            describe_arguments: |_| Vec::new(),
+            tool: None,
             success_status: R::STATUS,
             describe_success: R::content,
             read: None,
@@ -202,6 +215,15 @@ impl Operation {
     pub fn open(self) -> Self {
         Self {
             access: Access::Open,
+            ..self
+        }
+    }
+
+    /// The same, as a tool of the agent as well.
+    #[must_use]
+    pub(crate) fn tool(self, tool: ToolFacts) -> Self {
+        Self {
+            tool: Some(tool),
             ..self
         }
     }

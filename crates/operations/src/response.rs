@@ -17,6 +17,8 @@ pub struct Reply {
     pub next: Option<String>,
     /// Counts the response until its last byte is sent.
     pub slot: Option<Slot>,
+    /// Effects that reverting an execution does not undo, one sentence each. Tools name them.
+    pub effects: Vec<&'static str>,
 }
 
 /// The description of a successful response.
@@ -50,6 +52,33 @@ impl<T: Output> Respond for T {
             json: Some(json.into()),
             next: None,
             slot: None,
+            effects: Vec::new(),
+        })
+    }
+}
+
+/// A response and the effects that a tool names beside it.
+#[derive(Debug)]
+pub struct WithEffects<T> {
+    /// The response.
+    pub response: T,
+    /// The effects.
+    pub effects: Vec<&'static str>,
+}
+
+impl<T: Describe> Describe for WithEffects<T> {
+    const STATUS: u16 = T::STATUS;
+
+    fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        T::content(definitions)
+    }
+}
+
+impl<T: Respond> Respond for WithEffects<T> {
+    fn reply(self) -> Result<Reply, Error> {
+        Ok(Reply {
+            effects: self.effects,
+            ..self.response.reply()?
         })
     }
 }
@@ -72,6 +101,7 @@ impl Respond for NoContent {
             json: None,
             next: None,
             slot: None,
+            effects: Vec::new(),
         })
     }
 }

@@ -122,10 +122,11 @@ impl Property {
     }
 }
 
-/// Schemas of shapes that are referenced by name.
+/// Schemas of shapes that are referenced by name, or stand where they are used.
 #[derive(Clone, Debug)]
 pub struct Definitions {
-    prefix: &'static str,
+    /// `None` if schemas stand where they are used.
+    prefix: Option<&'static str>,
     schemas: BTreeMap<&'static str, Value>,
 }
 
@@ -134,7 +135,16 @@ impl Definitions {
     #[must_use]
     pub const fn new(prefix: &'static str) -> Self {
         Self {
-            prefix,
+            prefix: Some(prefix),
+            schemas: BTreeMap::new(),
+        }
+    }
+
+    /// No references: each schema stands where it is used. Some providers of models refuse `$ref`.
+    #[must_use]
+    pub const fn inline() -> Self {
+        Self {
+            prefix: None,
             schemas: BTreeMap::new(),
         }
     }
@@ -154,6 +164,10 @@ impl Definitions {
             // Ends the recursion of a schema that contains itself.
             self.schemas.insert(name, Value::Null);
             let schema = schema(self);
+            if self.prefix.is_none() {
+                self.schemas.remove(name);
+                return schema;
+            }
             self.schemas.insert(name, schema.into());
         }
         self.named(name)
@@ -162,7 +176,10 @@ impl Definitions {
     /// A reference to a schema that is added elsewhere.
     #[must_use]
     pub fn named(&self, name: &str) -> Schema {
-        Schema::default().with("$ref", format!("{}{name}", self.prefix))
+        match self.prefix {
+            Some(prefix) => Schema::default().with("$ref", format!("{prefix}{name}")),
+            None => Schema::of("object"),
+        }
     }
 
     /// The schemas by name.
@@ -172,23 +189,23 @@ impl Definitions {
     }
 }
 
-/// The self-contained JSON schema of a shape; shapes within it are in `$defs`.
+/// The self-contained JSON schema of a shape; shapes within it stand where they are used.
 #[must_use]
 pub fn json_schema<T: Shape>() -> Value {
-    let mut definitions = Definitions::new("#/$defs/");
-    let schema = object::<T>(&mut definitions);
-    let schemas = definitions.into_schemas();
-    if schemas.is_empty() {
-        return schema.into();
-    }
-    schema.with("$defs", json!(schemas)).into()
+    object::<T>(&mut Definitions::inline()).into()
 }
 
 /// The schema of a shape as an object.
 fn object<T: Shape>(definitions: &mut Definitions) -> Schema {
+    object_of(T::properties(definitions)).described(&prose(T::DESCRIPTION))
+}
+
+/// The schema of a request's object with these fields.
+#[must_use]
+pub fn object_of(fields: Vec<Property>) -> Schema {
     let mut required = Vec::new();
     let mut properties = Map::new();
-    for property in T::properties(definitions) {
+    for property in fields {
         let name = property.name;
         if property.is_required {
             required.push(name);
@@ -199,7 +216,7 @@ fn object<T: Shape>(definitions: &mut Definitions) -> Schema {
     if !required.is_empty() {
         schema = schema.with("required", required);
     }
-    schema.described(&prose(T::DESCRIPTION))
+    schema
 }
 
 /// The text of doc comments: without the space at the start of each line.

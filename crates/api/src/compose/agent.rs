@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
     Ports,
-    agent::{Agent, NoUsageObserver, tools::all_tools},
+    agent::{Agent, NoUsageObserver},
 };
 use labdata_domain::agent::{AgentLimits, ModelChoice};
 use labdata_llm::{InvalidLlm, LlmClient, LlmSettings, Provider};
@@ -36,7 +36,7 @@ impl DatabaseServer {
             model: Arc::new(model),
             chats: Arc::new(PgChatRepository::new(self.database.clone())),
             runs: Arc::new(PgAgentRunRepository::new(self.database.clone())),
-            tools: all_tools(),
+            tools: labdata_operations::tools::all(),
             models: ModelChoice {
                 default: llm.model.clone(),
                 allowed: llm.models.clone(),

@@ -18,7 +18,7 @@ use labdata_api::{
 };
 use labdata_application::{
     Ports,
-    agent::{Agent, NoUsageObserver, tools::all_tools},
+    agent::{Agent, NoUsageObserver},
 };
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
@@ -288,7 +288,7 @@ pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
         model: Arc::new(LlmClient::new(&settings, Arc::clone(&ports.ids)).unwrap()),
         chats: Arc::new(InMemoryChatRepository::new(&Memory::new())),
         runs: Arc::new(InMemoryAgentRunRepository::new(&Memory::new())),
-        tools: all_tools(),
+        tools: labdata_operations::tools::all(),
         models: ModelChoice::default(),
         limits: AgentLimits::default(),
         observer: Arc::new(NoUsageObserver),

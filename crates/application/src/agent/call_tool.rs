@@ -20,6 +20,7 @@ pub async fn call_tool(ports: &Ports, agent: &Agent, actor: &Actor, call: &ToolC
     let context = ToolContext {
         ports,
         actor,
+        agent,
         writes: &writes,
     };
     let output = agent.tools.call(&context, call).await;

@@ -265,6 +265,7 @@ impl Conversation {
             let context = ToolContext {
                 ports: &self.ports,
                 actor: &self.actor,
+                agent: &self.agent,
                 writes,
             };
             let output = unless(

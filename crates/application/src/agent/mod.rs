@@ -10,9 +10,11 @@ mod events;
 pub mod get_usage;
 mod lease;
 mod run_agent;
+pub mod run_python;
 mod service;
 pub mod tools;
 mod work;
+pub mod write_in_run;
 mod write_session;
 
 pub use admit_assistant::admit_assistant;

@@ -2,7 +2,6 @@
 
 pub mod check_script;
 pub mod create_job;
-pub mod fields;
 pub mod get_job;
 pub mod list_jobs;
 pub mod update_job;

@@ -7,10 +7,8 @@ use labdata_domain::{
         check_backends,
     },
     people::{actor::Actor, scope::Scope},
-    refusal::Resource,
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
-use labdata_request_body::models::TrainModelBody;
 
 use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 
@@ -34,34 +32,6 @@ pub struct TrainModel {
     pub dataset: DatasetId,
     /// Columns, task, problem and quality.
     pub request: TrainingRequest,
-}
-
-impl TryFrom<TrainModelBody> for TrainModel {
-    type Error = Error;
-
-    fn try_from(body: TrainModelBody) -> Result<Self, Error> {
-        let model = match (body.name, body.ml_model_id) {
-            (_, Some(id)) => TrainedModel::Existing(
-                id.known()
-                    .ok_or_else(|| Error::not_found(Resource::Model))?,
-            ),
-            (name, None) => TrainedModel::New(name.unwrap_or_default()),
-        };
-        let dataset = body.dataset_id.known();
-        Ok(Self {
-            model,
-            description: body.description,
-            dataset: dataset.ok_or_else(|| Error::not_found(Resource::Dataset))?,
-            request: TrainingRequest {
-                target: body.target_column,
-                features: body.feature_columns,
-                images: body.image_columns.unwrap_or_default(),
-                task: body.task_type,
-                problem: body.problem_type,
-                preset: body.quality_preset,
-            },
-        })
-    }
 }
 
 /// Queues a training. Everything that the dataset's columns tell is checked before.

@@ -11,7 +11,9 @@ use labdata_domain::{
     data::write::{SeriesOutcome, TableOutcome, WriteOutcome},
     ids::ExecutionId,
 };
-use labdata_request_body::{Definitions, FieldPath, data_write::DataWriteBody, json, output};
+use labdata_request_body::{
+    Definitions, FieldPath, Property, data_write::DataWriteBody, json, output,
+};
 use serde_json::Value;
 
 use super::RenderedObject;
@@ -35,6 +37,10 @@ impl Body for StreamedBody {
 
     fn document(received: &Bytes) -> Value {
         json::document(received)
+    }
+
+    fn fields(definitions: &mut Definitions) -> Vec<Property> {
+        JsonBody::<DataWriteBody>::fields(definitions)
     }
 }
 

@@ -17,7 +17,7 @@ use labdata_request_body::{
 };
 
 use super::ExecutionView;
-use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
 
 shape! {
     /// Filters of the list of executions.
@@ -47,6 +47,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of("Lists executions of jobs with their states, newest first."))
 }
 
 async fn run(

@@ -14,7 +14,7 @@ use labdata_request_body::{
 };
 
 use super::FileView;
-use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
 
 shape! {
     /// Filters of the list of files.
@@ -64,6 +64,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of("Lists uploaded files, newest first."))
 }
 
 async fn run(call: Call<Read, NoBody, ListFilesQuery>) -> Result<Listing<FileView>, Error> {

@@ -5,7 +5,6 @@ use labdata_application::{
     jobs::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
-        fields,
     },
 };
 use labdata_domain::jobs::ParameterDefinition;
@@ -15,8 +14,8 @@ use labdata_request_body::{
 };
 use serde_json::json;
 
-use super::{JobView, parameters::definitions, trigger::TriggerFields};
-use crate::{About, Call, JsonBody, Method, Operation, Tag, Write};
+use super::{JobView, fields, parameters::definitions, trigger::TriggerFields};
+use crate::{About, Call, JsonBody, Method, Operation, Tag, Write, tools::ToolFacts};
 
 shape! {
     /// The job to create.
@@ -64,6 +63,9 @@ pub(super) fn operation() -> Operation {
     }
     .runs_after(check, run)
     .creating()
+    .tool(ToolFacts::of(
+        "Creates a job with a Python script. It does not run it.",
+    ))
 }
 
 type CreateJobCall = Call<Write, JsonBody<CreateJobBody>>;

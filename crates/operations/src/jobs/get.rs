@@ -5,7 +5,7 @@ use labdata_domain::refusal::Resource;
 use labdata_request_body::output;
 
 use super::{JobPath, JobView};
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag};
+use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag, tools::ToolFacts};
 
 output! {
     /// A job and its current script.
@@ -32,6 +32,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of("Shows a job with the current version of its script."))
 }
 
 async fn run(call: Call<Read, NoBody, (), JobPath>) -> Result<JobWithCodeView, Error> {

@@ -10,7 +10,7 @@ use labdata_request_body::{
 };
 
 use super::JobView;
-use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
 
 shape! {
     /// Filters of the list of jobs.
@@ -36,6 +36,9 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of(
+        "Lists jobs: Python scripts that the platform runs, newest first.",
+    ))
 }
 
 async fn run(call: Call<Read, NoBody, ListJobsQuery>) -> Result<Listing<JobView>, Error> {

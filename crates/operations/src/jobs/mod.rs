@@ -16,6 +16,7 @@ use self::{parameters::ParameterView, trigger::TriggerView};
 use crate::Operation;
 
 pub mod create;
+mod fields;
 pub mod get;
 pub mod list;
 pub mod parameters;

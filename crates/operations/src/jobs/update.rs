@@ -2,12 +2,10 @@
 
 use labdata_application::{
     Error,
-    jobs::{
-        fields,
-        update_job::{CodeChange, UpdateJob, update_job},
-    },
+    jobs::update_job::{CodeChange, UpdateJob, update_job},
 };
 use labdata_domain::{
+    agent::{JOB_ARCHIVED, SCRIPT_REPLACED},
     jobs::{Edit, MAX_EDITS, ParameterDefinition},
     refusal::Resource,
 };
@@ -19,8 +17,10 @@ use labdata_request_body::{
 };
 use serde_json::json;
 
-use super::{JobPath, JobView, parameters::definitions, trigger::TriggerFields};
-use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Tag, Write};
+use super::{JobPath, JobView, fields, parameters::definitions, trigger::TriggerFields};
+use crate::{
+    About, Call, JsonBody, Method, Operation, OrNotFound, Tag, WithEffects, Write, tools::ToolFacts,
+};
 
 shape! {
     /// Changes of a job; fields that are left out or null stay as they are.
@@ -89,20 +89,34 @@ pub(super) fn operation() -> Operation {
         refusals: &[(409, "The organization has another job of this name")],
     }
     .runs(run)
+    .tool(ToolFacts {
+        is_destructive: true,
+        ..ToolFacts::of("Changes a job. Earlier versions of its script are kept.")
+    })
 }
 
-async fn run(call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>) -> Result<JobView, Error> {
+async fn run(
+    call: Call<Write, JsonBody<UpdateJobBody>, (), JobPath>,
+) -> Result<WithEffects<JobView>, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
     let body = call.body;
     let edits = body.edits.map(CodeChange::Edit);
+    let code = body.code.map(CodeChange::Replace).or(edits);
+    let effects = [
+        (body.archived == Some(true)).then_some(JOB_ARCHIVED),
+        code.is_some().then_some(SCRIPT_REPLACED),
+    ];
     let command = UpdateJob {
         name: body.name,
         description: body.description,
-        code: body.code.map(CodeChange::Replace).or(edits),
+        code,
         archived: body.archived,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
     let job = update_job(&call.ports, &call.actor, id, command).await?;
-    Ok(job.into())
+    Ok(WithEffects {
+        response: job.into(),
+        effects: effects.into_iter().flatten().collect(),
+    })
 }

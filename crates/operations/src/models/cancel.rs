@@ -1,10 +1,12 @@
 //! `POST /api/v1/ml-models/{ml_model_id}/cancel-training`
 
 use labdata_application::{Error, models::cancel_training::cancel_training};
-use labdata_domain::refusal::Resource;
+use labdata_domain::{agent::TRAININGS_STOPPED, refusal::Resource};
 
 use super::{ModelPath, ModelView};
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Tag, Write};
+use crate::{
+    About, Call, Method, NoBody, Operation, OrNotFound, Tag, WithEffects, Write, tools::ToolFacts,
+};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -18,9 +20,18 @@ pub(super) fn operation() -> Operation {
         refusals: &[(400, "No version is pending or training")],
     }
     .runs(run)
+    .tool(ToolFacts {
+        name: Some("cancel_training"),
+        is_destructive: true,
+        ..ToolFacts::of("Cancels every training of an ML model that is pending or in progress.")
+    })
 }
 
-async fn run(call: Call<Write, NoBody, (), ModelPath>) -> Result<ModelView, Error> {
+async fn run(call: Call<Write, NoBody, (), ModelPath>) -> Result<WithEffects<ModelView>, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    Ok(cancel_training(&call.ports, &call.actor, id).await?.into())
+    let version = cancel_training(&call.ports, &call.actor, id).await?;
+    Ok(WithEffects {
+        response: version.into(),
+        effects: vec![TRAININGS_STOPPED],
+    })
 }

@@ -3,7 +3,7 @@
 use labdata_application::{Error, models::list_models::list_models};
 
 use super::{ListModelsQuery, ModelView};
-use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -18,6 +18,10 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of(
+        "Lists ML models, each with the newest version: its columns, the state of its training and its \
+         metrics.",
+    ))
 }
 
 async fn run(call: Call<Read, NoBody, ListModelsQuery>) -> Result<Listing<ModelView>, Error> {

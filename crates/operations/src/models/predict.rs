@@ -2,12 +2,74 @@
 
 use labdata_application::{
     Error,
-    models::prediction::predict::{Predict, predict},
+    models::prediction::{
+        ModelReference,
+        predict::{Predict, predict},
+    },
 };
-use labdata_request_body::models::PredictBody;
+use labdata_domain::{
+    data::write::Rows,
+    ids::ModelId,
+    models::{MAX_MODEL_NAME_LENGTH, MAX_PREDICTION_ROWS},
+    refusal::Resource,
+};
+use labdata_request_body::{
+    ProblemKind, Reader as _,
+    fields::{optional, required},
+    readers::{MaybeId, id, rows, text},
+    shape,
+};
+use serde_json::json;
 
 use super::predictions_view::PredictionsView;
-use crate::{About, Call, JsonBody, Method, Operation, Read, Tag};
+use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Read, Tag};
+
+shape! {
+    /// The model, and the rows to predict.
+    #[derive(Clone, Debug)]
+    pub struct PredictBody {
+        /// The model's id. Either this or `ml_model_name` is given.
+        ml_model_id: Option<MaybeId<ModelId>> = optional(id()),
+        /// The name of a model that is not archived.
+        ml_model_name: Option<String> = optional(text(..=MAX_MODEL_NAME_LENGTH)),
+        /// The rows: values by the names of the model's features. Image features take ids of files.
+        /// Other names are ignored, and null is a missing value.
+        data: Rows = required(
+            rows()
+                .of(1..=MAX_PREDICTION_ROWS)
+                .example(json!([{"alcohol": 13.2, "hue": 1.05}])),
+        ),
+    }
+    example json!({
+        "ml_model_name": "Cultivar",
+        "data": [{"alcohol": 13.2, "color": 5.6, "hue": 1.05}, {"alcohol": 12.4, "color": 2.1, "hue": 0.98}],
+    });
+    rules |at| {
+        if let (Some(id), Some(name)) = (ml_model_id, ml_model_name)
+            && id.is_some() == name.is_some()
+        {
+            at.report(ProblemKind::value_error("give either ml_model_id or ml_model_name"));
+        }
+    }
+}
+
+impl TryFrom<PredictBody> for Predict {
+    type Error = Error;
+
+    fn try_from(body: PredictBody) -> Result<Self, Error> {
+        let model = match (body.ml_model_id, body.ml_model_name) {
+            (Some(id), _) => ModelReference::Id(id.or_not_found(Resource::Model)?),
+            (None, name) => {
+                let unknown = || Error::not_found(Resource::Model);
+                ModelReference::Name(name.ok_or_else(unknown)?)
+            }
+        };
+        Ok(Self {
+            model,
+            rows: body.data,
+        })
+    }
+}
 
 pub(super) fn operation() -> Operation {
     About {

@@ -33,6 +33,18 @@ output! {
     }
 }
 
+impl PredictionsView {
+    /// Names images in place of showing them: a model sees none, and they are long.
+    pub(crate) fn without_images(mut self) -> Self {
+        for value in &mut self.predictions {
+            if let Some(PredictedValue::Mask(image)) = &mut value.0 {
+                "a PNG image, which is not shown here".clone_into(image);
+            }
+        }
+        self
+    }
+}
+
 /// Predicted value, if there is one.
 #[derive(Debug)]
 pub struct PredictedValueView(Option<PredictedValue>);

@@ -16,7 +16,10 @@ use labdata_request_body::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{About, Call, JsonBody, Method, Operation, Tag, Write};
+use crate::{
+    About, Call, JsonBody, Method, Operation, Tag, Write,
+    tools::{FilledField, ToolFacts},
+};
 
 shape! {
     /// The notification to send.
@@ -76,6 +79,14 @@ pub(super) fn operation() -> Operation {
     }
     .runs(run)
     .creating()
+    .tool(ToolFacts {
+        // Never a repeat: the model may mean to send the same text twice.
+        filled: Some(FilledField {
+            name: "dedupe_key",
+            value: |ports| ports.ids.next_id().to_string(),
+        }),
+        ..ToolFacts::of("Sends a notification to the user of this conversation, and to no one else.")
+    })
 }
 
 async fn run(

@@ -4,7 +4,7 @@ use labdata_application::{
     Error,
     work::run_job::{RunJob, run_job},
 };
-use labdata_domain::refusal::Resource;
+use labdata_domain::{agent::RUN_QUEUED, refusal::Resource};
 use labdata_request_body::{
     fields::optional,
     readers::{object, storable, text},
@@ -13,9 +13,10 @@ use labdata_request_body::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write,
+    About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, WithEffects, Write,
     executions::{ExecutionView, view},
     jobs::JobPath,
+    tools::ToolFacts,
 };
 
 shape! {
@@ -44,11 +45,19 @@ pub(super) fn operation() -> Operation {
     }
     .runs(run)
     .creating()
+    .tool(ToolFacts {
+        is_destructive: true,
+        ..ToolFacts::of(
+            "Queues a run of a job's script. It does not wait for its end; list_job_executions shows the \
+             state. What the script writes falls under the execution of that run, not under the one of \
+             this conversation.",
+        )
+    })
 }
 
 async fn run(
     call: Call<Write, OptionalJson<RunJobBody>, (), JobPath>,
-) -> Result<ExecutionView, Error> {
+) -> Result<WithEffects<ExecutionView>, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
     let body = call.body.unwrap_or_default();
     let command = RunJob {
@@ -56,5 +65,8 @@ async fn run(
         file: body.file_id,
     };
     let execution = run_job(&call.ports, &call.actor, id, command).await?;
-    view(&call.ports, &call.actor, execution).await
+    Ok(WithEffects {
+        response: view(&call.ports, &call.actor, execution).await?,
+        effects: vec![RUN_QUEUED],
+    })
 }

@@ -151,11 +151,8 @@ fn the_schema_says_what_the_reader_enforces() {
                     "type": ["integer", "null"], "minimum": 1, "maximum": 1_000, "default": 50
                 },
                 "kind": { "type": ["string", "null"], "enum": ["a", "b", null] },
-                "inner": { "oneOf": [{ "$ref": "#/$defs/Inner" }, { "type": "null" }] },
-            },
-            "$defs": {
-                "Inner": {
-                    "type": "object",
+                "inner": {
+                    "type": ["object", "null"],
                     "description": "A shape within another.",
                     "required": ["name"],
                     "properties": { "name": { "type": "string", "minLength": 1 } },

@@ -45,7 +45,7 @@ async fn a_stream_carries_the_events_of_the_contract() {
     let call = json!({ "type": "tool_call", "tool_call_id": "call_1", "tool_name": "list_jobs",
         "input": {} });
     assert_eq!(data(2), &call);
-    let output = json!({ "jobs": [], "more": false });
+    let output = json!({ "items": [], "next_cursor": null });
     let returned = json!({ "type": "tool_result", "tool_call_id": "call_1",
         "tool_name": "list_jobs", "output": output, "is_error": false, "truncated": false });
     assert_eq!(data(3), &returned);

@@ -5,7 +5,7 @@ use labdata_domain::{executions::FinalStatus, ids::ExecutionId, people::actor::A
 
 use crate::{
     Error, Ports,
-    agent::write_session::write_session,
+    agent::{Agent, write_session::write_session},
     executions::{
         cancel_execution::cancel_execution,
         close_execution::close_execution,
@@ -26,6 +26,8 @@ pub struct ToolContext<'c> {
     pub ports: &'c Ports,
     /// The caller of the run; a tool has no other rights.
     pub actor: &'c Actor,
+    /// The agent.
+    pub agent: &'c Agent,
     /// The writes of the run.
     pub writes: &'c RunWrites,
 }

@@ -4,9 +4,7 @@ use labdata_domain::{
     data::write::Rows,
     models::{ModelVersion, Predictions, check_rows},
     people::{actor::Actor, scope::Scope},
-    refusal::Resource,
 };
-use labdata_request_body::models::PredictBody;
 
 use super::active_model::{ModelReference, serving_model};
 use crate::{Error, Ports};
@@ -18,22 +16,6 @@ pub struct Predict {
     pub model: ModelReference,
     /// At least one row: values by the names of the model's features.
     pub rows: Rows,
-}
-
-impl TryFrom<PredictBody> for Predict {
-    type Error = Error;
-
-    fn try_from(body: PredictBody) -> Result<Self, Error> {
-        let unknown = || Error::not_found(Resource::Model);
-        let model = match (body.ml_model_id, body.ml_model_name) {
-            (Some(id), _) => ModelReference::Id(id.known().ok_or_else(unknown)?),
-            (None, name) => ModelReference::Name(name.ok_or_else(unknown)?),
-        };
-        Ok(Self {
-            model,
-            rows: body.data,
-        })
-    }
 }
 
 /// Predictions with the version that made them.

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, future, stream::BoxStream};
 use labdata_application::{
-    agent::{
-        Agent, AgentError, AgentEvent, AgentResult, NoUsageObserver, RunAgent, run_agent,
-        tools::all_tools,
-    },
+    agent::{Agent, AgentError, AgentEvent, AgentResult, NoUsageObserver, RunAgent, run_agent},
     executions::list_executions::list_executions,
 };
 use labdata_domain::{
@@ -38,18 +35,7 @@ impl Scripted {
     pub(super) async fn new(script: Vec<ScriptedResponse>) -> Self {
         let lab = Lab::new().await;
         let model = ScriptedModel::new(script);
-        let agent = Agent {
-            model: Arc::new(model.clone()),
-            chats: Arc::new(InMemoryChatRepository::new(&lab.memory)),
-            tools: all_tools(),
-            models: ModelChoice {
-                default: Some("small".to_owned()),
-                allowed: vec!["large".to_owned()],
-            },
-            limits: AgentLimits::default(),
-            runs: Arc::new(InMemoryAgentRunRepository::new(&lab.memory)),
-            observer: Arc::new(NoUsageObserver),
-        };
+        let agent = agent(&lab, &model);
         Self { lab, agent, model }
     }
 
@@ -95,6 +81,22 @@ impl Scripted {
     pub(super) async fn result(&self, scopes: &[Scope], prompt: &str) -> AgentResult {
         let actor = self.lab.actor(scopes);
         result(self.events(&actor, prompted(prompt)).await)
+    }
+}
+
+/// The agent of a lab.
+pub(super) fn agent(lab: &Lab, model: &ScriptedModel) -> Agent {
+    Agent {
+        model: Arc::new(model.clone()),
+        chats: Arc::new(InMemoryChatRepository::new(&lab.memory)),
+        tools: labdata_operations::tools::all(),
+        models: ModelChoice {
+            default: Some("small".to_owned()),
+            allowed: vec!["large".to_owned()],
+        },
+        limits: AgentLimits::default(),
+        runs: Arc::new(InMemoryAgentRunRepository::new(&lab.memory)),
+        observer: Arc::new(NoUsageObserver),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tools of tables in files, datasets and models.
 
 use labdata_application::{
-    agent::tools::{RunWrites, ToolContext, all_tools},
+    agent::tools::{RunWrites, ToolContext},
     files::upload_file::UploadFile,
     models::{
         create_dataset::{CreateDataset, create_dataset},
@@ -20,9 +20,11 @@ use labdata_domain::{
     },
     work::FreeSlots,
 };
+use labdata_memory::ScriptedModel;
 use serde_json::{Value, json};
 use time::Duration;
 
+use super::harness::agent;
 use crate::{files::upload_file, lab::Lab};
 
 const WINES: &str = "alcohol,hue,cultivar\n13.2,1.05,0\n12.4,0.9,1\n14.1,,0\n";
@@ -38,12 +40,14 @@ async fn call_tool(lab: &Lab, actor: &Actor, name: &str, input: Value) -> ToolOu
         input: ToolInput::Object(input),
         provider_data: None,
     };
+    let agent = agent(lab, &ScriptedModel::new(Vec::new()));
     let context = ToolContext {
         ports: &lab.ports,
         actor,
+        agent: &agent,
         writes: &RunWrites::default(),
     };
-    all_tools().call(&context, &call).await
+    agent.tools.call(&context, &call).await
 }
 
 /// Stores a file; returns its id.
@@ -145,7 +149,7 @@ async fn the_table_of_a_file_has_typed_columns_and_first_rows() {
     )
     .await;
     let expected = json!({
-        "path": "wines.csv",
+        "original_path": "wines.csv",
         "columns": [
             { "name": "alcohol", "data_type": "float" },
             { "name": "hue", "data_type": "float" },
@@ -194,8 +198,8 @@ async fn a_model_is_trained_and_predicts() {
     let actor = lab.actor(&[Read, Write]);
     let dataset = dataset(&lab, &actor).await;
     let listed = json_of(&call_tool(&lab, &actor, "list_datasets", json!({})).await);
-    assert_eq!(listed["datasets"][0]["id"], dataset);
-    assert_eq!(listed["datasets"][0]["columns"][2]["name"], "cultivar");
+    assert_eq!(listed["items"][0]["id"], dataset);
+    assert_eq!(listed["items"][0]["columns"][2]["name"], "cultivar");
 
     let training = json!({ "name": "cultivar", "dataset_id": dataset, "target_column": "cultivar",
         "problem_type": "regression" });
@@ -207,15 +211,15 @@ async fn a_model_is_trained_and_predicts() {
     );
     worker(&lab).await;
     let trained = json_of(&call_tool(&lab, &actor, "train_model", training.clone()).await);
-    assert_eq!(trained["ml_model"]["status"], "pending");
+    assert_eq!(trained["status"], "pending");
     assert_eq!(trained["effects"], json!([]));
     let taken = call_tool(&lab, &actor, "train_model", training).await;
     assert!(taken.is_error, "{}", taken.text);
     finish_training(&lab).await;
 
     let models = json_of(&call_tool(&lab, &actor, "list_ml_models", json!({})).await);
-    assert_eq!(models["ml_models"][0]["status"], "ready");
-    assert_eq!(models["ml_models"][0]["evaluation_metrics"]["r2"], 0.9);
+    assert_eq!(models["items"][0]["status"], "ready");
+    assert_eq!(models["items"][0]["evaluation_metrics"]["r2"], 0.9);
     let rows = json!([{ "alcohol": 13.0, "hue": 1.0 }, { "alcohol": 1.0, "hue": null }]);
     let input = json!({ "ml_model_name": "cultivar", "data": rows });
     let predicted = json_of(&call_tool(&lab, &actor, "predict", input).await);
@@ -238,10 +242,10 @@ async fn another_version_and_a_cancellation_name_their_effects() {
     worker(&lab).await;
     let training = json!({ "name": "c", "dataset_id": dataset, "target_column": "alcohol" });
     let trained = json_of(&call_tool(&lab, &actor, "train_model", training).await);
-    let id = trained["ml_model"]["id"].clone();
+    let id = trained["id"].clone();
     let again = json!({ "ml_model_id": id, "dataset_id": dataset, "target_column": "alcohol" });
     let again = json_of(&call_tool(&lab, &actor, "train_model", again).await);
-    assert_eq!(again["ml_model"]["version_number"], 2);
+    assert_eq!(again["version_number"], 2);
     assert!(
         again["effects"][0]
             .as_str()
@@ -250,7 +254,7 @@ async fn another_version_and_a_cancellation_name_their_effects() {
     );
     let cancel = json!({ "ml_model_id": id });
     let cancelled = json_of(&call_tool(&lab, &actor, "cancel_training", cancel.clone()).await);
-    assert_eq!(cancelled["ml_model"]["status"], "cancelled");
+    assert_eq!(cancelled["status"], "cancelled");
     assert!(
         cancelled["effects"][0]
             .as_str()

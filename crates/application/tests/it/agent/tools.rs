@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry, all_tools};
+use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry};
 use labdata_domain::{
     agent::{
         JOB_ARCHIVED, Message, ModelResponse, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED,
@@ -181,7 +181,7 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
     let result = scripted.result(&[Read, Write], "x").await;
     let outputs = outputs(&result);
     let created: Value = serde_json::from_str(&outputs[0].text).unwrap();
-    let id = created["job"]["id"].clone();
+    let id = created["id"].clone();
     assert_eq!(created["effects"], json!([]));
     assert!(
         outputs[1].text.starts_with("the code is refused: line 1"),
@@ -212,7 +212,7 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
         .map(|output| serde_json::from_str(&output.text).unwrap())
         .collect();
     assert_eq!(
-        (&outputs[1]["job"]["archived"], &outputs[1]["code"]),
+        (&outputs[1]["archived"], &outputs[1]["code"]),
         (&json!(true), &json!("print(2)"))
     );
     let effects: Vec<&Value> = outputs.iter().map(|output| &output["effects"]).collect();
@@ -225,7 +225,7 @@ async fn jobs_are_created_and_changed_with_the_rights_of_the_caller() {
 
 #[tokio::test]
 async fn every_tool_is_described() {
-    let tools: ToolRegistry = all_tools();
+    let tools = labdata_operations::tools::all();
     let actor = Lab::new().await.actor(&[Read, Write]);
     let definitions = tools.definitions(&actor);
     assert_eq!(definitions.len(), 20);

@@ -3,7 +3,9 @@
 use labdata_application::{Error, models::list_datasets::list_datasets};
 
 use super::DatasetView;
-use crate::{About, Call, Listing, Method, NoBody, Operation, PageQuery, Read, Tag};
+use crate::{
+    About, Call, Listing, Method, NoBody, Operation, PageQuery, Read, Tag, tools::ToolFacts,
+};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -17,6 +19,9 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool(ToolFacts::of(
+        "Lists datasets, which models are trained on, with their columns, newest first.",
+    ))
 }
 
 async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<DatasetView>, Error> {

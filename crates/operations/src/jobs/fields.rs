@@ -1,4 +1,4 @@
-//! Fields of jobs as bodies and tools take them. The use cases check the rest of their rules.
+//! Fields of jobs in bodies. The use cases check the rest of their rules.
 
 use labdata_domain::{
     jobs::{MAX_CODE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH},
@@ -7,19 +7,16 @@ use labdata_domain::{
 use labdata_request_body::{Reader, readers::text};
 
 /// Reads a name.
-#[must_use]
-pub fn name() -> impl Reader<Output = String> {
+pub(super) fn name() -> impl Reader<Output = String> {
     text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)
 }
 
 /// Reads a script. An empty one is Python too.
-#[must_use]
-pub fn code() -> impl Reader<Output = String> {
+pub(super) fn code() -> impl Reader<Output = String> {
     text(..=MAX_CODE_LENGTH)
 }
 
 /// Reads a description. An empty one clears it.
-#[must_use]
-pub fn description() -> impl Reader<Output = String> {
+pub(super) fn description() -> impl Reader<Output = String> {
     text(..=MAX_DESCRIPTION_LENGTH)
 }

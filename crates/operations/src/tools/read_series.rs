@@ -1,19 +1,23 @@
 //! The tool `read_series`.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
-use labdata_domain::scalar::{Scalar, Values};
+use labdata_application::{
+    Error,
+    agent::tools::ToolContext,
+    data::read_series::{ReadSeries, read_series},
+};
+use labdata_domain::scalar::Values;
 use labdata_request_body::{
     fields::{optional, or, required},
+    output,
     readers::{text, unsigned},
     shape,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::{ToolContext, TypedTool};
-use crate::{
-    Error,
-    data::read_series::{ReadSeries, read_series},
-};
+use super::own::OwnTool;
 
 /// Number of points that are returned unless the model asks for another.
 const DEFAULT_POINTS: u32 = 200;
@@ -35,22 +39,36 @@ shape! {
     }
 }
 
+output! {
+    /// Points of one series.
+    pub(super) struct SeriesView {
+        /// Primary key of the row that the series belongs to.
+        parent_id: String,
+        /// Number of points of the whole series.
+        points: usize,
+        /// Every n-th point is returned.
+        every: usize,
+        /// Values by column.
+        columns: BTreeMap<String, Vec<Value>>,
+    }
+}
+
 /// Series of points.
 pub(super) struct ReadSeriesTool;
 
 #[async_trait]
-impl TypedTool for ReadSeriesTool {
+impl OwnTool for ReadSeriesTool {
     type Input = ReadSeriesInput;
+    type Output = SeriesView;
     const NAME: &'static str = "read_series";
     const DESCRIPTION: &'static str = "Reads one series of a raw table, column by column. A long series is \
         thinned out evenly; compute over all points with query_data.";
-    const NEEDS_WRITE: bool = false;
 
     async fn run(
         &self,
         context: &ToolContext<'_>,
         input: ReadSeriesInput,
-    ) -> Result<String, Error> {
+    ) -> Result<SeriesView, Error> {
         let query = ReadSeries {
             table: input.table,
             parent_column: input.parent_column,
@@ -61,26 +79,22 @@ impl TypedTool for ReadSeriesTool {
         let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
         let step = points.div_ceil(limit).max(1);
         let columns = series.points.columns.iter();
-        let columns: Map<String, Value> = columns
-            .map(|(name, values)| (name.clone(), thinned(values, points, step)))
-            .collect();
-        let json = json!({
-            "parent": Scalar::from(series.parent.clone()).to_json(),
-            "points": points,
-            "every": step,
-            "columns": columns,
-        });
-        Ok(json.to_string())
+        Ok(SeriesView {
+            parent_id: series.parent.to_string(),
+            points,
+            every: step,
+            columns: columns
+                .map(|(name, values)| (name.clone(), thinned(values, points, step)))
+                .collect(),
+        })
     }
 }
 
-fn thinned(values: &Values, points: usize, step: usize) -> Value {
+fn thinned(values: &Values, points: usize, step: usize) -> Vec<Value> {
     let indexes = (0..points).step_by(step);
-    indexes
-        .map(|index| {
-            values
-                .get(index)
-                .map_or(Value::Null, |value| value.to_json())
-        })
-        .collect()
+    let thinned = indexes.map(|index| {
+        let value = values.get(index);
+        value.map_or(Value::Null, |value| value.to_json())
+    });
+    thinned.collect()
 }
