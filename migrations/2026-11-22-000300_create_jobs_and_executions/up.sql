@@ -62,9 +62,6 @@ CREATE TABLE labdata.job_execution (
     -- The execution whose end triggered this one.
     source_execution_id uuid,
     exit_code bigint,
-    -- Number of claims by workers, and how many of those workers were lost.
-    attempt bigint NOT NULL DEFAULT 0,
-    lost_workers bigint NOT NULL DEFAULT 0,
     CONSTRAINT job_execution_job_id_fkey
         FOREIGN KEY (organization_id, job_id) REFERENCES labdata.job (organization_id, id),
     CONSTRAINT job_execution_started_by_fkey
@@ -81,7 +78,7 @@ CREATE TABLE labdata.job_execution (
     CONSTRAINT job_execution_run_check CHECK (
         CASE origin
             WHEN 'platform' THEN num_nulls(script_version, parameters) = 0
-            ELSE status <> 'queued' AND attempt = 0
+            ELSE status <> 'queued'
                 AND num_nonnulls(script_version, trigger_file_id, parameters, source_execution_id, exit_code) = 0
         END
     )
@@ -92,44 +89,6 @@ CREATE INDEX job_execution_job_list_idx ON labdata.job_execution (organization_i
 CREATE INDEX job_execution_started_by_idx ON labdata.job_execution (organization_id, started_by);
 CREATE INDEX job_execution_source_execution_id_idx ON labdata.job_execution (organization_id, source_execution_id)
     WHERE source_execution_id IS NOT NULL;
--- The queue: workers take the oldest run of an organization.
-CREATE INDEX job_execution_turns_idx ON labdata.job_execution (organization_id, created_at, id)
-    WHERE status = 'queued';
 -- Deadlines for the sweeper; those of runs are their worker's.
 CREATE INDEX job_execution_deadline_idx ON labdata.job_execution (deadline)
     WHERE status = 'running' AND origin <> 'platform' AND deadline IS NOT NULL;
-
--- The worker's lease on a running run. A separate table: writes of the script lock the execution's row, and the lease
--- has to be renewed at the same time.
-CREATE TABLE labdata.run_lease (
-    execution_id uuid PRIMARY KEY,
-    organization_id uuid NOT NULL,
-    attempt bigint NOT NULL,
-    expires_at timestamptz NOT NULL,
-    CONSTRAINT run_lease_execution_id_fkey
-        FOREIGN KEY (organization_id, execution_id) REFERENCES labdata.job_execution (organization_id, id)
-) WITH (fillfactor = 50);
-
-CREATE INDEX run_lease_execution_id_idx ON labdata.run_lease (organization_id, execution_id);
-
--- Logs of runs: the length written, and the stored pieces.
-CREATE TABLE labdata.run_log (
-    execution_id uuid PRIMARY KEY,
-    organization_id uuid NOT NULL,
-    length bigint NOT NULL,
-    CONSTRAINT run_log_execution_id_fkey
-        FOREIGN KEY (organization_id, execution_id) REFERENCES labdata.job_execution (organization_id, id)
-) WITH (fillfactor = 50);
-
-CREATE INDEX run_log_execution_id_idx ON labdata.run_log (organization_id, execution_id);
-
-CREATE TABLE labdata.run_log_chunk (
-    execution_id uuid NOT NULL,
-    organization_id uuid NOT NULL,
-    -- Bytes written before this chunk.
-    start bigint NOT NULL,
-    bytes bytea NOT NULL,
-    PRIMARY KEY (organization_id, execution_id, start),
-    CONSTRAINT run_log_chunk_execution_id_fkey
-        FOREIGN KEY (organization_id, execution_id) REFERENCES labdata.job_execution (organization_id, id)
-);

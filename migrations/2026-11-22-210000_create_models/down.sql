@@ -1,4 +1,3 @@
 DROP TABLE labdata.training_backend;
-DROP TABLE labdata.training_lease;
 DROP TABLE labdata.ml_model_version;
 DROP TABLE labdata.ml_model;

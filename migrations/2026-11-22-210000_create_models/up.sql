@@ -46,9 +46,6 @@ CREATE TABLE labdata.ml_model_version (
     artifact_key uuid,
     artifact_sha256 bytea,
     artifact_size bigint,
-    -- Number of claims by workers, and how many of those workers were lost.
-    attempt bigint NOT NULL DEFAULT 0,
-    lost_workers bigint NOT NULL DEFAULT 0,
     CONSTRAINT ml_model_version_organization_id_id_key UNIQUE (organization_id, id),
     CONSTRAINT ml_model_version_version_number_key UNIQUE (organization_id, model_id, version_number),
     CONSTRAINT ml_model_version_model_id_fkey
@@ -73,32 +70,8 @@ CREATE INDEX ml_model_version_list_idx
     ON labdata.ml_model_version (organization_id, model_id, created_at DESC, id DESC);
 CREATE INDEX ml_model_version_dataset_id_idx ON labdata.ml_model_version (organization_id, dataset_id);
 CREATE INDEX ml_model_version_requested_by_idx ON labdata.ml_model_version (organization_id, requested_by);
--- The queue: workers take the oldest training of an organization.
-CREATE INDEX ml_model_version_turns_idx ON labdata.ml_model_version (organization_id, created_at, id)
-    WHERE status = 'pending';
 -- The sweeper of uploads asks which objects are referenced.
 CREATE UNIQUE INDEX ml_model_version_artifact_key_idx ON labdata.ml_model_version (artifact_key)
-    WHERE artifact_key IS NOT NULL;
-
--- The worker's lease on a running training, with what belongs to this attempt alone.
-CREATE TABLE labdata.training_lease (
-    model_version_id uuid PRIMARY KEY,
-    organization_id uuid NOT NULL,
-    attempt bigint NOT NULL,
-    expires_at timestamptz NOT NULL,
-    -- Hash of the token with which the training reports.
-    token_hash bytea,
-    -- The object that the training may upload.
-    artifact_key uuid,
-    -- The result and the error that it has reported.
-    result jsonb,
-    error jsonb,
-    CONSTRAINT training_lease_model_version_id_fkey FOREIGN KEY (organization_id, model_version_id)
-        REFERENCES labdata.ml_model_version (organization_id, id)
-) WITH (fillfactor = 50);
-
-CREATE INDEX training_lease_model_version_id_idx ON labdata.training_lease (organization_id, model_version_id);
-CREATE UNIQUE INDEX training_lease_artifact_key_idx ON labdata.training_lease (artifact_key)
     WHERE artifact_key IS NOT NULL;
 
 -- State of the training backends, as workers of all organizations record it.

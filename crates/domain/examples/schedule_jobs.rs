@@ -16,7 +16,7 @@ use labdata_domain::{
     files::{FilePath, SourceType},
     ids::{ExecutionId, FileId, JobId, TriggerId, UserId},
     triggers::{Candidate, Category, FileFacts, Occurrence, Response, Trigger},
-    work::{LostWorker, RunEnd, after_lost_worker},
+    work::RunEnd,
 };
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};
@@ -140,11 +140,11 @@ fn play() -> Result<Vec<String>, Box<dyn Error>> {
     ));
 
     let timeout = Duration::hours(1);
-    for lost_workers in 1..=2 {
+    for attempt in 1..=2 {
         let claimed = scheduler.transition(|run| run.claim(now, timeout));
         log.push(claimed.ok_or("not queued")?.state.as_str().to_owned());
-        if lost_workers == 1 && after_lost_worker(lost_workers) == LostWorker::Requeue {
-            let requeued = scheduler.transition(Execution::requeue);
+        if attempt == 1 {
+            let requeued = scheduler.transition(|run| run.lose_worker(attempt, now));
             log.push(requeued.ok_or("not running")?.state.as_str().to_owned());
         }
     }

@@ -92,12 +92,15 @@ macro_rules! store {
         $crate::notification_emails! { $harness $(, $test)? }
         $crate::idempotency! { $harness $(, $test)? }
         $crate::models_contract! { $harness $(, $test)? }
-        $crate::training_queue_contract! { $harness $(, $test)? }
+        $crate::training_ends_contract! { $harness $(, $test)? }
+        $crate::training_reports_contract! { $harness $(, $test)? }
         $crate::training_notices_contract! { $harness $(, $test)? }
         $crate::triggers_contract! { $harness $(, $test)? }
         $crate::event_log_contract! { $harness $(, $test)? }
-        $crate::run_queue_contract! { $harness $(, $test)? }
-        $crate::run_logs_contract! { $harness $(, $test)? }
+        $crate::work_queue! { $harness $(, $test)? }
+        $crate::work_queue_ends! { $harness $(, $test)? }
+        $crate::work_logs! { $harness $(, $test)? }
+        $crate::runs_of_jobs_contract! { $harness $(, $test)? }
         $crate::events_contract! { $harness $(, $test)? }
         $crate::catalog! { $harness $(, $test)? }
         $crate::catalog_columns! { $harness $(, $test)? }

@@ -12,11 +12,11 @@ use crate::{
     instruments::InstrumentRepository,
     jobs::JobRepository,
     maintenance::{PeriodicTaskStore, StoreHealth},
-    models::{DatasetRepository, ModelRepository, TrainingQueue},
+    models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
     people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
     triggers::TriggerStore,
-    work::{RunQueue, logs::RunLogStore},
+    work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 
 /// Ports of one store. Each call is a separate transaction, unless they come from a
@@ -41,10 +41,12 @@ pub struct Repositories {
     pub events: Arc<dyn EventLog>,
     /// Job executions.
     pub executions: Arc<dyn ExecutionRepository>,
-    /// Runs on the platform: their queue, and who holds them.
-    pub runs: Arc<dyn RunQueue>,
-    /// Logs of runs.
-    pub run_logs: Arc<dyn RunLogStore>,
+    /// Work that waits, runs and trainings alike, and who holds what runs.
+    pub work: Arc<dyn WorkQueue>,
+    /// Logs of work.
+    pub work_logs: Arc<dyn WorkLogStore>,
+    /// Keys of runs.
+    pub run_keys: Arc<dyn RunKeys>,
     /// Triggers of jobs, and what they wait for.
     pub triggers: Arc<dyn TriggerStore>,
     /// Records of files.
@@ -53,8 +55,8 @@ pub struct Repositories {
     pub datasets: Arc<dyn DatasetRepository>,
     /// Models and their versions.
     pub models: Arc<dyn ModelRepository>,
-    /// Trainings: their queue, and who holds them.
-    pub trainings: Arc<dyn TrainingQueue>,
+    /// Tokens and reports of trainings, and the backends that train.
+    pub trainings: Arc<dyn TrainingStore>,
     /// Inboxes, preferences, and the outbox of e-mails.
     pub notifications: Arc<dyn NotificationRepository>,
     /// Executions under which assistants write.

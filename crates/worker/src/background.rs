@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use labdata_application::Ports;
+use labdata_application::{Ports, work::WorkContext};
 use labdata_ports::notifications::mailer::Mailer;
 use tokio::{
     sync::watch,
@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    RunWorkerSettings, TrainingWorkerSettings,
+    WorkSettings,
     periodic::{
         TaskObserver, firing_triggers, housekeeping, keep_running, recording_training_backend,
         sending_emails, trimming_caches,
@@ -22,10 +22,8 @@ use crate::{
 /// Settings of a server that is a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
-    /// Job runs.
-    pub runs: RunWorkerSettings,
-    /// Trainings of models; `None` trains none.
-    pub trainings: Option<TrainingWorkerSettings>,
+    /// Kinds of work that it does.
+    pub work: Vec<WorkSettings>,
     /// E-mail; `None` sends none.
     pub mail: Option<MailSettings>,
 }
@@ -66,21 +64,20 @@ impl Background {
     ) -> Self {
         let stopping = watch::Sender::new(false);
         let (mut table, mut runs) = (housekeeping(), JoinSet::new());
-        if let Some(WorkerSettings {
-            runs: own,
-            trainings,
-            mail,
-        }) = worker
-        {
+        if let Some(worker) = worker {
             // Triggers queue runs, so they fire where runs are also taken up: a server without a worker leaves them.
             table.push(firing_triggers());
-            if let Some(trainings) = trainings {
-                table.push(recording_training_backend(ports, trainings.clone()));
-                runs.spawn(work(ports.clone(), trainings, stopping.subscribe()));
+            table.extend(worker.mail.map(sending_emails));
+            for settings in worker.work {
+                let runner = Arc::clone(&settings.backend.runner);
+                table.push(match &settings.context {
+                    WorkContext::Run(_) => trimming_caches(runner),
+                    WorkContext::Training(context) => {
+                        recording_training_backend(ports, runner, context.policy)
+                    }
+                });
+                runs.spawn(work(ports.clone(), settings, stopping.subscribe()));
             }
-            table.push(trimming_caches(own.backend.runner.clone()));
-            table.extend(mail.map(sending_emails));
-            runs.spawn(work(ports.clone(), own, stopping.subscribe()));
         }
         let mut tasks = JoinSet::new();
         for task in table {
@@ -123,28 +120,24 @@ async fn drain(mut tasks: JoinSet<()>, deadline: Instant, what: &str) {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use labdata_application::work::begin_run::RunContext;
     use labdata_domain::{
         ids::NotificationId,
         notifications::{ChannelChange, Draft},
         people::actor::Actor,
-        work::BackendPolicy,
     };
     use labdata_ports::{
         notifications::{
             NewNotification,
             mailer::{Email, MailOutcome},
         },
-        work::runner::{
-            JobRunner, LogChunk, RunId, RunLimits, RunSpec, RunStatus, RunView, RunnerError,
-        },
+        work::runner::{JobRunner, LogChunk, RunId, RunSpec, RunStatus, RunView, RunnerError},
     };
     use tokio::sync::Notify;
 
     use super::*;
     use crate::{
-        BackendSettings, NoObserver, PATIENCE,
-        testing::{actor, in_memory, queue_run},
+        BACKEND_TIMEOUT, BackendSettings, NoObserver,
+        testing::{actor, in_memory, queue_run, run_context},
     };
 
     /// A mailer that signals each call, and sends once it is asked to.
@@ -218,19 +211,14 @@ mod tests {
             queue_run(&ports, &actor).await;
             let (mailer, runner) = (Arc::<SlowMailer>::default(), Arc::<StuckRunner>::default());
             let worker = WorkerSettings {
-                runs: RunWorkerSettings {
+                work: vec![WorkSettings {
                     backend: BackendSettings {
                         runner: runner.clone(),
                         concurrency: 1,
-                        timeout: PATIENCE,
+                        timeout: BACKEND_TIMEOUT,
                     },
-                    context: RunContext {
-                        limits: RunLimits::default(),
-                        base_url: "http://lab.example.org".to_owned(),
-                        policy: BackendPolicy::default(),
-                    },
-                },
-                trainings: None,
+                    context: run_context(),
+                }],
                 mail: Some(MailSettings {
                     mailer: mailer.clone(),
                     public_url: "http://lab.example.org".to_owned(),

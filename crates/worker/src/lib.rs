@@ -1,18 +1,15 @@
 //! The background worker: claims, runs and ends runs, and does the periodic tasks.
 //!
 //! **Invariants.** Depends on `application` and knows neither HTTP nor an adapter. Calls use cases
-//! only, never a port. A decision about a run is a use case's; this crate decides only when to ask.
+//! for every decision about work; this crate decides only when to ask. It waits on the queue and on
+//! job backends by their ports.
 
 mod background;
 mod periodic;
-mod runs;
 #[cfg(test)]
 mod testing;
-mod trainings;
 mod work;
 
 pub use background::{Background, MailSettings, WorkerSettings};
 pub use periodic::{NoObserver, TaskObserver};
-pub use runs::RunWorkerSettings;
-pub use trainings::TrainingWorkerSettings;
-pub use work::workload::{BackendSettings, PATIENCE};
+pub use work::{BACKEND_TIMEOUT, BackendSettings, WorkSettings};

@@ -8,7 +8,11 @@ use labdata_application::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
     },
-    work::run_job::{RunJob, run_job},
+    work::{
+        WorkContext,
+        begin_run::RunContext,
+        run_job::{RunJob, run_job},
+    },
 };
 use labdata_domain::{
     ids::ApiKeyId,
@@ -18,13 +22,27 @@ use labdata_domain::{
         tenancy::{Organization, User},
     },
     triggers::TriggerChange,
+    work::{BackendPolicy, RunLimits},
 };
 use labdata_memory::{FixedClock, Memory, ports};
 
 /// Services over an empty store, with a clock that stands still.
 pub(crate) fn in_memory() -> Ports {
-    let clock = Arc::new(FixedClock::default());
+    in_memory_at(Arc::default())
+}
+
+/// Services over an empty store, with that clock.
+pub(crate) fn in_memory_at(clock: Arc<FixedClock>) -> Ports {
     Ports::unlimited(ports(&Memory::new(), clock))
+}
+
+/// The context of runs.
+pub(crate) fn run_context() -> WorkContext {
+    WorkContext::Run(RunContext {
+        limits: RunLimits::default(),
+        base_url: "http://lab.example.org".to_owned(),
+        policy: BackendPolicy::default(),
+    })
 }
 
 /// A person of a new organization.

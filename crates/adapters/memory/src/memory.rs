@@ -23,12 +23,14 @@ use labdata_domain::{
     },
     refusal::Resource,
     triggers::event::Event,
+    work::WorkId,
 };
-use labdata_ports::{PortError, files::blob::Granted};
+use labdata_ports::{Clock, PortError, files::blob::Granted};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
+    FixedClock,
     agent::{AgentRunRow, ChatRow, WriteSessionRow},
     data::tables::Tables,
     events::row::EventRow,
@@ -37,15 +39,17 @@ use crate::{
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
     work::{
-        rows::{Log, RunRow},
+        rows::{Log, WorkRow},
         subscribers::Subscriber,
     },
 };
 
 /// A store in memory. Clones are the same store.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Memory {
     state: Arc<Mutex<State>>,
+    /// Clock of leases.
+    clock: Arc<dyn Clock>,
 }
 
 /// Declares a fake over the shared store.
@@ -102,12 +106,12 @@ pub(crate) struct State {
     pub(crate) ticks: BTreeMap<JobId, OffsetDateTime>,
     pub(crate) executions: Vec<Owned<Execution>>,
     pub(crate) started_by: BTreeMap<ExecutionId, StartedBy>,
-    pub(crate) runs: BTreeMap<ExecutionId, RunRow>,
-    pub(crate) logs: BTreeMap<ExecutionId, Log>,
+    /// Work that waits or runs.
+    pub(crate) work: BTreeMap<WorkId, WorkRow>,
+    pub(crate) logs: BTreeMap<(OrganizationId, WorkId), Log>,
     pub(crate) subscribers: Vec<Subscriber>,
-    /// Followers of logs, by execution, of trainings, by version, and of events, by organization.
+    /// Followers of work, and of events, by organization.
     pub(crate) followers: Vec<(Uuid, mpsc::UnboundedSender<()>)>,
-    pub(crate) training_subscribers: Vec<Subscriber>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
@@ -138,11 +142,34 @@ impl std::fmt::Debug for Memory {
     }
 }
 
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            state: Arc::default(),
+            clock: Arc::new(FixedClock::default()),
+        }
+    }
+}
+
 impl Memory {
-    /// An empty store.
+    /// An empty store, whose clock stands still.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same store, with leases that end by that clock.
+    #[must_use]
+    pub fn on_clock(&self, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            clock,
+        }
+    }
+
+    /// The time of the store.
+    pub(crate) fn now(&self) -> OffsetDateTime {
+        self.clock.now()
     }
 
     /// The state, for one atomic effect.

@@ -9,10 +9,10 @@ use crate::{
     InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve, InMemoryEventLog,
     InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor,
-    InMemoryRunLogStore, InMemoryRunQueue, InMemorySessionRepository, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingQueue, InMemoryTriggerStore, InMemoryUrlSigner,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys,
+    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWorkLogStore,
+    InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
@@ -28,13 +28,14 @@ pub fn repositories(memory: &Memory) -> Repositories {
         data: Arc::new(InMemoryDataStore::new(memory)),
         events: Arc::new(InMemoryEventLog::new(memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(memory)),
-        runs: Arc::new(InMemoryRunQueue::new(memory)),
-        run_logs: Arc::new(InMemoryRunLogStore::new(memory)),
+        work: Arc::new(InMemoryWorkQueue::new(memory)),
+        work_logs: Arc::new(InMemoryWorkLogStore::new(memory)),
+        run_keys: Arc::new(InMemoryRunKeys::new(memory)),
         triggers: Arc::new(InMemoryTriggerStore::new(memory)),
         files: Arc::new(InMemoryFileRepository::new(memory)),
         datasets: Arc::new(InMemoryDatasetRepository::new(memory)),
         models: Arc::new(InMemoryModelRepository::new(memory)),
-        trainings: Arc::new(InMemoryTrainingQueue::new(memory)),
+        trainings: Arc::new(InMemoryTrainingStore::new(memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(memory)),
         health: Arc::new(InMemoryStoreHealth::new(memory)),
@@ -45,6 +46,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
 /// All ports over that memory.
 #[must_use]
 pub fn ports(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
+    let memory = &memory.on_clock(Arc::clone(&clock));
     Ports {
         repositories: repositories(memory),
         idempotency: Arc::new(InMemoryIdempotency::new(memory)),

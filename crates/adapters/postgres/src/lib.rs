@@ -45,12 +45,13 @@ pub use maintenance::backup::{
 pub use maintenance::{PgPeriodicTaskStore, PgStoreHealth};
 pub use models::PgDatasetRepository;
 pub use models::records::PgModelRepository;
-pub use models::trainings::PgTrainingQueue;
+pub use models::trainings::PgTrainingStore;
 pub use notifications::PgNotificationRepository;
 pub use people::PgApiKeyRepository;
 pub use people::sessions::PgSessionRepository;
 pub use people::tenancy::PgTenancyRepository;
 pub use store::PgStore;
 pub use triggers::PgTriggerStore;
-pub use work::PgRunQueue;
-pub use work::logs::PgRunLogStore;
+pub use work::PgWorkQueue;
+pub use work::keys::PgRunKeys;
+pub use work::logs::PgWorkLogStore;

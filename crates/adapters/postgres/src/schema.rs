@@ -118,35 +118,40 @@ diesel::table! {
         parameters -> Nullable<Jsonb>,
         source_execution_id -> Nullable<Uuid>,
         exit_code -> Nullable<BigInt>,
-        attempt -> BigInt,
-        lost_workers -> BigInt,
         trigger_id -> Nullable<Uuid>,
     }
 }
 
 diesel::table! {
-    labdata.run_log (execution_id) {
-        execution_id -> Uuid,
+    labdata.work (id) {
+        id -> Uuid,
         organization_id -> Uuid,
+        kind -> Text,
+        execution_id -> Nullable<Uuid>,
+        model_version_id -> Nullable<Uuid>,
+        state -> Text,
+        queued_at -> Timestamptz,
+        attempt -> BigInt,
+        lost_workers -> BigInt,
+        lease_expires_at -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    labdata.work_log (organization_id, work_id) {
+        work_id -> Uuid,
+        organization_id -> Uuid,
+        attempt -> BigInt,
         length -> BigInt,
     }
 }
 
 diesel::table! {
-    labdata.run_log_chunk (organization_id, execution_id, start) {
-        execution_id -> Uuid,
+    labdata.work_log_chunk (organization_id, work_id, start) {
+        work_id -> Uuid,
         organization_id -> Uuid,
         start -> BigInt,
         bytes -> Bytea,
-    }
-}
-
-diesel::table! {
-    labdata.run_lease (execution_id) {
-        execution_id -> Uuid,
-        organization_id -> Uuid,
-        attempt -> BigInt,
-        expires_at -> Timestamptz,
     }
 }
 
@@ -364,19 +369,15 @@ diesel::table! {
         artifact_key -> Nullable<Uuid>,
         artifact_sha256 -> Nullable<Bytea>,
         artifact_size -> Nullable<BigInt>,
-        attempt -> BigInt,
-        lost_workers -> BigInt,
     }
 }
 
 diesel::table! {
-    labdata.training_lease (model_version_id) {
+    labdata.training_attempt (model_version_id) {
         model_version_id -> Uuid,
         organization_id -> Uuid,
-        attempt -> BigInt,
-        expires_at -> Timestamptz,
-        token_hash -> Nullable<Bytea>,
-        artifact_key -> Nullable<Uuid>,
+        token_hash -> Bytea,
+        artifact_key -> Uuid,
         result -> Nullable<Jsonb>,
         error -> Nullable<Jsonb>,
     }

@@ -7,9 +7,9 @@ use labdata_ports::Repositories;
 use crate::{
     Database, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgDatasetRepository, PgEventLog,
     PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore,
-    PgRunLogStore, PgRunQueue, PgSessionRepository, PgStoreHealth, PgTenancyRepository,
-    PgTrainingQueue, PgTriggerStore, PgWriteSessions,
+    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
+    PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTriggerStore,
+    PgWorkLogStore, PgWorkQueue, PgWriteSessions,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -79,13 +79,14 @@ impl PgStore {
             catalog,
             events: Arc::new(PgEventLog::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
-            runs: Arc::new(PgRunQueue::new(database.clone())),
-            run_logs: Arc::new(PgRunLogStore::new(database.clone())),
+            work: Arc::new(PgWorkQueue::new(database.clone())),
+            work_logs: Arc::new(PgWorkLogStore::new(database.clone())),
+            run_keys: Arc::new(PgRunKeys::new(database.clone())),
             triggers: Arc::new(PgTriggerStore::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
             datasets: Arc::new(PgDatasetRepository::new(database.clone())),
             models: Arc::new(PgModelRepository::new(database.clone())),
-            trainings: Arc::new(PgTrainingQueue::new(database.clone())),
+            trainings: Arc::new(PgTrainingStore::new(database.clone())),
             notifications: Arc::new(self.notifications.on(database.clone())),
             write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
             health: Arc::new(PgStoreHealth::new(database.clone())),

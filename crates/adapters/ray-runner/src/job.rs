@@ -5,7 +5,8 @@ use std::io::Write;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::ZlibEncoder};
 use labdata_domain::jobs::{ScriptFlaw, ScriptMetadata};
-use labdata_ports::work::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError, Work};
+use labdata_domain::work::WorkKind;
+use labdata_ports::work::runner::{GRACE, RETAINED_LOG_BYTES, RunSpec, RunnerError};
 use labdata_python_packages::{CLIENT_WHEEL, DeclaredPackages};
 use labdata_ray_client::{JobRequest, RuntimeEnvironment};
 use serde_json::{Map, Value, json};
@@ -82,9 +83,9 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
     // Ray's grace period exceeds that of the entry point, which needs time to clean up.
     let grace = (GRACE.as_secs() + 3).to_string();
     variables.insert("RAY_JOB_STOP_WAIT_TIME_S".to_owned(), grace.into());
-    let work = match spec.run.work {
-        Work::Execution(_) => "labdata_execution",
-        Work::Training(_) => "labdata_model_version",
+    let work = match spec.run.work.kind() {
+        WorkKind::Run => "labdata_execution",
+        WorkKind::Training => "labdata_model_version",
     };
     let metadata = [
         ("labdata_organization", spec.organization.to_string()),

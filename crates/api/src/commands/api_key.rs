@@ -12,7 +12,7 @@ use labdata_domain::{
         tenancy::Organization,
     },
     timestamp,
-    work::{BackendPolicy, BackendWork},
+    work::{BackendPolicy, WorkKind},
 };
 use serde_json::{Value, json};
 use time::Duration;
@@ -55,12 +55,7 @@ async fn run(
         .await?;
     match command {
         ApiKeyCommand::Create(arguments) => {
-            create(
-                &ports,
-                backend_policy(settings, BackendWork::Jobs),
-                arguments,
-            )
-            .await
+            create(&ports, backend_policy(settings, WorkKind::Run), arguments).await
         }
         ApiKeyCommand::List(arguments) => {
             let keys = operator_keys::list(&ports).await?;

@@ -17,7 +17,7 @@ use labdata_application::{
     },
     work::check_backend::{CheckBackendError, check_backend},
 };
-use labdata_domain::{people::PlainApiKey, work::BackendWork};
+use labdata_domain::{people::PlainApiKey, work::WorkKind};
 use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
@@ -181,7 +181,7 @@ pub(super) async fn checked_worker_settings(
     settings: &Settings,
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {
-    match check_backend(ports, backend_policy(settings, BackendWork::Jobs)).await {
+    match check_backend(ports, backend_policy(settings, WorkKind::Run)).await {
         Ok(()) => worker_settings(settings, public_url),
         Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
         Err(CheckBackendError::Failed(error)) => Err(error.into()),

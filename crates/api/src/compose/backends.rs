@@ -7,11 +7,11 @@ use std::{
 use anyhow::Context;
 use labdata_application::{
     models::training::{Checkpoints, begin_training::TrainingContext},
-    work::begin_run::RunContext,
+    work::{WorkContext, begin_run::RunContext},
 };
 use labdata_domain::{
     models::{TaskType, TrainingLimits},
-    work::{BackendPolicy, BackendWork, Isolation},
+    work::{BackendPolicy, Isolation, WorkKind},
 };
 use labdata_embedded_postgres::machine_memory;
 use labdata_local_runner::LocalRunner;
@@ -27,8 +27,7 @@ use labdata_sandbox::{
 };
 use labdata_trainer_scripts::{EntryPoint, training_script};
 use labdata_worker::{
-    BackendSettings, MailSettings, PATIENCE, RunWorkerSettings, TrainingWorkerSettings,
-    WorkerSettings,
+    BACKEND_TIMEOUT, BackendSettings, MailSettings, WorkSettings, WorkerSettings,
 };
 
 use super::mailer;
@@ -50,34 +49,33 @@ const UNKNOWN_MEMORY: u64 = 8 << 30;
 pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
     let public_url = public_url.trim_end_matches('/').to_owned();
     let runners = Runners::open(settings, &public_url)?;
-    let runs = RunWorkerSettings {
+    let runs = WorkSettings {
         backend: BackendSettings {
             runner: runners.jobs,
             concurrency: settings.job_concurrency,
-            timeout: PATIENCE,
+            timeout: BACKEND_TIMEOUT,
         },
-        context: RunContext {
+        context: WorkContext::Run(RunContext {
             limits: RunLimits {
                 wall_clock: Duration::from_secs(60 * u64::from(settings.job_timeout_minutes)),
                 ..RunLimits::default()
             },
             base_url: public_url.clone(),
-            policy: backend_policy(settings, BackendWork::Jobs),
-        },
+            policy: backend_policy(settings, WorkKind::Run),
+        }),
     };
-    let trainings = TrainingWorkerSettings {
+    let trainings = WorkSettings {
         backend: BackendSettings {
             runner: runners.trainings,
             concurrency: settings.trainings.concurrency,
-            timeout: PATIENCE,
+            timeout: BACKEND_TIMEOUT,
         },
-        context: training_context(settings, public_url.clone()),
+        context: WorkContext::Training(training_context(settings, public_url.clone())),
     };
     let mailer = mailer(&settings.notifications)?;
     let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
     Ok(WorkerSettings {
-        runs,
-        trainings: Some(trainings),
+        work: vec![trainings, runs],
         mail,
     })
 }
@@ -108,7 +106,7 @@ fn training_context(settings: &Settings, base_url: String) -> TrainingContext {
             // Not the memory of this machine, which the nodes of a cluster need not have.
             memory: wanted.memory,
         },
-        policy: backend_policy(settings, BackendWork::Trainings),
+        policy: backend_policy(settings, WorkKind::Training),
         checkpoints: checkpoints(settings),
         scripts: Arc::new(EmbeddedScripts),
     }
@@ -144,10 +142,10 @@ impl TrainingScripts for EmbeddedScripts {
 
 /// Rules for the backend of that work.
 #[must_use]
-pub const fn backend_policy(settings: &Settings, work: BackendWork) -> BackendPolicy {
+pub const fn backend_policy(settings: &Settings, work: WorkKind) -> BackendPolicy {
     let backend = match work {
-        BackendWork::Jobs => &settings.job_backend,
-        BackendWork::Trainings => &settings.trainings.backend,
+        WorkKind::Run => &settings.job_backend,
+        WorkKind::Training => &settings.trainings.backend,
     };
     BackendPolicy {
         work,

@@ -5,7 +5,7 @@ use labdata_domain::{
     ids::ExecutionId,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
-use labdata_ports::work::CancelExecutionError;
+use labdata_ports::executions::CancelExecutionError;
 
 use crate::{Error, Ports};
 
@@ -24,7 +24,7 @@ pub async fn cancel_execution(
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::CancelExecution)?;
     let now = ports.clock.now();
-    match ports.runs.cancel(actor.organization, id, now).await {
+    match ports.executions.cancel(actor.organization, id, now).await {
         Ok(execution) => {
             // The script must not write with a cached key after the response.
             ports.key_cache.evict_execution(id);

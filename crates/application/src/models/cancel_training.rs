@@ -23,7 +23,7 @@ pub async fn cancel_training(
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
     let now = ports.clock.now();
-    let cancelled = ports.trainings.cancel(actor.organization, id, now).await;
+    let cancelled = ports.models.cancel(actor.organization, id, now).await;
     cancelled.map_err(|error| match error {
         CancelTrainingError::Refused(refusal) => Error::refused(refusal),
         CancelTrainingError::Port(error) => error.into(),

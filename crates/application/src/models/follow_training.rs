@@ -4,6 +4,7 @@ use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::ModelVersion,
     people::{actor::Actor, scope::Scope},
+    work::WorkId,
 };
 
 use crate::{Error, Ports, slots::Slot, subscription::Subscription};
@@ -40,7 +41,7 @@ pub async fn follow_training(
         number: version.number,
         _slot: slot,
     };
-    let news = ports.trainings.follow(version.version);
+    let news = ports.work.follow(WorkId::Training(version.version));
     Ok((follower, Subscription::new(news)))
 }
 

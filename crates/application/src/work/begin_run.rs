@@ -1,27 +1,23 @@
 //! Makes of a claimed run what a runner needs.
 
 use labdata_domain::{
+    ids::ExecutionId,
     people::{
         PlainApiKey,
         run_nonce::{PlainRunNonce, RunNonce},
     },
-    work::{BackendPolicy, PlatformRun, SharedBackend},
+    work::{BackendPolicy, PlatformRun},
 };
 use labdata_ports::{
     PortError,
     work::{
-        ClaimedRun, RunClaim,
-        runner::{
-            KeyExchange, PackageOwner, RunId, RunLimits, RunNetwork, RunResources, RunSpec, Work,
-        },
+        ClaimedRun, WorkClaim,
+        runner::{KeyExchange, PackageOwner, RunLimits, RunNetwork, RunResources, RunSpec},
     },
 };
 use labdata_redacted::Variables;
 
-use super::{
-    check_backend::{CheckBackendError, check_backend},
-    run_key::{ATTEMPTS, run_key},
-};
+use super::run_key::{ATTEMPTS, run_key};
 use crate::{Error, Ports};
 
 /// Path at which runs exchange their nonces for their keys, below the platform's URL.
@@ -29,15 +25,6 @@ pub const KEY_PATH: &str = "/run-key";
 
 /// Environment variable of the run's key.
 const KEY_VARIABLE: &str = "LABDATA_API_KEY";
-
-/// The run of a claim, as runners call it.
-#[must_use]
-pub const fn run_id(claim: RunClaim) -> RunId {
-    RunId {
-        work: Work::Execution(claim.execution),
-        attempt: claim.attempt,
-    }
-}
 
 /// What a worker passes to all its runs.
 #[derive(Clone, Debug)]
@@ -50,39 +37,22 @@ pub struct RunContext {
     pub policy: BackendPolicy,
 }
 
-/// Outcome of the preparation of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BegunRun {
-    /// It can be submitted.
-    Ready(Box<RunSpec>),
-    /// The worker has lost it.
-    Lost,
-    /// Scripts do not run on this backend.
-    Refused(SharedBackend),
-}
-
 /// Reads the script, issues the run's own key, and puts the script's environment together. The key acts
 /// for this run only ([`labdata_domain::people::run_key`]): it reads, and what it writes is recorded under
 /// the execution. It is revoked when the run ends or the worker loses it, and expires at the execution's
-/// deadline. On a backend whose runs others see, a nonce takes the place of the key.
+/// deadline. On a backend whose runs others see, a nonce takes the place of the key. `None` if the worker
+/// has lost the run.
 ///
 /// # Errors
 /// Errors of the ports.
-#[tracing::instrument(level = "debug", skip_all)]
-pub async fn begin_run(
+pub(super) async fn begin_run(
     ports: &Ports,
+    claim: WorkClaim,
     claimed: &ClaimedRun,
     context: &RunContext,
-) -> Result<BegunRun, Error> {
-    // For each run, because an organization may have been added since the worker started.
-    match check_backend(ports, context.policy).await {
-        Ok(()) => {}
-        Err(CheckBackendError::Shared(refusal)) => return Ok(BegunRun::Refused(refusal)),
-        Err(CheckBackendError::Failed(error)) => return Err(error),
-    }
-    let claim = claimed.claim;
+) -> Result<Option<RunSpec>, Error> {
     let Some(run) = claimed.execution.origin.run() else {
-        return Err(Error::Internal(format!("{} is no run", claim.execution)));
+        return Err(Error::Internal(format!("{} is no run", claim.work)));
     };
     let job = claimed.execution.job_id;
     let version = ports
@@ -92,8 +62,8 @@ pub async fn begin_run(
     let base_url = &context.base_url;
     // Users of a shared cluster can read the environment of its jobs; a nonce works once and briefly.
     let (key, key_exchange) = if context.policy.hides_keys() {
-        let Some(nonce) = issue_nonce(ports, claimed).await? else {
-            return Ok(BegunRun::Lost);
+        let Some(nonce) = issue_nonce(ports, claim, claimed).await? else {
+            return Ok(None);
         };
         let exchange = KeyExchange {
             url: format!("{base_url}{KEY_PATH}"),
@@ -102,27 +72,27 @@ pub async fn begin_run(
         };
         (None, Some(exchange))
     } else {
-        let Some(key) = issue_key(ports, claimed).await? else {
-            return Ok(BegunRun::Lost);
+        let Some(key) = issue_key(ports, claim, claimed).await? else {
+            return Ok(None);
         };
         (Some(key), None)
     };
-    Ok(BegunRun::Ready(Box::new(RunSpec {
+    Ok(Some(RunSpec {
         organization: claim.organization,
-        run: run_id(claim),
+        run: claim.run(),
         script,
-        environment: environment(claim, run, base_url, key.as_ref())?,
+        environment: environment(claimed.execution.id, run, base_url, key.as_ref())?,
         key_exchange,
         limits: context.limits,
         network: RunNetwork::Configured,
         packages: PackageOwner::Organization,
         resources: RunResources::default(),
-    })))
+    }))
 }
 
 /// Environment of the script. It holds nothing else of the server's.
 fn environment(
-    claim: RunClaim,
+    execution: ExecutionId,
     run: &PlatformRun,
     base_url: &str,
     key: Option<&PlainApiKey>,
@@ -134,7 +104,7 @@ fn environment(
     let mut environment = vec![("LABDATA_BASE_URL", base_url.to_owned())];
     environment.extend(key.map(|key| (KEY_VARIABLE, key.reveal().to_owned())));
     environment.extend([
-        ("LABDATA_JOB_EXECUTION_ID", claim.execution.to_string()),
+        ("LABDATA_JOB_EXECUTION_ID", execution.to_string()),
         ("LABDATA_FILE_ID", file.unwrap_or_default()),
         ("LABDATA_PARAMETERS", parameters),
     ]);
@@ -148,11 +118,15 @@ fn environment(
 }
 
 /// Stores a key of the run; `None` if the worker has lost the run.
-async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainApiKey>, Error> {
+async fn issue_key(
+    ports: &Ports,
+    claim: WorkClaim,
+    claimed: &ClaimedRun,
+) -> Result<Option<PlainApiKey>, Error> {
     let deadline = claimed.execution.state.deadline();
     for _ in 0..ATTEMPTS {
-        let (key, plain) = run_key(ports, claimed.claim, claimed.started_by, deadline);
-        match ports.runs.issue_key(claimed.claim, &key).await {
+        let (key, plain) = run_key(ports, claim, claimed.started_by, deadline);
+        match ports.run_keys.issue(claim, &key).await {
             Ok(true) => return Ok(Some(plain)),
             Ok(false) => return Ok(None),
             // Another key has the random prefix: the next one is almost certainly free.
@@ -166,15 +140,19 @@ async fn issue_key(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainAp
 }
 
 /// Stores a nonce that the run exchanges for its key; `None` if the worker has lost the run.
-async fn issue_nonce(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<PlainRunNonce>, Error> {
-    let claim = claimed.claim;
+async fn issue_nonce(
+    ports: &Ports,
+    claim: WorkClaim,
+    claimed: &ClaimedRun,
+) -> Result<Option<PlainRunNonce>, Error> {
+    let execution = claimed.execution.id;
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
-    let plain = PlainRunNonce::from_random(claim.execution, claim.attempt, secret);
+    let plain = PlainRunNonce::from_random(execution, claim.attempt, secret);
     let key_expires_at = claimed.execution.state.deadline();
     let nonce = RunNonce {
         organization: claim.organization,
-        execution: claim.execution,
+        execution,
         attempt: claim.attempt,
         user: claimed.started_by,
         hash: plain.hash(),
@@ -182,6 +160,6 @@ async fn issue_nonce(ports: &Ports, claimed: &ClaimedRun) -> Result<Option<Plain
         key_expires_at,
         used_at: None,
     };
-    let stored = ports.runs.store_nonce(&nonce).await?;
+    let stored = ports.run_keys.store_nonce(&nonce).await?;
     Ok(stored.then_some(plain))
 }

@@ -1,15 +1,14 @@
-//! Copies the log of a run from its runner to the store, where every server can read it.
+//! Copies the log of work from its runner to the store, where every server can read it.
 
 use labdata_domain::work::{LogAppend, platform_line};
-use labdata_ports::work::{RunClaim, runner::JobRunner};
+use labdata_ports::work::{WorkClaim, runner::JobRunner};
 
-use super::begin_run::run_id;
 use crate::Ports;
 
-/// Progress of the copy of one run's log.
+/// Progress of the copy of one log.
 #[derive(Debug)]
 pub struct LogCopy {
-    claim: RunClaim,
+    claim: WorkClaim,
     /// Offset in the runner's log up to which it is stored.
     stored: u64,
 }
@@ -20,9 +19,9 @@ pub struct LogCopy {
 pub struct CopyLogError(String);
 
 impl LogCopy {
-    /// The copy of a run that has just begun.
+    /// The copy of the log of work that has just begun.
     #[must_use]
-    pub const fn new(claim: RunClaim) -> Self {
+    pub const fn new(claim: WorkClaim) -> Self {
         Self { claim, stored: 0 }
     }
 
@@ -33,7 +32,7 @@ impl LogCopy {
     }
 
     /// Stores everything that the runner has and the store has not. Stops if the worker has lost
-    /// the run.
+    /// the work.
     ///
     /// # Errors
     /// [`CopyLogError`].
@@ -43,7 +42,7 @@ impl LogCopy {
         runner: &dyn JobRunner,
     ) -> Result<(), CopyLogError> {
         loop {
-            let chunk = runner.logs(run_id(self.claim), self.stored).await;
+            let chunk = runner.logs(self.claim.run(), self.stored).await;
             let chunk = chunk.map_err(|error| CopyLogError(error.to_string()))?;
             if chunk.bytes.is_empty() {
                 return Ok(());
@@ -51,8 +50,8 @@ impl LogCopy {
             // Runners hold a limited part of a log; bytes that they dropped count as a gap.
             let skipped = chunk.offset.saturating_sub(self.stored);
             for append in LogAppend::split(skipped, &chunk.bytes) {
-                let appended = ports.run_logs.append(self.claim, append).await;
-                // `false` means that another worker holds the run and copies its log.
+                let appended = ports.work_logs.append(self.claim, append).await;
+                // `false` means that another worker holds the work and copies its log.
                 if !appended.map_err(|error| CopyLogError(error.to_string()))? {
                     return Ok(());
                 }
@@ -62,14 +61,18 @@ impl LogCopy {
     }
 }
 
-/// Appends a line of the platform to the log of a run.
+/// Appends a line of the platform to the log of work.
 ///
 /// # Errors
 /// Errors of the store.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn append_notice(ports: &Ports, claim: RunClaim, text: &str) -> Result<(), crate::Error> {
+pub async fn append_notice(
+    ports: &Ports,
+    claim: WorkClaim,
+    text: &str,
+) -> Result<(), crate::Error> {
     for append in LogAppend::split(0, platform_line(text).as_bytes()) {
-        ports.run_logs.append(claim, append).await?;
+        ports.work_logs.append(claim, append).await?;
     }
     Ok(())
 }

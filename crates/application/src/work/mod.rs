@@ -1,19 +1,18 @@
-//! Platform runs: queue, logs, runner.
+//! Work on the platform, runs and trainings alike: queue, logs, runner.
 
 pub mod begin_run;
+pub mod begin_work;
 pub mod check_backend;
-pub mod claim_runs;
+pub mod claim_work;
+mod context;
 pub mod copy_log;
-pub mod end_run;
-pub mod observe_run;
+pub mod end_work;
+pub mod interpret_end;
 pub mod read_log;
-pub mod reap_run;
 pub mod redeem_nonce;
 pub mod renew_lease;
 pub mod run_job;
 mod run_key;
-pub mod stop_run;
-pub mod submit_run;
-pub mod sweep_runs;
-pub mod trim_caches;
-pub mod watch_runs;
+pub mod sweep_work;
+
+pub use context::WorkContext;

@@ -5,6 +5,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
     people::{actor::Actor, scope::Scope},
+    work::WorkId,
 };
 
 use crate::{Error, Ports, subscription::Subscription};
@@ -47,7 +48,7 @@ impl LogReader {
     /// Subscribes to what follows: appends to the log, and the end of the run.
     #[must_use]
     pub fn follow(&self, ports: &Ports) -> Subscription {
-        Subscription::new(ports.run_logs.subscribe(self.execution))
+        Subscription::new(ports.work.follow(WorkId::Execution(self.execution)))
     }
 
     /// Offset of the next chunk.
@@ -67,8 +68,12 @@ impl LogReader {
             .get(self.organization, self.execution)
             .await?;
         let chunk = ports
-            .run_logs
-            .read(self.organization, self.execution, self.offset)
+            .work_logs
+            .read(
+                self.organization,
+                WorkId::Execution(self.execution),
+                self.offset,
+            )
             .await?;
         if chunk.bytes.is_empty() {
             return Ok(nothing(&execution));

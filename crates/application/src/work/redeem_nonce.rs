@@ -1,16 +1,20 @@
 //! Exchanges the nonce of a run for its key.
 
-use labdata_domain::people::{
-    PlainApiKey,
-    run_nonce::{NONCE_USED_TWICE, NonceRefusal, PlainRunNonce},
+use labdata_domain::{
+    people::{
+        PlainApiKey,
+        run_nonce::{NONCE_USED_TWICE, NonceRefusal, PlainRunNonce},
+    },
+    work::WorkId,
 };
 use labdata_ports::{
     PortError,
-    work::{NonceUse, RunClaim},
+    work::{NonceUse, WorkClaim},
 };
 
 use super::{
     copy_log::append_notice,
+    end_work::forget_keys,
     run_key::{ATTEMPTS, run_key},
 };
 use crate::{Error, Ports};
@@ -33,14 +37,14 @@ pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey,
         Ok(()) | Err(NonceRefusal::Used) => {}
         Err(refusal) => return Err(Error::refused(refusal)),
     }
-    let claim = RunClaim {
+    let claim = WorkClaim {
         organization: nonce.organization,
-        execution,
+        work: WorkId::Execution(execution),
         attempt,
     };
     for _ in 0..ATTEMPTS {
         let (key, plain) = run_key(ports, claim, nonce.user, nonce.key_expires_at);
-        match ports.runs.redeem_nonce(claim, &key).await {
+        match ports.run_keys.redeem_nonce(claim, &key).await {
             Ok(NonceUse::First) => return Ok(plain),
             Ok(NonceUse::Repeated) => {
                 report_theft(ports, claim).await;
@@ -57,15 +61,15 @@ pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey,
 }
 
 /// Tells operator and author of a nonce that was used twice, and forgets the revoked key.
-async fn report_theft(ports: &Ports, claim: RunClaim) {
-    ports.key_cache.evict_execution(claim.execution);
+async fn report_theft(ports: &Ports, claim: WorkClaim) {
+    forget_keys(ports, claim.work);
     tracing::warn!(
         organization = %claim.organization,
-        execution = %claim.execution,
+        execution = %claim.work,
         attempt = claim.attempt,
         "the nonce of a run was used twice, perhaps by a thief; its key is revoked"
     );
     if let Err(error) = append_notice(ports, claim, NONCE_USED_TWICE).await {
-        tracing::warn!(execution = %claim.execution, %error, "could not write to the log of a run");
+        tracing::warn!(execution = %claim.work, %error, "could not write to the log of a run");
     }
 }

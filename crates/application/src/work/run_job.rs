@@ -58,7 +58,7 @@ pub async fn run_job(
         trigger: None,
         queued_at: ports.clock.now(),
     };
-    Ok(ports.runs.enqueue(actor.organization, &run).await?)
+    Ok(ports.executions.queue(actor.organization, &run).await?)
 }
 
 async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {

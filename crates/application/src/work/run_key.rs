@@ -7,7 +7,7 @@ use labdata_domain::{
         scope::{Scope, Scopes},
     },
 };
-use labdata_ports::work::RunClaim;
+use labdata_ports::work::WorkClaim;
 use time::OffsetDateTime;
 
 use crate::{Ports, people::create_api_key::random_key};
@@ -22,7 +22,7 @@ pub(super) const ATTEMPTS: usize = 5;
 /// ([`labdata_domain::people::run_key`]).
 pub(super) fn run_key(
     ports: &Ports,
-    claim: RunClaim,
+    claim: WorkClaim,
     user: UserId,
     expires_at: Option<OffsetDateTime>,
 ) -> (ApiKey, PlainApiKey) {
@@ -36,7 +36,7 @@ pub(super) fn run_key(
         hash: plain.hash(),
         // Never admin: a script must not make keys that outlive its run.
         scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
-        execution: Some(claim.execution),
+        execution: claim.work.execution(),
         created_at: ports.clock.now(),
         expires_at,
         last_used_at: None,

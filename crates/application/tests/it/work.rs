@@ -10,8 +10,10 @@ use labdata_application::{
         operator_keys::{IssueKey, issue},
     },
     work::{
-        begin_run::{BegunRun, RunContext, begin_run},
-        claim_runs::claim_runs,
+        WorkContext,
+        begin_run::RunContext,
+        begin_work::{Begun, begin_work},
+        claim_work::claim_work,
         redeem_nonce::redeem_nonce,
         run_job::{RunJob, run_job},
     },
@@ -24,10 +26,10 @@ use labdata_domain::{
     },
     refusal::RefusalKind,
     triggers::TriggerChange,
-    work::{BackendPolicy, BackendWork, FreeSlots, RunVisibility},
+    work::{BackendPolicy, FreeSlots, RunVisibility, WorkKind},
 };
 use labdata_ports::work::{
-    ClaimedRun,
+    ClaimedRun, ClaimedWork, Task,
     runner::{RunLimits, RunSpec},
 };
 use time::Duration;
@@ -36,12 +38,27 @@ use crate::lab::Lab;
 
 /// A backend whose users see the runs of all organizations.
 const VISIBLE: BackendPolicy = BackendPolicy {
-    work: BackendWork::Jobs,
+    work: WorkKind::Run,
     visibility: RunVisibility::BackendUsers,
     allows_sharing: false,
 };
 
-async fn claimed(lab: &Lab) -> ClaimedRun {
+fn context(policy: BackendPolicy) -> WorkContext {
+    WorkContext::Run(RunContext {
+        base_url: "http://lab".to_owned(),
+        limits: RunLimits::default(),
+        policy,
+    })
+}
+
+fn run(claimed: &ClaimedWork) -> &ClaimedRun {
+    let Task::Run(run) = &claimed.task else {
+        panic!("{claimed:?} is no run");
+    };
+    run
+}
+
+async fn claimed(lab: &Lab) -> ClaimedWork {
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     let job = CreateJob {
         name: "job".to_owned(),
@@ -55,20 +72,18 @@ async fn claimed(lab: &Lab) -> ClaimedRun {
         .await
         .unwrap();
     let slots = FreeSlots::for_any(1);
-    claim_runs(&lab.ports, RunLimits::default(), slots)
+    claim_work(&lab.ports, &context(VISIBLE), slots)
         .await
         .unwrap()
         .remove(0)
 }
 
-async fn begun(lab: &Lab, claimed: &ClaimedRun, policy: BackendPolicy) -> RunSpec {
-    let context = RunContext {
-        base_url: "http://lab".to_owned(),
-        limits: RunLimits::default(),
-        policy,
-    };
-    match begin_run(&lab.ports, claimed, &context).await.unwrap() {
-        BegunRun::Ready(spec) => *spec,
+async fn begun(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> RunSpec {
+    match begin_work(&lab.ports, claimed, &context(policy))
+        .await
+        .unwrap()
+    {
+        Begun::Ready(spec) => *spec,
         other => panic!("expected a run, got {other:?}"),
     }
 }
@@ -92,7 +107,7 @@ async fn a_stolen_key_of_a_run_is_dead_after_the_runs_timeout() {
         .unwrap();
     let expires_at = expiry(&lab, key).await;
     assert!(expires_at.is_some());
-    assert_eq!(expires_at, claimed.execution.state.deadline());
+    assert_eq!(expires_at, run(&claimed).execution.state.deadline());
 }
 
 #[tokio::test]
@@ -102,11 +117,11 @@ async fn a_key_that_a_nonce_gave_is_dead_after_the_runs_timeout() {
     let nonce = begun(&lab, &claimed, VISIBLE).await.key_exchange.unwrap();
     let key = redeem_nonce(&lab.ports, &nonce.nonce).await.unwrap();
     let actor = authenticate(&lab.ports, key.reveal()).await.unwrap();
-    assert_eq!(actor.execution, Some(claimed.claim.execution));
-    assert_eq!(actor.user, claimed.started_by);
+    assert_eq!(actor.execution, claimed.claim.work.execution());
+    assert_eq!(actor.user, run(&claimed).started_by);
     assert_eq!(
         expiry(&lab, key.reveal()).await,
-        claimed.execution.state.deadline()
+        run(&claimed).execution.state.deadline()
     );
 }
 

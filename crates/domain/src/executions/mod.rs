@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     ids::{ExecutionId, JobId},
     refusal::{ErrorCode, Refuse},
-    work::{NewRun, PlatformRun, RunEnd},
+    work::{NewRun, PlatformRun, RunEnd, WORKER_LOST, has_another_attempt},
 };
 
 /// Largest `timeout_minutes` (30 days).
@@ -294,6 +294,17 @@ impl Execution {
             state,
             ..self
         })
+    }
+
+    /// The run that has now lost that many workers: queued again, or failed; `None` unless it is a
+    /// running run on the platform.
+    #[must_use]
+    pub fn lose_worker(self, lost_workers: u32, now: OffsetDateTime) -> Option<Self> {
+        if has_another_attempt(lost_workers) {
+            self.requeue()
+        } else {
+            self.end(&RunEnd::failed(WORKER_LOST), now)
+        }
     }
 
     /// Cancels it, wherever it runs.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::WorkKind;
 use crate::refusal::{ErrorCode, Refuse};
 
 /// Visibility of a backend's runs: script, environment and log.
@@ -14,21 +15,11 @@ pub enum RunVisibility {
     BackendUsers,
 }
 
-/// Kind of work that a backend does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum BackendWork {
-    /// Scripts of jobs.
-    #[default]
-    Jobs,
-    /// Trainings of models.
-    Trainings,
-}
-
 /// Rules for a job backend, from its kind and the operator's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct BackendPolicy {
     /// Work that it does.
-    pub work: BackendWork,
+    pub work: WorkKind,
     /// Visibility of the backend's runs.
     pub visibility: RunVisibility,
     /// True if organizations may share a backend whose users see the runs of all of them.
@@ -64,13 +55,13 @@ impl BackendPolicy {
 
 /// Refusal of a backend for this work, because several organizations would share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedBackend(pub BackendWork);
+pub struct SharedBackend(pub WorkKind);
 
 impl fmt::Display for SharedBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cluster, work, setting) = match self.0 {
-            BackendWork::Jobs => ("LABDATA_JOB_BACKEND", "runs", "LABDATA_JOB_BACKEND"),
-            BackendWork::Trainings => (
+            WorkKind::Run => ("LABDATA_JOB_BACKEND", "runs", "LABDATA_JOB_BACKEND"),
+            WorkKind::Training => (
                 "LABDATA_ML_BACKEND (unless set, that of LABDATA_JOB_BACKEND)",
                 "trainings",
                 "LABDATA_ML_BACKEND",
@@ -107,13 +98,13 @@ mod tests {
                 RunVisibility::BackendUsers,
                 false,
                 2,
-                Err(SharedBackend(BackendWork::Jobs)),
+                Err(SharedBackend(WorkKind::Run)),
             ),
             (RunVisibility::BackendUsers, true, 2, Ok(())),
             (RunVisibility::Platform, false, 2, Ok(())),
         ] {
             let policy = BackendPolicy {
-                work: BackendWork::Jobs,
+                work: WorkKind::Run,
                 visibility,
                 allows_sharing,
             };
@@ -124,8 +115,8 @@ mod tests {
     #[test]
     fn the_refusal_names_what_the_operator_can_set() {
         for (work, setting) in [
-            (BackendWork::Jobs, "LABDATA_JOB_BACKEND=local"),
-            (BackendWork::Trainings, "LABDATA_ML_BACKEND=local"),
+            (WorkKind::Run, "LABDATA_JOB_BACKEND=local"),
+            (WorkKind::Training, "LABDATA_ML_BACKEND=local"),
         ] {
             let text = SharedBackend(work).to_string();
             for setting in [setting, "LABDATA_JOB_RAY_SHARED=true"] {

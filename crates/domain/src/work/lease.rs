@@ -1,21 +1,21 @@
-//! Leases: a worker's hold on a run, and what follows when a worker is lost.
+//! Leases: a worker's hold on work, and what follows when a worker is lost.
 
 use time::OffsetDateTime;
 
-use super::{MAX_LOST_WORKERS, RunEnd, WORKER_LOST};
+use super::MAX_LOST_WORKERS;
 
-/// A worker's hold on a run. It ends unless the worker renews it.
+/// A worker's hold on work. It ends unless the worker renews it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Number of the claim, starting at 1. A later claim of the same run has a greater one.
+    /// Number of the claim, starting at 1. A later claim of the same work has a greater one.
     pub attempt: u32,
     /// When the hold ends.
     pub expires_at: OffsetDateTime,
 }
 
 impl Lease {
-    /// Returns true if the claim with that number holds the run. A hold past its end counts until the
-    /// sweeper takes the run away.
+    /// Returns true if the claim with that number holds the work. A hold past its end counts until the
+    /// sweeper takes the work away.
     #[must_use]
     pub const fn is_held_by(&self, attempt: u32) -> bool {
         self.attempt == attempt
@@ -28,24 +28,11 @@ impl Lease {
     }
 }
 
-/// Consequence of losing a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LostWorker {
-    /// The run returns to the queue for another worker.
-    Requeue,
-    /// The run has failed.
-    Fail(RunEnd),
-}
-
-/// The consequence for a run that has now lost that many workers.
+/// Returns true if work that has now lost that many workers is tried again. Otherwise it fails.
 #[must_use]
-pub fn after_lost_worker(lost_workers: u32) -> LostWorker {
+pub const fn has_another_attempt(lost_workers: u32) -> bool {
     // A script that takes its worker down would otherwise do so to one worker after the other.
-    if lost_workers < MAX_LOST_WORKERS {
-        LostWorker::Requeue
-    } else {
-        LostWorker::Fail(RunEnd::failed(WORKER_LOST))
-    }
+    lost_workers < MAX_LOST_WORKERS
 }
 
 #[cfg(test)]
@@ -67,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_claim_holds_a_run() {
+    fn only_the_last_claim_holds_work() {
         let lease = Lease {
             attempt: 2,
             expires_at: NOW,
@@ -77,10 +64,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_gets_a_second_worker_and_no_third() {
-        assert_eq!(after_lost_worker(1), LostWorker::Requeue);
-        let failed = LostWorker::Fail(RunEnd::failed(WORKER_LOST));
-        assert_eq!(after_lost_worker(2), failed);
-        assert_eq!(after_lost_worker(3), failed);
+    fn work_gets_a_second_worker_and_no_third() {
+        assert!(has_another_attempt(1));
+        assert!(!has_another_attempt(2) && !has_another_attempt(3));
     }
 }

@@ -1,10 +1,12 @@
-//! Runs of job scripts on the platform: the queue, leases and how runs end.
+//! Work on the platform, runs of job scripts and trainings of models: the queue, leases and ends.
 
 mod backend;
 mod exit;
 mod isolation;
+mod kind;
 mod lease;
 mod log;
+mod record;
 mod turns;
 
 use serde_json::{Map, Value};
@@ -16,21 +18,23 @@ use crate::{
     refusal::{ErrorCode, Refuse},
 };
 
-pub use backend::{BackendPolicy, BackendWork, RunVisibility, SharedBackend};
+pub use backend::{BackendPolicy, RunVisibility, SharedBackend};
 pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
-pub use lease::{Lease, LostWorker, after_lost_worker};
+pub use kind::{WorkId, WorkKind};
+pub use lease::{Lease, has_another_attempt};
 pub use log::{LogAppend, LogChunk, LogRead, MAX_LOG_APPEND, RETAINED_LOG_BYTES, platform_line};
-pub use turns::{FreeSlots, WaitingRun, next_runs};
+pub use record::{NotStarted, WorkEnd, WorkRecord};
+pub use turns::{FreeSlots, WaitingWork, next_work};
 
-/// Duration of a worker's lease on a run. The run of a dead worker is found this long after the
+/// Duration of a worker's lease on work. The work of a dead worker is found this long after the
 /// worker last renewed it.
-pub const RUN_LEASE: Duration = Duration::seconds(20);
+pub const WORK_LEASE: Duration = Duration::seconds(20);
 
 /// Interval at which a worker renews its leases.
-pub const RUN_HEARTBEAT: Duration = Duration::seconds(5);
+pub const WORK_HEARTBEAT: Duration = Duration::seconds(5);
 
-/// Number of lost workers at which a run fails.
+/// Number of lost workers at which work fails.
 pub const MAX_LOST_WORKERS: u32 = 2;
 
 /// Largest size of a run's parameters as JSON, in bytes. They become one environment variable,

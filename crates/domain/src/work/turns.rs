@@ -1,18 +1,19 @@
-//! Turn-taking: the order in which waiting runs of several organizations start.
+//! Turn-taking: the order in which waiting work of several organizations starts.
 
 use std::collections::BTreeMap;
 
 use time::OffsetDateTime;
 
-use crate::ids::{ExecutionId, OrganizationId};
+use super::WorkId;
+use crate::ids::OrganizationId;
 
-/// A run that waits for a worker: of a job, or a training.
+/// Work that waits for a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WaitingRun<Id = ExecutionId> {
+pub struct WaitingWork {
     /// The organization that queued it.
     pub organization: OrganizationId,
-    /// The run's execution, or the version of a model that is trained.
-    pub id: Id,
+    /// Its id.
+    pub id: WorkId,
     /// When it was queued.
     pub queued_at: OffsetDateTime,
 }
@@ -56,37 +57,37 @@ impl FreeSlots {
     }
 }
 
-/// The next runs to start in the free slots, in the order in which they were queued.
+/// The next work to start in the free slots, in the order in which it was queued.
 ///
-/// Organizations take turns: the next run belongs to the organization with the fewest running, and
-/// among those it is the oldest. `running` counts the running runs of each organization.
+/// Organizations take turns: the next work belongs to the organization with the least running, and
+/// among those it is the oldest. `running` counts the running work of each organization.
 #[must_use]
-pub fn next_runs<Id: Copy + Ord>(
-    mut waiting: Vec<WaitingRun<Id>>,
+pub fn next_work(
+    mut waiting: Vec<WaitingWork>,
     running: &BTreeMap<OrganizationId, u64>,
     has_several_organizations: bool,
     slots: FreeSlots,
-) -> Vec<WaitingRun<Id>> {
-    let age = |run: &WaitingRun<Id>| (run.queued_at, run.id);
+) -> Vec<WaitingWork> {
+    let age = |work: &WaitingWork| (work.queued_at, work.id);
     waiting.sort_by_key(age);
-    // Running runs are turns already taken, so a busy organization waits for the rest.
+    // Running work is turns already taken, so a busy organization waits for the rest.
     let mut turns = running.clone();
-    let mut in_turns: Vec<(u64, WaitingRun<Id>)> = waiting
+    let mut in_turns: Vec<(u64, WaitingWork)> = waiting
         .into_iter()
-        .map(|run| {
-            let turn = turns.entry(run.organization).or_default();
+        .map(|work| {
+            let turn = turns.entry(work.organization).or_default();
             *turn += 1;
-            (*turn, run)
+            (*turn, work)
         })
         .collect();
-    // The sort is stable: within a turn the oldest run is first.
+    // The sort is stable: within a turn the oldest is first.
     in_turns.sort_by_key(|(turn, _)| *turn);
     let for_running = slots.for_running(has_several_organizations);
-    let mut next: Vec<WaitingRun<Id>> = (0..slots.free)
+    let mut next: Vec<WaitingWork> = (0..slots.free)
         .zip(in_turns)
         // Turn 1 means that nothing of the organization runs, so a reserved slot is open to it.
         .filter(|(slot, (turn, _))| *turn == 1 || *slot < for_running)
-        .map(|(_, (_, run))| run)
+        .map(|(_, (_, work))| work)
         .collect();
     next.sort_by_key(age);
     next
@@ -100,18 +101,19 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::work::WorkKind;
 
     fn organization(number: u128) -> OrganizationId {
         OrganizationId::new(Uuid::from_u128(number))
     }
 
     /// Runs of these organizations, queued a second after each other.
-    fn waiting(organizations: &[u128]) -> Vec<WaitingRun> {
+    fn waiting(organizations: &[u128]) -> Vec<WaitingWork> {
         (1_u8..)
             .zip(organizations)
-            .map(|(second, number)| WaitingRun {
+            .map(|(second, number)| WaitingWork {
                 organization: organization(*number),
-                id: ExecutionId::new(Uuid::from_u128(second.into())),
+                id: WorkKind::Run.work(Uuid::from_u128(second.into())),
                 queued_at: OffsetDateTime::UNIX_EPOCH + Duration::seconds(second.into()),
             })
             .collect()
@@ -133,7 +135,7 @@ mod tests {
             .map(|(number, runs)| (organization(*number), *runs));
         let mut waiting = waiting(organizations);
         waiting.reverse();
-        next_runs(
+        next_work(
             waiting,
             &running.collect(),
             has_several_organizations,
@@ -197,7 +199,7 @@ mod tests {
             run.queued_at = OffsetDateTime::UNIX_EPOCH;
         }
         same.sort_by_key(|run| Reverse(run.id));
-        let first = next_runs(same, &BTreeMap::new(), true, FreeSlots::for_any(1));
+        let first = next_work(same, &BTreeMap::new(), true, FreeSlots::for_any(1));
         assert_eq!(first.first().map(|run| run.id.as_uuid().as_u128()), Some(1));
     }
 }

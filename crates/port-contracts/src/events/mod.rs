@@ -118,8 +118,8 @@ pub async fn ends_of_trainings_are_logged<H: Events>(harness: &H) {
     finish(harness, &failed, &failure(), at(3)).await.unwrap();
     assert_eq!(finish(harness, &failed, &success(), at(4)).await, None);
     let cancelled = claimed(harness, lab, "cider", at(5)).await.version.model;
-    let trainings = harness.trainings();
-    let cancel = trainings.cancel(lab.organization, cancelled, at(6));
+    let models = harness.models();
+    let cancel = models.cancel(lab.organization, cancelled, at(6));
     cancel.await.unwrap();
     let events = read(harness, lab.organization, lab.user, start, 2).await;
     let reported: Vec<_> = events.into_iter().map(|it| (it.at, it.kind)).collect();

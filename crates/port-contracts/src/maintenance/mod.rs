@@ -21,7 +21,7 @@ use crate::{
         lab::{Models, failure, finish, pending},
     },
     notifications::{PLENTY, notification, prefer},
-    work::queue::{Runs, claim, claimed, queued},
+    work::runs::{self, Runs, claim, claimed, queued},
 };
 
 /// Makes one test of each clause of [`crate::maintenance`] about periodic tasks.
@@ -189,8 +189,7 @@ where
     };
     assert_eq!(counts().await, (2, 1, Some(at(3))));
     let end = RunEnd::exited(0, "");
-    let queue = harness.queue();
-    queue.finish(running.claim, &end, at(5)).await.unwrap();
+    runs::finish(&*harness.queue(), running.claim, &end, at(5)).await;
     assert_eq!(counts().await, (2, 0, Some(at(3))));
 }
 
@@ -242,11 +241,7 @@ where
     let lab = harness.organization("lab").await.id;
     let run = claimed(harness, lab, at(1)).await;
     let end = RunEnd::exited(1, "");
-    harness
-        .queue()
-        .finish(run.claim, &end, at(5))
-        .await
-        .unwrap();
+    runs::finish(&*harness.queue(), run.claim, &end, at(5)).await;
     assert_eq!(figures(harness).await.oldest_notice_at, Some(at(5)));
     let notifications = Subject::<dyn NotificationRepository>::subject(harness);
     let handled = notifications.deliver_notices(1, &|_| None).await;

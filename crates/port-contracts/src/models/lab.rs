@@ -3,36 +3,33 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    files::ObjectKey,
     ids::{DatasetId, ModelId, ModelVersionId, OrganizationId, UserId},
-    models::{
-        Artifact, ModelVersion, NewModel, NewVersion, ProblemType, QualityPreset, ReportTokenHash,
-        TaskType, TrainingEnd, TrainingPlan, TrainingResult,
-    },
+    models::{ModelVersion, NewModel, NewVersion, ReportTokenHash, TrainingEnd},
     storage::StorageQuota,
-    work::FreeSlots,
+    work::{FreeSlots, WorkEnd, WorkKind, WorkRecord},
 };
 use labdata_ports::{
     files::FileRepository,
-    models::{ClaimedTraining, DatasetRepository, ModelRepository, TrainingQueue},
+    models::{DatasetRepository, ModelRepository, TrainingStore},
+    work::{Task, WorkClaim, WorkQueue},
 };
-use serde_json::json;
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 
 use crate::{
     Subject,
     fixtures::Tenants,
     given::{self, at},
+    work::lab::{plan, terms},
 };
 
-/// Lease of a claim in clauses.
-pub const LEASE: Duration = Duration::seconds(20);
+pub(crate) use crate::work::lab::{result, trained as success};
 
 /// A harness in which models can be trained.
 pub trait Models:
     Tenants
     + Subject<dyn ModelRepository>
-    + Subject<dyn TrainingQueue>
+    + Subject<dyn TrainingStore>
+    + Subject<dyn WorkQueue>
     + Subject<dyn DatasetRepository>
     + Subject<dyn FileRepository>
 {
@@ -41,16 +38,22 @@ pub trait Models:
         Subject::<dyn ModelRepository>::subject(self)
     }
 
+    /// Tokens and reports of trainings.
+    fn trainings(&self) -> Arc<dyn TrainingStore> {
+        Subject::<dyn TrainingStore>::subject(self)
+    }
+
     /// The queue.
-    fn trainings(&self) -> Arc<dyn TrainingQueue> {
-        Subject::<dyn TrainingQueue>::subject(self)
+    fn queue(&self) -> Arc<dyn WorkQueue> {
+        Subject::<dyn WorkQueue>::subject(self)
     }
 }
 
 impl<H> Models for H where
     H: Tenants
         + Subject<dyn ModelRepository>
-        + Subject<dyn TrainingQueue>
+        + Subject<dyn TrainingStore>
+        + Subject<dyn WorkQueue>
         + Subject<dyn DatasetRepository>
         + Subject<dyn FileRepository>
 {
@@ -93,14 +96,7 @@ pub(crate) fn version(lab: Lab, requested_at: OffsetDateTime) -> NewVersion {
         id: ModelVersionId::new(given::uuid()),
         description: Some("\"Rot\" und weiß".to_owned()),
         dataset: lab.dataset,
-        plan: TrainingPlan {
-            target: "Rebsorte \"2\"".to_owned(),
-            features: vec!["alcohol".to_owned(), "µ".to_owned()],
-            images: vec!["label".to_owned()],
-            task: TaskType::Multimodal,
-            problem: ProblemType::Multiclass,
-            preset: QualityPreset::Good,
-        },
+        plan: plan(),
         requested_by: lab.user,
         requested_at,
     }
@@ -134,14 +130,29 @@ pub(crate) async fn retrained<H: Models>(
     added.unwrap()
 }
 
+/// A claimed training.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Training {
+    pub(crate) claim: WorkClaim,
+    pub(crate) version: ModelVersion,
+}
+
 /// Claims trainings at that time.
 pub(crate) async fn claim<H: Models>(
     harness: &H,
     now: OffsetDateTime,
     limit: u32,
-) -> Vec<ClaimedTraining> {
-    let slots = FreeSlots::for_any(limit);
-    harness.trainings().claim(now, LEASE, slots).await.unwrap()
+) -> Vec<Training> {
+    let (queue, slots) = (harness.queue(), FreeSlots::for_any(limit));
+    let claimed = queue.claim(WorkKind::Training, slots, terms(now)).await;
+    let trainings = claimed.unwrap().into_iter().map(|work| match work.task {
+        Task::Training(training) => Training {
+            claim: work.claim,
+            version: training.version,
+        },
+        Task::Run(run) => panic!("{run:?} is no training"),
+    });
+    trainings.collect()
 }
 
 /// A new model of that name, whose first version was claimed then, alone in the queue.
@@ -150,7 +161,7 @@ pub(crate) async fn claimed<H: Models>(
     lab: Lab,
     name: &str,
     now: OffsetDateTime,
-) -> ClaimedTraining {
+) -> Training {
     let pending = pending(harness, lab, name, now).await;
     let claimed = claim(harness, now, 1).await.remove(0);
     assert_eq!(claimed.version.version, pending.version);
@@ -171,50 +182,16 @@ pub(crate) async fn ready<H: Models>(
 /// Ends a training.
 pub(crate) async fn finish<H: Models>(
     harness: &H,
-    claimed: &ClaimedTraining,
+    claimed: &Training,
     end: &TrainingEnd,
     now: OffsetDateTime,
 ) -> Option<ModelVersion> {
-    let queue = harness.trainings();
-    queue.finish(claimed.claim, end, now).await.unwrap()
-}
-
-/// The result of a training, with every field.
-pub(crate) fn result() -> TrainingResult {
-    let result = json!({
-        "problem_type": "multiclass",
-        "classes": [0, 1.5, "Süd \"2\"", true],
-        "metrics": {
-            "accuracy": {"value": 0.972_222_222_222_222_2, "higher_is_better": true},
-            "log_loss": {"value": 1e-7, "higher_is_better": false},
-        },
-        "primary_metric": "accuracy",
-        "leaderboard": [
-            {"model": "LightGBM", "score": 0.97, "validation_score": null, "fit_seconds": 1.5, "predict_seconds": 0.01},
-        ],
-        "feature_importance": [{"feature": "µ", "importance": 0.2, "stddev": null}],
-        "confusion_matrix": {"labels": ["a", "b"], "counts": [[10, 1], [0, 9]]},
-        "residuals": [{"actual": 0.1, "predicted": -0.3}],
-        "rows": {"train": 142, "test": 36},
-        "features": [
-            {"name": "µ", "data_type": "string", "nullable": true, "levels": ["x", "y"]},
-            {"name": "label", "data_type": "image", "nullable": false, "levels": null},
-        ],
-        "versions": {"python": "3.12.1"},
-        "artifact": {"sha256": "0b".repeat(32), "size": 12_345},
-    });
-    TrainingResult::from_json(result).unwrap()
-}
-
-/// The end of a successful training, with a new artifact.
-pub(crate) fn success() -> TrainingEnd {
-    let result = result();
-    let artifact = Artifact {
-        object: ObjectKey::new(given::uuid()),
-        sha256: result.artifact.sha256,
-        size: result.artifact.size,
-    };
-    TrainingEnd::Ready(Box::new(result), artifact)
+    let end = WorkEnd::Training(end.clone());
+    let ended = harness.queue().finish(claimed.claim, &end, now).await;
+    match ended.unwrap()? {
+        WorkRecord::Training(version) => Some(*version),
+        WorkRecord::Run(execution) => panic!("{execution:?} is no training"),
+    }
 }
 
 /// The end of a training that failed.

@@ -7,7 +7,6 @@ pub mod queue_limit;
 pub mod records;
 pub mod reports;
 pub mod training_ends;
-pub mod trainings;
 
 use std::cmp::Reverse;
 

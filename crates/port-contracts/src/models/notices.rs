@@ -9,10 +9,9 @@ use labdata_ports::{
 use crate::{
     Subject,
     given::at,
-    models::lab::{
-        LEASE, Models, claim, claimed, failure, finish, lab, pending, retrained, success,
-    },
+    models::lab::{Models, claim, claimed, failure, finish, lab, pending, retrained, success},
     notifications::{failures::deliver, inbox, prefer},
+    work::lab::{LEASE, lose},
 };
 
 /// Makes one test of each clause of [`crate::models::notices`].
@@ -91,9 +90,8 @@ pub async fn a_training_whose_workers_were_lost_has_a_notice<H: Notified>(harnes
     let notifications = harness.notifications();
     pending(harness, lab, "wine", at(0)).await;
     for (seconds, expected) in [(1, 0), (101, 1)] {
-        assert_eq!(claim(harness, at(seconds), 1).await.len(), 1);
-        let queue = harness.trainings();
-        queue.expire(at(seconds) + LEASE, 10).await.unwrap();
+        let training = claim(harness, at(seconds), 1).await.remove(0);
+        lose(&*harness.queue(), training.claim, at(seconds + 20)).await;
         let delivered = deliver(&*notifications, 10, at(200)).await;
         assert_eq!(delivered, expected);
     }
@@ -103,14 +101,13 @@ pub async fn a_training_whose_workers_were_lost_has_a_notice<H: Notified>(harnes
 pub async fn a_training_that_did_not_end_by_itself_has_no_notice<H: Notified>(harness: &H) {
     let lab = lab(harness, "lab").await;
     let notifications = harness.notifications();
-    let queue = harness.trainings();
+    let (queue, models) = (harness.queue(), harness.models());
     let first = claimed(harness, lab, "first", at(0)).await;
     let model = first.version.model;
     retrained(harness, lab, model, at(1)).await;
-    queue.cancel(lab.organization, model, at(2)).await.unwrap();
+    models.cancel(lab.organization, model, at(2)).await.unwrap();
     let second = claimed(harness, lab, "second", at(3)).await;
-    assert!(queue.release(second.claim).await.unwrap());
-    let models = harness.models();
+    assert!(queue.release(second.claim, at(4)).await.unwrap());
     models
         .archive(lab.organization, second.version.model, at(4))
         .await

@@ -63,8 +63,10 @@ pub async fn a_training_that_starts_or_is_cancelled_makes_room<H: Models>(harnes
     let first = fill(harness, lab, "wine", 0).await;
     assert_eq!(claim(harness, at(1), 1).await.len(), 1);
     let beer = pending(harness, lab, "beer", at(2)).await;
-    let queue = harness.trainings();
-    let cancelled = queue.cancel(lab.organization, first.model, at(3)).await;
+    let cancelled = harness
+        .models()
+        .cancel(lab.organization, first.model, at(3))
+        .await;
     cancelled.unwrap();
     retrained(harness, lab, beer.model, at(4)).await;
     fill(harness, lab, "cider", 2).await;

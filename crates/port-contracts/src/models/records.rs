@@ -178,7 +178,7 @@ pub async fn versions_count_up<H: Models>(harness: &H) {
         }
     );
     harness
-        .trainings()
+        .models()
         .cancel(lab.organization, first.model, at(2))
         .await
         .unwrap();
@@ -222,7 +222,7 @@ pub async fn another_organizations_model_does_not_exist<H: Models>(harness: &H) 
             Err(AddVersionError::Port(PortError::NotFound(_))) => {}
             other => panic!("expected NotFound, got {other:?}"),
         }
-        match harness.trainings().cancel(own, id, at(2)).await {
+        match models.cancel(own, id, at(2)).await {
             Err(CancelTrainingError::Port(PortError::NotFound(_))) => {}
             other => panic!("expected NotFound, got {other:?}"),
         }

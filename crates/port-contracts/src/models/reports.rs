@@ -1,16 +1,21 @@
-//! Contract of [`TrainingQueue`](labdata_ports::models::TrainingQueue): reports of trainings.
+//! Contract of [`TrainingStore`](labdata_ports::models::TrainingStore).
 
 use futures::future::join_all;
 use labdata_domain::{
     ids::ModelVersionId,
-    models::{Progress, ReportTokenHash, Score, TrainingError, TrainingPhase, TrainingReport},
+    models::{
+        Progress, ReportTokenHash, Score, TrainingBackend, TrainingError, TrainingPhase,
+        TrainingReport,
+    },
+    work::WorkId,
 };
-use labdata_ports::models::{ClaimedTraining, ExchangedTraining, Reported};
+use labdata_ports::models::{ExchangedTraining, Reported};
 
 use crate::{
     files::object,
     given::{self, at},
-    models::lab::{LEASE, Models, claim, claimed, failure, finish, lab, result, stored, token},
+    models::lab::{Models, Training, claim, claimed, failure, finish, lab, result, stored, token},
+    work::lab::lose,
 };
 
 /// Makes one test of each clause of [`crate::models::reports`].
@@ -27,6 +32,8 @@ macro_rules! training_reports_contract {
             a_token_ends_with_its_lease,
             a_new_attempt_begins_without_reports,
             followers_are_signaled_of_progress,
+            a_lost_worker_begins_nothing,
+            the_last_record_of_a_workers_backend_counts,
         }
     };
 }
@@ -49,13 +56,27 @@ fn error() -> TrainingError {
 }
 
 /// A training that was begun with a token.
-async fn begun<H: Models>(harness: &H, name: &str) -> (ClaimedTraining, ReportTokenHash) {
+async fn begun<H: Models>(harness: &H, name: &str) -> (Training, ReportTokenHash) {
     let lab = lab(harness, "lab").await;
     let claimed = claimed(harness, lab, name, at(0)).await;
     let token = token();
-    let queue = harness.trainings();
-    assert!(queue.begin(claimed.claim, token, object()).await.unwrap());
+    let trainings = harness.trainings();
+    assert!(
+        trainings
+            .begin(claimed.claim, token, object())
+            .await
+            .unwrap()
+    );
     (claimed, token)
+}
+
+/// The results and errors that the training has reported.
+async fn reported<H: Models>(harness: &H, training: &Training) -> Reported {
+    let reported = harness.trainings().reported(training.claim).await;
+    Reported {
+        artifact: None,
+        ..reported.unwrap().unwrap()
+    }
 }
 
 async fn report<H: Models>(
@@ -75,7 +96,7 @@ pub async fn reported_progress_is_part_of_the_record<H: Models>(harness: &H) {
     for reported in [progress(1, None), progress(2, Some(0.1 + 0.2))] {
         let report = report(
             harness,
-            training.claim.version,
+            training.version.version,
             token,
             TrainingReport::Progress(reported.clone()),
         );
@@ -92,23 +113,21 @@ pub async fn reported_progress_is_part_of_the_record<H: Models>(harness: &H) {
 pub async fn results_and_errors_wait_for_the_worker<H: Models>(harness: &H) {
     let (training, token) = begun(harness, "wine").await;
     let lab = lab(harness, "lab").await;
-    let queue = harness.trainings();
-    let reported = async || queue.reported(training.claim).await.unwrap();
-    assert_eq!(reported().await, Some(Reported::default()));
-    let version = training.claim.version;
+    assert_eq!(reported(harness, &training).await, Reported::default());
+    let version = training.version.version;
     let first = TrainingReport::Result(Box::new(result()));
     assert!(report(harness, version, token, first).await);
     let expected = Reported {
         result: Some(result()),
-        error: None,
+        ..Reported::default()
     };
-    assert_eq!(reported().await.as_ref(), Some(&expected));
+    assert_eq!(reported(harness, &training).await, expected);
     assert!(report(harness, version, token, TrainingReport::Error(error())).await);
     let expected = Reported {
         error: Some(error()),
         ..expected
     };
-    assert_eq!(reported().await, Some(expected));
+    assert_eq!(reported(harness, &training).await, expected);
     let retained = stored(harness, lab, &training.version).await;
     assert_eq!(retained, training.version);
 }
@@ -118,7 +137,7 @@ pub async fn a_report_without_the_token_is_refused<H: Models>(harness: &H) {
     let (training, own) = begun(harness, "wine").await;
     let (other, of_other) = begun(harness, "other").await;
     let lab = lab(harness, "lab").await;
-    let version = training.claim.version;
+    let version = training.version.version;
     let reports = [
         TrainingReport::Progress(progress(1, None)),
         TrainingReport::Result(Box::new(result())),
@@ -128,16 +147,14 @@ pub async fn a_report_without_the_token_is_refused<H: Models>(harness: &H) {
         for (version, token) in [
             (version, token()),
             (version, of_other),
-            (other.claim.version, own),
+            (other.version.version, own),
             (ModelVersionId::new(given::uuid()), own),
         ] {
             assert!(!report(harness, version, token, sent.clone()).await);
         }
     }
-    let queue = harness.trainings();
     for training in [training, other] {
-        let reported = queue.reported(training.claim).await.unwrap();
-        assert_eq!(reported, Some(Reported::default()));
+        assert_eq!(reported(harness, &training).await, Reported::default());
         let retained = stored(harness, lab, &training.version).await;
         assert_eq!(retained, training.version);
     }
@@ -148,16 +165,22 @@ pub async fn the_holder_is_known_by_its_token<H: Models>(harness: &H) {
     let (training, own) = begun(harness, "wine").await;
     let (other, _) = begun(harness, "other").await;
     let queue = harness.trainings();
-    let version = training.claim.version;
+    let version = training.version.version;
     for (version, token, expected) in [
-        (version, own, Some(training.claim)),
+        (version, own, Some(training.claim.organization)),
         (version, token(), None),
-        (other.claim.version, own, None),
+        (other.version.version, own, None),
         (ModelVersionId::new(given::uuid()), own, None),
     ] {
         assert_eq!(queue.holder(version, token).await.unwrap(), expected);
     }
-    assert!(queue.release(training.claim).await.unwrap());
+    assert!(
+        harness
+            .queue()
+            .release(training.claim, at(1))
+            .await
+            .unwrap()
+    );
     assert_eq!(queue.holder(version, own).await.unwrap(), None);
 }
 
@@ -169,7 +192,7 @@ pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
     let queue = harness.trainings();
     let begun = queue.begin(training.claim, displayed, artifact);
     assert!(begun.await.unwrap());
-    let version = training.claim.version;
+    let version = training.version.version;
     let fresh: Vec<ReportTokenHash> = (0..4).map(|_| token()).collect();
     let calls = fresh
         .iter()
@@ -180,7 +203,7 @@ pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
         .map(Result::unwrap)
         .collect();
     let expected = ExchangedTraining {
-        claim: training.claim,
+        organization: lab.organization,
         dataset: lab.dataset,
         artifact,
     };
@@ -188,7 +211,7 @@ pub async fn a_token_is_exchanged_once<H: Models>(harness: &H) {
     assert_eq!(queue.holder(version, displayed).await.unwrap(), None);
     for (fresh, exchanged) in fresh.iter().zip(&exchanged) {
         let holder = queue.holder(version, *fresh).await.unwrap();
-        assert_eq!(holder, exchanged.map(|_| training.claim));
+        assert_eq!(holder, exchanged.map(|_| lab.organization));
     }
 }
 
@@ -197,10 +220,10 @@ pub async fn a_token_without_a_lease_is_not_exchanged<H: Models>(harness: &H) {
     let (training, own) = begun(harness, "wine").await;
     let (other, _) = begun(harness, "other").await;
     let queue = harness.trainings();
-    let version = training.claim.version;
+    let version = training.version.version;
     for (version, displayed) in [
         (version, token()),
-        (other.claim.version, own),
+        (other.version.version, own),
         (ModelVersionId::new(given::uuid()), own),
     ] {
         let exchanged = queue.exchange_token(version, displayed, token()).await;
@@ -208,9 +231,15 @@ pub async fn a_token_without_a_lease_is_not_exchanged<H: Models>(harness: &H) {
     }
     assert_eq!(
         queue.holder(version, own).await.unwrap(),
-        Some(training.claim)
+        Some(training.claim.organization)
     );
-    assert!(queue.release(training.claim).await.unwrap());
+    assert!(
+        harness
+            .queue()
+            .release(training.claim, at(1))
+            .await
+            .unwrap()
+    );
     let exchanged = queue.exchange_token(version, own, token()).await;
     assert_eq!(exchanged.unwrap(), None);
 }
@@ -218,7 +247,7 @@ pub async fn a_token_without_a_lease_is_not_exchanged<H: Models>(harness: &H) {
 /// When the training ends, is cancelled or released, and when its worker is lost.
 pub async fn a_token_ends_with_its_lease<H: Models>(harness: &H) {
     let lab = lab(harness, "lab").await;
-    let queue = harness.trainings();
+    let (queue, models) = (harness.queue(), harness.models());
     for (number, how) in ["ended", "cancelled", "released", "lost"]
         .into_iter()
         .enumerate()
@@ -232,19 +261,19 @@ pub async fn a_token_ends_with_its_lease<H: Models>(harness: &H) {
                     .is_some()
             ),
             "cancelled" => {
-                queue.cancel(lab.organization, model, at(1)).await.unwrap();
+                models.cancel(lab.organization, model, at(1)).await.unwrap();
             }
-            "released" => assert!(queue.release(training.claim).await.unwrap()),
-            _ => assert_eq!(queue.expire(at(0) + LEASE, 1).await.unwrap().requeued, 1),
+            "released" => assert!(queue.release(training.claim, at(1)).await.unwrap()),
+            _ => assert_eq!(lose(&*queue, training.claim, at(1)).await.requeued, 1),
         }
         let before = stored(harness, lab, &training.version).await;
         let sent = TrainingReport::Progress(progress(9, None));
-        let version = training.claim.version;
+        let version = training.version.version;
         assert!(!report(harness, version, token, sent).await, "{how}");
         assert_eq!(stored(harness, lab, &training.version).await, before);
         // Leaves the queue empty for the next one.
         if before.state.is_in_flight() {
-            queue.cancel(lab.organization, model, at(2)).await.unwrap();
+            models.cancel(lab.organization, model, at(2)).await.unwrap();
         }
     }
 }
@@ -252,7 +281,7 @@ pub async fn a_token_ends_with_its_lease<H: Models>(harness: &H) {
 /// The token, the reports and the progress of an earlier attempt no longer exist.
 pub async fn a_new_attempt_begins_without_reports<H: Models>(harness: &H) {
     let (training, first) = begun(harness, "wine").await;
-    let version = training.claim.version;
+    let version = training.version.version;
     for sent in [
         TrainingReport::Progress(progress(1, None)),
         TrainingReport::Error(error()),
@@ -260,7 +289,7 @@ pub async fn a_new_attempt_begins_without_reports<H: Models>(harness: &H) {
         assert!(report(harness, version, first, sent).await);
     }
     let queue = harness.trainings();
-    queue.expire(at(0) + LEASE, 10).await.unwrap();
+    lose(&*harness.queue(), training.claim, at(20)).await;
     let again = claim(harness, at(30), 1).await.remove(0);
     assert_eq!(again.version.progress, None);
     let reported = queue.reported(again.claim).await.unwrap();
@@ -275,9 +304,50 @@ pub async fn a_new_attempt_begins_without_reports<H: Models>(harness: &H) {
 /// Those of the version, and no other.
 pub async fn followers_are_signaled_of_progress<H: Models>(harness: &H) {
     let (training, token) = begun(harness, "wine").await;
-    let version = training.claim.version;
-    let mut followed = harness.trainings().follow(version);
+    let version = training.version.version;
+    let mut followed = harness.queue().follow(WorkId::Training(version));
     let sent = TrainingReport::Progress(progress(1, None));
     assert!(report(harness, version, token, sent).await);
     followed.next().await;
+}
+
+/// A lost worker begins nothing and learns of no report, neither while the training is queued again, nor while
+/// another worker has it.
+pub async fn a_lost_worker_begins_nothing<H: Models>(harness: &H) {
+    let (lost, _) = begun(harness, "wine").await;
+    lose(&*harness.queue(), lost.claim, at(20)).await;
+    let trainings = harness.trainings();
+    for training_again in [false, true] {
+        if training_again {
+            assert_eq!(claim(harness, at(30), 1).await.len(), 1);
+        }
+        let begun = trainings.begin(lost.claim, token(), object()).await;
+        assert!(!begun.unwrap());
+        assert_eq!(trainings.reported(lost.claim).await.unwrap(), None);
+    }
+}
+
+/// Each worker has one record, its last.
+pub async fn the_last_record_of_a_workers_backend_counts<H: Models>(harness: &H) {
+    let queue = harness.trainings();
+    let record = |worker, seconds, missing: Option<&str>| TrainingBackend {
+        worker,
+        checked_at: at(seconds),
+        missing: missing.map(str::to_owned),
+    };
+    let (one, other) = (given::uuid(), given::uuid());
+    for backend in [
+        record(one, 0, None),
+        record(other, 1, Some("uv is missing")),
+        record(one, 2, Some("\"Ray\" does not answer")),
+    ] {
+        queue.record_backend(&backend).await.unwrap();
+    }
+    let mut recorded = queue.backends().await.unwrap();
+    recorded.sort_by_key(|backend| backend.checked_at);
+    let expected = [
+        record(other, 1, Some("uv is missing")),
+        record(one, 2, Some("\"Ray\" does not answer")),
+    ];
+    assert_eq!(recorded, expected);
 }

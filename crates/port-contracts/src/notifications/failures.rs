@@ -18,7 +18,10 @@ use crate::{
     given::{self, at},
     notifications::{inbox, notification, prefer},
     paging::ALL,
-    work::queue::{LEASE, Runs, claim, claimed, queued},
+    work::{
+        lab::{LEASE, lose},
+        runs::{Runs, claim, claimed, finish, queued},
+    },
 };
 
 /// Makes one test of each clause of [`crate::notifications::failures`].
@@ -145,11 +148,11 @@ pub async fn every_way_to_fail_has_a_notice<H: Failures>(harness: &H) {
     let run = claimed(harness, lab, at(61)).await;
     let end = RunEnd::exited(1, "ValueError: no wells");
     let queue = harness.queue();
-    let ended = queue.finish(run.claim, &end, at(62)).await.unwrap();
+    let ended = finish(&*queue, run.claim, &end, at(62)).await;
     queued(harness, lab, at(63)).await;
     for seconds in [64, 164] {
-        assert_eq!(claim(harness, at(seconds), 1).await.len(), 1);
-        queue.expire(at(seconds) + LEASE, 10).await.unwrap();
+        let run = claim(harness, at(seconds), 1).await.remove(0);
+        lose(&*queue, run.claim, at(seconds + 20)).await;
     }
     let all = ExecutionFilter::default();
     let listed = executions.list(lab, &all, ALL).await.unwrap();
@@ -175,11 +178,10 @@ pub async fn an_execution_that_did_not_fail_has_no_notice<H: Failures>(harness: 
         .unwrap();
     let closed = executions.close(lab, completed.id, FinalStatus::Completed, at(1));
     closed.await.unwrap();
-    let queue = harness.queue();
     let cancelled = queued(harness, lab, at(2)).await;
-    queue.cancel(lab, cancelled.id, at(3)).await.unwrap();
-    claimed(harness, lab, at(4)).await;
-    queue.expire(at(4) + LEASE, 10).await.unwrap();
+    executions.cancel(lab, cancelled.id, at(3)).await.unwrap();
+    let lost = claimed(harness, lab, at(4)).await.claim;
+    lose(&*harness.queue(), lost, at(24)).await;
     assert_eq!(deliver(&*harness.notifications(), 10, at(100)).await, 0);
     let notifications = harness.notifications();
     assert_eq!(inbox(&*notifications, lab, user).await, []);

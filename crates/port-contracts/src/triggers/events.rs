@@ -19,7 +19,10 @@ use crate::{
     Subject,
     files::{Files, awaiting, confirmed, files, object, reader},
     given::at,
-    work::queue::{Runs, claim, new_run},
+    work::{
+        lab::new_run,
+        runs::{Runs, claim},
+    },
 };
 
 /// Makes one test of each clause of [`crate::triggers::events`].

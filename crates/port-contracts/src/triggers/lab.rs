@@ -10,23 +10,24 @@ use labdata_domain::{
     people::tenancy::User,
     storage::StorageQuota,
     triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
-    work::{FreeSlots, NewRun, PlatformRun, RunEnd},
+    work::{NewRun, PlatformRun, RunEnd},
 };
 use labdata_ports::{
     executions::ExecutionRepository,
     files::FileRepository,
     jobs::JobRepository,
     triggers::{TickDecision, TriggerStore},
-    work::{ClaimedRun, RunQueue},
+    work::WorkQueue,
 };
 use serde_json::Value;
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 
 use crate::{
     Subject,
     files::{Files, confirmed, of},
     fixtures::Instruments,
     given::{self, at},
+    work::runs::{self, Run, claim_from},
 };
 
 /// A harness with all prerequisites of triggers.
@@ -35,7 +36,7 @@ pub trait Triggers:
     + Instruments
     + Subject<dyn TriggerStore>
     + Subject<dyn JobRepository>
-    + Subject<dyn RunQueue>
+    + Subject<dyn WorkQueue>
     + Subject<dyn ExecutionRepository>
 {
 }
@@ -44,7 +45,7 @@ impl<
         + Instruments
         + Subject<dyn TriggerStore>
         + Subject<dyn JobRepository>
-        + Subject<dyn RunQueue>
+        + Subject<dyn WorkQueue>
         + Subject<dyn ExecutionRepository>,
 > Triggers for H
 {
@@ -78,7 +79,7 @@ pub(crate) struct Lab<'a, H> {
     pub(crate) user: User,
     pub(crate) instrument: InstrumentId,
     pub(crate) triggers: Arc<dyn TriggerStore>,
-    pub(crate) queue: Arc<dyn RunQueue>,
+    pub(crate) queue: Arc<dyn WorkQueue>,
     pub(crate) jobs: Arc<dyn JobRepository>,
     pub(crate) files: Arc<dyn FileRepository>,
 }
@@ -169,17 +170,13 @@ impl<'a, H: Triggers> Lab<'a, H> {
     }
 
     /// Takes all queued runs of all organizations.
-    pub(crate) async fn claim(&self) -> Vec<ClaimedRun> {
-        let (lease, timeout) = (Duration::hours(1), Duration::hours(1));
-        self.queue
-            .claim(at(6), lease, timeout, FreeSlots::for_any(10_000))
-            .await
-            .unwrap()
+    pub(crate) async fn claim(&self) -> Vec<Run> {
+        claim_from(&*self.queue, at(6), 10_000).await
     }
 
-    pub(crate) async fn finish(&self, run: &ClaimedRun, code: i32) {
+    pub(crate) async fn finish(&self, run: &Run, code: i32) {
         let end = RunEnd::exited(code, "");
-        let ended = self.queue.finish(run.claim, &end, at(7)).await.unwrap();
+        let ended = runs::finish(&*self.queue, run.claim, &end, at(7)).await;
         assert!(ended.is_some());
     }
 }
@@ -188,10 +185,10 @@ pub(crate) fn run_of(execution: &Execution) -> &PlatformRun {
     execution.origin.run().unwrap()
 }
 
-pub(crate) fn file_of(run: &ClaimedRun) -> Option<FileId> {
+pub(crate) fn file_of(run: &Run) -> Option<FileId> {
     run_of(&run.execution).trigger_file
 }
 
-pub(crate) fn jobs_of(runs: &[ClaimedRun]) -> BTreeSet<JobId> {
+pub(crate) fn jobs_of(runs: &[Run]) -> BTreeSet<JobId> {
     runs.iter().map(|run| run.execution.job_id).collect()
 }

@@ -308,7 +308,9 @@ pub async fn an_execution_that_ends_elsewhere_fires_as_a_run_does<H: Triggers>(h
         let closed = executions.close(organization, elsewhere[0].id, status, now);
         closed.await.unwrap();
     }
-    let cancelled = lab.queue.cancel(organization, elsewhere[1].id, at(4)).await;
+    let cancelled = executions
+        .cancel(organization, elsewhere[1].id, at(4))
+        .await;
     cancelled.unwrap();
     let overdue = executions.fail_overdue(at(100), 10).await.unwrap();
     assert_eq!(overdue.len(), 1);

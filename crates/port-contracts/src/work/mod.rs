@@ -4,16 +4,21 @@
 //! `print("…")`, `print(os.environ["…"])`, `print("…", file=sys.stderr)`, `sys.exit(…)`,
 //! `time.sleep(…)`, which in these scripts means "until it is ended from outside".
 
+pub mod lab;
 pub mod logs;
 pub mod nonces;
 pub mod queue;
 pub mod queue_ends;
+pub mod runs;
 
 use futures::future::join_all;
-use labdata_domain::ids::{ExecutionId, ModelVersionId, OrganizationId};
+use labdata_domain::{
+    ids::{ExecutionId, ModelVersionId, OrganizationId},
+    work::WorkId,
+};
 use labdata_ports::work::runner::{
     EndReason, JobRunner, PackageOwner, RunExit, RunId, RunLimits, RunNetwork, RunResources,
-    RunSpec, RunStatus, RunView, ScriptEnd, Work,
+    RunSpec, RunStatus, RunView, ScriptEnd,
 };
 
 use crate::{Subject, given};
@@ -53,7 +58,7 @@ pub fn spec(script: &str) -> RunSpec {
     RunSpec {
         organization: OrganizationId::new(given::uuid()),
         run: RunId {
-            work: Work::Execution(ExecutionId::new(given::uuid())),
+            work: WorkId::Execution(ExecutionId::new(given::uuid())),
             attempt: 1,
         },
         script: script.to_owned(),
@@ -209,7 +214,7 @@ pub async fn a_training_is_a_run_like_any_other<H: Subject<dyn JobRunner>>(harne
     let execution = spec("print(\"measured\")\n");
     let training = RunSpec {
         run: RunId {
-            work: Work::Training(ModelVersionId::new(given::uuid())),
+            work: WorkId::Training(ModelVersionId::new(given::uuid())),
             attempt: 1,
         },
         script: "print(\"trained\")\n".to_owned(),

@@ -1,4 +1,4 @@
-//! Contract of [`RunQueue`](labdata_ports::work::RunQueue): nonces that runs exchange for their keys.
+//! Contract of [`RunKeys`](labdata_ports::work::RunKeys): nonces that runs exchange for their keys.
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -11,7 +11,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     people::ApiKeyRepository,
-    work::{NonceUse, RunClaim},
+    work::{NonceUse, WorkClaim},
 };
 use time::{Duration, OffsetDateTime};
 
@@ -19,7 +19,10 @@ use crate::{
     Subject,
     assertions::assert_conflict,
     given::{self, at},
-    work::queue::{LEASE, Runs, claim, claimed},
+    work::{
+        lab::lose,
+        runs::{Runs, claim, claimed, execution_of, finish},
+    },
 };
 
 /// Makes one test of each clause of [`crate::work::nonces`].
@@ -40,11 +43,11 @@ macro_rules! run_nonces_contract {
     };
 }
 
-fn nonce(claim: RunClaim, user: UserId, secret: u8) -> RunNonce {
-    let plain = PlainRunNonce::from_random(claim.execution, claim.attempt, [secret; 32]);
+fn nonce(claim: WorkClaim, user: UserId, secret: u8) -> RunNonce {
+    let plain = PlainRunNonce::from_random(execution_of(claim), claim.attempt, [secret; 32]);
     RunNonce {
         organization: claim.organization,
-        execution: claim.execution,
+        execution: execution_of(claim),
         attempt: claim.attempt,
         user,
         hash: plain.hash(),
@@ -54,14 +57,16 @@ fn nonce(claim: RunClaim, user: UserId, secret: u8) -> RunNonce {
     }
 }
 
-async fn found<H: Runs>(harness: &H, claim: RunClaim) -> Option<RunNonce> {
+async fn found<H: Runs>(harness: &H, claim: WorkClaim) -> Option<RunNonce> {
     let keys = Subject::<dyn ApiKeyRepository>::subject(harness);
-    let found = keys.find_run_nonce(claim.execution, claim.attempt).await;
+    let found = keys
+        .find_run_nonce(execution_of(claim), claim.attempt)
+        .await;
     found.unwrap()
 }
 
 /// A claimed run of a new organization, with its nonce.
-async fn run_with_nonce<H: Runs>(harness: &H) -> (RunClaim, RunNonce) {
+async fn run_with_nonce<H: Runs>(harness: &H) -> (WorkClaim, RunNonce) {
     let lab = harness.organization("lab").await.id;
     another_run_with_nonce(harness, lab).await
 }
@@ -69,18 +74,18 @@ async fn run_with_nonce<H: Runs>(harness: &H) -> (RunClaim, RunNonce) {
 async fn another_run_with_nonce<H: Runs>(
     harness: &H,
     organization: OrganizationId,
-) -> (RunClaim, RunNonce) {
+) -> (WorkClaim, RunNonce) {
     let run = claimed(harness, organization, at(0)).await;
     let nonce = nonce(run.claim, run.started_by, 7);
-    assert!(harness.queue().store_nonce(&nonce).await.unwrap());
+    assert!(harness.keys().store_nonce(&nonce).await.unwrap());
     (run.claim, nonce)
 }
 
 /// A key of the run, not stored yet.
-async fn key<H: Runs>(harness: &H, claim: RunClaim, now: OffsetDateTime) -> ApiKey {
+async fn key<H: Runs>(harness: &H, claim: WorkClaim, now: OffsetDateTime) -> ApiKey {
     let user = harness.user(claim.organization, "ada@example.org").await;
     ApiKey {
-        execution: Some(claim.execution),
+        execution: claim.work.execution(),
         created_at: now,
         ..given::api_key(&user)
     }
@@ -96,7 +101,7 @@ async fn stored<H: Runs>(harness: &H, key: &ApiKey) -> Option<ApiKey> {
 pub async fn a_nonce_reads_back_as_it_was_stored<H: Runs>(harness: &H) {
     let (claim, nonce) = run_with_nonce(harness).await;
     assert_eq!(found(harness, claim).await, Some(nonce));
-    let other = RunClaim {
+    let other = WorkClaim {
         attempt: claim.attempt + 1,
         ..claim
     };
@@ -110,7 +115,7 @@ pub async fn a_new_nonce_replaces_the_earlier_one<H: Runs>(harness: &H) {
         key_expires_at: None,
         ..nonce(claim, first.user, 8)
     };
-    assert!(harness.queue().store_nonce(&second).await.unwrap());
+    assert!(harness.keys().store_nonce(&second).await.unwrap());
     assert_eq!(found(harness, claim).await, Some(second));
 }
 
@@ -119,14 +124,13 @@ pub async fn a_new_nonce_replaces_the_earlier_one<H: Runs>(harness: &H) {
 pub async fn a_lost_worker_stores_no_nonce<H: Runs>(harness: &H) {
     let lab = harness.organization("lab").await.id;
     let lost = claimed(harness, lab, at(0)).await;
-    let queue = harness.queue();
-    queue.expire(at(0) + LEASE, 10).await.unwrap();
+    lose(&*harness.queue(), lost.claim, at(20)).await;
     for running_again in [false, true] {
         if running_again {
             assert_eq!(claim(harness, at(30), 1).await.len(), 1);
         }
         let late = nonce(lost.claim, lost.started_by, 7);
-        assert!(!queue.store_nonce(&late).await.unwrap());
+        assert!(!harness.keys().store_nonce(&late).await.unwrap());
         assert_eq!(found(harness, lost.claim).await, None);
     }
 }
@@ -135,7 +139,7 @@ pub async fn a_lost_worker_stores_no_nonce<H: Runs>(harness: &H) {
 pub async fn the_first_use_of_a_nonce_stores_the_key<H: Runs>(harness: &H) {
     let (claim, nonce) = run_with_nonce(harness).await;
     let key = key(harness, claim, at(3)).await;
-    let used = harness.queue().redeem_nonce(claim, &key).await.unwrap();
+    let used = harness.keys().redeem_nonce(claim, &key).await.unwrap();
     assert_eq!(used, NonceUse::First);
     let stored = stored(harness, &key).await.unwrap();
     assert_eq!(format!("{stored:?}"), format!("{key:?}"));
@@ -153,10 +157,10 @@ pub async fn a_second_use_of_a_nonce_revokes_the_key<H: Runs>(harness: &H) {
         key(harness, claim, at(3)).await,
         key(harness, claim, at(5)).await,
     );
-    let queue = harness.queue();
-    queue.redeem_nonce(claim, &first).await.unwrap();
+    let run_keys = harness.keys();
+    run_keys.redeem_nonce(claim, &first).await.unwrap();
     for _ in 0..2 {
-        let again = queue.redeem_nonce(claim, &second).await.unwrap();
+        let again = run_keys.redeem_nonce(claim, &second).await.unwrap();
         assert_eq!(again, NonceUse::Repeated);
     }
     let revoked = stored(harness, &first).await.unwrap().revoked_at;
@@ -172,8 +176,8 @@ pub async fn of_racing_uses_one_is_the_first_and_its_key_is_revoked<H: Runs>(har
     for _ in 0..8 {
         keys.push(key(harness, claim, at(3)).await);
     }
-    let queue = harness.queue();
-    let uses = join_all(keys.iter().map(|key| queue.redeem_nonce(claim, key))).await;
+    let run_keys = harness.keys();
+    let uses = join_all(keys.iter().map(|key| run_keys.redeem_nonce(claim, key))).await;
     let first = |response: &Result<NonceUse, _>| matches!(response, Ok(NonceUse::First));
     assert_eq!(uses.iter().filter(|response| first(response)).count(), 1);
     for (key, response) in keys.iter().zip(&uses) {
@@ -196,11 +200,11 @@ pub async fn a_key_whose_prefix_is_taken_does_not_use_the_nonce<H: Runs>(harness
         prefix: taken.prefix.clone(),
         ..key(harness, claim, at(4)).await
     };
-    let queue = harness.queue();
-    assert_conflict(queue.redeem_nonce(claim, &clash).await);
+    let run_keys = harness.keys();
+    assert_conflict(run_keys.redeem_nonce(claim, &clash).await);
     assert_eq!(found(harness, claim).await, Some(nonce));
     let free = key(harness, claim, at(5)).await;
-    let used = queue.redeem_nonce(claim, &free).await.unwrap();
+    let used = run_keys.redeem_nonce(claim, &free).await.unwrap();
     assert_eq!(used, NonceUse::First);
 }
 
@@ -211,18 +215,18 @@ pub async fn a_nonce_serves_its_own_run_only<H: Runs>(harness: &H) {
     let without = claimed(harness, lab, at(0)).await.claim;
     let others = [
         without,
-        RunClaim {
+        WorkClaim {
             attempt: own.attempt + 1,
             ..own
         },
-        RunClaim {
+        WorkClaim {
             organization: theirs,
             ..own
         },
     ];
     for other in others {
         let key = key(harness, without, at(3)).await;
-        let used = harness.queue().redeem_nonce(other, &key).await.unwrap();
+        let used = harness.keys().redeem_nonce(other, &key).await.unwrap();
         assert_eq!(used, NonceUse::RunLost, "{other:?}");
         assert!(stored(harness, &key).await.is_none());
     }
@@ -238,19 +242,23 @@ pub async fn nonces_die_with_the_hold_on_the_run<H: Runs>(harness: &H) {
         error: None,
     };
     let (finished, _) = another_run_with_nonce(harness, lab).await;
-    queue.finish(finished, &completed, at(5)).await.unwrap();
+    finish(&*queue, finished, &completed, at(5)).await;
     let (cancelled, _) = another_run_with_nonce(harness, lab).await;
-    queue.cancel(lab, cancelled.execution, at(5)).await.unwrap();
+    let executions = harness.executions();
+    executions
+        .cancel(lab, execution_of(cancelled), at(5))
+        .await
+        .unwrap();
     let (released, _) = another_run_with_nonce(harness, lab).await;
     queue.release(released, at(5)).await.unwrap();
     let again = claim(harness, at(6), 1).await.remove(0).claim;
-    queue.finish(again, &completed, at(7)).await.unwrap();
+    finish(&*queue, again, &completed, at(7)).await;
     let (expired, _) = another_run_with_nonce(harness, lab).await;
-    queue.expire(at(0) + LEASE, 10).await.unwrap();
+    lose(&*queue, expired, at(20)).await;
     for claim in [finished, cancelled, released, expired] {
         assert_eq!(found(harness, claim).await, None);
         let key = key(harness, claim, at(8)).await;
-        let used = queue.redeem_nonce(claim, &key).await.unwrap();
+        let used = harness.keys().redeem_nonce(claim, &key).await.unwrap();
         assert_eq!(used, NonceUse::RunLost);
         assert!(stored(harness, &key).await.is_none());
     }

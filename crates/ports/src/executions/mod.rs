@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::{
-        CloseError, Execution, FinalStatus,
+        CancelError, CloseError, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, FileId, JobId, OrganizationId},
     page::{Page, PageRequest},
+    work::NewRun,
 };
 use time::OffsetDateTime;
 
@@ -32,6 +33,17 @@ pub enum CloseExecutionError {
     /// Its state forbids it.
     #[error(transparent)]
     Refused(#[from] CloseError),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// Why an execution was not cancelled.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelExecutionError {
+    /// Its state forbids it.
+    #[error(transparent)]
+    Refused(#[from] CancelError),
     /// The port failed.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -61,6 +73,17 @@ pub trait ExecutionRepository: Send + Sync {
         execution: &Execution,
         started_by: StartedBy,
     ) -> Result<(), PortError>;
+
+    /// Stores the execution of a run of an existing job of the organization, which waits in the
+    /// [`WorkQueue`](crate::work::WorkQueue) until it starts.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when job, user or source are not the organization's.
+    async fn queue(
+        &self,
+        organization: OrganizationId,
+        run: &NewRun,
+    ) -> Result<Execution, PortError>;
 
     /// Who or what started each of the organization's executions, by names; unknown ids are left out.
     async fn starters(
@@ -99,6 +122,19 @@ pub trait ExecutionRepository: Send + Sync {
         status: FinalStatus,
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError>;
+
+    /// Cancels an execution of any origin, by
+    /// [`labdata_domain::executions::Execution::cancel`]. Of a racing end and a cancel exactly one
+    /// MUST win.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`], or the state's refusal.
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CancelExecutionError>;
 
     /// Fails running executions of every organization whose deadline has passed, at most `limit`
     /// of them; returns them. MUST be safe to call from several servers at once: each

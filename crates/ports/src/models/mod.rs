@@ -8,9 +8,8 @@ mod trainings;
 
 pub use datasets::{AddDatasetError, DatasetRepository};
 pub use predictor::{PredictError, PredictionRequest, Predictor, ServedModel};
-pub use records::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository};
-pub use scripts::TrainingScripts;
-pub use trainings::{
-    CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, FailedTraining,
-    Reported, TrainingClaim, TrainingQueue,
+pub use records::{
+    ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
 };
+pub use scripts::TrainingScripts;
+pub use trainings::{ExchangedTraining, Reported, TrainingStore};

@@ -5,7 +5,7 @@ use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{
         ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion,
-        TrainingQueueFull, TrainingResult,
+        NothingInFlight, TrainingQueueFull, TrainingResult,
     },
     page::{Page, PageRequest},
 };
@@ -55,8 +55,19 @@ pub enum ActivateModelError {
     Port(#[from] PortError),
 }
 
+/// Why no training was cancelled.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelTrainingError {
+    /// No version is in flight.
+    #[error(transparent)]
+    Refused(#[from] NothingInFlight),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
 /// Repository of models and their versions. Every version that is stored here waits in the
-/// [`TrainingQueue`](super::TrainingQueue) until its training starts. Of racing calls, from all
+/// [`WorkQueue`](crate::work::WorkQueue) until its training starts. Of racing calls, from all
 /// servers, no more MUST succeed than
 /// [`check_pending_trainings`](labdata_domain::models::check_pending_trainings) allows.
 ///
@@ -164,8 +175,19 @@ pub trait ModelRepository: Send + Sync {
         number: u32,
     ) -> Result<ModelVersion, ActivateModelError>;
 
+    /// Cancels every version of a model that is in flight; returns the newest version.
+    ///
+    /// # Errors
+    /// [`NothingInFlight`]; [`PortError::NotFound`] if the organization does not have the model.
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        now: OffsetDateTime,
+    ) -> Result<ModelVersion, CancelTrainingError>;
+
     /// Archives a model, whose name is free from then on, and cancels its versions in flight, as
-    /// [`TrainingQueue::cancel`](super::TrainingQueue::cancel) does, in one step; returns its newest
+    /// [`ModelRepository::cancel`] does, in one step; returns its newest
     /// version. An archived model stays as it is.
     ///
     /// # Errors

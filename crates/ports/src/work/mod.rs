@@ -1,79 +1,107 @@
-//! The queue of runs on the platform.
+//! The queue of work on the platform: runs of job scripts, and trainings of models.
 
+mod keys;
 pub mod logs;
 pub mod runner;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    executions::{CancelError, Execution},
-    ids::{ExecutionId, OrganizationId, UserId},
-    people::{ApiKey, run_nonce::RunNonce},
-    work::{FreeSlots, NewRun, RunEnd},
+    executions::Execution,
+    ids::{OrganizationId, UserId},
+    models::{Dataset, ModelVersion},
+    work::{FreeSlots, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
 use time::{Duration, OffsetDateTime};
 
-use crate::{PortError, executions::OverdueExecution};
+pub use keys::{NonceUse, RunKeys};
 
-/// A worker's claim to a run. Each claim of the same run has another number, so that calls of an
+use crate::{PortError, work::runner::RunId};
+
+/// A worker's claim to work. Each claim of the same work has another number, so that calls of an
 /// earlier holder can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RunClaim {
+pub struct WorkClaim {
     /// The organization.
     pub organization: OrganizationId,
-    /// The run's execution.
-    pub execution: ExecutionId,
+    /// The work.
+    pub work: WorkId,
     /// The number of the claim, from 1.
     pub attempt: u32,
+}
+
+impl WorkClaim {
+    /// Returns the run of the claim, as runners call it.
+    #[must_use]
+    pub const fn run(self) -> RunId {
+        RunId {
+            work: self.work,
+            attempt: self.attempt,
+        }
+    }
+}
+
+/// Work that a worker has claimed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimedWork {
+    /// The claim.
+    pub claim: WorkClaim,
+    /// What is to be done.
+    pub task: Task,
+}
+
+/// What a claim is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Task {
+    /// Run a script.
+    Run(Box<ClaimedRun>),
+    /// Train a model.
+    Training(Box<ClaimedTraining>),
 }
 
 /// A run that a worker has claimed, running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedRun {
-    /// The hold on it.
-    pub claim: RunClaim,
     /// The execution; its origin is [`labdata_domain::executions::Origin::Platform`].
     pub execution: Execution,
     /// The user in whose name it runs.
     pub started_by: UserId,
 }
 
-/// Runs whose workers gave no sign of life.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExpiredRuns {
-    /// Number of runs that returned to the queue.
-    pub requeued: u32,
-    /// Those that had lost a worker before, and have failed.
-    pub failed: Vec<OverdueExecution>,
+/// A training that a worker has claimed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimedTraining {
+    /// The version, which is training.
+    pub version: ModelVersion,
+    /// The dataset that it learns from.
+    pub dataset: Dataset,
 }
 
-/// Why an execution was not cancelled.
-#[derive(Debug, thiserror::Error)]
-pub enum CancelExecutionError {
-    /// Its state forbids it.
-    #[error(transparent)]
-    Refused(#[from] CancelError),
-    /// The port failed.
-    #[error(transparent)]
-    Port(#[from] PortError),
-}
-
-/// Outcome of the use of a nonce.
+/// Terms of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonceUse {
-    /// It was used for the first time; the key is stored.
-    First,
-    /// It was used before; the run's keys are revoked.
-    Repeated,
-    /// The run was taken from the holder, and the nonce with it.
-    RunLost,
+pub struct ClaimTerms {
+    /// When the work starts, for its record.
+    pub now: OffsetDateTime,
+    /// Duration of the lease.
+    pub lease: Duration,
+    /// Time after `now` until the deadline of a run. Trainings have none.
+    pub timeout: Duration,
+}
+
+/// Work whose workers gave no sign of life.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpiredWork {
+    /// Amount of work that returned to the queue.
+    pub requeued: u32,
+    /// Work that had lost a worker before, and has failed.
+    pub failed: Vec<WorkRecord>,
 }
 
 /// Signals that a subscriber may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunNews {
-    /// A run waits for a worker.
+pub enum WorkNews {
+    /// Work waits for a worker.
     Queued,
-    /// A run has ended, was cancelled, or was taken from its worker.
+    /// Work has ended, was cancelled, or was taken from its worker.
     Ended,
 }
 
@@ -86,91 +114,63 @@ pub trait Wakeups: Send {
     async fn next(&mut self);
 }
 
-/// Runs that wait, and who holds those that run.
+/// Work that waits, and who holds what runs. Work gets into the queue with its record
+/// ([`ExecutionRepository::queue`](crate::executions::ExecutionRepository::queue),
+/// [`ModelRepository::create`](crate::models::ModelRepository::create)), and is cancelled with it.
 ///
-/// A run is held under a *lease*, which its worker renews. Calls of a holder MUST
-/// be refused once it has lost the run: it ended, was cancelled or released, or the
-/// lease ended and [`RunQueue::expire`] came by.
+/// Work is held under a *lease*, which its worker renews. A lease ends by the clock of the store, so
+/// that the clocks of servers need not agree. Calls of a holder MUST be refused once it has lost the
+/// work: it ended, was cancelled or released, or the lease ended and [`WorkQueue::expire`] came by.
+/// Of an end, a cancellation and the loss of the worker that race exactly one MUST win.
 ///
-/// Whenever an execution stops running, its API keys MUST be revoked and its nonce removed in the same step. If it ended,
-/// its event MUST be recorded in that step, as [`crate::triggers::TriggerStore`] says.
+/// When a lease ends, what was issued for it MUST end in the same step: keys of a run are revoked and its
+/// nonce is deleted, and so are the token and the object of a training. When work ends, its event
+/// ([`crate::triggers::TriggerStore`]) and its notice
+/// ([`NotificationRepository::deliver_notices`](crate::notifications::NotificationRepository::deliver_notices))
+/// MUST be recorded in that step, and a version that is ready becomes active by
+/// [`becomes_active`](labdata_domain::models::becomes_active).
 #[async_trait]
-pub trait RunQueue: Send + Sync {
-    /// Queues a run of an existing job of the organization.
+pub trait WorkQueue: Send + Sync {
+    /// Takes waiting work of a kind, of all organizations, for the free slots of a worker: it runs from
+    /// now on, held until the lease ends. Of racing calls, from all servers, one MUST get each.
     ///
-    /// # Errors
-    /// [`PortError::NotFound`] when job or user are not the organization's.
-    async fn enqueue(
-        &self,
-        organization: OrganizationId,
-        run: &NewRun,
-    ) -> Result<Execution, PortError>;
-
-    /// Takes waiting runs of all organizations for the free slots of a worker: they are running from now on, with
-    /// that timeout, and held until the lease ends. Of racing calls, from all servers, one
-    /// MUST get each run.
-    ///
-    /// Organizations take turns: the run is next whose organization has the fewest running, and of
-    /// those the oldest. A long queue of one organization does not delay another by more
-    /// than the time until a worker becomes free, and [`labdata_domain::work::next_runs`] reserves
-    /// slots for organizations without a running run.
+    /// Organizations take turns: the work is next whose organization has the least running of that kind, and
+    /// of that the oldest. A long queue of one organization does not delay another by more
+    /// than the time until a worker becomes free, and [`labdata_domain::work::next_work`] reserves
+    /// slots for organizations without running work.
     async fn claim(
         &self,
-        now: OffsetDateTime,
-        lease: Duration,
-        timeout: Duration,
+        kind: WorkKind,
         slots: FreeSlots,
-    ) -> Result<Vec<ClaimedRun>, PortError>;
+        terms: ClaimTerms,
+    ) -> Result<Vec<ClaimedWork>, PortError>;
 
-    /// Stores a key of that run, unless the run was taken from the holder; tells whether it did.
-    /// A key that is stored after that would never be revoked.
-    async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError>;
+    /// Holds the work for that time from now; returns whether it still is the holder's. It MUST NOT wait
+    /// for writes that are recorded under an execution, nor for reports of a training.
+    async fn renew(&self, claim: WorkClaim, lease: Duration) -> Result<bool, PortError>;
 
-    /// Stores the nonce of a run, unless the run was taken from the holder; tells whether it did. It replaces
-    /// an earlier nonce of the run.
-    async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError>;
-
-    /// Marks the nonce of a claim as used at the key's creation time and stores the key, in one step. Of
-    /// racing calls, from all servers, one MUST be the first. Every other MUST revoke the run's keys.
-    ///
-    /// # Errors
-    /// [`PortError::Conflict`] when the key's prefix is taken; the nonce is then not used.
-    async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError>;
-
-    /// Holds the run until then; tells whether it still is the holder's. It MUST NOT wait for
-    /// writes that are recorded under the execution.
-    async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError>;
-
-    /// Ends the run as its holder found it; `None` when it was taken from the holder.
+    /// Ends the work as its holder found it; `None` when it was taken from the holder.
     async fn finish(
         &self,
-        claim: RunClaim,
-        end: &RunEnd,
+        claim: WorkClaim,
+        end: &WorkEnd,
         now: OffsetDateTime,
-    ) -> Result<Option<Execution>, PortError>;
+    ) -> Result<Option<WorkRecord>, PortError>;
 
-    /// Returns the run to the queue, where another worker starts it again; returns whether the claim
+    /// Returns the work to the queue, where another worker starts it again; returns whether the claim
     /// still held it. It does not count as the loss of a worker.
-    async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError>;
+    async fn release(&self, claim: WorkClaim, now: OffsetDateTime) -> Result<bool, PortError>;
 
-    /// Takes runs from holders whose lease has ended, up to `limit` of them: back into the queue,
-    /// or failed when they lost [`labdata_domain::work::MAX_LOST_WORKERS`] workers. MUST be safe to
-    /// call from several servers at once.
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError>;
+    /// Takes work of any kind from holders whose lease has ended, up to `limit` of it: back into the queue,
+    /// or failed when it has
+    /// [no further attempt](labdata_domain::work::has_another_attempt). MUST be safe to call from
+    /// several servers at once.
+    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError>;
 
-    /// Cancels an execution of any origin, by
-    /// [`labdata_domain::executions::Execution::cancel`]. Of a racing end and a cancel exactly one
-    /// MUST win.
-    ///
-    /// # Errors
-    /// [`PortError::NotFound`], or the state's refusal.
-    async fn cancel(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-        now: OffsetDateTime,
-    ) -> Result<Execution, CancelExecutionError>;
+    /// Subscribes to signals of a kind of work, from all servers.
+    fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups>;
 
-    /// Subscribes to signals of runs, from all servers.
-    fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups>;
+    /// Subscribes to every change of work, from all servers: its log, reported progress, and its end; of a
+    /// training also its start. The end of an execution that never ran need not be signaled.
+    fn follow(&self, work: WorkId) -> Box<dyn Wakeups>;
 }

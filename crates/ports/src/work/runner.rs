@@ -11,34 +11,16 @@ pub use labdata_domain::work::{
     EndReason, RETAINED_LOG_BYTES, RunExit, RunLimits, RunVisibility, ScriptEnd,
 };
 use labdata_domain::{
-    ids::{ExecutionId, ModelVersionId, OrganizationId},
-    work::InsufficientIsolation,
+    ids::OrganizationId,
+    work::{InsufficientIsolation, WorkId},
 };
 use labdata_redacted::Variables;
-
-/// Work that is done in runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Work {
-    /// An execution of a job's script.
-    Execution(ExecutionId),
-    /// The training of a model's version.
-    Training(ModelVersionId),
-}
-
-impl fmt::Display for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Execution(id) => id.fmt(f),
-            Self::Training(id) => id.fmt(f),
-        }
-    }
-}
 
 /// Id of a run: one attempt at some work. Another attempt is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {
     /// The work.
-    pub work: Work,
+    pub work: WorkId,
     /// The number of the attempt, from 1.
     pub attempt: u32,
 }

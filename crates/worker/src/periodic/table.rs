@@ -10,23 +10,17 @@ use labdata_application::{
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_responses::sweep_responses,
     maintenance::disk_reserve::keep_reserve,
-    models::training::{
-        record_backend::{new_worker, record_backend},
-        sweep_trainings::sweep_trainings,
-    },
+    models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     people::sessions::remove_ended_sessions,
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
-    work::{
-        sweep_runs::{SweptRuns, sweep_runs},
-        trim_caches::trim_caches,
-    },
+    work::sweep_work::{SweptWork, sweep_work},
 };
-use labdata_domain::work::RUN_HEARTBEAT;
+use labdata_domain::work::{BackendPolicy, WORK_HEARTBEAT};
 use labdata_ports::work::runner::JobRunner;
 
 use super::{OnStop, PassOutcome, PeriodicTask};
-use crate::{MailSettings, TrainingWorkerSettings};
+use crate::MailSettings;
 
 /// Tasks of every server, with or without a worker: overdue executions and lost runs must be found
 /// even while no worker is left.
@@ -48,12 +42,8 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
         PeriodicTask {
             // Workers that could not renew or record an end, as this server could not expire them,
             // come first.
-            after_failure: Duration::try_from(RUN_HEARTBEAT).unwrap_or_default(),
-            ..PeriodicTask::new("expire_runs", Duration::from_secs(2), expire_runs)
-        },
-        PeriodicTask {
-            after_failure: Duration::try_from(RUN_HEARTBEAT).unwrap_or_default(),
-            ..PeriodicTask::new("expire_trainings", Duration::from_secs(2), expire_trainings)
+            after_failure: Duration::try_from(WORK_HEARTBEAT).unwrap_or_default(),
+            ..PeriodicTask::new("expire_work", Duration::from_secs(2), expire_work)
         },
         PeriodicTask::new(
             "remove_unconfirmed_uploads",
@@ -100,7 +90,8 @@ pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
     let trim = move |_| {
         let runner = Arc::clone(&runner);
         async move {
-            trim_caches(&*runner).await?;
+            let trimmed = runner.trim_caches().await;
+            trimmed.map_err(|error| Error::Unavailable(error.to_string()))?;
             Ok(PassOutcome::Idle)
         }
     };
@@ -110,14 +101,14 @@ pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
 /// Records whether the training backend of this worker can take work.
 pub(crate) fn recording_training_backend(
     ports: &Ports,
-    settings: TrainingWorkerSettings,
+    runner: Arc<dyn JobRunner>,
+    policy: BackendPolicy,
 ) -> PeriodicTask {
-    let (worker, settings) = (new_worker(ports), Arc::new(settings));
+    let worker = new_worker(ports);
     let record = move |ports: Ports| {
-        let settings = Arc::clone(&settings);
+        let runner = Arc::clone(&runner);
         async move {
-            let runner = &*settings.backend.runner;
-            record_backend(&ports, runner, settings.context.policy, worker).await?;
+            record_backend(&ports, &*runner, policy, worker).await?;
             Ok(PassOutcome::Idle)
         }
     };
@@ -177,21 +168,10 @@ async fn deliver_ended(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn expire_runs(ports: Ports) -> Result<PassOutcome, Error> {
-    let swept = sweep_runs(&ports).await?;
-    if swept != SweptRuns::default() {
-        tracing::warn!(?swept, "requeued or failed runs that lost their worker");
-    }
-    Ok(PassOutcome::Idle)
-}
-
-async fn expire_trainings(ports: Ports) -> Result<PassOutcome, Error> {
-    let swept = sweep_trainings(&ports).await?;
-    if swept != SweptRuns::default() {
-        tracing::warn!(
-            ?swept,
-            "requeued or failed trainings that lost their worker"
-        );
+async fn expire_work(ports: Ports) -> Result<PassOutcome, Error> {
+    let swept = sweep_work(&ports).await?;
+    if swept != SweptWork::default() {
+        tracing::warn!(?swept, "requeued or failed work that lost its worker");
     }
     Ok(PassOutcome::Idle)
 }

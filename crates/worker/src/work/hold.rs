@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use labdata_application::{Ports, work::renew_lease::WorkLease};
-use labdata_domain::work::RUN_HEARTBEAT;
+use labdata_domain::work::WORK_HEARTBEAT;
+use labdata_ports::work::{WorkClaim, WorkNews};
 use tokio::time::sleep;
-
-use super::workload::Workload;
 
 /// Pause after a renewal that failed.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Renews the lease. Returns once the worker has lost the work: it was cancelled or ended, another
 /// worker has it, or the lease may have ended while the queue was unavailable.
-pub(super) async fn until_lost<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed) {
-    let mut ended = workload.watch_ended(ports);
-    let mut lease = WorkLease::new(ports, workload.claim_of(claimed));
-    let heartbeat = Duration::try_from(RUN_HEARTBEAT).unwrap_or_default();
+pub(super) async fn until_lost(ports: &Ports, claim: WorkClaim) {
+    let mut ended = ports.work.subscribe(claim.work.kind(), WorkNews::Ended);
+    let mut lease = WorkLease::new(ports, claim);
+    let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap_or_default();
     let mut pause = heartbeat;
     loop {
         tokio::select! {
@@ -27,8 +26,7 @@ pub(super) async fn until_lost<W: Workload>(ports: &Ports, workload: &W, claimed
             Ok(true) => pause = heartbeat,
             Ok(false) => return,
             Err(error) => {
-                let run = workload.run_of(claimed);
-                tracing::warn!(%run, %error, "could not renew the lease of a run");
+                tracing::warn!(run = %claim.run(), %error, "could not renew the lease of a run");
                 pause = RETRY_AFTER;
             }
         }

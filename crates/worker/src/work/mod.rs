@@ -1,23 +1,27 @@
-//! Claims work from a queue and runs it: job runs and trainings alike.
+//! Claims work from the queue and runs it: job runs and trainings alike.
 //!
-//! Any number of workers share a queue. A worker holds each of its runs under a lease, which it
+//! Any number of workers share the queue. A worker holds each of its runs under a lease, which it
 //! renews while the script runs (`hold`). A worker that loses the lease stops its script.
 
 mod hold;
+mod log;
 mod one;
-pub(crate) mod workload;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_application::Ports;
+use labdata_application::{Ports, work::claim_work::claim_work};
 use labdata_domain::work::FreeSlots;
+use labdata_ports::work::WorkNews;
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
     time::sleep,
 };
 
-use self::workload::Workload;
+pub use self::settings::{BACKEND_TIMEOUT, BackendSettings, WorkSettings};
 
 /// Poll interval of the queue; covers missed notifications.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -25,29 +29,31 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Pause after the queue was unavailable.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Claims work and runs it. Claims no more once `stopping` is true, and returns when all its runs have
+/// Claims work of one kind and runs it. Claims no more once `stopping` is true, and returns when all its runs have
 /// ended or are back in the queue.
-pub(crate) async fn work<W: Workload>(
+pub(crate) async fn work(
     ports: Ports,
-    workload: W,
+    settings: WorkSettings,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let workload = Arc::new(workload);
-    let mut queued = workload.watch_queued(&ports);
+    let settings = Arc::new(settings);
+    let mut queued = ports
+        .work
+        .subscribe(settings.context.kind(), WorkNews::Queued);
     let mut running = JoinSet::new();
-    let concurrency = workload.backend().concurrency;
+    let concurrency = settings.backend.concurrency;
     let most = usize::try_from(concurrency).unwrap_or(usize::MAX);
     while !*stopping.borrow() {
         let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
         let slots = FreeSlots::of_worker(concurrency, held);
         let mut pause = POLL_INTERVAL;
         if slots.free > 0 {
-            match workload.claim(&ports, slots).await {
+            match claim_work(&ports, &settings.context, slots).await {
                 Ok(claimed) => {
                     for work in claimed {
                         running.spawn(one::run(
                             ports.clone(),
-                            Arc::clone(&workload),
+                            Arc::clone(&settings),
                             work,
                             stopping.clone(),
                         ));

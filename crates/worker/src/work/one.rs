@@ -5,26 +5,26 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{
     Error, Ports,
     work::{
-        observe_run::observe_run,
-        reap_run::{reap_earlier_attempts, reap_run},
+        begin_work::{Begun, begin_work},
+        end_work::{end_work, release_work},
+        interpret_end::{Interpretation, interpret_end},
         renew_lease::{WorkLease, give_up},
-        stop_run::stop_run,
-        submit_run::submit_run,
     },
 };
-use labdata_domain::refusal::ErrorCode;
-use labdata_ports::work::runner::{
-    GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd,
+use labdata_domain::{
+    refusal::ErrorCode,
+    work::{NotStarted, WorkEnd},
+};
+use labdata_ports::work::{
+    ClaimedWork, WorkClaim,
+    runner::{GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd},
 };
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout, timeout_at},
 };
 
-use super::{
-    hold::until_lost,
-    workload::{Begun, Interpretation, NotBegun, WorkLog, Workload},
-};
+use super::{WorkSettings, hold::until_lost, log::WorkLog};
 
 /// Minimum interval between two copies of a log while the script runs.
 const LOG_INTERVAL: Duration = Duration::from_millis(250);
@@ -40,9 +40,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 const STOP_AFTER: Duration = Duration::from_secs(4);
 
 /// Outcome of the work on a run.
-enum RunOutcome<E> {
-    /// The run ended.
-    Ended(E),
+enum RunOutcome {
+    /// The work ended.
+    Ended(WorkEnd),
     /// The backend lost the run; another attempt may succeed.
     LostByBackend,
     /// The worker lost the run: it was cancelled, or its lease ended.
@@ -51,30 +51,29 @@ enum RunOutcome<E> {
     Stopped,
 }
 
-/// Runs a script and records how it ended.
-pub(super) async fn run<W: Workload>(
+/// Runs a script and records how its work ended.
+pub(super) async fn run(
     ports: Ports,
-    workload: Arc<W>,
-    claimed: W::Claimed,
+    settings: Arc<WorkSettings>,
+    claimed: ClaimedWork,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let workload = &*workload;
-    let runner = &*workload.backend().runner;
-    let id = workload.run_of(&claimed);
-    let mut log = workload.open_log(&claimed);
+    let runner = &*settings.backend.runner;
+    let (claim, id) = (claimed.claim, claimed.claim.run());
+    let mut log = WorkLog::new(claim);
     let outcome = {
-        let work = work(&ports, workload, &claimed, &mut log);
+        let work = work(&ports, &settings, &claimed, &mut log);
         tokio::select! {
             // The end of the run takes precedence.
             biased;
             outcome = work => outcome,
-            () = until_lost(&ports, workload, &claimed) => RunOutcome::LostByWorker,
+            () = until_lost(&ports, claim) => RunOutcome::LostByWorker,
             () = stopped(&mut stopping) => RunOutcome::Stopped,
         }
     };
     match outcome {
-        RunOutcome::Ended(end) => record(&ports, workload, &claimed, &end).await,
-        RunOutcome::LostByBackend => lose(&ports, workload, &claimed).await,
+        RunOutcome::Ended(end) => record(&ports, claim, &end).await,
+        RunOutcome::LostByBackend => lose(&ports, claim).await,
         RunOutcome::LostByWorker => {
             tracing::info!(run = %id, "stopping a run that was cancelled or lost");
             stop(&ports, runner, id, &mut log).await;
@@ -83,10 +82,10 @@ pub(super) async fn run<W: Workload>(
             stop(&ports, runner, id, &mut log).await;
             let text = "the worker stopped; the script restarts on another worker";
             log.append_notice(&ports, text).await;
-            release(&ports, workload, &claimed).await;
+            release(&ports, claim).await;
         }
     }
-    if let Err(error) = reap_run(runner, id).await {
+    if let Err(error) = runner.reap(id).await {
         tracing::warn!(run = %id, %error, "could not remove a run from its backend");
     }
 }
@@ -98,37 +97,39 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
     sleep(STOP_AFTER).await;
 }
 
-async fn work<W: Workload>(
+async fn work(
     ports: &Ports,
-    workload: &W,
-    claimed: &W::Claimed,
-    log: &mut W::Log,
-) -> RunOutcome<W::End> {
-    let backend = workload.backend();
-    let (runner, run) = (&*backend.runner, workload.run_of(claimed));
+    settings: &WorkSettings,
+    claimed: &ClaimedWork,
+    log: &mut WorkLog,
+) -> RunOutcome {
+    let (backend, context) = (&settings.backend, &settings.context);
+    let (runner, run) = (&*backend.runner, claimed.claim.run());
+    let not_started =
+        |reason| RunOutcome::Ended(WorkEnd::not_started(claimed.claim.work.kind(), &reason));
     if run.attempt > 1 {
         reap_earlier_attempts(runner, run).await;
         let text = format!("attempt {}: the script restarts", run.attempt);
         log.append_notice(ports, &text).await;
     }
-    let begin = || workload.begin(ports, claimed);
+    let begin = || begin_work(ports, claimed, context);
     let spec = match retrying(backend.timeout, begin).await {
         Ok(Begun::Ready(spec)) => spec,
         Ok(Begun::Lost) => return RunOutcome::LostByWorker,
-        Ok(Begun::Ended(end)) => return RunOutcome::Ended(end),
+        Ok(Begun::Refused(reason)) => return not_started(NotStarted::Refused(reason)),
         Err(error) => {
             tracing::error!(%run, %error, "could not begin a run");
-            return RunOutcome::Ended(workload.not_begun(NotBegun::NotAssembled));
+            return not_started(NotStarted::NotAssembled);
         }
     };
     if let Err(refused) = submit(runner, &spec, backend.timeout).await {
         let text = refused.to_string();
-        return RunOutcome::Ended(workload.not_begun(match refused {
-            RunnerError::Unavailable(_) => NotBegun::NotSubmitted(text),
+        return not_started(match refused {
+            RunnerError::Unavailable(_) => NotStarted::Unavailable(text),
             RunnerError::Refused(_) | RunnerError::InsufficientIsolation(_) => {
-                NotBegun::Refused(text)
+                NotStarted::Refused(text)
             }
-        }));
+        });
     }
     let on_backend = RunOnBackend {
         runner,
@@ -137,7 +138,7 @@ async fn work<W: Workload>(
     };
     let (end, prepared) = follow(ports, &on_backend, log).await;
     log.finish(ports, runner).await;
-    let interpret = || workload.interpret(ports, claimed, &end, prepared);
+    let interpret = || interpret_end(ports, claimed, context, &end, prepared);
     match retrying(backend.timeout, interpret).await {
         Ok(Interpretation::Ended(end)) => RunOutcome::Ended(end),
         Ok(Interpretation::LostByBackend) => RunOutcome::LostByBackend,
@@ -145,6 +146,18 @@ async fn work<W: Workload>(
         Err(error) => {
             tracing::error!(%run, %error, "could not find out how a run ended");
             RunOutcome::LostByBackend
+        }
+    }
+}
+
+/// Removes what earlier attempts at the same work left, where the backend outlives workers.
+/// Failures are logged.
+async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId) {
+    // Their workers are lost, so no one else cleans up after them.
+    for attempt in 1..run.attempt {
+        let earlier = RunId { attempt, ..run };
+        if let Err(error) = runner.reap(earlier).await {
+            tracing::warn!(run = %earlier, %error, "could not remove an earlier attempt");
         }
     }
 }
@@ -185,7 +198,7 @@ async fn submit(
 ) -> Result<(), RunnerError> {
     let (until, mut logged) = (Instant::now() + timeout, false);
     loop {
-        match submit_run(runner, spec).await {
+        match runner.submit(spec).await {
             Err(RunnerError::Unavailable(reason)) if Instant::now() < until => {
                 if !logged {
                     tracing::warn!(run = %spec.run, reason, "the job backend is unavailable for a run");
@@ -206,11 +219,7 @@ struct RunOnBackend<'a> {
 }
 
 /// Follows the run to its end and stores its log. Returns the end, and whether the script started.
-async fn follow(
-    ports: &Ports,
-    backend: &RunOnBackend<'_>,
-    log: &mut impl WorkLog,
-) -> (ScriptEnd, bool) {
+async fn follow(ports: &Ports, backend: &RunOnBackend<'_>, log: &mut WorkLog) -> (ScriptEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,
@@ -254,7 +263,7 @@ impl RunOnBackend<'_> {
     async fn observe(&self, seen: RunView) -> RunView {
         let mut lost_at = None;
         loop {
-            let error = match observe_run(self.runner, self.run, &seen).await {
+            let error = match self.runner.wait(self.run, &seen).await {
                 Ok(view) => return view,
                 Err(error) => error,
             };
@@ -271,8 +280,8 @@ impl RunOnBackend<'_> {
 }
 
 /// Stops the script, first with SIGTERM, and stores the rest of its log.
-async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut impl WorkLog) {
-    if let Err(error) = stop_run(runner, run).await {
+async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
+    if let Err(error) = runner.cancel(run).await {
         tracing::warn!(%run, %error, "could not stop a run");
         return;
     }
@@ -298,12 +307,12 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut impl 
     log.catch_up(ports, runner).await;
 }
 
-/// Records the end; retries until the worker loses the run.
-async fn record<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed, end: &W::End) {
-    let run = workload.run_of(claimed);
+/// Records the end; retries until the worker loses the work.
+async fn record(ports: &Ports, claim: WorkClaim, end: &WorkEnd) {
+    let run = claim.run();
     let mut logged = false;
     loop {
-        let error = match workload.record(ports, claimed, end).await {
+        let error = match end_work(ports, claim, end).await {
             Ok(true) => return,
             Ok(false) => break,
             Err(error) => error,
@@ -313,30 +322,29 @@ async fn record<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed, 
             logged = true;
         }
         sleep(RETRY_AFTER).await;
-        let mut lease = WorkLease::new(ports, workload.claim_of(claimed));
-        if let Ok(false) = lease.renew(ports).await {
+        if let Ok(false) = WorkLease::new(ports, claim).renew(ports).await {
             break;
         }
     }
     tracing::info!(%run, "a run ended that this worker had lost");
 }
 
-/// Ends the lease now, so that the next sweep requeues the run or fails it.
-async fn lose<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed) {
-    let run = workload.run_of(claimed);
+/// Ends the lease now, so that the next sweep requeues the work or fails it.
+async fn lose(ports: &Ports, claim: WorkClaim) {
+    let run = claim.run();
     tracing::warn!(%run, "the job backend lost a run");
-    if let Err(error) = give_up(ports, workload.claim_of(claimed)).await {
+    if let Err(error) = give_up(ports, claim).await {
         tracing::warn!(%run, %error, "could not give up a run");
     }
 }
 
-/// Puts the run back into the queue.
-async fn release<W: Workload>(ports: &Ports, workload: &W, claimed: &W::Claimed) {
-    match workload.release(ports, claimed).await {
+/// Puts the work back into the queue.
+async fn release(ports: &Ports, claim: WorkClaim) {
+    match release_work(ports, claim).await {
         Ok(_) => {}
-        // The lease ends soon, and the sweep requeues the run.
+        // The lease ends soon, and the sweep requeues the work.
         Err(error) => {
-            let run = workload.run_of(claimed);
+            let run = claim.run();
             tracing::warn!(%run, %error, "could not put a run back into the queue");
         }
     }
@@ -347,103 +355,71 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
-    use labdata_application::work::{begin_run::RunContext, claim_runs::claim_runs};
+    use labdata_application::work::claim_work::claim_work;
     use labdata_domain::{
-        executions::{Execution, ExecutionState},
-        ids::{ExecutionId, OrganizationId},
-        people::{ApiKey, run_nonce::RunNonce},
-        work::{BackendPolicy, FreeSlots, NewRun, RunEnd},
+        executions::ExecutionState,
+        work::{FreeSlots, WorkId, WorkKind, WorkRecord},
     };
-    use labdata_memory::InMemoryJobRunner;
     use labdata_ports::{
         PortError,
-        work::{
-            CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
-            Wakeups, runner::RunLimits,
-        },
+        work::{ClaimTerms, ExpiredWork, Wakeups, WorkNews, WorkQueue},
     };
     use time::{Duration as Span, OffsetDateTime};
 
     use super::*;
-    use crate::{
-        RunWorkerSettings,
-        testing::{actor, in_memory, queue_run},
-        work::workload::{BackendSettings, PATIENCE},
-    };
+    use crate::testing::{actor, in_memory, queue_run, run_context};
 
     /// A queue whose disk is full for some attempts to record an end.
     struct FullDisk {
-        runs: Arc<dyn RunQueue>,
+        work: Arc<dyn WorkQueue>,
         refusals: AtomicU32,
     }
 
     #[async_trait]
-    impl RunQueue for FullDisk {
+    impl WorkQueue for FullDisk {
         async fn finish(
             &self,
-            claim: RunClaim,
-            end: &RunEnd,
+            claim: WorkClaim,
+            end: &WorkEnd,
             now: OffsetDateTime,
-        ) -> Result<Option<Execution>, PortError> {
+        ) -> Result<Option<WorkRecord>, PortError> {
             let left = |left: u32| left.checked_sub(1);
             let refused = self
                 .refusals
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
             match refused {
                 Ok(_) => Err(PortError::DiskFull("the test's".to_owned())),
-                Err(_) => self.runs.finish(claim, end, now).await,
+                Err(_) => self.work.finish(claim, end, now).await,
             }
-        }
-
-        async fn enqueue(&self, of: OrganizationId, run: &NewRun) -> Result<Execution, PortError> {
-            self.runs.enqueue(of, run).await
         }
 
         async fn claim(
             &self,
-            now: OffsetDateTime,
-            lease: Span,
-            timeout: Span,
+            kind: WorkKind,
             slots: FreeSlots,
-        ) -> Result<Vec<ClaimedRun>, PortError> {
-            self.runs.claim(now, lease, timeout, slots).await
+            terms: ClaimTerms,
+        ) -> Result<Vec<ClaimedWork>, PortError> {
+            self.work.claim(kind, slots, terms).await
         }
 
-        async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError> {
-            self.runs.issue_key(claim, key).await
+        async fn renew(&self, claim: WorkClaim, lease: Span) -> Result<bool, PortError> {
+            self.work.renew(claim, lease).await
         }
 
-        async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError> {
-            self.runs.store_nonce(nonce).await
+        async fn release(&self, claim: WorkClaim, now: OffsetDateTime) -> Result<bool, PortError> {
+            self.work.release(claim, now).await
         }
 
-        async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
-            self.runs.redeem_nonce(claim, key).await
+        async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
+            self.work.expire(now, limit).await
         }
 
-        async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
-            self.runs.renew(claim, until).await
+        fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {
+            self.work.subscribe(kind, news)
         }
 
-        async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError> {
-            self.runs.release(claim, now).await
-        }
-
-        async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError> {
-            self.runs.expire(now, limit).await
-        }
-
-        async fn cancel(
-            &self,
-            of: OrganizationId,
-            id: ExecutionId,
-            now: OffsetDateTime,
-        ) -> Result<Execution, CancelExecutionError> {
-            self.runs.cancel(of, id, now).await
-        }
-
-        fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
-            self.runs.subscribe(news)
+        fn follow(&self, work: WorkId) -> Box<dyn Wakeups> {
+            self.work.follow(work)
         }
     }
 
@@ -452,29 +428,17 @@ mod tests {
         let mut ports = in_memory();
         let actor = actor(&ports).await;
         queue_run(&ports, &actor).await;
-        let slots = FreeSlots::for_any(1);
-        let claimed = claim_runs(&ports, RunLimits::default(), slots).await;
-        let claimed = claimed.unwrap().remove(0);
+        let claimed = claim_work(&ports, &run_context(), FreeSlots::for_any(1)).await;
+        let claim = claimed.unwrap().remove(0).claim;
         let disk = Arc::new(FullDisk {
-            runs: ports.runs.clone(),
+            work: ports.work.clone(),
             refusals: AtomicU32::new(2),
         });
-        ports.runs = disk.clone();
-        let workload = RunWorkerSettings {
-            backend: BackendSettings {
-                runner: Arc::new(InMemoryJobRunner::new()),
-                concurrency: 1,
-                timeout: PATIENCE,
-            },
-            context: RunContext {
-                limits: RunLimits::default(),
-                base_url: "http://lab.example.org".to_owned(),
-                policy: BackendPolicy::default(),
-            },
-        };
-        record(&ports, &workload, &claimed, &RunEnd::not_assembled()).await;
+        ports.work = disk.clone();
+        let end = WorkEnd::not_started(WorkKind::Run, &NotStarted::NotAssembled);
+        record(&ports, claim, &end).await;
         assert_eq!(disk.refusals.load(Ordering::Relaxed), 0);
-        let id = claimed.claim.execution;
+        let id = claim.work.execution().unwrap();
         let ended = ports.executions.get(actor.organization, id).await.unwrap();
         let failed = matches!(ended.state, ExecutionState::Failed { .. });
         assert!(failed, "{ended:?}");

@@ -12,10 +12,14 @@ use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     page::{Cursor, Page, PageRequest},
     people::author::Author,
+    work::NewRun,
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
+    executions::{
+        CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository,
+        OverdueExecution,
+    },
 };
 use time::OffsetDateTime;
 
@@ -45,6 +49,14 @@ impl ExecutionRepository for InMemoryExecutionRepository {
             state.log_event(organization, at, started);
         }
         Ok(())
+    }
+
+    async fn queue(
+        &self,
+        organization: OrganizationId,
+        run: &NewRun,
+    ) -> Result<Execution, PortError> {
+        self.memory.lock().queue_run(organization, run)
     }
 
     async fn get(
@@ -119,6 +131,19 @@ impl ExecutionRepository for InMemoryExecutionRepository {
             state.store_end(organization, &closed, now)?;
         }
         Ok(closed)
+    }
+
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CancelExecutionError> {
+        let mut state = self.memory.lock();
+        let execution = state.execution_mut(organization, id)?.clone();
+        let cancelled = execution.cancel(now)?;
+        state.store_end(organization, &cancelled, now)?;
+        Ok(cancelled)
     }
 
     async fn fail_overdue(

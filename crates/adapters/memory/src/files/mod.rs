@@ -287,7 +287,13 @@ impl FileRepository for InMemoryFileRepository {
         let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
             owned(&state.files, *organization).any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
-                || owned(&state.model_versions, *organization).any(|row| row.refers_to(*object))
+                || owned(&state.model_versions, *organization).any(|row| {
+                    let artifact = row.version.artifact;
+                    artifact.is_some_and(|artifact| artifact.object == *object)
+                })
+                || state.work.values().any(|row| {
+                    row.organization == *organization && row.reported.artifact == Some(*object)
+                })
                 || state
                     .chats
                     .iter()

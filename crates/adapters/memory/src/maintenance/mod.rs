@@ -100,12 +100,15 @@ impl StoreHealth for InMemoryStoreHealth {
             }
         }
         for row in state.model_versions.iter().map(|owned| &owned.thing) {
-            if row.version.state == VersionState::Pending {
-                figures.pending_trainings += 1;
-                let requested_at = row.version.requested_at;
-                earlier(&mut figures.oldest_pending_training_at, requested_at);
+            match row.version.state {
+                VersionState::Pending => {
+                    figures.pending_trainings += 1;
+                    let requested_at = row.version.requested_at;
+                    earlier(&mut figures.oldest_pending_training_at, requested_at);
+                }
+                VersionState::Training { .. } => figures.running_trainings += 1,
+                _ => {}
             }
-            figures.running_trainings += u64::from(row.claims.is_held());
         }
         for event in &state.events {
             earlier(&mut figures.oldest_event_at, event.created_at);

@@ -5,15 +5,17 @@ use labdata_domain::{
     ids::{ModelId, OrganizationId},
     models::{
         ActivateError, ModelArchived, ModelVersion, NameTaken, NewModel, NewVersion,
-        TrainingQueueFull, TrainingResult, VersionState, check_pending_trainings,
+        NothingInFlight, TrainingQueueFull, TrainingResult, VersionState, check_pending_trainings,
     },
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
+    work::WorkId,
 };
 use labdata_ports::{
     PortError,
-    models::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository},
-    work::RunNews,
+    models::{
+        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
+    },
 };
 use time::OffsetDateTime;
 
@@ -55,9 +57,13 @@ impl State {
     fn queue_version(&mut self, organization: OrganizationId, version: &ModelVersion) {
         self.model_versions.push(Owned {
             organization,
-            thing: VersionRow::new(version.clone()),
+            thing: VersionRow {
+                version: version.clone(),
+                result: None,
+            },
         });
-        self.signal_trainings(RunNews::Queued);
+        let work = WorkId::Training(version.version);
+        self.queue_work(organization, work, version.requested_at);
     }
 
     /// The newest version of the model of that name that is not archived.
@@ -222,6 +228,20 @@ impl ModelRepository for InMemoryModelRepository {
             is_active: true,
             ..version
         })
+    }
+
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        now: OffsetDateTime,
+    ) -> Result<ModelVersion, CancelTrainingError> {
+        let mut state = self.memory.lock();
+        state.newest_version(organization, model)?;
+        if state.cancel_trainings(organization, model, now) == 0 {
+            return Err(NothingInFlight.into());
+        }
+        Ok(state.newest_version(organization, model)?)
     }
 
     async fn archive(

@@ -10,6 +10,7 @@ use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
     people::{ApiKey, FoundKey, run_nonce::RunNonce},
     refusal::Resource,
+    work::WorkId,
 };
 use labdata_ports::{PortError, people::ApiKeyRepository};
 use time::OffsetDateTime;
@@ -68,7 +69,8 @@ impl ApiKeyRepository for InMemoryApiKeyRepository {
         attempt: u32,
     ) -> Result<Option<RunNonce>, PortError> {
         let state = self.memory.lock();
-        let nonce = state.runs.get(&execution).and_then(|row| row.nonce.clone());
+        let nonce = state.work.get(&WorkId::Execution(execution));
+        let nonce = nonce.and_then(|row| row.nonce.clone());
         Ok(nonce.filter(|nonce| nonce.attempt == attempt))
     }
 

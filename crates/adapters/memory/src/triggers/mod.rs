@@ -107,7 +107,7 @@ impl TriggerStore for InMemoryTriggerStore {
                 chain: &state.chain(event.organization, occurrence.source()),
             });
             for run in runs {
-                state.enqueue_run(event.organization, &run)?;
+                state.queue_run(event.organization, &run)?;
                 fired.runs += 1;
             }
         }
@@ -130,7 +130,7 @@ impl TriggerStore for InMemoryTriggerStore {
                 None => state.ticks.remove(&candidate.job),
             };
             if let Some(run) = decision.run {
-                state.enqueue_run(organization, &run)?;
+                state.queue_run(organization, &run)?;
                 fired.runs += 1;
             }
         }

@@ -1,5 +1,6 @@
-//! The queue of runs in memory.
+//! The queue of work in memory.
 
+mod keys;
 pub(crate) mod logs;
 pub(crate) mod rows;
 pub(crate) mod runner;
@@ -11,57 +12,75 @@ use async_trait::async_trait;
 use futures::channel::mpsc;
 use labdata_domain::{
     events::LoggedEventKind,
-    executions::{Execution, ExecutionState},
+    executions::Execution,
     ids::{ExecutionId, OrganizationId},
+    models::{TrainingEnd, becomes_active},
     notifications::has_failure_notice,
-    people::{ApiKey, run_nonce::RunNonce},
-    work::{FreeSlots, LostWorker, NewRun, RunEnd, WaitingRun, next_runs},
+    refusal::Resource,
+    work::{FreeSlots, NewRun, WaitingWork, WorkEnd, WorkId, WorkKind, WorkRecord, next_work},
 };
 use labdata_ports::{
     PortError,
-    executions::OverdueExecution,
     work::{
-        CancelExecutionError, ClaimedRun, ExpiredRuns, NonceUse, RunClaim, RunNews, RunQueue,
-        Wakeups,
+        ClaimTerms, ClaimedRun, ClaimedTraining, ClaimedWork, ExpiredWork, Task, Wakeups,
+        WorkClaim, WorkNews, WorkQueue,
     },
 };
 use time::{Duration, OffsetDateTime};
+use uuid::Uuid;
+
+pub use keys::InMemoryRunKeys;
 
 use crate::{
-    Memory,
-    memory::State,
+    memory::{State, fake, owned},
     notifications::rows::{NoticeRow, NoticeSubject},
     work::{
-        rows::RunRow,
+        rows::WorkRow,
         subscribers::{Subscriber, Subscription},
     },
 };
 
-/// The queue of runs in memory.
-#[derive(Clone, Debug)]
-pub struct InMemoryRunQueue {
-    memory: Memory,
-}
-
-impl InMemoryRunQueue {
-    /// The queue over that store.
-    #[must_use]
-    pub fn new(memory: &Memory) -> Self {
-        Self {
-            memory: memory.clone(),
-        }
-    }
-}
+fake!(
+    /// The queue of work in memory. Leases end by the clock of the store
+    /// ([`Memory::on_clock`](crate::Memory::on_clock)).
+    pub struct InMemoryWorkQueue;
+);
 
 impl State {
-    fn signal(&mut self, news: RunNews) {
+    fn signal(&mut self, kind: WorkKind, news: WorkNews) {
         self.subscribers.retain(|subscriber| {
-            subscriber.news != news || subscriber.sender.unbounded_send(()).is_ok()
+            (subscriber.kind, subscriber.news) != (kind, news)
+                || subscriber.sender.unbounded_send(()).is_ok()
         });
     }
 
+    /// Wakes the followers of work, or of the events of an organization.
+    pub(crate) fn signal_followers(&mut self, id: Uuid) {
+        self.followers
+            .retain(|(of, sender)| *of != id || sender.unbounded_send(()).is_ok());
+    }
+
+    /// Follows work, or the events of an organization.
+    pub(crate) fn follow(&mut self, id: Uuid) -> Box<dyn Wakeups> {
+        let (sender, receiver) = mpsc::unbounded();
+        self.followers.push((id, sender));
+        Box::new(Subscription(receiver))
+    }
+
+    /// Puts new work into the queue.
+    pub(crate) fn queue_work(
+        &mut self,
+        organization: OrganizationId,
+        work: WorkId,
+        queued_at: OffsetDateTime,
+    ) {
+        self.work
+            .insert(work, WorkRow::new(organization, queued_at));
+        self.signal(work.kind(), WorkNews::Queued);
+    }
+
     /// Stores a run that waits for a worker.
-    pub(crate) fn enqueue_run(
+    pub(crate) fn queue_run(
         &mut self,
         organization: OrganizationId,
         run: &NewRun,
@@ -72,37 +91,105 @@ impl State {
             self.execution_mut(organization, source)?;
         }
         let execution = Execution::queue(run, job_name);
-        self.runs.insert(run.id, RunRow::default());
         self.add_execution(organization, &execution, run.started_by());
-        self.signal(RunNews::Queued);
+        self.queue_work(organization, WorkId::Execution(run.id), run.queued_at);
         Ok(execution)
     }
 
-    fn holds(&mut self, claim: RunClaim) -> bool {
-        let row = self.runs.get(&claim.execution);
-        row.is_some_and(|row| row.claims.is_held_by(claim.attempt))
+    /// The row of work that the claim holds.
+    pub(crate) fn held(&mut self, claim: WorkClaim) -> Option<&mut WorkRow> {
+        self.work.get_mut(&claim.work).filter(|row| {
+            let lease = row.lease;
+            row.organization == claim.organization
+                && lease.is_some_and(|lease| lease.is_held_by(claim.attempt))
+        })
     }
 
-    /// Number of running runs of each organization.
-    fn running_by_organization(&self) -> BTreeMap<OrganizationId, u64> {
-        let is_held = |row: Option<&RunRow>| row.is_some_and(|row| row.claims.is_held());
+    /// Amount of running work of a kind, by organization.
+    fn running(&self, kind: WorkKind) -> BTreeMap<OrganizationId, u64> {
         let mut running = BTreeMap::new();
-        for owned in &self.executions {
-            if is_held(self.runs.get(&owned.thing.id)) {
-                *running.entry(owned.organization).or_default() += 1;
+        for (work, row) in &self.work {
+            if work.kind() == kind && row.lease.is_some() {
+                *running.entry(row.organization).or_default() += 1;
             }
         }
         running
     }
 
-    /// Ends the lease on a run and revokes its keys.
-    fn release_run(&mut self, id: ExecutionId, now: OffsetDateTime) {
-        if let Some(row) = self.runs.get_mut(&id) {
-            row.release();
+    /// The record of work.
+    fn record(
+        &mut self,
+        organization: OrganizationId,
+        work: WorkId,
+    ) -> Result<WorkRecord, PortError> {
+        match work {
+            WorkId::Execution(id) => {
+                let execution = self.execution_mut(organization, id)?;
+                Ok(WorkRecord::Run(execution.clone()))
+            }
+            WorkId::Training(id) => {
+                let row = self.version_mut(id);
+                let row = row.ok_or(PortError::NotFound(Resource::ModelVersion))?;
+                Ok(WorkRecord::Training(Box::new(row.version.clone())))
+            }
         }
-        self.revoke_run_keys(id, now);
-        self.signal(RunNews::Ended);
-        self.signal_followers(id.as_uuid());
+    }
+
+    /// Starts claimed work.
+    fn start(
+        &mut self,
+        organization: OrganizationId,
+        work: WorkId,
+        terms: ClaimTerms,
+    ) -> Result<Task, PortError> {
+        match work {
+            WorkId::Execution(id) => {
+                let started_by = self.starter(id)?;
+                let execution = self.execution_mut(organization, id)?;
+                if let Some(running) = execution.clone().claim(terms.now, terms.timeout) {
+                    *execution = running;
+                }
+                let execution = execution.clone();
+                let started = LoggedEventKind::ExecutionStarted(id);
+                self.log_event(organization, terms.now, started);
+                Ok(Task::Run(Box::new(ClaimedRun {
+                    execution,
+                    started_by,
+                })))
+            }
+            WorkId::Training(id) => {
+                let row = self.version_mut(id);
+                let row = row.ok_or(PortError::NotFound(Resource::ModelVersion))?;
+                if let Some(training) = row.version.state.clone().claim(terms.now) {
+                    row.version.state = training;
+                }
+                let version = row.version.clone();
+                let dataset = owned(&self.datasets, organization)
+                    .find(|dataset| dataset.id == version.dataset)
+                    .ok_or(PortError::NotFound(Resource::Dataset))?
+                    .clone();
+                self.signal_followers(id.as_uuid());
+                Ok(Task::Training(Box::new(ClaimedTraining {
+                    version,
+                    dataset,
+                })))
+            }
+        }
+    }
+
+    /// Ends the lease on work, which is queued again or has left the queue.
+    fn end_lease(&mut self, work: WorkId, now: OffsetDateTime) {
+        if let WorkId::Execution(id) = work {
+            self.revoke_run_keys(id, now);
+        }
+        self.signal(work.kind(), WorkNews::Ended);
+        self.signal_followers(work.as_uuid());
+    }
+
+    /// Removes work that has ended from the queue.
+    pub(crate) fn leave_queue(&mut self, work: WorkId, now: OffsetDateTime) {
+        self.work.remove(&work);
+        self.end_lease(work, now);
     }
 
     fn revoke_run_keys(&mut self, id: ExecutionId, now: OffsetDateTime) {
@@ -122,7 +209,7 @@ impl State {
     ) -> Result<(), PortError> {
         *self.execution_mut(organization, ended.id)? = ended.clone();
         if ended.origin.run().is_some() {
-            self.release_run(ended.id, now);
+            self.leave_queue(WorkId::Execution(ended.id), now);
         }
         self.record_end(organization, ended);
         if let Some(kind) = LoggedEventKind::of_end(ended) {
@@ -138,211 +225,178 @@ impl State {
         Ok(())
     }
 
-    fn requeue(
+    /// Stores the record of work that stops running: queued again, or ended.
+    fn store_stopped(
         &mut self,
         organization: OrganizationId,
-        id: ExecutionId,
+        record: &WorkRecord,
         now: OffsetDateTime,
     ) -> Result<(), PortError> {
-        let execution = self.execution_mut(organization, id)?;
-        if let Some(waiting) = execution.clone().requeue() {
-            *execution = waiting;
+        match record {
+            WorkRecord::Run(execution) if record.has_ended() => {
+                return self.store_end(organization, execution, now);
+            }
+            WorkRecord::Training(version) if record.has_ended() => {
+                self.store_training_end(organization, version, now);
+                return Ok(());
+            }
+            WorkRecord::Run(execution) => {
+                *self.execution_mut(organization, execution.id)? = execution.clone();
+            }
+            WorkRecord::Training(version) => {
+                if let Some(row) = self.version_mut(version.version) {
+                    row.version = (**version).clone();
+                }
+            }
         }
-        self.release_run(id, now);
-        self.signal(RunNews::Queued);
+        let work = record.id();
+        if let Some(row) = self.work.get_mut(&work) {
+            row.release();
+        }
+        self.end_lease(work, now);
+        self.signal(work.kind(), WorkNews::Queued);
         Ok(())
     }
 }
 
 #[async_trait]
-impl RunQueue for InMemoryRunQueue {
-    async fn enqueue(
-        &self,
-        organization: OrganizationId,
-        run: &NewRun,
-    ) -> Result<Execution, PortError> {
-        self.memory.lock().enqueue_run(organization, run)
-    }
-
+impl WorkQueue for InMemoryWorkQueue {
     async fn claim(
         &self,
-        now: OffsetDateTime,
-        lease: Duration,
-        timeout: Duration,
+        kind: WorkKind,
         slots: FreeSlots,
-    ) -> Result<Vec<ClaimedRun>, PortError> {
+        terms: ClaimTerms,
+    ) -> Result<Vec<ClaimedWork>, PortError> {
+        let expires_at = self.memory.now() + terms.lease;
         let mut guard = self.memory.lock();
         let state = &mut *guard;
         let queued = state
-            .executions
+            .work
             .iter()
-            .filter(|owned| owned.thing.state == ExecutionState::Queued);
-        let waiting = queued.map(|owned| WaitingRun {
-            organization: owned.organization,
-            id: owned.thing.id,
-            queued_at: owned.thing.created_at,
+            .filter(|(id, row)| id.kind() == kind && row.lease.is_none());
+        let waiting = queued.map(|(id, row)| WaitingWork {
+            organization: row.organization,
+            id: *id,
+            queued_at: row.queued_at,
         });
-        let next = next_runs(
+        let next = next_work(
             waiting.collect(),
-            &state.running_by_organization(),
+            &state.running(kind),
             state.organizations.len() > 1,
             slots,
         );
         let mut claimed = Vec::new();
-        for WaitingRun {
+        for WaitingWork {
             organization, id, ..
         } in next
         {
-            let started_by = state.starter(id)?;
-            let attempt = state.runs.entry(id).or_default().claims.claim(now + lease);
-            let execution = state.execution_mut(organization, id)?;
-            if let Some(running) = execution.clone().claim(now, timeout) {
-                *execution = running;
-            }
-            let execution = execution.clone();
-            state.log_event(organization, now, LoggedEventKind::ExecutionStarted(id));
-            claimed.push(ClaimedRun {
-                claim: RunClaim {
+            let Some(row) = state.work.get_mut(&id) else {
+                continue;
+            };
+            let attempt = row.claim(expires_at);
+            let log = state.logs.entry((organization, id)).or_default();
+            log.attempt = attempt;
+            claimed.push(ClaimedWork {
+                claim: WorkClaim {
                     organization,
-                    execution: id,
+                    work: id,
                     attempt,
                 },
-                execution,
-                started_by,
+                task: state.start(organization, id, terms)?,
             });
         }
         Ok(claimed)
     }
 
-    async fn issue_key(&self, claim: RunClaim, key: &ApiKey) -> Result<bool, PortError> {
+    async fn renew(&self, claim: WorkClaim, lease: Duration) -> Result<bool, PortError> {
+        let expires_at = self.memory.now() + lease;
         let mut state = self.memory.lock();
-        if !state.holds(claim) {
-            return Ok(false);
-        }
-        state.add_api_key(key)?;
-        Ok(true)
-    }
-
-    async fn store_nonce(&self, nonce: &RunNonce) -> Result<bool, PortError> {
-        let mut state = self.memory.lock();
-        state.require_user(nonce.organization, nonce.user)?;
-        let held = state.runs.get_mut(&nonce.execution);
-        let Some(row) = held.filter(|row| row.claims.is_held_by(nonce.attempt)) else {
-            return Ok(false);
-        };
-        row.nonce = Some(nonce.clone());
-        Ok(true)
-    }
-
-    async fn redeem_nonce(&self, claim: RunClaim, key: &ApiKey) -> Result<NonceUse, PortError> {
-        let mut state = self.memory.lock();
-        let held = state.runs.get_mut(&claim.execution);
-        let held = held.filter(|row| row.claims.is_held_by(claim.attempt));
-        let nonce = held.and_then(|row| row.nonce.as_ref());
-        let own = nonce.filter(|nonce| nonce.organization == claim.organization);
-        match own {
-            None => Ok(NonceUse::RunLost),
-            Some(nonce) if nonce.used_at.is_some() => {
-                state.revoke_run_keys(claim.execution, key.created_at);
-                Ok(NonceUse::Repeated)
-            }
-            Some(_) => {
-                state.add_api_key(key)?;
-                let row = state.runs.get_mut(&claim.execution);
-                if let Some(nonce) = row.and_then(|row| row.nonce.as_mut()) {
-                    nonce.used_at = Some(key.created_at);
-                }
-                Ok(NonceUse::First)
-            }
-        }
-    }
-
-    async fn renew(&self, claim: RunClaim, until: OffsetDateTime) -> Result<bool, PortError> {
-        let mut state = self.memory.lock();
-        let row = state.runs.get_mut(&claim.execution);
-        let lease = row.and_then(|row| row.claims.lease_mut(claim.attempt));
-        Ok(lease.map(|lease| lease.expires_at = until).is_some())
+        let held = state.held(claim).and_then(|row| row.lease.as_mut());
+        Ok(held.map(|lease| lease.expires_at = expires_at).is_some())
     }
 
     async fn finish(
         &self,
-        claim: RunClaim,
-        end: &RunEnd,
+        claim: WorkClaim,
+        end: &WorkEnd,
         now: OffsetDateTime,
-    ) -> Result<Option<Execution>, PortError> {
+    ) -> Result<Option<WorkRecord>, PortError> {
         let mut state = self.memory.lock();
-        let execution = state.execution_mut(claim.organization, claim.execution)?;
-        match execution.clone().end(end, now) {
-            Some(ended) if state.holds(claim) => {
-                state.store_end(claim.organization, &ended, now)?;
-                Ok(Some(ended))
+        if state.held(claim).is_none() {
+            return Ok(None);
+        }
+        let record = state.record(claim.organization, claim.work)?;
+        let Some(mut ended) = record.end(end, now) else {
+            return Ok(None);
+        };
+        if let (WorkRecord::Training(version), WorkEnd::Training(TrainingEnd::Ready(result, _))) =
+            (&mut ended, end)
+        {
+            let (model, number) = (version.model, version.number);
+            let active = state
+                .versions_mut(claim.organization, model)
+                .find(|row| row.version.is_active)
+                .map(|row| row.version.number);
+            version.is_active = becomes_active(number, active);
+            if version.is_active {
+                state.activate_version(claim.organization, model, number);
             }
-            _ => Ok(None),
+            if let Some(row) = state.version_mut(version.version) {
+                row.result = Some((**result).clone());
+            }
         }
+        state.store_stopped(claim.organization, &ended, now)?;
+        Ok(Some(ended))
     }
 
-    async fn release(&self, claim: RunClaim, now: OffsetDateTime) -> Result<bool, PortError> {
+    async fn release(&self, claim: WorkClaim, now: OffsetDateTime) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
-        let holds = state.holds(claim);
-        if holds {
-            state.requeue(claim.organization, claim.execution, now)?;
+        if state.held(claim).is_none() {
+            return Ok(false);
         }
-        Ok(holds)
+        let record = state.record(claim.organization, claim.work)?;
+        let Some(queued) = record.requeue() else {
+            return Ok(false);
+        };
+        state.store_stopped(claim.organization, &queued, now)?;
+        Ok(true)
     }
 
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredRuns, PortError> {
+    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
+        let by = self.memory.now();
         let mut state = self.memory.lock();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let lost: Vec<(OrganizationId, Execution)> = state
-            .executions
-            .iter()
-            .filter(|owned| {
-                let row = state.runs.get(&owned.thing.id);
-                row.is_some_and(|row| row.claims.is_lost(now))
-            })
-            .map(|owned| (owned.organization, owned.thing.clone()))
-            .take(limit)
-            .collect();
-        let mut expired = ExpiredRuns::default();
-        for (organization, execution) in lost {
-            let id = execution.id;
-            match state.runs.entry(id).or_default().claims.lose_worker() {
-                LostWorker::Requeue => {
-                    state.requeue(organization, id, now)?;
-                    expired.requeued += 1;
-                }
-                LostWorker::Fail(end) => {
-                    let Some(failed) = execution.end(&end, now) else {
-                        continue;
-                    };
-                    state.store_end(organization, &failed, now)?;
-                    expired.failed.push(OverdueExecution {
-                        organization,
-                        execution: failed,
-                    });
-                }
+        let mut lost = Vec::new();
+        for (work, row) in &mut state.work {
+            if lost.len() < limit && row.lease.is_some_and(|lease| lease.has_expired(by)) {
+                row.lost_workers += 1;
+                lost.push((row.organization, *work, row.lost_workers));
+            }
+        }
+        let mut expired = ExpiredWork::default();
+        for (organization, work, lost_workers) in lost {
+            let record = state.record(organization, work)?;
+            let Some(record) = record.lose_worker(lost_workers, now) else {
+                continue;
+            };
+            state.store_stopped(organization, &record, now)?;
+            if record.has_ended() {
+                expired.failed.push(record);
+            } else {
+                expired.requeued += 1;
             }
         }
         Ok(expired)
     }
 
-    async fn cancel(
-        &self,
-        organization: OrganizationId,
-        id: ExecutionId,
-        now: OffsetDateTime,
-    ) -> Result<Execution, CancelExecutionError> {
-        let mut state = self.memory.lock();
-        let execution = state.execution_mut(organization, id)?.clone();
-        let cancelled = execution.cancel(now)?;
-        state.store_end(organization, &cancelled, now)?;
-        Ok(cancelled)
-    }
-
-    fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
+    fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {
         let (sender, receiver) = mpsc::unbounded();
-        let subscriber = Subscriber { news, sender };
+        let subscriber = Subscriber { kind, news, sender };
         self.memory.lock().subscribers.push(subscriber);
         Box::new(Subscription(receiver))
+    }
+
+    fn follow(&self, work: WorkId) -> Box<dyn Wakeups> {
+        self.memory.lock().follow(work.as_uuid())
     }
 }

@@ -1,44 +1,48 @@
-//! Records of queued and running runs in memory, of jobs and of trainings.
+//! Rows of the queue in memory, and logs.
 
 use labdata_domain::{
+    ids::OrganizationId,
+    models::ReportTokenHash,
     people::run_nonce::RunNonce,
-    work::{Lease, LogChunk, LostWorker, after_lost_worker},
+    work::{Lease, LogChunk},
 };
+use labdata_ports::models::Reported;
 use time::OffsetDateTime;
 
-/// A run's record in the queue, besides its execution.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunRow {
-    pub(crate) claims: Claims,
+/// Work that waits or runs. Work that has ended has no row.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkRow {
+    pub(crate) organization: OrganizationId,
+    pub(crate) queued_at: OffsetDateTime,
+    /// Number of claims so far.
+    pub(crate) attempts: u32,
+    pub(crate) lost_workers: u32,
+    /// The hold on it, if it runs.
+    pub(crate) lease: Option<Lease>,
     /// Nonce that the run exchanges for its key.
     pub(crate) nonce: Option<RunNonce>,
+    /// Token with which the training reports.
+    pub(crate) token: Option<ReportTokenHash>,
+    /// What the training has left so far.
+    pub(crate) reported: Reported,
 }
 
-impl RunRow {
-    /// Ends the lease and removes the nonce.
-    pub(crate) fn release(&mut self) {
-        self.claims.release();
-        self.nonce = None;
-    }
-}
-
-/// Claims of a run by workers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Claims {
-    /// Number of claims so far.
-    attempts: u32,
-    /// Number of workers that were lost.
-    lost_workers: u32,
-    lease: Option<Lease>,
-}
-
-impl Claims {
-    /// Number of the last claim.
-    pub(crate) const fn last_attempt(&self) -> u32 {
-        self.attempts
+impl WorkRow {
+    /// Work that waits since then.
+    pub(crate) fn new(organization: OrganizationId, queued_at: OffsetDateTime) -> Self {
+        Self {
+            organization,
+            queued_at,
+            attempts: 0,
+            lost_workers: 0,
+            lease: None,
+            nonce: None,
+            token: None,
+            reported: Reported::default(),
+        }
     }
 
-    /// The number of a new claim, which holds the run until that time.
+    /// Number of a new claim, which holds the work until that time.
     pub(crate) fn claim(&mut self, expires_at: OffsetDateTime) -> u32 {
         self.attempts += 1;
         self.lease = Some(Lease {
@@ -48,47 +52,26 @@ impl Claims {
         self.attempts
     }
 
-    /// The lease, if the claim with that number holds it.
-    pub(crate) fn lease_mut(&mut self, attempt: u32) -> Option<&mut Lease> {
-        self.lease
-            .as_mut()
-            .filter(|lease| lease.is_held_by(attempt))
+    /// Returns the work to the queue, without what was issued for the lease.
+    pub(crate) fn release(&mut self) {
+        *self = Self {
+            attempts: self.attempts,
+            lost_workers: self.lost_workers,
+            ..Self::new(self.organization, self.queued_at)
+        };
     }
 
-    /// Returns true if the claim with that number holds the run.
-    pub(crate) fn is_held_by(&self, attempt: u32) -> bool {
-        self.lease.is_some_and(|lease| lease.is_held_by(attempt))
-    }
-
-    /// Number of the claim that holds the run.
-    pub(crate) fn held_attempt(&self) -> Option<u32> {
-        self.lease.map(|lease| lease.attempt)
-    }
-
-    pub(crate) const fn is_held(&self) -> bool {
-        self.lease.is_some()
-    }
-
-    /// Returns true if its lease has expired.
-    pub(crate) fn is_lost(&self, now: OffsetDateTime) -> bool {
-        self.lease.is_some_and(|lease| lease.has_expired(now))
-    }
-
-    /// Ends the lease.
-    pub(crate) const fn release(&mut self) {
-        self.lease = None;
-    }
-
-    /// Counts the loss of its worker.
-    pub(crate) fn lose_worker(&mut self) -> LostWorker {
-        self.lost_workers += 1;
-        after_lost_worker(self.lost_workers)
+    /// Returns true if the training reports with that token.
+    pub(crate) fn has_token(&self, token: ReportTokenHash) -> bool {
+        self.token.is_some_and(|own| own.matches(&token))
     }
 }
 
-/// The retained part of a run's log.
+/// The retained part of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
+    /// Number of the last claim, which may append.
+    pub(crate) attempt: u32,
     pub(crate) length: u64,
     pub(crate) chunks: Vec<LogChunk>,
 }

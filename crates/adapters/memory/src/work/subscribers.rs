@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 use futures::{StreamExt, channel::mpsc};
-use labdata_ports::work::{RunNews, Wakeups};
+use labdata_domain::work::WorkKind;
+use labdata_ports::work::{Wakeups, WorkNews};
 
-/// A subscriber to signals of runs.
+/// A subscriber to signals of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscriber {
-    pub(crate) news: RunNews,
+    pub(crate) kind: WorkKind,
+    pub(crate) news: WorkNews,
     pub(crate) sender: mpsc::UnboundedSender<()>,
 }
 

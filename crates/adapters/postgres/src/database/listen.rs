@@ -11,10 +11,8 @@ use async_trait::async_trait;
 use diesel::sql_types::{Array, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures::StreamExt;
-use labdata_ports::{
-    PortError,
-    work::{RunNews, Wakeups},
-};
+use labdata_domain::work::WorkKind;
+use labdata_ports::{PortError, work::Wakeups};
 use tokio::{runtime::Handle, sync::watch, task::JoinHandle, time::sleep};
 use uuid::Uuid;
 
@@ -30,50 +28,42 @@ const RECONNECT: Duration = Duration::from_secs(1);
 /// A channel that this process listens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// A run was queued.
-    RunQueued,
-    /// A run stopped running; the payload is its execution.
-    RunEnded,
-    /// The log of a run has grown; the payload is its execution.
-    RunLog,
+    /// Work of that kind was queued.
+    Queued(WorkKind),
+    /// Work of that kind stopped running; the payload is its id.
+    Ended(WorkKind),
+    /// The log of work has grown, or a training has started or reported; the payload is the id of the work.
+    WorkChanged,
     /// An event was recorded.
     Event,
     /// An event was added to the log; the payload is its organization.
     EventLog,
-    /// A training was queued.
-    TrainingQueued,
-    /// A training stopped running; the payload is its version.
-    TrainingEnded,
-    /// A training has started or reported its progress; the payload is its version.
-    TrainingChanged,
     /// A run of the agent is to be cancelled; the payload is its id.
     AgentRunCancelled,
 }
 
 impl Channel {
-    const ALL: [Self; 9] = [
-        Self::RunQueued,
-        Self::RunEnded,
-        Self::RunLog,
+    const ALL: [Self; 8] = [
+        Self::Queued(WorkKind::Run),
+        Self::Ended(WorkKind::Run),
+        Self::Queued(WorkKind::Training),
+        Self::Ended(WorkKind::Training),
+        Self::WorkChanged,
         Self::Event,
         Self::EventLog,
-        Self::TrainingQueued,
-        Self::TrainingEnded,
-        Self::TrainingChanged,
         Self::AgentRunCancelled,
     ];
 
     /// The channel's name in PostgreSQL.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::RunQueued => "labdata_run",
-            Self::RunEnded => "labdata_run_ended",
-            Self::RunLog => "labdata_run_log",
+            Self::Queued(WorkKind::Run) => "labdata_run",
+            Self::Ended(WorkKind::Run) => "labdata_run_ended",
+            Self::Queued(WorkKind::Training) => "labdata_training",
+            Self::Ended(WorkKind::Training) => "labdata_training_ended",
+            Self::WorkChanged => "labdata_work_changed",
             Self::Event => "labdata_event",
             Self::EventLog => "labdata_event_log",
-            Self::TrainingQueued => "labdata_training",
-            Self::TrainingEnded => "labdata_training_ended",
-            Self::TrainingChanged => "labdata_training_changed",
             Self::AgentRunCancelled => "labdata_agent_run_cancelled",
         }
     }
@@ -90,7 +80,7 @@ pub(crate) async fn notify(
     Ok(())
 }
 
-/// Notifies the listeners on a channel about these executions, versions of models, or runs of the agent,
+/// Notifies the listeners on a channel about this work, or these runs of the agent,
 /// when the transaction commits.
 pub(crate) async fn notify_of(
     connection: &mut AsyncPgConnection,
@@ -106,7 +96,7 @@ pub(crate) async fn notify_of(
     Ok(())
 }
 
-/// A subscription to the notifications of a channel, or about an execution, a version of a model, a run
+/// A subscription to the notifications of a channel, or about work, a run
 /// of the agent, or the events of an organization.
 pub(crate) struct Subscription(pub(crate) watch::Receiver<u64>);
 
@@ -120,31 +110,13 @@ impl Wakeups for Subscription {
     }
 }
 
-impl Channel {
-    /// The channel of signals of job runs.
-    pub(crate) const fn of_runs(news: RunNews) -> Self {
-        match news {
-            RunNews::Queued => Self::RunQueued,
-            RunNews::Ended => Self::RunEnded,
-        }
-    }
-
-    /// The channel of signals of trainings.
-    pub(crate) const fn of_trainings(news: RunNews) -> Self {
-        match news {
-            RunNews::Queued => Self::TrainingQueued,
-            RunNews::Ended => Self::TrainingEnded,
-        }
-    }
-}
-
 type Sender = watch::Sender<u64>;
 
 /// Numbers of notifications.
 #[derive(Debug, Default)]
 struct News {
     by_channel: [Sender; Channel::ALL.len()],
-    /// Of the executions, versions, runs of the agent and organizations that have subscribers.
+    /// Of the work, runs of the agent and organizations that have subscribers.
     by_id: Mutex<HashMap<Uuid, Sender>>,
 }
 
@@ -155,25 +127,23 @@ impl News {
 
     fn subscribe(&self, channel: Channel) -> watch::Receiver<u64> {
         let [
-            queued,
-            ended,
-            log,
-            event,
-            event_log,
+            run_queued,
+            run_ended,
             training_queued,
             training_ended,
-            training_changed,
+            work_changed,
+            event,
+            event_log,
             agent_run_cancelled,
         ] = &self.by_channel;
         match channel {
-            Channel::RunQueued => queued.subscribe(),
-            Channel::RunEnded => ended.subscribe(),
-            Channel::RunLog => log.subscribe(),
+            Channel::Queued(WorkKind::Run) => run_queued.subscribe(),
+            Channel::Ended(WorkKind::Run) => run_ended.subscribe(),
+            Channel::Queued(WorkKind::Training) => training_queued.subscribe(),
+            Channel::Ended(WorkKind::Training) => training_ended.subscribe(),
+            Channel::WorkChanged => work_changed.subscribe(),
             Channel::Event => event.subscribe(),
             Channel::EventLog => event_log.subscribe(),
-            Channel::TrainingQueued => training_queued.subscribe(),
-            Channel::TrainingEnded => training_ended.subscribe(),
-            Channel::TrainingChanged => training_changed.subscribe(),
             Channel::AgentRunCancelled => agent_run_cancelled.subscribe(),
         }
     }
@@ -223,7 +193,7 @@ impl Listener {
         self.news(server, runtime).subscribe(channel)
     }
 
-    /// Subscribes to notifications about an execution, a version of a model, a run of the agent, or an
+    /// Subscribes to notifications about work, a run of the agent, or an
     /// organization.
     pub(crate) fn follow(
         &self,

@@ -1,4 +1,4 @@
-//! The end of an execution: its state, lease, keys, event and notice, all in one transaction.
+//! The end of an execution: its state, work, keys, event and notice, all in one transaction.
 
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
@@ -6,6 +6,7 @@ use labdata_domain::{
     events::LoggedEventKind,
     executions::{Execution, ExecutionState},
     ids::OrganizationId,
+    work::WorkKind,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use crate::{
     events::record::record,
     notifications::notices,
     triggers::outbox,
-    work::leases,
+    work::rows,
 };
 
 /// Stores the ends of locked executions of one organization. Every end goes through here, except for
@@ -53,9 +54,9 @@ pub(crate) async fn store_ends(
     )
     .execute(connection)
     .await?;
-    // Only runs of the platform have a lease. Its row is locked after the execution's, as everywhere.
+    // Only runs of the platform are work, which the caller has locked before the execution.
     if runs().any(|run| run.is_some()) {
-        leases::release(connection, organization, &ids, now).await?;
+        rows::remove(connection, organization, WorkKind::Run, &ids, now).await?;
     }
     // In the transaction of the end: a crash neither loses nor repeats the event.
     outbox::record_ends(connection, organization, &ids).await?;

@@ -16,15 +16,19 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
     executions::{
-        CloseError, Execution, FinalStatus,
+        CancelError, CloseError, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId},
     page::{Cursor, Page, PageRequest},
+    work::{NewRun, WorkId},
 };
 use labdata_ports::{
     PortError,
-    executions::{CloseExecutionError, ExecutionFilter, ExecutionRepository, OverdueExecution},
+    executions::{
+        CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository,
+        OverdueExecution,
+    },
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -38,10 +42,11 @@ use crate::{
     events::record::record,
     executions::{
         ends::store_ends,
-        rows::{ExecutionRow, insert, load, lock},
+        rows::{ExecutionRow, insert, load, lock, queue},
         starters::starters,
     },
     schema::{job, job_execution},
+    work,
 };
 
 /// The state in which most executions are; `job_execution_status_list_idx` leaves it out.
@@ -108,6 +113,24 @@ async fn close(
     Ok(Ok(closed))
 }
 
+async fn cancel(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ExecutionId,
+    now: OffsetDateTime,
+) -> Result<Result<Execution, CancelError>, Fault> {
+    // The work before its record, as in a claim. Executions elsewhere have none.
+    work::rows::lock(connection, organization, WorkId::Execution(id)).await?;
+    let execution = lock(connection, organization, id).await?;
+    let cancelled = match execution.cancel(now) {
+        Ok(cancelled) => cancelled,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let one = std::slice::from_ref(&cancelled);
+    store_ends(connection, organization, one, now).await?;
+    Ok(Ok(cancelled))
+}
+
 /// Locks the executions that are overdue, and stores their ends by organization.
 async fn fail_overdue(
     connection: &mut Connection,
@@ -164,6 +187,18 @@ impl ExecutionRepository for PgExecutionRepository {
             self.database.of(organization),
             connection => add(connection, organization, execution, started_by)
         )?)
+    }
+
+    async fn queue(
+        &self,
+        organization: OrganizationId,
+        run: &NewRun,
+    ) -> Result<Execution, PortError> {
+        let queued = transacted!(self.database.of(organization), connection => async {
+            queue(connection, organization, run).await?;
+            load(connection, organization, run.id).await
+        });
+        Ok(queued?)
     }
 
     async fn get(
@@ -240,6 +275,16 @@ impl ExecutionRepository for PgExecutionRepository {
             connection => close(connection, organization, id, status, now)
         );
         Ok(closed.map_err(PortError::from)??)
+    }
+
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CancelExecutionError> {
+        let cancelled = transacted!(self.database.of(organization), connection => cancel(connection, organization, id, now));
+        Ok(cancelled.map_err(PortError::from)??)
     }
 
     async fn fail_overdue(

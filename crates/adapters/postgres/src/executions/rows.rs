@@ -6,7 +6,7 @@ use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
     ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId},
     refusal::Resource,
-    work::PlatformRun,
+    work::{NewRun, PlatformRun, WorkId},
 };
 use labdata_ports::PortError;
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::{
         pool::Connection,
     },
     schema::{job, job_execution},
+    work,
 };
 
 #[derive(Queryable, QueryableByName, Selectable)]
@@ -169,6 +170,19 @@ pub(crate) async fn insert(
                 })
         })?;
     Ok(())
+}
+
+/// Stores the execution of a run that waits in the queue.
+pub(crate) async fn queue(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    run: &NewRun,
+) -> Result<(), Fault> {
+    // The name of a job is not stored with its executions.
+    let execution = Execution::queue(run, String::new());
+    insert(connection, organization, &execution, run.started_by()).await?;
+    let work = WorkId::Execution(run.id);
+    work::rows::insert(connection, organization, work, run.queued_at).await
 }
 
 /// Reads and locks an execution against changes, and against writes under it, until the

@@ -74,7 +74,7 @@ pub(crate) async fn unreferenced(
              WHERE d.object_key = o.object_key AND d.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.ml_model_version v \
              WHERE v.artifact_key = o.object_key AND v.organization_id = o.organization_id) \
-         AND NOT EXISTS (SELECT FROM labdata.training_lease l \
+         AND NOT EXISTS (SELECT FROM labdata.training_attempt l \
              WHERE l.artifact_key = o.object_key AND l.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.agent_chat_file c \
              WHERE c.id = o.object_key AND c.organization_id = o.organization_id)",

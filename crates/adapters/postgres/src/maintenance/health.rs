@@ -16,21 +16,23 @@ use crate::database::{errors::port_error, pool::Database};
 
 /// Figures of the platform. Each subquery reads an index or a table of pending entries only.
 const FIGURES: &str = "SELECT \
-     (SELECT count(*) FROM labdata.job_execution WHERE status = 'queued') AS queued_runs, \
-     (SELECT count(*) FROM labdata.run_lease) AS running_runs, \
-     (SELECT min(created_at) FROM labdata.job_execution WHERE status = 'queued') \
-         AS oldest_queued_run_at, \
-     (SELECT count(*) FROM labdata.ml_model_version WHERE status = 'pending') \
-         AS pending_trainings, \
-     (SELECT count(*) FROM labdata.training_lease) AS running_trainings, \
-     (SELECT min(created_at) FROM labdata.ml_model_version WHERE status = 'pending') \
-         AS oldest_pending_training_at, \
+     w.queued_runs, w.running_runs, w.oldest_queued_run_at, \
+     w.pending_trainings, w.running_trainings, w.oldest_pending_training_at, \
      (SELECT min(created_at) FROM labdata.event) AS oldest_event_at, \
      (SELECT min(recorded_at) FROM labdata.notice) AS oldest_notice_at, \
      (SELECT min(n.created_at) FROM labdata.notification_email e \
          JOIN labdata.notification n ON n.id = e.notification_id \
              AND n.organization_id = e.organization_id \
-         WHERE e.status = 'pending') AS oldest_email_at";
+         WHERE e.status = 'pending') AS oldest_email_at \
+     FROM (SELECT \
+         count(*) FILTER (WHERE kind = 'run' AND state = 'queued') AS queued_runs, \
+         count(*) FILTER (WHERE kind = 'run' AND state = 'running') AS running_runs, \
+         min(queued_at) FILTER (WHERE kind = 'run' AND state = 'queued') AS oldest_queued_run_at, \
+         count(*) FILTER (WHERE kind = 'training' AND state = 'queued') AS pending_trainings, \
+         count(*) FILTER (WHERE kind = 'training' AND state = 'running') AS running_trainings, \
+         min(queued_at) FILTER (WHERE kind = 'training' AND state = 'queued') \
+             AS oldest_pending_training_at \
+         FROM labdata.work) w";
 
 #[derive(QueryableByName)]
 struct FiguresRow {

@@ -1,8 +1,8 @@
 //! Datasets, models and trainings.
 
 pub(crate) mod records;
-mod rows;
-mod training_ends;
+pub(crate) mod rows;
+pub(crate) mod training_ends;
 pub(crate) mod trainings;
 pub(crate) mod version_rows;
 

@@ -17,7 +17,9 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    models::{ActivateModelError, AddVersionError, CreateModelError, ModelRepository},
+    models::{
+        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
+    },
 };
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -25,12 +27,11 @@ use time::OffsetDateTime;
 use crate::{
     database::{
         errors::{Fault, corrupt, port_error, transacted},
-        listen::{Channel, notify},
         paging::page_of,
         pool::{Connection, Database},
     },
     models::{
-        training_ends::cancel_in_flight,
+        training_ends::{cancel, cancel_in_flight},
         version_rows::{self, VersionRow, load, load_newest, lock_model, set_active},
     },
     schema::{ml_model, ml_model_version},
@@ -79,8 +80,8 @@ async fn check_queue(
         .await?;
     // A separate statement, so that it sees what was committed while it waited for the lock.
     let row: PendingRow = diesel::sql_query(
-        "SELECT count(*) AS pending FROM labdata.ml_model_version \
-         WHERE organization_id = $1 AND status = 'pending'",
+        "SELECT count(*) AS pending FROM labdata.work \
+         WHERE kind = 'training' AND organization_id = $1 AND state = 'queued'",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .get_result(connection)
@@ -115,7 +116,6 @@ async fn create(
     }
     let queued = ModelVersion::queue(model, 1, version);
     version_rows::insert(connection, organization, &queued).await?;
-    notify(connection, Channel::TrainingQueued).await?;
     Ok(Ok(queued))
 }
 
@@ -145,7 +145,6 @@ async fn add_version(
         .execute(connection)
         .await?;
     version_rows::insert(connection, organization, &queued).await?;
-    notify(connection, Channel::TrainingQueued).await?;
     Ok(Ok(queued))
 }
 
@@ -403,6 +402,16 @@ impl ModelRepository for PgModelRepository {
                 Refusal::Version(refusal) => refusal.into(),
                 Refusal::Archived => ModelArchived.into(),
             })
+    }
+
+    async fn cancel(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        now: OffsetDateTime,
+    ) -> Result<ModelVersion, CancelTrainingError> {
+        let cancelled = transacted!(self.database.of(organization), connection => cancel(connection, organization, model, now));
+        Ok(cancelled.map_err(PortError::from)??)
     }
 
     async fn archive(

@@ -18,7 +18,7 @@ use crate::{database::errors::corrupt, schema::dataset};
 /// A dataset as it is read.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = dataset)]
-pub(super) struct DatasetRow {
+pub(crate) struct DatasetRow {
     id: Uuid,
     name: String,
     description: Option<String>,

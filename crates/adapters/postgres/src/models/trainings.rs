@@ -1,31 +1,21 @@
-//! The queue of trainings.
+//! Tokens, reports and backends of trainings.
 
 use async_trait::async_trait;
-use diesel::{
-    prelude::*,
-    sql_types::{BigInt, Timestamptz, Uuid as SqlUuid},
-    upsert::excluded,
-};
+use diesel::{prelude::*, upsert::excluded};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     files::ObjectKey,
-    ids::{DatasetId, ModelId, ModelVersionId, OrganizationId},
-    models::{
-        Dataset, ModelVersion, ReportTokenHash, TRAINING_BACKEND_LIFETIME, TrainingBackend,
-        TrainingEnd, TrainingReport,
-    },
-    work::FreeSlots,
+    ids::{DatasetId, ModelVersionId, OrganizationId},
+    models::{ReportTokenHash, TRAINING_BACKEND_LIFETIME, TrainingBackend, TrainingReport},
+    work::WorkId,
 };
 use labdata_ports::{
     PortError,
-    models::{
-        CancelTrainingError, ClaimedTraining, ExchangedTraining, ExpiredTrainings, Reported,
-        TrainingClaim, TrainingQueue,
-    },
-    work::{RunNews, Wakeups},
+    models::{ExchangedTraining, Reported, TrainingStore},
+    work::WorkClaim,
 };
 use serde_json::Value;
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
@@ -34,145 +24,81 @@ use crate::{
         listen::{Channel, notify_of},
         pool::{Connection, Database},
     },
-    models::{
-        rows::DatasetRow,
-        training_ends::{Expired, cancel, expire, finish, release},
-        version_rows::{VersionRow, json, progress_json},
-    },
-    schema::{dataset, ml_model_version, training_backend, training_lease},
-    work::{
-        claims::{CLAIMED_BY_OTHERS, claim_statement},
-        leases::{leave_for_next_sweep, trainings as leases},
-    },
+    models::version_rows::{json, progress_json},
+    schema::{ml_model_version, training_attempt, training_backend, work},
+    work::rows::holds,
 };
 
-/// Takes pending trainings.
-const CLAIM: &str = claim_statement! {
-    table: "ml_model_version",
-    from: "pending" to: "training",
-    and_sets: "",
-    lease: "training_lease" by "model_version_id",
-    joined: "ml_model" on "model_id",
-    columns: "ml_model.name AS model_name, ml_model.archived, ml_model.active_version_number",
-    recorded: ""
-};
-
-/// The queue of trainings in PostgreSQL.
+/// Tokens, reports and backends of trainings in PostgreSQL.
 #[derive(Clone, Debug)]
-pub struct PgTrainingQueue {
+pub struct PgTrainingStore {
     database: Database,
 }
 
-impl PgTrainingQueue {
-    /// The queue over that database.
+impl PgTrainingStore {
+    /// The store in that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
         Self { database }
     }
 }
 
-#[derive(QueryableByName)]
-struct ClaimRow {
-    #[diesel(sql_type = SqlUuid)]
-    organization_id: Uuid,
-    #[diesel(sql_type = BigInt)]
-    attempt: i64,
-    #[diesel(embed)]
-    version: VersionRow,
-}
-
-async fn claim(
-    connection: &mut Connection,
-    now: OffsetDateTime,
-    lease: Duration,
-    slots: FreeSlots,
-) -> Result<Vec<ClaimedTraining>, Fault> {
-    let rows: Vec<ClaimRow> = diesel::sql_query(CLAIM)
-        .bind::<Timestamptz, _>(now)
-        .bind::<Timestamptz, _>(now + lease)
-        .bind::<BigInt, _>(i64::from(slots.free))
-        .bind::<BigInt, _>(i64::from(slots.free) + CLAIMED_BY_OTHERS)
-        .bind::<BigInt, _>(i64::from(slots.for_running(true)))
-        .load(connection)
-        .await?;
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut claimed = Vec::new();
-    for row in rows {
-        let attempt = u32::try_from(row.attempt)
-            .map_err(|_| corrupt("ml_model_version", "attempt", row.version.id()))?;
-        let version = ModelVersion::try_from(row.version)?;
-        // A query each: a claim takes as many trainings as the worker has free slots, which are few.
-        let read: DatasetRow = dataset::table
-            .find(version.dataset.as_uuid())
-            .select(DatasetRow::as_select())
-            .first(connection)
-            .await?;
-        claimed.push(ClaimedTraining {
-            claim: TrainingClaim {
-                organization: OrganizationId::new(row.organization_id),
-                version: version.version,
-                attempt,
-            },
-            version,
-            dataset: Dataset::try_from(read)?,
-        });
-    }
-    let ids: Vec<Uuid> = claimed
-        .iter()
-        .map(|it| it.version.version.as_uuid())
-        .collect();
-    notify_of(connection, Channel::TrainingChanged, &ids).await?;
-    Ok(claimed)
-}
-
 async fn begin(
     connection: &mut Connection,
-    claim: TrainingClaim,
+    claim: WorkClaim,
     token: ReportTokenHash,
     artifact: ObjectKey,
 ) -> Result<bool, Fault> {
-    let held = training_lease::table
-        .find(claim.version.as_uuid())
-        .filter(training_lease::organization_id.eq(claim.organization.as_uuid()))
-        // The attempt is the fence: a worker that lost the training begins nothing.
-        .filter(training_lease::attempt.eq(i64::from(claim.attempt)));
-    let begun = diesel::update(held)
+    // Locked until the token is stored: the lease cannot end in between, and its end deletes the token.
+    if !holds(connection, claim).await? {
+        return Ok(false);
+    }
+    let attempt = (
+        training_attempt::model_version_id.eq(claim.work.as_uuid()),
+        training_attempt::organization_id.eq(claim.organization.as_uuid()),
+        training_attempt::token_hash.eq(token.0.to_vec()),
+        training_attempt::artifact_key.eq(artifact.as_uuid()),
+    );
+    diesel::insert_into(training_attempt::table)
+        .values(attempt)
+        .on_conflict(training_attempt::model_version_id)
+        .do_update()
         .set((
-            training_lease::token_hash.eq(Some(token.0.to_vec())),
-            training_lease::artifact_key.eq(Some(artifact.as_uuid())),
-            training_lease::result.eq(None::<Value>),
-            training_lease::error.eq(None::<Value>),
+            training_attempt::token_hash.eq(excluded(training_attempt::token_hash)),
+            training_attempt::artifact_key.eq(excluded(training_attempt::artifact_key)),
+            training_attempt::result.eq(None::<Value>),
+            training_attempt::error.eq(None::<Value>),
         ))
         .execute(connection)
         .await?;
-    Ok(begun == 1)
+    Ok(true)
 }
 
-/// Returns true if the version is held under a lease with that token.
-async fn has_token(
+/// Returns the organization of the version if its training reports with that token.
+async fn holder(
     connection: &mut Connection,
-    version: Uuid,
+    version: ModelVersionId,
     token: ReportTokenHash,
-) -> Result<bool, Fault> {
-    let stored: Option<Option<Vec<u8>>> = training_lease::table
-        .find(version)
-        .select(training_lease::token_hash)
+) -> Result<Option<OrganizationId>, Fault> {
+    let stored: Option<(Uuid, Vec<u8>)> = training_attempt::table
+        .find(version.as_uuid())
+        .select((
+            training_attempt::organization_id,
+            training_attempt::token_hash,
+        ))
         .first(connection)
         .await
         .optional()?;
-    Ok(is_token(stored.flatten(), token))
+    Ok(stored
+        .filter(|(_, hash)| is_token(hash, token))
+        .map(|(organization, _)| OrganizationId::new(organization)))
 }
 
 /// Returns true if the stored hash is that of the token.
-fn is_token(stored: Option<Vec<u8>>, token: ReportTokenHash) -> bool {
-    let stored: Option<[u8; 32]> = stored.and_then(|hash| hash.try_into().ok());
-    stored.is_some_and(|hash| ReportTokenHash(hash).matches(&token))
+fn is_token(stored: &[u8], token: ReportTokenHash) -> bool {
+    let stored: Result<[u8; 32], _> = stored.try_into();
+    stored.is_ok_and(|hash| ReportTokenHash(hash).matches(&token))
 }
-
-/// Organization, attempt, hash of the token and object of a lease.
-type LeaseRow = (Uuid, i64, Option<Vec<u8>>, Option<Uuid>);
 
 async fn exchange_token(
     connection: &mut Connection,
@@ -181,28 +107,26 @@ async fn exchange_token(
     fresh: ReportTokenHash,
 ) -> Result<Option<ExchangedTraining>, Fault> {
     let id = version.as_uuid();
-    let lease: Option<LeaseRow> = training_lease::table
+    let attempt: Option<(Uuid, Vec<u8>, Uuid)> = training_attempt::table
         .find(id)
         .select((
-            training_lease::organization_id,
-            training_lease::attempt,
-            training_lease::token_hash,
-            training_lease::artifact_key,
+            training_attempt::organization_id,
+            training_attempt::token_hash,
+            training_attempt::artifact_key,
         ))
         // Of two racing exchanges of one token, the second finds the fresh hash and is refused.
         .for_update()
         .first(connection)
         .await
         .optional()?;
-    // The object is set with the token: without it the attempt has not begun.
-    let Some((organization, attempt, stored, Some(artifact))) = lease else {
+    let Some((organization, stored, artifact)) = attempt else {
         return Ok(None);
     };
-    if !is_token(stored, presented) {
+    if !is_token(&stored, presented) {
         return Ok(None);
     }
-    diesel::update(training_lease::table.find(id))
-        .set(training_lease::token_hash.eq(Some(fresh.0.to_vec())))
+    diesel::update(training_attempt::table.find(id))
+        .set(training_attempt::token_hash.eq(fresh.0.to_vec()))
         .execute(connection)
         .await?;
     let dataset: Uuid = ml_model_version::table
@@ -211,12 +135,7 @@ async fn exchange_token(
         .first(connection)
         .await?;
     Ok(Some(ExchangedTraining {
-        claim: TrainingClaim {
-            organization: OrganizationId::new(organization),
-            version,
-            attempt: u32::try_from(attempt)
-                .map_err(|_| corrupt("training_lease", "attempt", version))?,
-        },
+        organization: OrganizationId::new(organization),
         dataset: DatasetId::new(dataset),
         artifact: ObjectKey::new(artifact),
     }))
@@ -230,21 +149,22 @@ async fn report(
 ) -> Result<bool, Fault> {
     let id = version.as_uuid();
     // A caller without a token locks nothing.
-    if !has_token(connection, id, token).await? {
+    if holder(connection, version, token).await?.is_none() {
         return Ok(false);
     }
-    ml_model_version::table
-        .find(id)
-        .select(ml_model_version::id)
-        // NO KEY: rows that refer to the version by a foreign key are inserted without waiting.
-        .for_no_key_update()
+    // The work before the version, as everywhere: until the transaction ends, the lease does not.
+    work::table
+        .find(WorkId::Training(version).as_uuid())
+        .select(work::id)
+        .for_share()
         .first::<Uuid>(connection)
-        .await?;
+        .await
+        .optional()?;
     // The lease may have ended before the lock was obtained.
-    if !has_token(connection, id, token).await? {
+    if holder(connection, version, token).await?.is_none() {
         return Ok(false);
     }
-    let lease = training_lease::table.find(id);
+    let attempt = training_attempt::table.find(id);
     match report {
         TrainingReport::Progress(progress) => {
             diesel::update(ml_model_version::table.find(id))
@@ -253,39 +173,64 @@ async fn report(
                 .await?
         }
         TrainingReport::Result(result) => {
-            diesel::update(lease)
-                .set(training_lease::result.eq(Some(json(result)?)))
+            diesel::update(attempt)
+                .set(training_attempt::result.eq(Some(json(result)?)))
                 .execute(connection)
                 .await?
         }
         TrainingReport::Error(error) => {
-            diesel::update(lease)
-                .set(training_lease::error.eq(Some(json(error)?)))
+            diesel::update(attempt)
+                .set(training_attempt::error.eq(Some(json(error)?)))
                 .execute(connection)
                 .await?
         }
     };
-    notify_of(connection, Channel::TrainingChanged, &[id]).await?;
+    notify_of(connection, Channel::WorkChanged, &[id]).await?;
     Ok(true)
 }
 
-/// Columns of a lease with what was reported.
-type ReportedRow = (Option<Value>, Option<Value>);
+/// Object, result and error of an attempt.
+type AttemptRow = (Uuid, Option<Value>, Option<Value>);
+
+async fn reported(
+    connection: &mut Connection,
+    claim: WorkClaim,
+) -> Result<Option<Reported>, Fault> {
+    if !holds(connection, claim).await? {
+        return Ok(None);
+    }
+    let row: Option<AttemptRow> = training_attempt::table
+        .find(claim.work.as_uuid())
+        .select((
+            training_attempt::artifact_key,
+            training_attempt::result,
+            training_attempt::error,
+        ))
+        .first(connection)
+        .await
+        .optional()?;
+    let Some((artifact, result, error)) = row else {
+        return Ok(Some(Reported::default()));
+    };
+    let broken = |column| corrupt("training_attempt", column, claim.work);
+    Ok(Some(Reported {
+        artifact: Some(ObjectKey::new(artifact)),
+        result: result
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|_| broken("result"))?,
+        error: error
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|_| broken("error"))?,
+    }))
+}
 
 #[async_trait]
-impl TrainingQueue for PgTrainingQueue {
-    async fn claim(
-        &self,
-        now: OffsetDateTime,
-        lease: Duration,
-        slots: FreeSlots,
-    ) -> Result<Vec<ClaimedTraining>, PortError> {
-        Ok(transacted!(self.database, connection => claim(connection, now, lease, slots))?)
-    }
-
+impl TrainingStore for PgTrainingStore {
     async fn begin(
         &self,
-        claim: TrainingClaim,
+        claim: WorkClaim,
         token: ReportTokenHash,
         artifact: ObjectKey,
     ) -> Result<bool, PortError> {
@@ -296,32 +241,9 @@ impl TrainingQueue for PgTrainingQueue {
         &self,
         version: ModelVersionId,
         token: ReportTokenHash,
-    ) -> Result<Option<TrainingClaim>, PortError> {
+    ) -> Result<Option<OrganizationId>, PortError> {
         let mut connection = self.database.connection().await?;
-        let row: Option<(Uuid, i64, Option<Vec<u8>>)> = training_lease::table
-            .find(version.as_uuid())
-            .select((
-                training_lease::organization_id,
-                training_lease::attempt,
-                training_lease::token_hash,
-            ))
-            .first(&mut connection)
-            .await
-            .optional()
-            .map_err(port_error)?;
-        let Some((organization, attempt, stored)) = row else {
-            return Ok(None);
-        };
-        if !is_token(stored, token) {
-            return Ok(None);
-        }
-        let attempt =
-            u32::try_from(attempt).map_err(|_| corrupt("training_lease", "attempt", version))?;
-        Ok(Some(TrainingClaim {
-            organization: OrganizationId::new(organization),
-            version,
-            attempt,
-        }))
+        Ok(holder(&mut connection, version, token).await?)
     }
 
     async fn exchange_token(
@@ -344,80 +266,8 @@ impl TrainingQueue for PgTrainingQueue {
         Ok(transacted!(self.database, connection => report(connection, version, token, sent))?)
     }
 
-    async fn reported(&self, claim: TrainingClaim) -> Result<Option<Reported>, PortError> {
-        let mut connection = self.database.connection().await?;
-        let row: Option<ReportedRow> = training_lease::table
-            .find(claim.version.as_uuid())
-            .filter(training_lease::organization_id.eq(claim.organization.as_uuid()))
-            .filter(training_lease::attempt.eq(i64::from(claim.attempt)))
-            .select((training_lease::result, training_lease::error))
-            .first(&mut connection)
-            .await
-            .optional()
-            .map_err(port_error)?;
-        let Some((result, error)) = row else {
-            return Ok(None);
-        };
-        let broken = |column| corrupt("training_lease", column, claim.version);
-        Ok(Some(Reported {
-            result: result
-                .map(serde_json::from_value)
-                .transpose()
-                .map_err(|_| broken("result"))?,
-            error: error
-                .map(serde_json::from_value)
-                .transpose()
-                .map_err(|_| broken("error"))?,
-        }))
-    }
-
-    async fn renew(&self, claim: TrainingClaim, until: OffsetDateTime) -> Result<bool, PortError> {
-        let id = claim.version.as_uuid();
-        leases::renew(&self.database, claim.organization, id, claim.attempt, until).await
-    }
-
-    async fn finish(
-        &self,
-        claim: TrainingClaim,
-        end: &TrainingEnd,
-        now: OffsetDateTime,
-    ) -> Result<Option<ModelVersion>, PortError> {
-        Ok(transacted!(self.database, connection => finish(connection, claim, end, now))?)
-    }
-
-    async fn release(&self, claim: TrainingClaim) -> Result<bool, PortError> {
-        Ok(transacted!(self.database, connection => release(connection, claim))?)
-    }
-
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredTrainings, PortError> {
-        let mut expired = ExpiredTrainings::default();
-        for lease in &leases::expired(&self.database, now, limit).await? {
-            match transacted!(self.database, connection => expire(connection, lease, now)) {
-                Ok(Expired::Nothing) => {}
-                Ok(Expired::Requeued) => expired.requeued += 1,
-                Ok(Expired::Failed(failed)) => expired.failed.push(*failed),
-                Err(fault) => leave_for_next_sweep(fault, lease)?,
-            }
-        }
-        Ok(expired)
-    }
-
-    async fn cancel(
-        &self,
-        organization: OrganizationId,
-        model: ModelId,
-        now: OffsetDateTime,
-    ) -> Result<ModelVersion, CancelTrainingError> {
-        let cancelled = transacted!(self.database.of(organization), connection => cancel(connection, organization, model, now));
-        Ok(cancelled.map_err(PortError::from)??)
-    }
-
-    fn subscribe(&self, news: RunNews) -> Box<dyn Wakeups> {
-        Box::new(self.database.listen(Channel::of_trainings(news)))
-    }
-
-    fn follow(&self, version: ModelVersionId) -> Box<dyn Wakeups> {
-        Box::new(self.database.follow(version.as_uuid()))
+    async fn reported(&self, claim: WorkClaim) -> Result<Option<Reported>, PortError> {
+        Ok(transacted!(self.database, connection => reported(connection, claim))?)
     }
 
     async fn record_backend(&self, backend: &TrainingBackend) -> Result<(), PortError> {

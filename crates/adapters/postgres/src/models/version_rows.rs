@@ -1,15 +1,13 @@
 //! Rows of models' versions, and how they are read, locked and changed.
 
-use diesel::{
-    prelude::*,
-    sql_types::{BigInt, Bool, Nullable, Text},
-};
+use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     files::ObjectKey,
     ids::{DatasetId, ModelId, ModelVersionId, OrganizationId, UserId},
     models::{Artifact, ModelVersion, Progress, Score, TrainingPhase, TrainingPlan, VersionState},
     refusal::Resource,
+    work::WorkId,
 };
 use labdata_ports::PortError;
 use serde::{Deserialize, Serialize};
@@ -23,19 +21,20 @@ use crate::{
         pool::Connection,
     },
     schema::{ml_model, ml_model_version},
+    work,
 };
 
 /// A version with its model.
-#[derive(Queryable, QueryableByName, Selectable)]
+#[derive(Queryable, Selectable)]
 #[diesel(table_name = ml_model_version)]
 pub(crate) struct VersionRow {
     id: Uuid,
     model_id: Uuid,
-    #[diesel(select_expression = ml_model::name, sql_type = Text)]
+    #[diesel(select_expression = ml_model::name)]
     model_name: String,
-    #[diesel(select_expression = ml_model::archived, sql_type = Bool)]
+    #[diesel(select_expression = ml_model::archived)]
     archived: bool,
-    #[diesel(select_expression = ml_model::active_version_number, sql_type = Nullable<BigInt>)]
+    #[diesel(select_expression = ml_model::active_version_number)]
     active_version_number: Option<i64>,
     version_number: i64,
     description: Option<String>,
@@ -290,7 +289,7 @@ pub(super) async fn lock_model(
     Ok(row.ok_or(PortError::NotFound(Resource::Model))?)
 }
 
-/// Stores a new version.
+/// Stores a new version, which waits in the queue.
 pub(super) async fn insert(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -325,7 +324,8 @@ pub(super) async fn insert(
                     PortError::NotFound(Resource::User)
                 })
         })?;
-    Ok(())
+    let work = WorkId::Training(version.version);
+    work::rows::insert(connection, organization, work, version.requested_at).await
 }
 
 /// Makes a version of a locked model the active one.

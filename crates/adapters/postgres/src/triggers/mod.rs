@@ -21,9 +21,9 @@ use crate::{
         listen::Channel,
         pool::{Connection, Database},
     },
+    executions::rows::queue,
     schema::{job, job_trigger},
     triggers::facts::{Facts, load_candidates},
-    work::enqueue,
 };
 
 /// Triggers in PostgreSQL.
@@ -57,7 +57,7 @@ async fn act_on_events(
         // An event without facts is handled as well: its file was deleted, and it must not come again.
         let runs = facts.of(event).map_or_else(Vec::new, decide);
         for run in runs {
-            enqueue(connection, event.organization, &run).await?;
+            queue(connection, event.organization, &run).await?;
             fired.runs += 1;
         }
     }
@@ -98,7 +98,7 @@ async fn fire_schedules(
                 .execute(connection)
                 .await?;
             if let Some(run) = decision.run {
-                enqueue(connection, organization, &run).await?;
+                queue(connection, organization, &run).await?;
                 fired.runs += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! Logs of runs.
+//! Logs of work.
 
 use async_trait::async_trait;
 use diesel::{
@@ -7,12 +7,12 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    ids::{ExecutionId, OrganizationId},
-    work::{LogAppend, LogChunk, LogRead, RETAINED_LOG_BYTES},
+    ids::OrganizationId,
+    work::{LogAppend, LogChunk, LogRead, RETAINED_LOG_BYTES, WorkId},
 };
 use labdata_ports::{
     PortError,
-    work::{RunClaim, Wakeups, logs::RunLogStore},
+    work::{WorkClaim, logs::WorkLogStore},
 };
 
 use crate::database::{
@@ -29,46 +29,45 @@ const BYTES: i64 = 256 << 10;
 
 /// Logs in PostgreSQL.
 #[derive(Clone, Debug)]
-pub struct PgRunLogStore {
+pub struct PgWorkLogStore {
     database: Database,
 }
 
-impl PgRunLogStore {
+impl PgWorkLogStore {
     /// The store over that database.
     #[must_use]
     pub fn new(database: Database) -> Self {
         Self { database }
     }
 
-    async fn append_once(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, Fault> {
+    async fn append_once(&self, claim: WorkClaim, append: LogAppend<'_>) -> Result<bool, Fault> {
         let mut connection = self.database.connection().await?;
         // One statement, so that racing appends see each other's length. Its deletion is
         // `LogChunk::is_retained`, as the contract's clause about long logs verifies.
         let grown = diesel::sql_query(
-            // The attempt is the fence: a worker that lost its run appends nothing.
+            // The attempt is the fence: a worker that lost its work appends nothing. Claims store it here,
+            // because the last holder may append after the end.
             "WITH log AS ( \
-                 INSERT INTO labdata.run_log AS l (execution_id, organization_id, length) \
-                 SELECT id, organization_id, $4 FROM labdata.job_execution \
-                 WHERE id = $1 AND organization_id = $2 AND attempt = $3 \
-                 ON CONFLICT (execution_id) DO UPDATE SET length = l.length + excluded.length \
+                 UPDATE labdata.work_log SET length = length + $4 \
+                 WHERE work_id = $1 AND organization_id = $2 AND attempt = $3 \
                  RETURNING length), \
              chunk AS ( \
-                 INSERT INTO labdata.run_log_chunk (execution_id, organization_id, start, bytes) \
+                 INSERT INTO labdata.work_log_chunk (work_id, organization_id, start, bytes) \
                  SELECT $1, $2, length - octet_length($5), $5 FROM log), \
              dropped AS ( \
-                 DELETE FROM labdata.run_log_chunk c USING log \
-                 WHERE c.organization_id = $2 AND c.execution_id = $1 \
+                 DELETE FROM labdata.work_log_chunk c USING log \
+                 WHERE c.organization_id = $2 AND c.work_id = $1 \
                  AND c.start >= $6 AND c.start < log.length - $6 \
                  AND c.start + octet_length(c.bytes) <= log.length - $6) \
              SELECT pg_notify($7, $1::text) FROM log",
         )
-        .bind::<SqlUuid, _>(claim.execution.as_uuid())
+        .bind::<SqlUuid, _>(claim.work.as_uuid())
         .bind::<SqlUuid, _>(claim.organization.as_uuid())
         .bind::<BigInt, _>(i64::from(claim.attempt))
         .bind::<BigInt, _>(i64::try_from(append.growth()).unwrap_or(i64::MAX))
         .bind::<Binary, _>(append.bytes())
         .bind::<BigInt, _>(i64::try_from(RETAINED_LOG_BYTES).unwrap_or(i64::MAX))
-        .bind::<Text, _>(Channel::RunLog.name())
+        .bind::<Text, _>(Channel::WorkChanged.name())
         .execute(&mut connection)
         .await?;
         Ok(grown == 1)
@@ -93,15 +92,15 @@ impl From<ChunkRow> for LogChunk {
 }
 
 #[async_trait]
-impl RunLogStore for PgRunLogStore {
-    async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
+impl WorkLogStore for PgWorkLogStore {
+    async fn append(&self, claim: WorkClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
         Ok(retried!(self.append_once(claim, append))?)
     }
 
     async fn read(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
+        work: WorkId,
         offset: u64,
     ) -> Result<LogRead, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
@@ -110,16 +109,16 @@ impl RunLogStore for PgRunLogStore {
             "SELECT start, bytes FROM ( \
                  SELECT start, bytes, \
                      sum(octet_length(bytes)) OVER (ORDER BY start) - octet_length(bytes) AS before \
-                 FROM (SELECT start, bytes FROM labdata.run_log_chunk \
-                 WHERE organization_id = $1 AND execution_id = $2 AND start >= coalesce( \
-                     (SELECT max(start) FROM labdata.run_log_chunk \
-                      WHERE organization_id = $1 AND execution_id = $2 AND start <= $3), 0) \
+                 FROM (SELECT start, bytes FROM labdata.work_log_chunk \
+                 WHERE organization_id = $1 AND work_id = $2 AND start >= coalesce( \
+                     (SELECT max(start) FROM labdata.work_log_chunk \
+                      WHERE organization_id = $1 AND work_id = $2 AND start <= $3), 0) \
                  AND start + octet_length(bytes) > $3 \
                  ORDER BY start LIMIT $4) next) piece \
              WHERE before < $5 ORDER BY start",
         )
         .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<SqlUuid, _>(execution.as_uuid())
+        .bind::<SqlUuid, _>(work.as_uuid())
         .bind::<BigInt, _>(i64::try_from(offset).unwrap_or(i64::MAX))
         .bind::<BigInt, _>(CHUNKS)
         .bind::<BigInt, _>(BYTES)
@@ -127,9 +126,5 @@ impl RunLogStore for PgRunLogStore {
         .await
         .map_err(port_error)?;
         Ok(LogRead::join(offset, rows.into_iter().map(LogChunk::from)))
-    }
-
-    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
-        Box::new(self.database.follow(execution.as_uuid()))
     }
 }

@@ -1,4 +1,4 @@
-//! Nonces that runs exchange for their keys. The caller has locked the lease of the run.
+//! Nonces that runs exchange for their keys. The caller has locked the work of the run.
 
 use diesel::{prelude::*, upsert::excluded};
 use diesel_async::RunQueryDsl;
@@ -12,7 +12,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    work::{NonceUse, RunClaim},
+    work::{NonceUse, WorkClaim},
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ use crate::{
     },
     people::rows as key_rows,
     schema::run_nonce,
-    work::leases,
+    work::rows,
 };
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -116,11 +116,11 @@ pub(crate) async fn find(
 /// Uses the nonce of a claim and stores the key, or revokes the run's keys if it was used before.
 pub(crate) async fn redeem(
     connection: &mut Connection,
-    claim: RunClaim,
+    claim: WorkClaim,
     key: &ApiKey,
 ) -> Result<NonceUse, Fault> {
     let of_claim = run_nonce::table
-        .filter(run_nonce::execution_id.eq(claim.execution.as_uuid()))
+        .filter(run_nonce::execution_id.eq(claim.work.as_uuid()))
         .filter(run_nonce::organization_id.eq(claim.organization.as_uuid()))
         .filter(run_nonce::attempt.eq(i64::from(claim.attempt)));
     // Racing calls wait here for each other.
@@ -143,9 +143,9 @@ pub(crate) async fn redeem(
         }
         // Two callers have the nonce, and nothing says which of them is the run: the first key is revoked.
         Some(Some(_)) => {
-            let executions = [claim.execution.as_uuid()];
+            let executions = [claim.work.as_uuid()];
             let (organization, now) = (claim.organization, key.created_at);
-            leases::revoke_keys(connection, organization, &executions, now).await?;
+            rows::revoke_keys(connection, organization, &executions, now).await?;
             Ok(NonceUse::Repeated)
         }
     }

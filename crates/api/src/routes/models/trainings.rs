@@ -105,7 +105,7 @@ impl Call {
         let mut payload = payload.into_inner();
         let admitted = async {
             let training = running_training(&app.ports, presented_key(request)?).await?;
-            let turn = Turn::take(training.claim.version)?;
+            let turn = Turn::take(training.version)?;
             Ok::<_, Error>((training, turn))
         };
         let (training, turn) = match admitted.await {

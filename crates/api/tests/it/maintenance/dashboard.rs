@@ -35,10 +35,10 @@ async fn the_dashboard_names_metrics_and_labels_that_the_server_exposes() {
     let now = server.clock.now();
     server
         .metrics
-        .succeeded("expire_runs", now, Duration::from_millis(3));
+        .succeeded("expire_work", now, Duration::from_millis(3));
     server
         .metrics
-        .failed("expire_runs", Duration::from_millis(3));
+        .failed("expire_work", Duration::from_millis(3));
     let exposed = server.anonymous().get("/metrics").await.text;
     let samples = |metric: &str| {
         let starts = [format!("{metric}{{"), format!("{metric} ")];

@@ -109,7 +109,7 @@ async fn metrics_show_the_last_success_of_periodic_tasks() {
     let observer: Arc<dyn TaskObserver> = Arc::new(server.metrics.clone());
     let background = Background::start(&server.ports, None, &observer);
     let client = server.anonymous();
-    for task in ["expire_runs", "forget_stored_responses"] {
+    for task in ["expire_work", "forget_stored_responses"] {
         let success = "labdata_periodic_task_last_success_timestamp_seconds";
         let success = format!("{success}{{task=\"{task}\"}} ");
         let failures = format!("labdata_periodic_task_failures_total{{task=\"{task}\"}} 0");

@@ -9,9 +9,9 @@ use labdata_domain::{
     },
     scalar::DataType,
     storage::StorageQuota,
-    work::FreeSlots,
+    work::{FreeSlots, WorkEnd, WorkKind, WorkRecord},
 };
-use labdata_ports::models::ClaimedTraining;
+use labdata_ports::work::{ClaimTerms, WorkClaim};
 use serde_json::{Value, json};
 use time::Duration;
 
@@ -106,12 +106,16 @@ impl Lab {
     }
 
     /// Claims the oldest training.
-    pub(super) async fn claim(&self) -> ClaimedTraining {
-        let now = self.server.ports.clock.now();
+    pub(super) async fn claim(&self) -> WorkClaim {
+        let terms = ClaimTerms {
+            now: self.server.ports.clock.now(),
+            lease: Duration::seconds(20),
+            timeout: Duration::HOUR,
+        };
+        let work = &self.server.ports.work;
         let slots = FreeSlots::for_any(1);
-        let trainings = &self.server.ports.trainings;
-        let claimed = trainings.claim(now, Duration::seconds(20), slots).await;
-        claimed.unwrap().remove(0)
+        let claimed = work.claim(WorkKind::Training, slots, terms).await;
+        claimed.unwrap().remove(0).claim
     }
 
     /// The end of a training with that result.
@@ -127,12 +131,17 @@ impl Lab {
 
     pub(super) async fn finish(
         &self,
-        claimed: &ClaimedTraining,
+        claim: &WorkClaim,
         end: &TrainingEnd,
     ) -> Option<ModelVersion> {
         let now = self.server.ports.clock.now();
-        let trainings = &self.server.ports.trainings;
-        trainings.finish(claimed.claim, end, now).await.unwrap()
+        let end = WorkEnd::Training(end.clone());
+        let work = &self.server.ports.work;
+        let ended = work.finish(*claim, &end, now).await.unwrap()?;
+        let WorkRecord::Training(version) = ended else {
+            panic!("{ended:?} is no training");
+        };
+        Some(*version)
     }
 
     /// A model of that name, whose first version is ready.

@@ -1,7 +1,8 @@
 //! `/api/v1/ml-models/{id}/progress`: server-sent events
 
-use labdata_domain::models::{
-    PlainReportToken, Progress, Score, TrainingEnd, TrainingPhase, TrainingReport,
+use labdata_domain::{
+    models::{PlainReportToken, Progress, Score, TrainingEnd, TrainingPhase, TrainingReport},
+    work::WorkId,
 };
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -49,11 +50,13 @@ async fn a_training_is_followed_until_it_ends_on_any_server() {
         (&started["status"], &started["progress"]),
         (&json!("training"), &Value::Null)
     );
-    let version = claimed.claim.version;
+    let WorkId::Training(version) = claimed.work else {
+        panic!("{claimed:?} is no training");
+    };
     let token = PlainReportToken::from_random(version, [7; 32]).hash();
     let trainings = &lab.server.ports.trainings;
     let object = labdata_domain::files::ObjectKey::new(lab.server.ports.ids.next_id());
-    assert!(trainings.begin(claimed.claim, token, object).await.unwrap());
+    assert!(trainings.begin(claimed, token, object).await.unwrap());
     let progress = TrainingReport::Progress(Progress {
         phase: TrainingPhase::Fitting,
         models_tried: 3,

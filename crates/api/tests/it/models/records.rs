@@ -4,7 +4,7 @@ use labdata_application::models::training::record_backend::{new_worker, record_b
 use labdata_domain::{
     models::{MAX_PENDING_TRAININGS, TrainingQueueFull},
     people::scope::Scope,
-    work::{BackendPolicy, BackendWork, RunVisibility, SharedBackend},
+    work::{BackendPolicy, RunVisibility, SharedBackend, WorkKind},
 };
 use labdata_memory::InMemoryJobRunner;
 use reqwest::Method;
@@ -184,7 +184,7 @@ async fn a_cluster_that_organizations_would_share_is_refused_by_the_setting_of_t
     let lab = Lab::without_backend().await;
     lab.server.stranger().await;
     let policy = BackendPolicy {
-        work: BackendWork::Trainings,
+        work: WorkKind::Training,
         visibility: RunVisibility::BackendUsers,
         allows_sharing: false,
     };
@@ -193,7 +193,7 @@ async fn a_cluster_that_organizations_would_share_is_refused_by_the_setting_of_t
     recorded.unwrap();
     let body = lab.body(json!({"name": "wine"}));
     let detail = lab.client.post(PATH, &body).await.detail(503);
-    let refusal = SharedBackend(BackendWork::Trainings);
+    let refusal = SharedBackend(WorkKind::Training);
     assert_eq!(detail, format!("no model can be trained now: {refusal}"));
 }
 

@@ -8,8 +8,9 @@ use labdata_domain::{
         TaskType, TrainingEnd, TrainingPlan, TrainingResult,
     },
     storage::StorageQuota,
-    work::FreeSlots,
+    work::{FreeSlots, WorkEnd, WorkKind, WorkRecord},
 };
+use labdata_ports::work::ClaimTerms;
 use serde_json::{Value, json};
 use time::Duration;
 
@@ -115,19 +116,27 @@ impl TestServer {
 
     /// Ends the only training that waits.
     async fn finish_training(&self, result: TrainingResult) -> ModelVersion {
-        let (queue, now) = (&self.ports.trainings, self.ports.clock.now());
+        let (queue, now) = (&self.ports.work, self.ports.clock.now());
+        let terms = ClaimTerms {
+            now,
+            lease: Duration::MINUTE,
+            timeout: Duration::HOUR,
+        };
         let slots = FreeSlots {
             free: 1,
             reserved: 0,
         };
-        let claimed = queue.claim(now, Duration::MINUTE, slots).await.unwrap();
+        let claimed = queue.claim(WorkKind::Training, slots, terms).await.unwrap();
         let artifact = Artifact {
             object: ObjectKey::new(self.ports.ids.next_id()),
             sha256: result.artifact.sha256,
             size: result.artifact.size,
         };
-        let end = TrainingEnd::Ready(Box::new(result), artifact);
+        let end = WorkEnd::Training(TrainingEnd::Ready(Box::new(result), artifact));
         let ended = queue.finish(claimed[0].claim, &end, now).await.unwrap();
-        ended.unwrap()
+        let Some(WorkRecord::Training(version)) = ended else {
+            panic!("{ended:?} is no training");
+        };
+        *version
     }
 }

@@ -10,7 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use labdata_application::{
-    Ports, models::training::begin_training::TrainingContext, work::begin_run::RunContext,
+    Ports,
+    models::training::begin_training::TrainingContext,
+    work::{WorkContext, begin_run::RunContext},
 };
 use labdata_domain::{
     ids::{ModelId, ModelVersionId},
@@ -32,8 +34,8 @@ use labdata_predictor::{PredictorScripts, PredictorSettings, SandboxPredictor};
 use labdata_sandbox::{Network, NetworkSettings, Sandbox, Settings};
 use labdata_trainer_scripts::{EntryPoint, script, training_script};
 use labdata_worker::{
-    BackendSettings, Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver,
-    TrainingWorkerSettings, WorkerSettings,
+    BACKEND_TIMEOUT, BackendSettings, Background, NoObserver, TaskObserver, WorkSettings,
+    WorkerSettings,
 };
 use reqwest::{
     Method,
@@ -209,28 +211,30 @@ impl TrainingLab {
         let backend = |concurrency| BackendSettings {
             runner: Arc::clone(runner),
             concurrency,
-            timeout: PATIENCE,
+            timeout: BACKEND_TIMEOUT,
         };
         let worker = WorkerSettings {
-            runs: RunWorkerSettings {
-                backend: backend(1),
-                context: RunContext {
-                    limits: RunLimits::default(),
-                    base_url: base_url.clone(),
-                    policy: BackendPolicy::default(),
+            work: vec![
+                WorkSettings {
+                    backend: backend(1),
+                    context: WorkContext::Run(RunContext {
+                        limits: RunLimits::default(),
+                        base_url: base_url.clone(),
+                        policy: BackendPolicy::default(),
+                    }),
                 },
-            },
-            trainings: Some(TrainingWorkerSettings {
-                backend: backend(1),
-                context: TrainingContext {
-                    base_url,
-                    limits: self.limits,
-                    resources: RunResources::default(),
-                    policy: BackendPolicy::default(),
-                    checkpoints: BTreeMap::new(),
-                    scripts: Arc::new(Scripts),
+                WorkSettings {
+                    backend: backend(1),
+                    context: WorkContext::Training(TrainingContext {
+                        base_url,
+                        limits: self.limits,
+                        resources: RunResources::default(),
+                        policy: BackendPolicy::default(),
+                        checkpoints: BTreeMap::new(),
+                        scripts: Arc::new(Scripts),
+                    }),
                 },
-            }),
+            ],
             mail: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
@@ -351,7 +355,7 @@ impl TrainingLab {
         let ports = &self.server.ports;
         let now = ports.clock.now();
         let organization = self.server.organization;
-        let cancelled = ports.trainings.cancel(organization, version.model, now);
+        let cancelled = ports.models.cancel(organization, version.model, now);
         cancelled.await.unwrap()
     }
 }

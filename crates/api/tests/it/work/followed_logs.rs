@@ -11,14 +11,14 @@ use std::{
 use async_trait::async_trait;
 use futures::future::join_all;
 use labdata_domain::{
-    ids::{ExecutionId, OrganizationId},
+    ids::OrganizationId,
     people::scope::Scope,
-    work::{LogAppend, LogRead},
+    work::{LogAppend, LogRead, WorkId},
 };
 use labdata_memory::FixedClock;
 use labdata_ports::{
     Clock, PortError,
-    work::{RunClaim, Wakeups, logs::RunLogStore},
+    work::{WorkClaim, logs::WorkLogStore},
 };
 use reqwest::{Method, Response};
 use serde_json::json;
@@ -87,28 +87,24 @@ async fn logs_are_their_organizations_alone() {
 
 /// A store of logs that counts how often it is read.
 struct Counted {
-    store: Arc<dyn RunLogStore>,
+    store: Arc<dyn WorkLogStore>,
     reads: AtomicUsize,
 }
 
 #[async_trait]
-impl RunLogStore for Counted {
-    async fn append(&self, claim: RunClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
+impl WorkLogStore for Counted {
+    async fn append(&self, claim: WorkClaim, append: LogAppend<'_>) -> Result<bool, PortError> {
         self.store.append(claim, append).await
     }
 
     async fn read(
         &self,
         organization: OrganizationId,
-        execution: ExecutionId,
+        work: WorkId,
         offset: u64,
     ) -> Result<LogRead, PortError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.store.read(organization, execution, offset).await
-    }
-
-    fn subscribe(&self, execution: ExecutionId) -> Box<dyn Wakeups> {
-        self.store.subscribe(execution)
+        self.store.read(organization, work, offset).await
     }
 }
 
@@ -118,10 +114,10 @@ async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
     let displayed: Arc<dyn Clock> = clock.clone();
     let mut ports = in_memory(displayed);
     let counted = Arc::new(Counted {
-        store: Arc::clone(&ports.run_logs),
+        store: Arc::clone(&ports.work_logs),
         reads: AtomicUsize::new(0),
     });
-    ports.run_logs = counted.clone();
+    ports.work_logs = counted.clone();
     let mut lab = Lab::on(TestServer::start_on(ports, clock).await).await;
     lab.start_worker();
     let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;

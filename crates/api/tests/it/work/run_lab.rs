@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_application::work::begin_run::RunContext;
+use labdata_application::work::{WorkContext, begin_run::RunContext};
 use labdata_domain::work::BackendPolicy;
 use labdata_memory::InMemoryJobRunner;
 use labdata_ports::work::runner::{RunLimits, RunSpec};
 use labdata_worker::{
-    BackendSettings, Background, NoObserver, RunWorkerSettings, TaskObserver, WorkerSettings,
+    BackendSettings, Background, NoObserver, TaskObserver, WorkSettings, WorkerSettings,
 };
 use serde_json::{Value, json};
 
@@ -49,21 +49,20 @@ impl Lab {
 
     pub(super) fn start_worker(&mut self) {
         let base_url = format!("http://{}", self.server.address);
-        let settings = RunWorkerSettings {
+        let settings = WorkSettings {
             backend: BackendSettings {
                 runner: Arc::new(self.runner.clone()),
                 concurrency: 2,
                 timeout: Duration::from_millis(200),
             },
-            context: RunContext {
+            context: WorkContext::Run(RunContext {
                 limits: RunLimits::default(),
                 base_url,
                 policy: self.policy,
-            },
+            }),
         };
         let worker = WorkerSettings {
-            runs: settings,
-            trainings: None,
+            work: vec![settings],
             mail: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_api::http::server::DRAIN_TIMEOUT;
-use labdata_application::work::begin_run::RunContext;
+use labdata_application::work::{WorkContext, begin_run::RunContext};
 use labdata_domain::work::BackendPolicy;
 use labdata_local_runner::LocalRunner;
 use labdata_ports::work::runner::RunLimits;
 use labdata_sandbox::{Sandbox, Settings};
 use labdata_worker::{
-    BackendSettings, Background, NoObserver, PATIENCE, RunWorkerSettings, TaskObserver,
+    BACKEND_TIMEOUT, BackendSettings, Background, NoObserver, TaskObserver, WorkSettings,
     WorkerSettings,
 };
 use serde_json::{Value, json};
@@ -33,27 +33,26 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     let program = env!("CARGO_BIN_EXE_labdata").into();
     let supervisor = vec![program, "run-supervisor".into()];
     let base_url = format!("http://{}", server.address);
-    let settings = RunWorkerSettings {
+    let settings = WorkSettings {
         backend: BackendSettings {
             runner: Arc::new(LocalRunner::new(Arc::new(Sandbox::new(Settings::new(
                 data.path().to_owned(),
                 supervisor,
             ))))),
             concurrency: 1,
-            timeout: PATIENCE,
+            timeout: BACKEND_TIMEOUT,
         },
-        context: RunContext {
+        context: WorkContext::Run(RunContext {
             limits: RunLimits {
                 wall_clock: Duration::from_secs(3),
                 ..RunLimits::default()
             },
             base_url,
             policy: BackendPolicy::default(),
-        },
+        }),
     };
     let worker = WorkerSettings {
-        runs: settings,
-        trainings: None,
+        work: vec![settings],
         mail: None,
     };
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);

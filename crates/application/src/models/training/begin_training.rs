@@ -3,25 +3,25 @@
 use std::{fmt, sync::Arc};
 
 use labdata_domain::{
+    files::ObjectKey,
     models::{PlainReportToken, TrainingLimits},
-    work::{BackendPolicy, SharedBackend},
+    work::BackendPolicy,
 };
 use labdata_ports::{
-    models::{TrainingClaim, TrainingScripts},
-    work::runner::{KeyExchange, PackageOwner, RunId, RunNetwork, RunResources, RunSpec, Work},
+    models::TrainingScripts,
+    work::{
+        ClaimedTraining, WorkClaim,
+        runner::{KeyExchange, PackageOwner, RunNetwork, RunResources, RunSpec},
+    },
 };
 use labdata_redacted::Variables;
 use time::Duration;
 
 use super::{
-    claim_trainings::HeldTraining,
     manifest::{CallUrls, Checkpoints, Secrets, manifest},
     signed_objects::{sign_artifact, sign_dataset},
 };
-use crate::{
-    Error, Ports,
-    work::check_backend::{CheckBackendError, check_backend},
-};
+use crate::{Error, Ports};
 
 /// Path at which trainings report, below the platform's URL.
 pub const REPORT_PATH: &str = "/training-report";
@@ -63,57 +63,35 @@ impl fmt::Debug for TrainingContext {
     }
 }
 
-/// Outcome of the preparation of a training.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BegunTraining {
-    /// It can be submitted.
-    Ready(Box<RunSpec>),
-    /// The worker has lost it.
-    Lost,
-    /// Trainings do not run on this backend.
-    Refused(SharedBackend),
-}
-
-/// The run of a claim, as runners call it.
-#[must_use]
-pub const fn training_run(claim: TrainingClaim) -> RunId {
-    RunId {
-        work: Work::Training(claim.version),
-        attempt: claim.attempt,
-    }
-}
-
 /// Issues the token with which the training reports, signs URLs for its dataset and its artifact, and puts
 /// its script together. The training has no API key, and reaches nothing but the platform. On a backend
-/// whose runs others see, the token is good for one exchange, and the URLs come with that.
+/// whose runs others see, the token is good for one exchange, and the URLs come with that. `None` if the
+/// worker has lost the training.
 ///
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn begin_training(
+pub(crate) async fn begin_training(
     ports: &Ports,
-    held: &HeldTraining,
+    claim: WorkClaim,
+    training: &ClaimedTraining,
     context: &TrainingContext,
-) -> Result<BegunTraining, Error> {
-    match check_backend(ports, context.policy).await {
-        Ok(()) => {}
-        Err(CheckBackendError::Shared(refusal)) => return Ok(BegunTraining::Refused(refusal)),
-        Err(CheckBackendError::Failed(error)) => return Err(error),
-    }
-    let claim = held.training.claim;
+) -> Result<Option<RunSpec>, Error> {
     let mut secret = [0; 32];
     ports.ids.fill_random(&mut secret);
-    let token = PlainReportToken::from_random(claim.version, secret);
-    // Each attempt has a new token, so reports of a lost attempt are refused.
-    let begun = ports.trainings.begin(claim, token.hash(), held.artifact);
+    let token = PlainReportToken::from_random(training.version.version, secret);
+    // New ones per attempt: reports of a lost one are refused, and it must not overwrite the artifact of
+    // its successor.
+    let artifact = ObjectKey::new(ports.ids.next_id());
+    let begun = ports.trainings.begin(claim, token.hash(), artifact);
     if !begun.await? {
-        return Ok(BegunTraining::Lost);
+        return Ok(None);
     }
     let limits = context.limits.of_run();
     // The URLs have to work until the last moment at which the training may upload.
     let longest = Duration::try_from(limits.preparation + limits.wall_clock);
     let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
-    let (organization, dataset) = (claim.organization, &held.training.dataset);
+    let (organization, dataset) = (claim.organization, &training.dataset);
     let calls = CallUrls {
         images: format!("{}{IMAGES_PATH}", context.base_url),
         report: format!("{}{REPORT_PATH}", context.base_url),
@@ -129,21 +107,22 @@ pub async fn begin_training(
         let secrets = Secrets {
             token: token.reveal().to_owned(),
             dataset: sign_dataset(ports, organization, dataset, expires_at).await?,
-            artifact: sign_artifact(ports, organization, held.artifact, expires_at).await?,
+            artifact: sign_artifact(ports, organization, artifact, expires_at).await?,
         };
         (Some(secrets), None)
     };
-    let manifest = manifest(held, context.limits, &context.checkpoints, &calls, secrets);
-    let task = held.training.version.plan.task;
-    Ok(BegunTraining::Ready(Box::new(RunSpec {
+    let plan = &training.version.plan;
+    let (limits, checkpoints) = (context.limits, &context.checkpoints);
+    let manifest = manifest(claim, plan, limits, checkpoints, &calls, secrets);
+    Ok(Some(RunSpec {
         organization,
-        run: training_run(claim),
-        script: context.scripts.script(task, &manifest.to_string()),
+        run: claim.run(),
+        script: context.scripts.script(plan.task, &manifest.to_string()),
         environment: Variables::new(),
         key_exchange,
-        limits,
+        limits: limits.of_run(),
         network: RunNetwork::Platform,
         packages: PackageOwner::Platform,
         resources: context.resources,
-    })))
+    }))
 }

@@ -35,7 +35,7 @@ pub async fn exchange_token(ports: &Ports, presented: &str) -> Result<String, Er
         .trainings
         .exchange_token(version, presented.hash(), fresh.hash());
     let training = exchanged.await?.ok_or_else(unknown_token)?;
-    let organization = training.claim.organization;
+    let organization = training.organization;
     let dataset = ports.datasets.get(organization, training.dataset).await?;
     let now = ports.clock.now();
     let artifact = sign_artifact(

@@ -47,7 +47,7 @@ pub async fn locate_images(
         let Ok(file) = id.parse::<FileId>() else {
             return Ok(None);
         };
-        let url = sign_image(ports, training.claim.organization, file).await?;
+        let url = sign_image(ports, training.organization, file).await?;
         Ok::<_, Error>(url.map(|url| (id, url)))
     });
     located

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::models::TrainingLimits;
-use labdata_ports::files::blob::SignedUpload;
+use labdata_domain::models::{TrainingLimits, TrainingPlan};
+use labdata_ports::{files::blob::SignedUpload, work::WorkClaim};
 use serde_json::{Value, json};
-
-use super::claim_trainings::HeldTraining;
 
 /// Seed of the split into rows to learn from and held-out rows. It is the same for all versions, so that
 /// their metrics can be compared.
@@ -31,17 +29,16 @@ pub(super) struct Secrets {
 /// Returns the manifest. One without secrets is for a backend whose runs others see: the training gets them by
 /// [`exchange_token`](super::exchange_token::exchange_token).
 pub(super) fn manifest(
-    held: &HeldTraining,
+    claim: WorkClaim,
+    plan: &TrainingPlan,
     limits: TrainingLimits,
     checkpoints: &Checkpoints,
     calls: &CallUrls,
     secrets: Option<Secrets>,
 ) -> Value {
-    let claimed = &held.training;
-    let plan = &claimed.version.plan;
     json!({
-        "training_id": claimed.claim.version.to_string(),
-        "attempt": claimed.claim.attempt,
+        "training_id": claim.work.to_string(),
+        "attempt": claim.attempt,
         "task_type": plan.task.as_str(),
         "quality_preset": plan.preset.as_str(),
         "problem_type": plan.problem.as_str(),

@@ -59,8 +59,9 @@ pub async fn receive_report(
         }
         ReportBody::Error(error) => TrainingReport::Error(error.bounded()),
     };
-    let version = training.claim.version;
-    let stored = ports.trainings.report(version, training.token, &report);
+    let stored = ports
+        .trainings
+        .report(training.version, training.token, &report);
     if stored.await? {
         Ok(())
     } else {

@@ -1,18 +1,19 @@
 //! Recognizes a running training by its token.
 
+use crate::{Error, Ports};
 use labdata_domain::{
+    ids::{ModelVersionId, OrganizationId},
     models::{PlainReportToken, ReportTokenHash},
     people::credential::InvalidCredential,
 };
-use labdata_ports::models::TrainingClaim;
-
-use crate::{Error, Ports};
 
 /// Running training that has displayed its token.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningTraining {
-    /// Claim under which it runs.
-    pub claim: TrainingClaim,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The version that is trained.
+    pub version: ModelVersionId,
     /// Hash of the token.
     pub(super) token: ReportTokenHash,
 }
@@ -25,10 +26,13 @@ pub struct RunningTraining {
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn running_training(ports: &Ports, displayed: &str) -> Result<RunningTraining, Error> {
     let displayed = PlainReportToken::parse(displayed).ok_or_else(unknown_token)?;
-    let token = displayed.hash();
-    let claim = ports.trainings.holder(displayed.version(), token).await?;
-    let claim = claim.ok_or_else(unknown_token)?;
-    Ok(RunningTraining { claim, token })
+    let (version, token) = (displayed.version(), displayed.hash());
+    let holder = ports.trainings.holder(version, token).await?;
+    Ok(RunningTraining {
+        organization: holder.ok_or_else(unknown_token)?,
+        version,
+        token,
+    })
 }
 
 pub(super) fn unknown_token() -> Error {

@@ -18,9 +18,10 @@ use labdata_domain::{
         actor::Actor,
         scope::Scope::{Read, Write},
     },
-    work::FreeSlots,
+    work::{FreeSlots, WorkEnd, WorkKind},
 };
 use labdata_memory::ScriptedModel;
+use labdata_ports::work::ClaimTerms;
 use serde_json::{Value, json};
 use time::Duration;
 
@@ -118,16 +119,21 @@ async fn finish_training(lab: &Lab) {
         "artifact": { "sha256": "0b".repeat(32), "size": 10 },
     }));
     let result = result.unwrap();
-    let (trainings, now) = (&lab.ports.trainings, lab.ports.clock.now());
-    let claimed = trainings.claim(now, Duration::MINUTE, FreeSlots::for_any(1));
+    let (work, now) = (&lab.ports.work, lab.ports.clock.now());
+    let terms = ClaimTerms {
+        now,
+        lease: Duration::MINUTE,
+        timeout: Duration::HOUR,
+    };
+    let claimed = work.claim(WorkKind::Training, FreeSlots::for_any(1), terms);
     let claim = claimed.await.unwrap().remove(0).claim;
     let artifact = Artifact {
         object: ObjectKey::new(lab.ports.ids.next_id()),
         sha256: result.artifact.sha256,
         size: result.artifact.size,
     };
-    let end = TrainingEnd::Ready(Box::new(result), artifact);
-    trainings.finish(claim, &end, now).await.unwrap().unwrap();
+    let end = WorkEnd::Training(TrainingEnd::Ready(Box::new(result), artifact));
+    work.finish(claim, &end, now).await.unwrap().unwrap();
 }
 
 fn json_of(output: &ToolOutput) -> Value {

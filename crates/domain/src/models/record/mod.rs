@@ -10,6 +10,7 @@ use crate::{
     files::{FilePath, ObjectKey},
     ids::{DatasetId, ModelId, ModelVersionId, UserId},
     refusal::{ErrorCode, Refuse},
+    work::has_another_attempt,
 };
 
 /// Maximum number of characters of a model's name.
@@ -296,13 +297,15 @@ impl ModelVersion {
         })
     }
 
-    /// Records that two workers were lost; `None` if the version has ended.
+    /// The version whose training has now lost that many workers: queued again, or failed; `None`
+    /// unless it is training.
     #[must_use]
-    pub fn lose(self, now: OffsetDateTime) -> Option<Self> {
-        Some(Self {
-            state: self.state.fail(WORKERS_LOST.to_owned(), now)?,
-            ..self
-        })
+    pub fn lose_worker(self, lost_workers: u32, now: OffsetDateTime) -> Option<Self> {
+        if has_another_attempt(lost_workers) {
+            self.requeue()
+        } else {
+            self.end(&TrainingEnd::Failed(WORKERS_LOST.to_owned()), now)
+        }
     }
 
     /// Cancels the training; `None` if the version has ended.

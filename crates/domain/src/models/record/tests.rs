@@ -92,7 +92,10 @@ fn a_failed_version_has_its_message() {
         training().end(&end, NOW).unwrap().error(),
         Some("constant target")
     );
-    assert_eq!(training().lose(NOW).unwrap().error(), Some(WORKERS_LOST));
+    let lost = training().lose_worker(2, NOW).unwrap();
+    assert_eq!(lost.error(), Some(WORKERS_LOST));
+    let lost = training().lose_worker(1, NOW).unwrap();
+    assert_eq!(lost.state, VersionState::Pending);
     assert_eq!(training().cancel(NOW).unwrap().error(), None);
 }
 

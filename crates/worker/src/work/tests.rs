@@ -1,4 +1,4 @@
-//! The worker of trainings on the memory fakes.
+//! Trainings on a worker and the memory fakes.
 
 use std::{
     collections::BTreeMap,
@@ -6,11 +6,16 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream;
-use labdata_application::models::training::{
-    end_training::end_training, exchange_token::exchange_token, receive_report::receive_report,
-    running_training::running_training, sweep_trainings::sweep_trainings,
+use labdata_application::{
+    Error,
+    models::training::{
+        begin_training::TrainingContext, exchange_token::exchange_token,
+        receive_report::receive_report, running_training::running_training,
+    },
+    work::{WorkContext, end_work::end_work, sweep_work::sweep_work},
 };
 use labdata_domain::{
     files::ObjectKey,
@@ -23,24 +28,25 @@ use labdata_domain::{
     refusal::{Refusal, RefusalKind},
     scalar::DataType,
     storage::StorageQuota,
-    work::{BackendPolicy, RUN_LEASE, RunVisibility},
+    work::{BackendPolicy, NotStarted, RunVisibility, WORK_LEASE, WorkEnd, WorkId, WorkKind},
 };
 use labdata_memory::{FixedClock, InMemoryJobRunner};
 use labdata_ports::{
     files::blob::{Granted, SignedRequest},
     models::TrainingScripts,
-    work::runner::{
-        EndReason, LogChunk, RunExit, RunResources, RunSpec, RunStatus, RunView, RunnerError,
+    work::{
+        WorkClaim,
+        runner::{
+            EndReason, JobRunner, LogChunk, RunExit, RunId, RunResources, RunSpec, RunStatus,
+            RunView, RunnerError, ScriptEnd,
+        },
     },
 };
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle};
 
 use super::*;
-use crate::{
-    testing::{actor, in_memory},
-    work::{work, workload::PATIENCE},
-};
+use crate::testing::{actor, in_memory_at};
 
 /// SHA-256 of [`MODEL`].
 const MODEL_SHA256: &str = "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4";
@@ -134,8 +140,7 @@ struct Lab {
 impl Lab {
     async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let mut ports = in_memory();
-        ports.clock = clock.clone();
+        let ports = in_memory_at(Arc::clone(&clock));
         let actor = actor(&ports).await;
         let dataset = Dataset {
             id: DatasetId::new(ports.ids.next_id()),
@@ -208,13 +213,13 @@ impl Lab {
 
     /// Starts a worker with that backend and two slots.
     fn worker_on(&self, runner: Arc<dyn JobRunner>) -> Worker {
-        let settings = TrainingWorkerSettings {
+        let settings = WorkSettings {
             backend: BackendSettings {
                 runner,
                 concurrency: 2,
-                timeout: PATIENCE,
+                timeout: BACKEND_TIMEOUT,
             },
-            context: TrainingContext {
+            context: WorkContext::Training(TrainingContext {
                 base_url: "http://lab.example.org".to_owned(),
                 limits: TrainingLimits {
                     time_limit: Duration::from_mins(10),
@@ -226,7 +231,7 @@ impl Lab {
                 policy: self.policy,
                 checkpoints: BTreeMap::new(),
                 scripts: self.scripts.clone(),
-            },
+            }),
         };
         let (stopping, stopped) = watch::channel(false);
         let task = tokio::spawn(work(self.ports.clone(), settings, stopped));
@@ -384,8 +389,8 @@ async fn a_training_whose_lease_ended_is_stopped_and_its_attempt_fenced() {
     let worker = lab.worker();
     let first = lab.begun(1).await[0];
     // The worker does not renew in time, as one that was suspended.
-    lab.clock.advance(RUN_LEASE);
-    assert_eq!(sweep_trainings(&lab.ports).await.unwrap().requeued, 1);
+    lab.clock.advance(WORK_LEASE);
+    assert_eq!(sweep_work(&lab.ports).await.unwrap().requeued, 1);
     lab.until_reaped(first).await;
     let second = lab.begun(2).await[1];
     assert_eq!(
@@ -394,13 +399,13 @@ async fn a_training_whose_lease_ended_is_stopped_and_its_attempt_fenced() {
     );
 
     assert!(!lab.report(first, &constant_target()).await);
-    let late = TrainingClaim {
+    let late = WorkClaim {
         organization: lab.actor.organization,
-        version: version.version,
+        work: WorkId::Training(version.version),
         attempt: first.attempt,
     };
-    let end = TrainingEnd::not_assembled();
-    assert!(!end_training(&lab.ports, late, &end).await.unwrap());
+    let end = WorkEnd::not_started(WorkKind::Training, &NotStarted::NotAssembled);
+    assert!(!end_work(&lab.ports, late, &end).await.unwrap());
     assert!(is_training(&lab.version(&version).await.state));
 
     lab.succeed(second).await;
@@ -418,8 +423,8 @@ async fn a_training_that_lost_two_workers_fails() {
     let worker = lab.worker();
     for attempt in 1..=2 {
         lab.begun(attempt).await;
-        lab.clock.advance(RUN_LEASE);
-        sweep_trainings(&lab.ports).await.unwrap();
+        lab.clock.advance(WORK_LEASE);
+        sweep_work(&lab.ports).await.unwrap();
     }
     let failed = lab.until(&version, is_over).await;
     assert!(failed.error().unwrap().contains("was lost"), "{failed:?}");
@@ -439,7 +444,7 @@ async fn a_training_is_cancelled_while_its_packages_are_installed() {
     let organization = lab.actor.organization;
     let cancelled = lab
         .ports
-        .trainings
+        .models
         .cancel(organization, version.model, now)
         .await;
     assert_eq!(cancelled.unwrap().state.as_str(), "cancelled");

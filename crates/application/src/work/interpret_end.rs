@@ -1,0 +1,51 @@
+//! Finds out what the end of a script means for its work.
+
+use labdata_domain::work::{ScriptEnd, WorkEnd};
+use labdata_ports::work::{ClaimedWork, Task};
+
+use super::WorkContext;
+use crate::{Error, Ports, models::training::interpret_training::interpret_training};
+
+/// Meaning of the end of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Interpretation {
+    /// The work ends so.
+    Ended(WorkEnd),
+    /// The backend lost it; another attempt may succeed.
+    LostByBackend,
+    /// The worker has lost it.
+    LostByWorker,
+}
+
+/// Finds out what the end of a script means. `prepared` is true if its dependencies were installed.
+///
+/// # Errors
+/// Errors of the queue and the storage.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn interpret_end(
+    ports: &Ports,
+    claimed: &ClaimedWork,
+    context: &WorkContext,
+    end: &ScriptEnd,
+    prepared: bool,
+) -> Result<Interpretation, Error> {
+    match (&claimed.task, context) {
+        (Task::Training(training), WorkContext::Training(context)) => {
+            let limits = context.limits;
+            interpret_training(
+                ports,
+                claimed.claim,
+                &training.version,
+                limits,
+                end,
+                prepared,
+            )
+            .await
+        }
+        _ => Ok(end
+            .interpret(context.limits(), prepared)
+            .map_or(Interpretation::LostByBackend, |end| {
+                Interpretation::Ended(WorkEnd::Run(end))
+            })),
+    }
+}
