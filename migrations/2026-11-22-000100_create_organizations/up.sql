@@ -25,11 +25,15 @@ CREATE TABLE labdata.app_user (
     email_folded text NOT NULL,
     name text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
+    -- When the user was disabled; the API keys of a disabled user are refused.
+    disabled_at timestamptz,
     CONSTRAINT app_user_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
     CONSTRAINT app_user_email_key UNIQUE (organization_id, email_folded),
     -- References name the organization too, so that they cannot cross organizations.
     CONSTRAINT app_user_organization_id_id_key UNIQUE (organization_id, id)
 );
+
+CREATE INDEX app_user_list_idx ON labdata.app_user (organization_id, created_at DESC, id DESC);
 
 -- Secrets shared by all servers of the platform, such as the one that signs URLs.
 CREATE TABLE labdata.server_secret (

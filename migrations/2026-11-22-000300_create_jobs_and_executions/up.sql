@@ -62,6 +62,8 @@ CREATE TABLE labdata.job_execution (
     -- The execution whose end triggered this one.
     source_execution_id uuid,
     exit_code bigint,
+    -- The trigger that started a run; no reference, as a trigger may be removed.
+    trigger_id uuid,
     CONSTRAINT job_execution_job_id_fkey
         FOREIGN KEY (organization_id, job_id) REFERENCES labdata.job (organization_id, id),
     CONSTRAINT job_execution_started_by_fkey
@@ -92,3 +94,11 @@ CREATE INDEX job_execution_source_execution_id_idx ON labdata.job_execution (org
 -- Deadlines for the sweeper; those of runs are their worker's.
 CREATE INDEX job_execution_deadline_idx ON labdata.job_execution (deadline)
     WHERE status = 'running' AND origin <> 'platform' AND deadline IS NOT NULL;
+-- Lists of the executions of a status that few have, in the order of lists. Most are completed, among them those of data
+-- writes, which are so from the beginning and cost nothing more.
+CREATE INDEX job_execution_status_list_idx ON labdata.job_execution (organization_id, status, created_at DESC, id DESC)
+    WHERE status <> 'completed';
+-- The runs of a file, in the order of lists. Data writes and most scripts have none and cost nothing more.
+CREATE INDEX job_execution_file_list_idx
+    ON labdata.job_execution (organization_id, trigger_file_id, created_at DESC, id DESC)
+    WHERE trigger_file_id IS NOT NULL;

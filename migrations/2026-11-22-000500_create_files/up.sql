@@ -57,7 +57,11 @@ CREATE INDEX file_extension_list_idx ON labdata.file (organization_id, extension
 CREATE INDEX file_instrument_extension_list_idx
     ON labdata.file (organization_id, instrument_id, extension, uploaded_at DESC, id DESC)
     WHERE uploaded_at IS NOT NULL AND instrument_id IS NOT NULL;
-CREATE INDEX file_job_execution_id_idx ON labdata.file (organization_id, job_execution_id)
+-- Lists of the files of one execution, in the order of lists.
+CREATE INDEX file_job_execution_list_idx ON labdata.file (organization_id, job_execution_id, uploaded_at DESC, id DESC)
     WHERE job_execution_id IS NOT NULL;
 -- Expired uploads, for the sweeper.
 CREATE INDEX file_upload_expires_at_idx ON labdata.file (upload_expires_at) WHERE upload_expires_at IS NOT NULL;
+-- Bytes of an organization's files, which quotas sum.
+CREATE INDEX file_size_idx ON labdata.file (organization_id) INCLUDE (size_bytes, uploaded_at)
+    WHERE size_bytes IS NOT NULL;

@@ -1,3 +1,4 @@
+DROP TABLE labdata.execution_revert;
 DROP TABLE labdata.write_ledger;
 DROP TABLE labdata.catalog_unique;
 DROP TABLE labdata.catalog_column;

@@ -59,6 +59,9 @@ CREATE TABLE labdata.write_ledger (
     ids text[],
     created_at timestamptz NOT NULL,
     reverted_at timestamptz,
+    -- Values of the first rows that a request updated or deleted: [{"id", "before", "after"}]. They are read for people
+    -- only, and never searched.
+    row_images json,
     CONSTRAINT write_ledger_action_check CHECK (
         action IN ('created', 'updated', 'deleted', 'series_written', 'series_replaced', 'points_deleted')
     ),
@@ -68,3 +71,20 @@ CREATE TABLE labdata.write_ledger (
 CREATE INDEX write_ledger_execution_id_idx ON labdata.write_ledger (execution_id, organization_id);
 -- Later changes of a row, for reverts.
 CREATE INDEX write_ledger_updated_idx ON labdata.write_ledger (organization_id, table_name) WHERE action = 'updated';
+
+-- When and by whom the writes of an execution were reverted first.
+CREATE TABLE labdata.execution_revert (
+    organization_id uuid NOT NULL,
+    execution_id uuid NOT NULL,
+    reverted_at timestamptz NOT NULL,
+    reverted_by uuid NOT NULL,
+    -- The key that was used, if any; no reference, as keys may be purged.
+    api_key_id uuid,
+    PRIMARY KEY (organization_id, execution_id),
+    CONSTRAINT execution_revert_execution_id_fkey
+        FOREIGN KEY (organization_id, execution_id) REFERENCES labdata.job_execution (organization_id, id),
+    CONSTRAINT execution_revert_reverted_by_fkey
+        FOREIGN KEY (organization_id, reverted_by) REFERENCES labdata.app_user (organization_id, id)
+);
+
+CREATE INDEX execution_revert_reverted_by_idx ON labdata.execution_revert (organization_id, reverted_by);

@@ -1,3 +1,4 @@
 DROP TABLE labdata.training_backend;
 DROP TABLE labdata.ml_model_version;
 DROP TABLE labdata.ml_model;
+DROP TABLE labdata.dataset;

@@ -17,13 +17,15 @@ CREATE TABLE labdata.notification (
     read_at timestamptz,
     -- Numbers of the notification among those of its user and of its organization, in the order of delivery: whether a
     -- window of time has n of them shows in one row.
-    user_nth bigint NOT NULL,
-    organization_nth bigint NOT NULL,
+    -- A notice does not count against caps: it has no number.
+    user_nth bigint,
+    organization_nth bigint,
     CONSTRAINT notification_pkey PRIMARY KEY (organization_id, id),
     CONSTRAINT notification_user_id_fkey
         FOREIGN KEY (organization_id, user_id) REFERENCES labdata.app_user (organization_id, id),
     CONSTRAINT notification_dedupe_key UNIQUE (user_id, dedupe_key),
     CONSTRAINT notification_sender_kind_check CHECK (sender_kind IN ('api_key', 'platform')),
+    CONSTRAINT notification_nth_check CHECK ((user_nth IS NULL) = (organization_nth IS NULL)),
     CONSTRAINT notification_api_key_id_check CHECK ((sender_kind = 'api_key') = (api_key_id IS NOT NULL))
 );
 
@@ -67,6 +69,31 @@ CREATE TABLE labdata.notification_email (
 -- Due e-mails, for workers.
 CREATE INDEX notification_email_due_at_idx ON labdata.notification_email (due_at) WHERE status = 'pending';
 
+-- The outbox of notices: ended executions and trainings whose users have not been notified. A row is stored in the
+-- transaction of the end, and deleted in the transaction that delivers the notice.
+CREATE TABLE labdata.notice (
+    id uuid NOT NULL DEFAULT gen_random_uuid(),
+    organization_id uuid NOT NULL,
+    job_execution_id uuid,
+    model_version_id uuid,
+    recorded_at timestamptz NOT NULL,
+    CONSTRAINT notice_pkey PRIMARY KEY (id),
+    CONSTRAINT notice_job_execution_id_fkey
+        FOREIGN KEY (organization_id, job_execution_id) REFERENCES labdata.job_execution (organization_id, id)
+        ON DELETE CASCADE,
+    CONSTRAINT notice_model_version_id_fkey FOREIGN KEY (organization_id, model_version_id)
+        REFERENCES labdata.ml_model_version (organization_id, id) ON DELETE CASCADE,
+    CONSTRAINT notice_subject_check CHECK (num_nonnulls(job_execution_id, model_version_id) = 1)
+);
+
+-- One notice per end.
+CREATE UNIQUE INDEX notice_job_execution_id_key ON labdata.notice (organization_id, job_execution_id)
+    WHERE job_execution_id IS NOT NULL;
+CREATE UNIQUE INDEX notice_model_version_id_key ON labdata.notice (organization_id, model_version_id)
+    WHERE model_version_id IS NOT NULL;
+-- The order of delivery.
+CREATE INDEX notice_take_idx ON labdata.notice (recorded_at, id);
+
 -- Delivers a notification in one round trip (docs/adr/0006).
 --
 -- Senders lock their organization, so that none comes between the count and the insertion of another. Each statement of
@@ -75,6 +102,9 @@ CREATE INDEX notification_email_due_at_idx ON labdata.notification_email (due_at
 -- A cap of n is reached if the n-th newest notification is in the window; its number finds that row. As the clocks of
 -- servers differ, times and numbers may be in another order, so the window is counted row by row unless that row is
 -- older than the window by a minute.
+--
+-- Notices do not count: they have no number. The contract's clauses on caps and on failure notices verify that it decides
+-- as the domain does (`Caps::deliver`).
 CREATE FUNCTION labdata.send_notification(
     p_organization uuid, p_user uuid, p_id uuid, p_dedupe_key text, p_title text, p_body text, p_action_url text,
     p_data jsonb, p_api_key uuid, p_platform text, p_now timestamptz, p_per_hour bigint, p_per_day bigint,
@@ -98,9 +128,11 @@ BEGIN
         (SELECT message_email FROM labdata.notification_preference
             WHERE organization_id = p_organization AND user_id = p_user),
         (SELECT user_nth FROM labdata.notification
-            WHERE organization_id = p_organization AND user_id = p_user ORDER BY user_nth DESC LIMIT 1),
+            WHERE organization_id = p_organization AND user_id = p_user AND user_nth IS NOT NULL
+            ORDER BY user_nth DESC LIMIT 1),
         (SELECT organization_nth FROM labdata.notification
-            WHERE organization_id = p_organization ORDER BY organization_nth DESC LIMIT 1)
+            WHERE organization_id = p_organization AND organization_nth IS NOT NULL
+            ORDER BY organization_nth DESC LIMIT 1)
         INTO is_repeat, inbox, email, of_user, of_organization;
     IF is_repeat THEN
         outcome := 'deduplicated';
@@ -119,6 +151,7 @@ BEGIN
         IF FOUND THEN
             hour_at := (SELECT created_at FROM labdata.notification
                 WHERE organization_id = p_organization AND user_id = p_user AND created_at > p_now - interval '1 hour'
+                AND user_nth IS NOT NULL
                 ORDER BY created_at DESC OFFSET p_per_hour - 1 LIMIT 1);
         END IF;
     END IF;
@@ -129,6 +162,7 @@ BEGIN
         IF FOUND THEN
             day_at := (SELECT created_at FROM labdata.notification
                 WHERE organization_id = p_organization AND created_at > p_now - interval '1 day'
+                AND organization_nth IS NOT NULL
                 ORDER BY created_at DESC OFFSET p_per_day - 1 LIMIT 1);
         END IF;
     END IF;

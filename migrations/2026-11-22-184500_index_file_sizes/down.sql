@@ -1,1 +1,0 @@
-DROP INDEX labdata.file_size_idx;

@@ -1,2 +1,0 @@
-DROP TABLE labdata.agent_message;
-DROP TABLE labdata.agent_chat;

@@ -1,1 +1,0 @@
-DROP TABLE labdata.execution_revert;

@@ -1,2 +1,0 @@
-DROP TABLE labdata.sign_in_link;
-DROP TABLE labdata.session;

@@ -1,1 +1,0 @@
-DROP INDEX labdata.job_execution_status_list_idx;

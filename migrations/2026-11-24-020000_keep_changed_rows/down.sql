@@ -1,1 +1,0 @@
-ALTER TABLE labdata.write_ledger DROP COLUMN row_images;
