@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::{
     path::FieldPath,
+    problem::ProblemKind,
     schema::{Definitions, Property},
 };
 
-/// The fields of an object, taken one by one. Unknown fields are ignored.
+/// The fields of an object, taken one by one.
 #[derive(Debug)]
 pub struct Fields<'a> {
     fields: Map<String, Value>,
@@ -31,6 +32,18 @@ impl<'a> Fields<'a> {
     /// Removes a field's value; `None` if it is absent.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.fields.remove(name)
+    }
+
+    /// Reports each field that was not taken.
+    pub fn refuse_rest(&mut self) {
+        for name in std::mem::take(&mut self.fields)
+            .into_iter()
+            .map(|(name, _)| name)
+        {
+            self.path
+                .field(&name)
+                .report(ProblemKind::extra_forbidden());
+        }
     }
 
     /// Removes a field's value; `None` if it is absent or null.

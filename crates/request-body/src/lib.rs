@@ -61,4 +61,4 @@ pub use path::{FieldPath, Problems};
 pub use problem::{LocationStep, ProblemKind, ShapeProblem};
 pub use readers::Reader;
 pub use schema::{Definitions, Property, Schema, json_schema, object_of};
-pub use shape::{Shape, read};
+pub use shape::{Shape, is_closed, read};

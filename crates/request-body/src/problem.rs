@@ -39,6 +39,12 @@ impl ProblemKind {
         Self::plain("missing", "Field required")
     }
 
+    /// A field that the object does not have.
+    #[must_use]
+    pub fn extra_forbidden() -> Self {
+        Self::plain("extra_forbidden", "Extra inputs are not permitted")
+    }
+
     /// Not a string.
     #[must_use]
     pub fn string_type() -> Self {

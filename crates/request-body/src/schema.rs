@@ -197,7 +197,11 @@ pub fn json_schema<T: Shape>() -> Value {
 
 /// The schema of a shape as an object.
 fn object<T: Shape>(definitions: &mut Definitions) -> Schema {
-    object_of(T::properties(definitions)).described(&prose(T::DESCRIPTION))
+    let mut schema = object_of(T::properties(definitions));
+    if T::IS_CLOSED {
+        schema = schema.with("additionalProperties", false);
+    }
+    schema.described(&prose(T::DESCRIPTION))
 }
 
 /// The schema of a request's object with these fields.

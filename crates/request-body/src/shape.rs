@@ -17,6 +17,8 @@ pub trait Shape: Sized {
     const NAME: &'static str;
     /// Its documentation, as doc comments give it.
     const DESCRIPTION: &'static str;
+    /// True if fields that it does not declare are problems; they are ignored otherwise.
+    const IS_CLOSED: bool = false;
 
     /// Takes its fields and reports every problem. `None` if it cannot be built.
     fn take(fields: &mut Fields<'_>) -> Option<Self>;
@@ -81,6 +83,13 @@ pub fn read<T: Shape>(part: &'static str, value: Value) -> Result<T, Vec<ShapePr
     }
 }
 
+/// Returns true for the word `refused`, with which [`shape!`](crate::shape!) closes an object.
+#[doc(hidden)]
+#[must_use]
+pub const fn is_closed(unknown_fields: &str) -> bool {
+    matches!(unknown_fields.as_bytes(), b"refused")
+}
+
 /// Declares a struct that is read from a request: `field: Type = presence(reader)`, where the
 /// presence is [`required`](crate::fields::required), [`optional`](crate::fields::optional),
 /// [`or`](crate::fields::or), [`group`](crate::fields::group) or [`page`](crate::fields::page).
@@ -88,7 +97,8 @@ pub fn read<T: Shape>(part: &'static str, value: Value) -> Result<T, Vec<ShapePr
 /// Implements [`Shape`]: reader, JSON schema and streaming reader. The doc comments
 /// become the descriptions.
 ///
-/// An example of the object may follow the struct as `example json!({ … });`.
+/// An example of the object may follow the struct as `example json!({ … });`, and after it
+/// `unknown_fields refused;` for an object whose undeclared fields are problems.
 ///
 /// Rules between fields follow the struct and its example as `rules |at| { … }`. In the block each field is a local
 /// `&Option<Type>` (`None` if a problem with it is reported already), and `at` is the path of the
@@ -123,6 +133,7 @@ macro_rules! shape {
             ),* $(,)?
         }
         $(example $example:expr;)?
+        $(unknown_fields $refused:ident;)?
         rules |$at:ident| $rules:block
     ) => {
         $(#[$($meta)*])*
@@ -136,6 +147,7 @@ macro_rules! shape {
         impl $crate::Shape for $name {
             const NAME: &'static str = stringify!($name);
             const DESCRIPTION: &'static str = concat!($($crate::doc_line!($($meta)*)),*);
+            $(const IS_CLOSED: bool = $crate::is_closed(stringify!($refused));)?
 
             fn take(fields: &mut $crate::Fields<'_>) -> Option<Self> {
                 // No local variables: a field may bear the name of a reader.
@@ -146,6 +158,9 @@ macro_rules! shape {
                 let taken = Taken {
                     $($field: $crate::Field::take(&$crate::typed::<$type, _>($reader), stringify!($field), fields),)*
                 };
+                if <Self as $crate::Shape>::IS_CLOSED {
+                    fields.refuse_rest();
+                }
                 {
                     let Taken { $($field,)* } = &taken;
                     let _ = ($($field,)*);
@@ -215,6 +230,9 @@ macro_rules! shape {
                                     continue;
                                 }
                             )*
+                            if <$name as $crate::Shape>::IS_CLOSED {
+                                return Err(A::Error::unknown_field(&name, &[]));
+                            }
                             object.next_value::<$crate::stream::Ignored>()?;
                         }
                         $(
@@ -250,11 +268,13 @@ macro_rules! shape {
     (
         $(#[$($meta:tt)*])* $vis:vis struct $name:ident { $($fields:tt)* }
         $(example $example:expr;)?
+        $(unknown_fields $refused:ident;)?
     ) => {
         $crate::shape! {
             $(#[$($meta)*])*
             $vis struct $name { $($fields)* }
             $(example $example;)?
+            $(unknown_fields $refused;)?
             rules |at| {
                 let _ = at;
             }
