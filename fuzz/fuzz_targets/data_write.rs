@@ -145,11 +145,8 @@ fn catalog() -> Catalog {
         ),
     ] {
         let definition = TableDefinition {
-            name: name.to_owned(),
-            description: None,
             category,
-            columns,
-            unique_together: Vec::new(),
+            ..TableDefinition::new(name, columns)
         };
         let catalog = Catalog::new(CatalogVersion(1), tables.clone());
         tables.push(definition.resolve(&catalog).expect("a valid definition"));

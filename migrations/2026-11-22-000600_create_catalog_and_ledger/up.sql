@@ -17,6 +17,9 @@ CREATE TABLE labdata.catalog_column (
     position integer NOT NULL,
     name text NOT NULL,
     description text,
+    label text,
+    -- A UCUM code.
+    unit text,
     data_type text NOT NULL,
     is_primary_key boolean NOT NULL,
     is_nullable boolean NOT NULL,

@@ -24,6 +24,8 @@ pub struct Services {
     pub storage_quota: StorageQuota,
     /// Caps on notifications.
     pub notification_caps: Caps,
+    /// Writers may make tables and add columns.
+    pub writers_define_tables: bool,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Uploads under way.
@@ -44,6 +46,7 @@ impl Services {
             ports,
             storage_quota,
             notification_caps,
+            writers_define_tables: true,
             slots: Arc::default(),
             ongoing_uploads: Arc::default(),
             key_cache: Arc::default(),

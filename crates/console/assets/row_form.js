@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { failure, h, once, show } from "./dom.js";
-import { keyOf, labelOf, named, parsed, read, written } from "./tables.js";
+import { keyOf, labelOf, named, parsed, read, title, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
 /** @typedef {import("./tables.js").Column} Column */
@@ -108,7 +108,7 @@ export function rowForm(table, all, row, names, done) {
     const made = field(column, all, value, names.get(column.name)?.get(value));
     const problem = h("small", { class: "failure" });
     const needed = column.is_nullable || column.default !== null ? null : " (required)";
-    const element = h("label", null, h("span", null, column.name, needed), made.input, made.list, problem);
+    const element = h("label", null, h("span", null, title(table, column.name), needed), made.input, made.list, problem);
     return { column, value: made.value, before: made.input.value, input: made.input, problem, element };
   });
   const go = h("button", { class: "primary" }, row ? "Save the change" : "Add the row");

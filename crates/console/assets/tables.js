@@ -33,6 +33,17 @@ export function written(table) {
   return table.columns.filter((column) => !column.is_system);
 }
 
+/**
+ * What people call a column, with its unit.
+ * @param {Table} table
+ * @param {string} name
+ */
+export function title(table, name) {
+  const column = table.columns.find((it) => it.name === name);
+  const unit = column?.unit ? ` (${column.unit})` : "";
+  return (column?.label ?? name) + unit;
+}
+
 /** @param {Table} table */
 export function keyOf(table) {
   return table.columns.find((column) => column.is_primary_key)?.name ?? "id";

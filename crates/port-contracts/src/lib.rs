@@ -105,6 +105,7 @@ macro_rules! store {
         $crate::catalog! { $harness $(, $test)? }
         $crate::catalog_columns! { $harness $(, $test)? }
         $crate::catalog_drops! { $harness $(, $test)? }
+        $crate::catalog_scripted! { $harness $(, $test)? }
         $crate::data_write! { $harness $(, $test)? }
         $crate::data_refusals! { $harness $(, $test)? }
         $crate::data_attribution! { $harness $(, $test)? }

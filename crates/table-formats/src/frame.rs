@@ -1,10 +1,17 @@
 //! [`Frame`]: a table of typed columns.
 
-use std::{collections::HashSet, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
-use labdata_domain::scalar::{DataType, Values};
+use labdata_domain::{
+    data::read::TableColumn,
+    scalar::{DataType, Values},
+};
 
 use crate::{FormatError, columns, rows};
 
@@ -19,6 +26,11 @@ pub struct Frame {
     /// The rows in batches of [`BATCH`], so that each can be written and sent by itself.
     pub(crate) batches: Vec<RecordBatch>,
 }
+
+/// Key of a field's metadata for the name for people.
+const LABEL: &str = "label";
+/// Key of a field's metadata for the unit, a UCUM code.
+const UNIT: &str = "unit";
 
 /// Maximum number of rows of a batch.
 pub(crate) const BATCH: usize = 8192;
@@ -78,6 +90,20 @@ impl Frame {
         Self::new(names, arrow_types, batches)
     }
 
+    /// The same, with label and unit of columns, by name, as metadata of their fields.
+    ///
+    /// # Errors
+    /// [`FormatError::Failed`].
+    pub fn described(self, columns: &[TableColumn]) -> Result<Self, FormatError> {
+        let schema = described(&self.schema, columns);
+        let batches = self.batches.into_iter();
+        let batches = batches.map(|batch| batch.with_schema(Arc::clone(&schema)));
+        Ok(Self {
+            batches: batches.collect::<Result<_, _>>()?,
+            schema,
+        })
+    }
+
     fn new(
         names: &[String],
         types: Vec<ArrowType>,
@@ -92,6 +118,22 @@ impl Frame {
         let batches = batches.collect::<Result<_, _>>()?;
         Ok(Self { schema, batches })
     }
+}
+
+/// A schema whose fields bear label and unit of their columns, by name, as metadata.
+pub(crate) fn described(schema: &Schema, columns: &[TableColumn]) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let column = columns.iter().find(|column| column.name == *field.name());
+        let label = column.and_then(|column| Some((LABEL, column.label.as_ref()?)));
+        let unit = column.and_then(|column| Some((UNIT, column.unit.as_ref()?)));
+        let metadata = label.into_iter().chain(unit);
+        let metadata = metadata.map(|(key, value)| (key.to_owned(), value.clone()));
+        field
+            .as_ref()
+            .clone()
+            .with_metadata(metadata.collect::<HashMap<String, String>>())
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// The schema of columns of those names and types.

@@ -2,12 +2,12 @@
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use labdata_domain::scalar::{DataType, Values};
+use labdata_domain::{data::read::TableColumn, scalar::Values};
 
 use crate::{
     Format, FormatError, columns,
     encode::BatchWriter,
-    frame::{BATCH, schema},
+    frame::{BATCH, described, schema},
 };
 
 /// Number of rows from which they are a batch of their own.
@@ -19,7 +19,7 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// Encodes a table part by part. The types of columns are those of a [`Frame`](crate::Frame). Small
 /// parts are joined: a batch costs more than its rows if they are few.
 pub struct TableWriter {
-    columns: Vec<(String, DataType)>,
+    columns: Vec<TableColumn>,
     schema: SchemaRef,
     writer: BatchWriter,
     /// Rows that are no batch yet.
@@ -29,19 +29,20 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Begins a table with these columns.
+    /// Begins a table with these columns. Labels and units become metadata of Arrow's and Parquet's
+    /// fields.
     ///
     /// # Errors
     /// [`FormatError::Unrepresentable`] for Parquet without columns.
-    pub fn new(columns: Vec<(String, DataType)>, format: Format) -> Result<Self, FormatError> {
+    pub fn new(columns: Vec<TableColumn>, format: Format) -> Result<Self, FormatError> {
         let waiting = empty(&columns);
-        let types = columns.iter().zip(&waiting).map(|((name, _), values)| {
-            let array = columns::array(name, values, 0..0)?;
+        let types = columns.iter().zip(&waiting).map(|(column, values)| {
+            let array = columns::array(&column.name, values, 0..0)?;
             Ok(array.data_type().clone())
         });
         let types = types.collect::<Result<Vec<_>, FormatError>>()?;
-        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        let schema = schema(&names, types);
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let schema = described(&schema(&names, types), &columns);
         let writer = BatchWriter::new(SchemaRef::clone(&schema), format)?;
         Ok(Self {
             columns,
@@ -93,7 +94,7 @@ impl TableWriter {
             let part = start..self.rows.min(start + BATCH);
             let arrays = self.columns.iter().zip(&self.waiting);
             let arrays =
-                arrays.map(|((name, _), values)| columns::array(name, values, part.clone()));
+                arrays.map(|(column, values)| columns::array(&column.name, values, part.clone()));
             let arrays = arrays.collect::<Result<Vec<ArrayRef>, FormatError>>()?;
             // A batch without columns cannot derive its number of rows.
             let options = RecordBatchOptions::new().with_row_count(Some(part.len()));
@@ -122,8 +123,8 @@ impl TableWriter {
     }
 }
 
-fn empty(columns: &[(String, DataType)]) -> Vec<Values> {
-    let types = columns.iter().map(|(_, data_type)| *data_type);
+fn empty(columns: &[TableColumn]) -> Vec<Values> {
+    let types = columns.iter().map(|column| column.data_type);
     types.map(|it| Values::with_capacity(it, 0)).collect()
 }
 
@@ -133,14 +134,19 @@ mod tests {
 
     use arrow_ipc::reader::StreamReader;
     use bytes::Bytes;
+    use labdata_domain::scalar::DataType;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
     use super::*;
 
-    fn columns() -> Vec<(String, DataType)> {
+    fn columns() -> Vec<TableColumn> {
         vec![
-            ("sample".to_owned(), DataType::String),
-            ("od".to_owned(), DataType::Float),
+            TableColumn::new("sample", DataType::String),
+            TableColumn {
+                label: Some("Optical density".to_owned()),
+                unit: Some("1".to_owned()),
+                ..TableColumn::new("od", DataType::Float)
+            },
         ]
     }
 
@@ -185,6 +191,23 @@ mod tests {
         let parquet = Bytes::from(written(&[], Format::Parquet).concat());
         let read = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
         assert_eq!(read.schema().fields().len(), 2);
+    }
+
+    #[test]
+    fn fields_of_arrow_and_parquet_bear_label_and_unit() {
+        let arrow = written(&[1], Format::ArrowStream).concat();
+        let arrow = StreamReader::try_new(Cursor::new(arrow), None).unwrap();
+        let parquet = Bytes::from(written(&[1], Format::Parquet).concat());
+        let parquet = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
+        for schema in [arrow.schema(), SchemaRef::clone(parquet.schema())] {
+            let metadata = |name: &str| schema.field_with_name(name).unwrap().metadata().clone();
+            let of = |key: &str| metadata("od").get(key).cloned().unwrap_or_default();
+            assert_eq!(
+                (of("label").as_str(), of("unit").as_str()),
+                ("Optical density", "1")
+            );
+            assert!(!metadata("sample").contains_key("label"));
+        }
     }
 
     #[test]

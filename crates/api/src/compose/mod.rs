@@ -306,7 +306,10 @@ impl DatabaseServer {
             per_user_and_hour: settings.notifications.per_hour,
             per_organization_and_day: settings.notifications.per_day,
         };
-        Ok(Services::new(ports, settings.storage_quota, caps))
+        Ok(Services {
+            writers_define_tables: settings.writers_define_tables,
+            ..Services::new(ports, settings.storage_quota, caps)
+        })
     }
 }
 

@@ -19,9 +19,8 @@ use async_trait::async_trait;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
 use labdata_domain::{
-    data::read::TablePart,
+    data::read::{TableColumn, TablePart},
     refusal::{ErrorCode, Refusal},
-    scalar::DataType,
 };
 use labdata_operations::ResultForm;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
@@ -155,7 +154,7 @@ impl TableStream {
     /// `stall` is the time that the client may keep the read waiting.
     pub(crate) async fn begin<R>(
         format: Format,
-        columns: Vec<(String, DataType)>,
+        columns: Vec<TableColumn>,
         stall: Duration,
         read: impl FnOnce(Box<dyn PartSink>) -> R,
     ) -> Result<Self, ApiError>

@@ -51,6 +51,8 @@ settings! {
         "Receiver of signed uploads: `direct` (the cloud) or `gateway` (this server)";
     storage_quota "LABDATA_STORAGE_QUOTA" "storage-quota" "BYTES", "unset: no limit",
         "Most bytes of files per organization";
+    writers_define_tables "LABDATA_WRITERS_DEFINE_TABLES" "writers-define-tables" "BOOLEAN", "true",
+        "true lets keys with the write scope make tables and add columns (`?mode=ensure`), false admins only";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",

@@ -188,6 +188,8 @@ pub struct Settings {
     pub direct_uploads: Option<bool>,
     /// Quota of files per organization.
     pub storage_quota: StorageQuota,
+    /// Keys with the write scope may make tables and add columns.
+    pub writers_define_tables: bool,
     /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.

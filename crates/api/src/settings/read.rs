@@ -183,6 +183,11 @@ pub(super) fn settings(
         storage_quota: values
             .bytes("storage_quota")?
             .map_or(StorageQuota::UNLIMITED, StorageQuota::of_bytes),
+        writers_define_tables: values
+            .parsed("writers_define_tables", "true or false", |value| {
+                value.parse().ok()
+            })?
+            .unwrap_or(true),
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",

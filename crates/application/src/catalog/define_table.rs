@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    catalog::{Catalog, Table, TableDefinition},
+    catalog::{Catalog, DefinitionMode, Table, TableDefinition},
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::catalog::DefineError;
@@ -20,9 +20,10 @@ pub struct DefinedTable {
 }
 
 /// Creates or alters a table so that it is as defined. The same definition again changes nothing.
+/// A definition that only ensures what it names is a writer's, unless only admins define tables.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` if the definition is wrong or
+/// `Forbidden` without that scope; `Invalid` if the definition is wrong or
 /// stored rows break it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn define_table(
@@ -30,7 +31,10 @@ pub async fn define_table(
     actor: &Actor,
     definition: &TableDefinition,
 ) -> Result<DefinedTable, Error> {
-    actor.require(Scope::Admin)?;
+    actor.require(match definition.mode {
+        DefinitionMode::Ensure if ports.writers_define_tables => Scope::Write,
+        DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
+    })?;
     require_reserve(ports)?;
     let table = ports
         .catalog

@@ -1,11 +1,10 @@
 //! Reads a whole table in parts.
 
 use labdata_domain::{
-    data::read::ExportPlan,
+    data::read::{ExportPlan, TableColumn},
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
     refusal::{KeyNotFound, Resource},
-    scalar::DataType,
 };
 use labdata_ports::data::parts::{PartSink, StreamError};
 
@@ -41,9 +40,9 @@ pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<Ta
 }
 
 impl TableExport {
-    /// Names and types of the columns.
+    /// The columns.
     #[must_use]
-    pub fn columns(&self) -> Vec<(String, DataType)> {
+    pub fn columns(&self) -> Vec<TableColumn> {
         self.plan.table_columns()
     }
 

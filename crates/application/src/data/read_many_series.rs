@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     data::read::{
         ManySeriesPlan, ManySeriesTooLarge, SERIES_LIMITS, SeriesColumns, SeriesLimits,
-        SeriesSelection, TablePart,
+        SeriesSelection, TableColumn, TablePart,
     },
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
@@ -80,9 +80,9 @@ async fn plan(
 }
 
 impl ManySeries {
-    /// Names and types of the columns of all series as one table: the parent's key first.
+    /// The columns of all series as one table: the parent's key first.
     #[must_use]
-    pub fn columns(&self) -> Vec<(String, DataType)> {
+    pub fn columns(&self) -> Vec<TableColumn> {
         self.plan.table_columns()
     }
 
@@ -198,7 +198,11 @@ impl Collected {
                 columns,
                 points: part.rows,
             };
-            self.series.push(Series { parent, points });
+            self.series.push(Series {
+                parent,
+                points,
+                columns: Vec::new(),
+            });
             true
         }
     }

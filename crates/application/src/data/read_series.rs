@@ -1,7 +1,7 @@
 //! Reads one series, column by column.
 
 use labdata_domain::{
-    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan},
+    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, TableColumn},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
     scalar::KeyValue,
@@ -32,6 +32,8 @@ pub struct Series {
     pub parent: KeyValue,
     /// The points.
     pub points: SeriesColumns,
+    /// The columns of the points, with label and unit; empty in a read of many series.
+    pub columns: Vec<TableColumn>,
 }
 
 /// Reads all points of a parent. It reads arrays as they are stored, never the rows of the view.
@@ -84,6 +86,7 @@ async fn read_points(ports: &Ports, actor: &Actor, query: &ReadSeries) -> Result
         .await;
     match read {
         Ok(points) => Ok(Series {
+            columns: plan.columns().map(|it| TableColumn::from(&**it)).collect(),
             parent: plan.parent,
             points,
         }),

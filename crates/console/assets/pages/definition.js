@@ -33,6 +33,7 @@ function columnFields(all, name, removed) {
       h("optgroup", { label: "A row of" }, targets.map((it) => h("option", { value: `→${it.name}` }, it.name))),
     )
   );
+  const unit = /** @type {HTMLInputElement} */ (h("input", { placeholder: "ug/mL", autocapitalize: "off", autocomplete: "off" }));
   const check = () => /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
   const [needed, unique, key] = [check(), check(), check()];
   const box = (/** @type {string} */ text, /** @type {HTMLInputElement} */ input) => h("label", { class: "check" }, input, text);
@@ -42,6 +43,7 @@ function columnFields(all, name, removed) {
     { class: "fields" },
     labeled("Column", named),
     labeled("Type", type),
+    labeled("Unit", unit),
     box("Required", needed),
     box("Unique", unique),
     box("Primary key", key),
@@ -56,6 +58,7 @@ function columnFields(all, name, removed) {
       is_nullable: !needed.checked && !key.checked,
       is_unique: unique.checked && !key.checked,
       is_primary_key: key.checked,
+      ...(unit.value.trim() ? { unit: unit.value.trim() } : {}),
       ...(target ? { references: target.name } : {}),
     };
   };

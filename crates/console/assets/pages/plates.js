@@ -4,7 +4,7 @@ import { post } from "../api.js";
 import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema, written } from "../tables.js";
+import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema, title, written } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -252,8 +252,8 @@ function curvesOf(table, parentColumn, parent, all) {
  * @param {boolean} isLog
  */
 async function drawOver(place, table, curves, names, isLog) {
-  const x = { title: names.x, type: axisType(table, names.x) };
-  await place.draw(curves, x, { title: names.y, type: isLog ? "log" : "linear" });
+  const x = { title: title(table, names.x), type: axisType(table, names.x) };
+  await place.draw(curves, x, { title: title(table, names.y), type: isLog ? "log" : "linear" });
   return 0;
 }
 

@@ -5,7 +5,7 @@ import { failure, h, load, show, time } from "../dom.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { rowForm } from "../row_form.js";
-import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema, written } from "../tables.js";
+import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { axes, axisType, series } from "./plates.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -58,7 +58,7 @@ function one(table, all, found, known, again) {
     }
     return column.data_type === "datetime" ? time(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
   };
-  const values = written(table).map((column) => h("div", null, h("dt", null, column.name), h("dd", null, shown(column))));
+  const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>
     references(other)
       .filter((column) => column.foreign_key_table_name === table.name)
@@ -163,8 +163,8 @@ function curve(table, column, key) {
       return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
     });
   const drawn = () => {
-    const axis = { title: shown.value, type: /** @type {const} */ ("linear") };
-    figure.draw([{ ...one, name: shown.value }], { title: x, type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
+    const axis = { title: nameOf(table, shown.value), type: /** @type {const} */ ("linear") };
+    figure.draw([{ ...one, name: shown.value }], { title: nameOf(table, x), type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
   };
   if (y) {
     again();

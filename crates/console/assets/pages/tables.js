@@ -4,7 +4,7 @@ import { failure, h, load, show } from "../dom.js";
 import { grid } from "../grid.js";
 import { picture } from "../picture.js";
 import { rowForm } from "../row_form.js";
-import { condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema, written } from "../tables.js";
+import { condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema, title, written } from "../tables.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
@@ -107,7 +107,7 @@ function rows(found, all, wanted) {
       order = order === name ? `-${name}` : order === `-${name}` ? "" : name;
       first();
     };
-    return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, name + mark);
+    return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, title(found, name) + mark);
   };
   const cell = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column, /** @type {any} */ known) => {
     const value = it[column.name];

@@ -1,8 +1,10 @@
 //! Changes that turn a table into its new definition.
 
 use super::{
-    Catalog, CatalogRefusal, Column, ColumnRename, SemanticCategory, Table, TableDefinition,
-    rename::renamed,
+    Catalog, CatalogRefusal, Column, ColumnRef, ColumnRename, DefinitionMode, SemanticCategory,
+    Table, TableDefinition,
+    ensure::ensure,
+    rename::{defined_table, renamed},
 };
 
 /// Change of an existing column.
@@ -10,8 +12,29 @@ use super::{
 pub struct ColumnChange {
     /// The current column.
     pub before: Column,
-    /// The new column; same name, type and reference.
+    /// The new column; same name and reference, and a type to which the current one converts.
     pub after: Column,
+}
+
+impl ColumnChange {
+    /// Returns whether the column gets another type. Stored values are converted
+    /// ([`Scalar::converted`](crate::scalar::Scalar::converted)).
+    #[must_use]
+    pub fn is_retyped(&self) -> bool {
+        self.before.data_type != self.after.data_type
+    }
+
+    /// The refusal of a new type that cannot store values of the column: a few of those, the smallest
+    /// first.
+    #[must_use]
+    pub fn inexact(&self, table: &Table, values: Vec<String>) -> CatalogRefusal {
+        CatalogRefusal::Inexact {
+            table: table.name.clone(),
+            column: self.after.name.clone(),
+            data_type: self.after.data_type,
+            values,
+        }
+    }
 }
 
 /// Change that a definition requires.
@@ -21,16 +44,19 @@ pub enum CatalogChange {
     Nothing,
     /// A new table.
     Create(Table),
-    /// Changes that lose nothing. The store refuses a new constraint that stored rows break.
+    /// Changes that lose nothing. The store refuses a new constraint that stored rows break, and a new
+    /// type that cannot store their values exactly.
     Alter(Box<Alteration>),
 }
 
 /// Change of an existing table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alteration {
+    /// The table's former name, if it is renamed. References of other tables follow.
+    pub former_name: Option<String>,
     /// Renamed columns, in the order in which their new names become free.
     pub renamed: Vec<ColumnRename>,
-    /// The current table; renamed columns have their new names.
+    /// The current table; it and its renamed columns have their new names.
     pub before: Table,
     /// The new table; existing columns keep their ids and come first.
     pub after: Table,
@@ -56,18 +82,47 @@ impl CatalogChange {
         let wanted = definition
             .resolve(catalog)
             .map_err(CatalogRefusal::Definition)?;
-        match catalog.table(&definition.name) {
+        let found = defined_table(definition, catalog);
+        match found.map_err(|refusal| CatalogRefusal::Definition(vec![refusal]))? {
             None => Ok(Self::Create(wanted)),
-            Some(current) => alter(current, definition, &wanted),
+            Some((current, _)) if definition.mode == DefinitionMode::Ensure => {
+                ensure(&current, definition, &wanted)
+            }
+            Some((current, former_name)) => {
+                let is_referenced = catalog
+                    .referencing(former_name.as_ref().unwrap_or(&current.name))
+                    .next()
+                    .is_some();
+                let current = Current {
+                    table: &current,
+                    former_name,
+                    is_referenced,
+                };
+                alter(current, definition, &wanted)
+            }
         }
     }
 }
 
+/// A table that exists.
+struct Current<'t> {
+    /// It, under its new name.
+    table: &'t Table,
+    former_name: Option<String>,
+    /// A table references it.
+    is_referenced: bool,
+}
+
 fn alter(
-    current: &Table,
+    current: Current<'_>,
     definition: &TableDefinition,
     wanted: &Table,
 ) -> Result<CatalogChange, CatalogRefusal> {
+    let Current {
+        table: current,
+        former_name,
+        is_referenced,
+    } = current;
     let mut refusals = Vec::new();
     // Renames come first: everything below compares columns by the names that they get.
     let (before, renamed) = renamed(current, definition, &mut refusals);
@@ -92,6 +147,7 @@ fn alter(
             ..(**column).clone()
         };
         refuse_column_change(current, &after, &mut refusals);
+        refusals.extend(refusal_to_retype(&before, current, &after, is_referenced));
         // Points are stored as arrays, and NOT NULL does not apply to their elements.
         if before.is_raw() && current.is_nullable && !after.is_nullable {
             refusals.push(format!(
@@ -130,6 +186,7 @@ fn alter(
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
     let same_text = before.description == wanted.description;
     if same_text
+        && former_name.is_none()
         && renamed.is_empty()
         && added.is_empty()
         && changed.is_empty()
@@ -145,6 +202,7 @@ fn alter(
         ..wanted.clone()
     };
     Ok(CatalogChange::Alter(Box::new(Alteration {
+        former_name,
         renamed,
         before,
         after,
@@ -153,6 +211,30 @@ fn alter(
         together_added,
         together_removed,
     })))
+}
+
+/// Why a column that the table needs as it is cannot get another type.
+fn refusal_to_retype(
+    table: &Table,
+    current: &ColumnRef,
+    after: &Column,
+    is_referenced: bool,
+) -> Option<String> {
+    if current.data_type == after.data_type {
+        return None;
+    }
+    let why = if current.is_primary_key && is_referenced {
+        // References have the type of the key, and would have to change with it.
+        "rows are referenced by it"
+    } else if table.order_column() == Some(current) {
+        "it is the order of the points"
+    } else {
+        return None;
+    };
+    let name = &after.name;
+    Some(format!(
+        "the type of column \"{name}\" cannot change: {why}"
+    ))
 }
 
 /// Refusal of a definition that has no place for an existing column.
@@ -171,15 +253,17 @@ fn missing_column(name: &str, definition: &TableDefinition) -> String {
 
 fn refuse_column_change(current: &Column, wanted: &Column, refusals: &mut Vec<String>) {
     let name = &current.name;
-    if current.data_type != wanted.data_type {
-        refusals.push(format!(
-            "column \"{name}\" is of type {} and cannot become {}",
-            current.data_type, wanted.data_type
-        ));
-    }
     if current.references != wanted.references {
         refusals.push(format!(
             "column \"{name}\" cannot change what it references"
+        ));
+    } else if current.data_type != wanted.data_type
+        // The type of a reference is that of the key that it points at.
+        && (current.references.is_some() || !current.data_type.converts_to(wanted.data_type))
+    {
+        refusals.push(format!(
+            "column \"{name}\" is of type {} and cannot become {}",
+            current.data_type, wanted.data_type
         ));
     }
     if current.is_primary_key != wanted.is_primary_key {
@@ -188,7 +272,7 @@ fn refuse_column_change(current: &Column, wanted: &Column, refusals: &mut Vec<St
 }
 
 /// Groups that are not in `others`, regardless of the order of their columns.
-fn missing_from(groups: &[Vec<String>], others: &[Vec<String>]) -> Vec<Vec<String>> {
+pub(super) fn missing_from(groups: &[Vec<String>], others: &[Vec<String>]) -> Vec<Vec<String>> {
     let sorted = |group: &Vec<String>| {
         let mut group = group.clone();
         // The order of columns in a group does not matter for uniqueness.

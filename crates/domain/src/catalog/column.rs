@@ -23,6 +23,10 @@ pub struct Column {
     pub name: String,
     /// Description for people and agents.
     pub description: Option<String>,
+    /// Its name for people, on axes and headers.
+    pub label: Option<String>,
+    /// The unit of its values, a UCUM code.
+    pub unit: Option<String>,
     /// Its type; of a reference, the type of the referenced table's primary key.
     pub data_type: DataType,
     /// True for the table's primary key.

@@ -97,6 +97,8 @@ fn column(name: &str, data_type: DataType, description: &str) -> Column {
         id: None,
         name: name.to_owned(),
         description: Some(description.to_owned()),
+        label: None,
+        unit: None,
         data_type,
         is_primary_key: false,
         is_nullable: true,

@@ -8,7 +8,8 @@ use super::{
     Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SemanticCategory, SystemColumn,
     Table,
     core_tables::{core_tables, generated_key},
-    rename::check_renames,
+    rename::{check_renames, check_table_rename},
+    unit::is_ucum,
 };
 use crate::{data::write::cell, scalar::DataType};
 
@@ -20,6 +21,10 @@ const MAX_REFERENCE_LENGTH: usize = 60;
 const MAX_COLUMNS: usize = 500;
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 10_000;
+/// Maximum number of characters of a unit that a message repeats.
+const MAX_QUOTED: usize = 100;
+/// Maximum number of characters of a label.
+const MAX_LABEL: usize = 200;
 
 /// A column as a person defines it.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +35,10 @@ pub struct ColumnDefinition {
     pub data_type: DataType,
     /// Description.
     pub description: Option<String>,
+    /// Its name for people, on axes and headers.
+    pub label: Option<String>,
+    /// The unit of its values, a UCUM code.
+    pub unit: Option<String>,
     /// True if it may be null.
     pub is_nullable: bool,
     /// True if no two rows may have the same value.
@@ -52,6 +61,8 @@ impl ColumnDefinition {
             name: name.into(),
             data_type,
             description: None,
+            label: None,
+            unit: None,
             is_nullable: true,
             is_unique: false,
             is_primary_key: false,
@@ -62,11 +73,26 @@ impl ColumnDefinition {
     }
 }
 
+/// What a definition does to a table that exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefinitionMode {
+    /// The table becomes as defined.
+    #[default]
+    Exact,
+    /// Missing columns are added, and nothing else is changed. The table may have further columns and
+    /// stricter rules.
+    Ensure,
+}
+
 /// A table as a person defines it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
     /// Its name.
     pub name: String,
+    /// Former name: an existing table of that name is renamed, with its data.
+    pub renamed_from: Option<String>,
+    /// What it does to a table that exists.
+    pub mode: DefinitionMode,
     /// Description.
     pub description: Option<String>,
     /// Rows or series.
@@ -83,6 +109,8 @@ impl TableDefinition {
     pub fn new(name: impl Into<String>, columns: Vec<ColumnDefinition>) -> Self {
         Self {
             name: name.into(),
+            renamed_from: None,
+            mode: DefinitionMode::default(),
             description: None,
             category: SemanticCategory::Curated,
             columns,
@@ -106,6 +134,8 @@ impl TableDefinition {
                 id: None,
                 name: definition.name.clone(),
                 description: definition.description.clone(),
+                label: definition.label.clone(),
+                unit: definition.unit.clone(),
                 data_type: definition.data_type,
                 is_primary_key: definition.is_primary_key,
                 is_nullable: definition.is_nullable && !definition.is_primary_key,
@@ -117,6 +147,7 @@ impl TableDefinition {
         self.check_key(&mut columns, &mut problems);
         self.check_together(&columns, &mut problems);
         check_renames(&self.columns, &mut problems);
+        check_table_rename(self, &mut problems);
         // Counted last: a generated key is a column, too.
         if columns.len() > MAX_COLUMNS {
             problems.push(format!("a table has at most {MAX_COLUMNS} columns"));
@@ -177,6 +208,7 @@ impl TableDefinition {
             &format!("the description of column \"{name}\""),
             problems,
         );
+        check_display(column, problems);
         if let Some(target) = &column.references {
             self.check_reference(column, target, catalog, problems);
         }
@@ -353,6 +385,30 @@ fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {
     if text.is_some_and(|text| text.contains('\0') || text.chars().count() > MAX_DESCRIPTION) {
         problems.push(format!(
             "{what} has at most {MAX_DESCRIPTION} characters and no NUL character"
+        ));
+    }
+}
+
+/// Checks what people see of a column beside its name.
+fn check_display(column: &ColumnDefinition, problems: &mut Vec<String>) {
+    let name = &column.name;
+    let is_label = |label: &str| {
+        let length = label.chars().count();
+        (1..=MAX_LABEL).contains(&length) && !label.chars().any(char::is_control)
+    };
+    if column
+        .label
+        .as_deref()
+        .is_some_and(|label| !is_label(label))
+    {
+        problems.push(format!(
+            "column \"{name}\": a label has 1 to {MAX_LABEL} characters on one line"
+        ));
+    }
+    if let Some(unit) = column.unit.as_deref().filter(|unit| !is_ucum(unit)) {
+        problems.push(format!(
+            "column \"{name}\": the unit \"{}\" is no UCUM code, such as ug/mL, Cel, 10*6/mL or {{cells}}/mL",
+            unit.chars().take(MAX_QUOTED).collect::<String>()
         ));
     }
 }

@@ -2,8 +2,10 @@
 
 mod change;
 mod column;
+mod conversion;
 mod core_tables;
 mod definition;
+mod ensure;
 mod name;
 mod platform_tables;
 mod refusal;
@@ -14,12 +16,14 @@ mod system_columns;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unit;
 mod violation;
 
 pub use change::{Alteration, CatalogChange, ColumnChange};
 pub use column::{Column, ColumnRef, Columns};
+pub use conversion::MAX_INEXACT_VALUES;
 pub use core_tables::core_tables;
-pub use definition::{ColumnDefinition, TableDefinition};
+pub use definition::{ColumnDefinition, DefinitionMode, TableDefinition};
 pub use name::{InvalidName, Name};
 pub use platform_tables::{PlatformColumn, PlatformTable};
 pub use refusal::CatalogRefusal;
@@ -28,4 +32,5 @@ pub use rename::ColumnRename;
 pub use snapshot::{Catalog, CatalogVersion};
 pub use system_columns::SystemColumn;
 pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SemanticCategory, Table};
+pub use unit::is_ucum;
 pub use violation::{ViolatedKey, Violation};

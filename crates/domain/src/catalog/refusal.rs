@@ -2,7 +2,10 @@
 
 use super::{Catalog, ColumnRole, Origin, Table, Violation};
 
-use crate::refusal::{ErrorCode, Refuse};
+use crate::{
+    refusal::{ErrorCode, Refuse},
+    scalar::DataType,
+};
 
 /// Reason why a table is not defined or dropped, or a column not dropped; displays as a sentence for the person who asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +16,21 @@ pub enum CatalogRefusal {
     /// Stored rows break a constraint of the definition.
     #[error("the stored rows do not allow it: {0}")]
     Violation(Violation),
+    /// Values of a column have no exact counterpart in its new type; a few of them, the smallest first.
+    #[error(
+        "column \"{column}\" of \"{table}\" cannot become {data_type}, which cannot store these values exactly: {}",
+        .values.join(", ")
+    )]
+    Inexact {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Its new type.
+        data_type: DataType,
+        /// At most [`MAX_INEXACT_VALUES`](super::MAX_INEXACT_VALUES).
+        values: Vec<String>,
+    },
     /// The table belongs to the platform.
     #[error("\"{0}\" is a core table and cannot be dropped")]
     CoreTable(String),
@@ -59,7 +77,7 @@ impl Refuse for CatalogRefusal {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Definition(_) => ErrorCode::InvalidDefinition,
-            Self::Violation(_) => ErrorCode::StoredRowsConflict,
+            Self::Violation(_) | Self::Inexact { .. } => ErrorCode::StoredRowsConflict,
             Self::CoreTable(_) => ErrorCode::PlatformTable,
             Self::Referenced { .. } => ErrorCode::TableReferenced,
             Self::NotEmpty(_) => ErrorCode::TableNotEmpty,
@@ -111,16 +129,15 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        catalog::{CatalogVersion, Column, SemanticCategory},
-        scalar::DataType,
-    };
+    use crate::catalog::{CatalogVersion, Column, SemanticCategory};
 
     fn table(name: &str, references: &[&str]) -> Table {
         let column = |target: &&str| Column {
             id: None,
             name: (*target).to_owned(),
             description: None,
+            label: None,
+            unit: None,
             data_type: DataType::String,
             is_primary_key: false,
             is_nullable: true,

@@ -2,7 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Column, ColumnDefinition, ColumnRef, Name, Table, TableDefinition};
+use std::sync::Arc;
+
+use super::{
+    Catalog, Column, ColumnDefinition, ColumnRef, DefinitionMode, Name, Origin, Table,
+    TableDefinition,
+};
 
 /// A column that gets another name; its data stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +46,66 @@ pub(super) fn check_renames(columns: &[ColumnDefinition], problems: &mut Vec<Str
                 break;
             }
             name = next;
+        }
+    }
+}
+
+/// Checks the former name of a table.
+pub(super) fn check_table_rename(definition: &TableDefinition, problems: &mut Vec<String>) {
+    let name = &definition.name;
+    let Some(from) = &definition.renamed_from else {
+        return;
+    };
+    if let Err(error) = Name::parse(from) {
+        problems.push(format!("table \"{name}\", renamed_from: {error}"));
+    } else if from == name {
+        problems.push(format!("table \"{name}\" is renamed from its own name"));
+    }
+}
+
+impl TableDefinition {
+    /// The former name of the table that the definition renames; `None` if it renames none.
+    #[must_use]
+    pub fn former_name(&self, catalog: &Catalog) -> Option<&str> {
+        let former = self.renamed_from.as_deref()?;
+        let is_renamed = catalog.table(&self.name).is_none() && catalog.table(former).is_some();
+        is_renamed.then_some(former)
+    }
+}
+
+/// The table that a definition is about, under its new name, and its former name if it is renamed.
+pub(super) fn defined_table(
+    definition: &TableDefinition,
+    catalog: &Catalog,
+) -> Result<Option<(Arc<Table>, Option<String>)>, String> {
+    let name = &definition.name;
+    let former = definition.renamed_from.as_deref();
+    let former = former.and_then(|former| catalog.table(former));
+    match (catalog.table(name), former) {
+        // Without a table of the former name, it is renamed already.
+        (Some(table), None) => Ok(Some((Arc::clone(table), None))),
+        (None, None) => Ok(None),
+        (Some(_), Some(former)) => Err(format!(
+            "table \"{}\" cannot be renamed to \"{name}\": there is a table of this name",
+            former.name
+        )),
+        (None, Some(former)) if former.origin == Origin::Core => Err(format!(
+            "\"{}\" is a core table and cannot be renamed",
+            former.name
+        )),
+        (None, Some(former)) if definition.mode == DefinitionMode::Ensure => Err(format!(
+            "table \"{name}\" is still called \"{}\", and this mode renames nothing",
+            former.name
+        )),
+        (None, Some(former)) => {
+            let mut table = Table::clone(former);
+            table.name.clone_from(name);
+            table.columns.update(|column| {
+                if column.references.as_ref() == Some(&former.name) {
+                    column.references = Some(name.clone());
+                }
+            });
+            Ok(Some((Arc::new(table), Some(former.name.clone()))))
         }
     }
 }

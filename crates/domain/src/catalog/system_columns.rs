@@ -52,6 +52,8 @@ impl From<&SystemColumn> for Column {
             id: None,
             name: column.name.to_owned(),
             description: Some(column.description.to_owned()),
+            label: None,
+            unit: None,
             data_type: column.data_type,
             is_primary_key: false,
             is_nullable: column.is_nullable,

@@ -2,24 +2,27 @@
 
 use labdata_application::{Error, catalog::define_table::define_table};
 use labdata_domain::{
-    catalog::{ColumnDefinition, Name, SemanticCategory, TableDefinition},
+    catalog::{ColumnDefinition, DefinitionMode, Name, SemanticCategory, TableDefinition},
     scalar::DataType,
 };
 use labdata_request_body::{
     Reader as _,
     fields::{optional, or, required},
-    readers::{any, boolean, choice_of, list, shape, storable, text},
+    readers::{any, boolean, choice, choice_of, list, shape, storable, text},
     shape,
 };
 use serde_json::{Value, json};
 
 use super::{TablePath, table_view::TableView};
-use crate::{About, Admin, Call, JsonBody, Method, Operation, Tag};
+use crate::{About, AnyScope, Call, JsonBody, Method, Operation, Tag};
 
 shape! {
     /// The definition of a table, without its name, which the path gives.
     #[derive(Debug)]
     pub struct DefineTableBody {
+        /// The table's former name: a table of that name is renamed and keeps its data, and references
+        /// follow. Ignored once it is done.
+        renamed_from: Option<String> = optional(text(..).with("pattern", Name::PATTERN)),
         /// Description of the contents.
         description: Option<String> = optional(text(..)),
         /// `curated` for rows, `raw` for series of points.
@@ -44,9 +47,10 @@ shape! {
         "columns": [
             {"name": "name", "data_type": "string", "is_nullable": false, "is_unique": true},
             {"name": "strain", "data_type": "string", "references": "strain"},
-            {"name": "volume", "data_type": "float", "description": "In µl"},
+            {"name": "volume", "data_type": "float", "label": "Volume", "unit": "uL"},
         ],
     });
+    unknown_fields refused;
 }
 
 shape! {
@@ -60,6 +64,10 @@ shape! {
             required(choice_of(DataType::ALL, DataType::as_str).example("string")),
         /// Description of the contents.
         description: Option<String> = optional(text(..)),
+        /// Its name for people, on axes and headers.
+        label: Option<String> = optional(text(..)),
+        /// The unit of its values, a [UCUM](https://ucum.org) code.
+        unit: Option<String> = optional(text(..).example("ug/mL")),
         /// True if it may be null.
         is_nullable: bool = or(true, boolean()),
         /// True if no two rows may have the same value.
@@ -74,6 +82,17 @@ shape! {
         /// Its former name: a column of that name is renamed and keeps its data. Ignored once it is done.
         renamed_from: Option<String> = optional(text(..).with("pattern", Name::PATTERN)),
     }
+    unknown_fields refused;
+}
+
+shape! {
+    /// What a definition does to a table that exists.
+    #[derive(Debug)]
+    pub struct DefineTableQuery {
+        /// `ensure` adds missing nullable columns and changes nothing else; without it, the table becomes
+        /// as defined.
+        mode: Option<DefinitionMode> = optional(choice([("ensure", DefinitionMode::Ensure)])),
+    }
 }
 
 impl From<DefineColumnBody> for ColumnDefinition {
@@ -82,6 +101,8 @@ impl From<DefineColumnBody> for ColumnDefinition {
             name: body.name,
             data_type: body.data_type,
             description: body.description,
+            label: body.label,
+            unit: body.unit,
             is_nullable: body.is_nullable,
             is_unique: body.is_unique,
             is_primary_key: body.is_primary_key,
@@ -100,7 +121,13 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Tables,
         summary: "Create or change a table",
         description: "Idempotent: the same definition again changes nothing. New nullable columns are added, \
-            and columns with `renamed_from` renamed; what would lose or contradict stored data is refused.",
+            columns with `renamed_from` renamed, and types changed where every stored value converts exactly: \
+            integers to floats, dates to datetimes, everything to text. What would lose or contradict stored \
+            data is refused. Needs the admin scope.\n\n\
+            With `mode=ensure`, as a script sends it at its start, missing columns are added and nothing else \
+            changes: the table may have further columns and stricter rules, while another type or looser rules \
+            than asked are refused. Needs the write scope, or admin where \
+            `LABDATA_WRITERS_DEFINE_TABLES` is false.",
         returns: "The table as it stands",
         refusals: &[],
     }
@@ -108,10 +135,12 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(
-    call: Call<Admin, JsonBody<DefineTableBody>, (), TablePath>,
+    call: Call<AnyScope, JsonBody<DefineTableBody>, DefineTableQuery, TablePath>,
 ) -> Result<TableView, Error> {
     let definition = TableDefinition {
         name: call.path.name,
+        renamed_from: call.body.renamed_from,
+        mode: call.query.mode.unwrap_or_default(),
         description: call.body.description,
         category: call.body.semantic_category,
         columns: call.body.columns,

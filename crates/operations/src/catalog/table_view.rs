@@ -70,6 +70,10 @@ output! {
         sql_column_name: String = column.sql_name().into_owned(),
         /// Description of the contents.
         description: Option<String> = column.description.clone(),
+        /// Its name for people, on axes and headers.
+        label: Option<String> = column.label.clone(),
+        /// The unit of its values, a UCUM code.
+        unit: Option<String> = column.unit.clone(),
         /// Type of its values.
         data_type: ColumnDataType = column.data_type.as_str().into(),
         /// True for the primary key.

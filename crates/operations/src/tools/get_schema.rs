@@ -72,6 +72,12 @@ output! {
         /// The table that it refers to.
         #[optional]
         foreign_key_table_name: Option<String> = column.references.clone(),
+        /// Its name for people.
+        #[optional]
+        label: Option<String> = column.label.clone(),
+        /// Unit of its values.
+        #[optional]
+        unit: Option<String> = column.unit.clone(),
         /// Its description.
         #[optional]
         description: Option<String> = column.description.clone(),

@@ -9,15 +9,8 @@ use labdata_domain::{
 #[must_use]
 pub fn column(name: &str, data_type: DataType) -> ColumnDefinition {
     ColumnDefinition {
-        name: name.to_owned(),
-        data_type,
         description: Some(format!("What {name} holds")),
-        is_nullable: true,
-        is_unique: false,
-        is_primary_key: false,
-        default: None,
-        references: None,
-        renamed_from: None,
+        ..ColumnDefinition::new(name, data_type)
     }
 }
 
@@ -61,11 +54,8 @@ pub fn reference(target: &str) -> ColumnDefinition {
 #[must_use]
 pub fn curated(name: &str, columns: Vec<ColumnDefinition>) -> TableDefinition {
     TableDefinition {
-        name: name.to_owned(),
         description: Some(format!("What {name} is about")),
-        category: SemanticCategory::Curated,
-        columns,
-        unique_together: Vec::new(),
+        ..TableDefinition::new(name, columns)
     }
 }
 

@@ -194,16 +194,24 @@ class Operations:
         semantic_category: str = "curated",
         description: str | None = None,
         unique_together: Sequence[Sequence[str]] | None = None,
+        renamed_from: str | None = None,
+        mode: str | None = None,
     ) -> Record:
-        """Create a table, or add columns to it; the same definition again changes nothing."""
+        """Create a table, or change it to be as defined; the same definition again changes nothing.
+
+        `mode="ensure"` adds missing columns and changes nothing else, for which a key needs the write
+        scope only: a script may call it each time it starts.
+        """
         body = {
+            "renamed_from": renamed_from,
             "semantic_category": semantic_category,
             "columns": columns,
             "description": description,
             "unique_together": unique_together,
         }
         given = {field: value for field, value in body.items() if value is not None}
-        entry = self.request("PUT", f"/tables/{name}", json=given)
+        params = {} if mode is None else {"mode": mode}
+        entry = self.request("PUT", f"/tables/{name}", json=given, params=params)
         self._cached_schema = None
         return Record(entry)
 

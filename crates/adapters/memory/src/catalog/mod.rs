@@ -1,12 +1,12 @@
 //! Definitions of tables in memory.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::{
-        Alteration, Catalog, CatalogChange, CatalogRefusal, Column, ColumnRef, ColumnRename, Table,
-        TableDefinition,
+        Alteration, Catalog, CatalogChange, CatalogRefusal, Column, ColumnChange, ColumnRef,
+        ColumnRename, MAX_INEXACT_VALUES, Table, TableDefinition,
     },
     events::LoggedEventKind,
     ids::OrganizationId,
@@ -44,10 +44,14 @@ impl CatalogStore for InMemoryCatalogStore {
     ) -> Result<Arc<Table>, DefineError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
+        let before = tables.catalog();
         if let Some(changed) = tables.defined_as(definition)? {
             *tables = changed;
-            let changed = LoggedEventKind::TableChanged(definition.name.clone());
-            state.log_event(organization, now, changed);
+            let former = definition.former_name(&before);
+            for name in std::iter::once(definition.name.as_str()).chain(former) {
+                let changed = LoggedEventKind::TableChanged(name.to_owned());
+                state.log_event(organization, now, changed);
+            }
         }
         let catalog = state.tables_mut(organization)?.catalog();
         let table = catalog.table(&definition.name).cloned();
@@ -124,13 +128,21 @@ impl Tables {
             }
             CatalogChange::Alter(alteration) => {
                 let Alteration {
+                    former_name,
                     after,
                     added,
                     renamed,
+                    changed,
                     ..
                 } = *alteration;
+                if let Some(former) = &former_name {
+                    tables.rename_table(former, &after.name);
+                }
                 for rename in &renamed {
                     tables.rename(&after.name, rename);
+                }
+                for change in changed.iter().filter(|change| change.is_retyped()) {
+                    tables.retype(&after, change)?;
                 }
                 tables.fill(&after, &added);
                 let after = tables.with_ids(after, definition);
@@ -165,6 +177,67 @@ impl Tables {
             let value = cells.remove(&*before.sql_name());
             cells.extend(value.map(|value| (after.sql_name().into_owned(), value)));
         }
+    }
+
+    /// Gives a table another name, wherever it is named.
+    fn rename_table(&mut self, from: &str, to: &str) {
+        for table in &mut self.defined {
+            if table.name == from {
+                to.clone_into(&mut table.name);
+            }
+            table.columns.update(|column| {
+                if column.references.as_deref() == Some(from) {
+                    column.references = Some(to.to_owned());
+                }
+            });
+        }
+        if let Some(rows) = self.rows.remove(from) {
+            self.rows.insert(to.to_owned(), rows);
+        }
+        if let Some(series) = self.series.remove(from) {
+            self.series.insert(to.to_owned(), series);
+        }
+        for recorded in &mut self.ledger {
+            if recorded.entry.table == from {
+                to.clone_into(&mut recorded.entry.table);
+            }
+        }
+    }
+
+    /// Converts the values of a column to its new type.
+    fn retype(&mut self, table: &Table, change: &ColumnChange) -> Result<(), CatalogRefusal> {
+        let name = change.after.sql_name();
+        let mut inexact = Vec::new();
+        for cells in self.cells_mut(&table.name) {
+            let Some(value) = cells.get_mut(&*name) else {
+                continue;
+            };
+            match value.converted(change.after.data_type) {
+                Some(converted) => *value = converted,
+                None => inexact.push(value.clone()),
+            }
+        }
+        if change.after.is_primary_key {
+            self.rekey(&table.name, &name);
+        }
+        if inexact.is_empty() {
+            return Ok(());
+        }
+        inexact.sort_by(|left, right| left.compare(right).unwrap_or(Ordering::Equal));
+        inexact.dedup();
+        let values = inexact.iter().take(MAX_INEXACT_VALUES);
+        let values = values.map(|value| value.to_json().to_string()).collect();
+        Err(change.inexact(table, values))
+    }
+
+    /// Files the rows of a table under the values of their primary key.
+    fn rekey(&mut self, table: &str, key: &str) {
+        let rows = self.rows.remove(table).unwrap_or_default();
+        let rows = rows.into_values().filter_map(|row| {
+            let key = row.cells.get(key).cloned()?.into_key()?;
+            Some((key, row))
+        });
+        self.rows.insert(table.to_owned(), rows.collect());
     }
 
     /// The cells of all rows and points of a table.

@@ -1,12 +1,12 @@
 //! SQL that creates and alters an organization's tables.
 
 use labdata_domain::{
-    catalog::{Alteration, Column, ColumnChange, ColumnRef, Table},
+    catalog::{Alteration, Column, ColumnChange, ColumnRef, MAX_INEXACT_VALUES, Table},
     scalar::{DataType, Scalar},
 };
 
-use super::constraints::rename_constraints;
-use crate::database::sql::{Schemas, ident, key_type, literal, sql_type};
+use super::constraints::{rename_constraints, rename_constraints_of_table};
+use crate::database::sql::{Schemas, ident, key_type, literal, rendered, sql_type};
 
 /// Maximum number of points of a chunk: arrays of this length are read whole, and the row around
 /// them costs little.
@@ -318,21 +318,16 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
     )
 }
 
-/// Statements that alter a table, as a checked change asks.
-pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
-    let Alteration {
-        renamed,
-        before,
-        after,
-        added,
-        changed,
-        together_added,
-        together_removed,
-    } = alteration;
+/// Statements that rename a table and its columns, as a checked change asks. All other statements use
+/// the new names.
+pub(crate) fn rename(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
+    let after = &alteration.after;
     let stored = stored_table(schemas, after);
     let mut statements = Vec::new();
-    // First: all later statements use the new names.
-    for rename in renamed {
+    if let Some(former) = &alteration.former_name {
+        statements.extend(rename_table(schemas, after, former));
+    }
+    for rename in &alteration.renamed {
         let (from, to) = (rename.before.sql_name(), rename.after.sql_name());
         statements.push(format!(
             "ALTER TABLE {stored} RENAME COLUMN {} TO {}",
@@ -342,10 +337,25 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
         // PostgreSQL renames the column within constraints, but leaves the constraints' own names.
         statements.push(rename_constraints(&stored, &to));
     }
+    statements
+}
+
+/// Statements that alter a table once it has its new names ([`rename`]), as a checked change asks.
+pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
+    let Alteration {
+        before,
+        after,
+        added,
+        changed,
+        together_added,
+        together_removed,
+        ..
+    } = alteration;
     if after.is_raw() {
-        statements.extend(alter_raw(schemas, alteration));
-        return statements;
+        return alter_raw(schemas, alteration);
     }
+    let stored = stored_table(schemas, after);
+    let mut statements = Vec::new();
     for column in added {
         statements.push(format!(
             "ALTER TABLE {stored} ADD COLUMN {}",
@@ -354,7 +364,7 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
         statements.extend(add_constraints(schemas, after, column));
     }
     for change in changed {
-        statements.extend(alter_column(schemas, before, change));
+        statements.extend(alter_column(schemas, after, change));
     }
     statements.extend(
         together_removed
@@ -369,6 +379,30 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
     statements
 }
 
+/// Statements that give a table another name.
+fn rename_table(schemas: &Schemas, table: &Table, former: &str) -> Vec<String> {
+    let name = ident(&table.name);
+    let mut statements = Vec::new();
+    if table.is_raw() {
+        statements.push(format!(
+            "ALTER VIEW {} RENAME TO {name}",
+            schemas.table(former)
+        ));
+        statements.push(format!(
+            "ALTER TABLE {} RENAME TO {name}",
+            schemas.chunk_table(former)
+        ));
+    } else {
+        statements.push(format!(
+            "ALTER TABLE {} RENAME TO {name}",
+            schemas.table(former)
+        ));
+    }
+    let stored = stored_table(schemas, table);
+    statements.push(rename_constraints_of_table(&stored, former, &table.name));
+    statements
+}
+
 fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
     let Alteration {
         renamed,
@@ -379,6 +413,17 @@ fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
     } = alteration;
     let chunks = schemas.chunk_table(&after.name);
     let mut statements = Vec::new();
+    let retyped: Vec<&ColumnChange> = changed.iter().filter(|it| it.is_retyped()).collect();
+    let changes_view = !(added.is_empty() && renamed.is_empty() && retyped.is_empty());
+    if changes_view {
+        // First: PostgreSQL changes no column that a view reads, and a view retains the columns and names
+        // that it was created with. CREATE OR REPLACE VIEW can neither remove, rename nor reorder columns.
+        statements.push(format!("DROP VIEW {}", schemas.table(&after.name)));
+    }
+    for change in retyped {
+        statements.extend(retype_values(&chunks, change));
+        statements.extend(store_plainly(schemas, after, &change.after));
+    }
     for column in added {
         statements.push(format!(
             "ALTER TABLE {chunks} ADD COLUMN {}",
@@ -399,28 +444,103 @@ fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
             ));
         }
     }
-    // A view retains the columns and names that it was created with.
-    if !(added.is_empty() && renamed.is_empty()) {
-        statements.extend(replace_view(schemas, after));
+    if changes_view {
+        statements.push(create_view(schemas, after));
     }
     statements
 }
 
-fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) -> Vec<String> {
+/// Statements that convert the arrays of a column's values: element by element, because ALTER TABLE
+/// takes no subquery.
+fn retype_values(chunks: &str, change: &ColumnChange) -> Vec<String> {
+    let (from, to) = (change.before.data_type, change.after.data_type);
+    if sql_type(from) == sql_type(to) {
+        return Vec::new();
+    }
+    let name = ident(&change.after.sql_name());
+    // Names of organizations do not begin with an underscore.
+    let converted = ident("_converted");
+    let element = conversion(from, to, "u.value");
+    vec![
+        format!(
+            "ALTER TABLE {chunks} ADD COLUMN {converted} {}[]",
+            sql_type(to)
+        ),
+        format!(
+            "UPDATE {chunks} SET {converted} = ARRAY(SELECT {element} FROM unnest({name}) \
+             WITH ORDINALITY AS u(value, place) ORDER BY u.place) WHERE {name} IS NOT NULL"
+        ),
+        format!("ALTER TABLE {chunks} DROP COLUMN {name}"),
+        format!("ALTER TABLE {chunks} RENAME COLUMN {converted} TO {name}"),
+    ]
+}
+
+/// The expression that converts a value to another type, as
+/// [`Scalar::converted`](labdata_domain::scalar::Scalar::converted) does.
+fn conversion(from: DataType, to: DataType, value: &str) -> String {
+    match (from, to) {
+        (DataType::Datetime, DataType::String | DataType::Text) => rendered(from, value),
+        // A cast would follow the session's DateStyle.
+        (DataType::Date, DataType::String | DataType::Text) => {
+            format!("to_char({value}, 'YYYY-MM-DD')")
+        }
+        (DataType::Date, DataType::Datetime) => format!("{value}::timestamp AT TIME ZONE 'UTC'"),
+        _ => format!("{value}::{}", sql_type(to)),
+    }
+}
+
+/// The query for values of a column that its new type cannot store exactly, the smallest first;
+/// `None` if there can be none.
+pub(crate) fn inexact_values(
+    schemas: &Schemas,
+    table: &Table,
+    change: &ColumnChange,
+) -> Option<String> {
+    let is_narrower =
+        (change.before.data_type, change.after.data_type) == (DataType::Integer, DataType::Float);
+    let name = ident(&change.after.sql_name());
+    let stored = stored_table(schemas, table);
+    let values = if table.is_raw() {
+        format!("{stored} c CROSS JOIN LATERAL unnest(c.{name}) AS u(value)")
+    } else {
+        format!("(SELECT {name} AS value FROM {stored}) u")
+    };
+    is_narrower.then(|| {
+        format!(
+            // Compared as decimal numbers: as floats, both sides would be rounded alike.
+            "SELECT DISTINCT u.value AS id FROM {values} \
+             WHERE u.value::double precision::numeric <> u.value::numeric \
+             ORDER BY u.value LIMIT {MAX_INEXACT_VALUES}"
+        )
+    })
+}
+
+fn alter_column(schemas: &Schemas, table: &Table, change: &ColumnChange) -> Vec<String> {
     let ColumnChange { before, after } = change;
+    let name = ident(&after.sql_name());
     let alter = format!(
-        "ALTER TABLE {} ALTER COLUMN {}",
-        schemas.table(&before_table.name),
-        ident(&after.sql_name())
+        "ALTER TABLE {} ALTER COLUMN {name}",
+        schemas.table(&table.name),
     );
     let mut statements = Vec::new();
+    if sql_type(before.data_type) != sql_type(after.data_type) {
+        // PostgreSQL would have to cast the default as well; the new one follows.
+        statements.push(format!("{alter} DROP DEFAULT"));
+        let data_type = if after.is_primary_key {
+            key_type(after.data_type)
+        } else {
+            sql_type(after.data_type).to_owned()
+        };
+        let converted = conversion(before.data_type, after.data_type, &name);
+        statements.push(format!("{alter} TYPE {data_type} USING {converted}"));
+    }
     if before.is_nullable != after.is_nullable {
         statements.push(format!(
             "{alter} {} NOT NULL",
             if after.is_nullable { "DROP" } else { "SET" }
         ));
     }
-    if before.default != after.default {
+    if before.default != after.default || change.is_retyped() {
         let clause = default_clause(after);
         statements.push(if clause.is_empty() {
             format!("{alter} DROP DEFAULT")
@@ -430,21 +550,12 @@ fn alter_column(schemas: &Schemas, before_table: &Table, change: &ColumnChange) 
     }
     if before.is_unique != after.is_unique {
         statements.push(if after.is_unique {
-            add_unique(schemas, before_table, after)
+            add_unique(schemas, table, after)
         } else {
-            drop_unique(schemas, before_table, std::slice::from_ref(&after.name))
+            drop_unique(schemas, table, std::slice::from_ref(&after.name))
         });
     }
     statements
-}
-
-/// Statements that show other columns of a raw table than before.
-fn replace_view(schemas: &Schemas, table: &Table) -> [String; 2] {
-    [
-        // Dropped: CREATE OR REPLACE VIEW can neither remove, rename nor reorder columns.
-        format!("DROP VIEW {}", schemas.table(&table.name)),
-        create_view(schemas, table),
-    ]
 }
 
 /// The table that stores rows or chunks.
@@ -470,11 +581,10 @@ pub(crate) fn drop_column(schemas: &Schemas, table: &Table, column: &ColumnRef) 
         columns: table.columns.without(column),
         ..table.clone()
     };
-    let [drop_view, create_view] = replace_view(schemas, &rest);
     // The view first: PostgreSQL does not drop a column that a view reads.
-    let mut statements = vec![drop_view, drop];
+    let mut statements = vec![format!("DROP VIEW {}", schemas.table(&table.name)), drop];
     statements.extend(keep_points(schemas, &rest));
-    statements.push(create_view);
+    statements.push(create_view(schemas, &rest));
     statements
 }
 

@@ -38,6 +38,8 @@ struct StoredColumn {
     id: i64,
     name: String,
     description: Option<String>,
+    label: Option<String>,
+    unit: Option<String>,
     data_type: String,
     is_primary_key: bool,
     is_nullable: bool,
@@ -56,7 +58,7 @@ pub(super) async fn load_catalog(
         "SELECT o.catalog_version AS version, coalesce((SELECT json_agg(json_build_object( \
            'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, \
            'columns', coalesce((SELECT json_agg(json_build_object('id', c.id, 'name', c.name, 'description', c.description, \
-              'data_type', c.data_type, 'is_primary_key', c.is_primary_key, 'is_nullable', c.is_nullable, \
+              'label', c.label, 'unit', c.unit, 'data_type', c.data_type, 'is_primary_key', c.is_primary_key, 'is_nullable', c.is_nullable, \
               'is_unique', c.is_unique, 'default_value', c.default_value, 'references_table', c.references_table) \
               ORDER BY c.position) FROM labdata.catalog_column c WHERE c.table_id = t.id), '[]'::json), \
            'unique_together', coalesce((SELECT json_agg(to_json(u.columns) ORDER BY u.position) \
@@ -121,6 +123,8 @@ fn column(stored: StoredColumn) -> Result<Column, LoadError> {
         id: Some(stored.id),
         name: stored.name,
         description: stored.description,
+        label: stored.label,
+        unit: stored.unit,
         data_type,
         is_primary_key: stored.is_primary_key,
         is_nullable: stored.is_nullable,

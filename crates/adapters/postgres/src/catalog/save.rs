@@ -1,8 +1,11 @@
 //! Stores an organization's definitions.
 
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::catalog::{Column, ColumnRename, Table};
+use labdata_domain::{
+    catalog::{Column, ColumnRename, Table},
+    ids::OrganizationId,
+};
 use labdata_ports::{PortError, catalog::DefineError};
 
 use crate::database::errors::port_error;
@@ -15,10 +18,12 @@ pub(super) async fn save_column(
     column: &Column,
 ) -> Result<(), DefineError> {
     diesel::sql_query(
-        // Types, keys and references of a column never change, so the update leaves them out.
+        // Keys and references of a column never change, so the update leaves them out.
         "INSERT INTO labdata.catalog_column (table_id, position, name, description, data_type, is_primary_key, \
-         is_nullable, is_unique, default_value, references_table) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         is_nullable, is_unique, default_value, references_table, label, unit) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT (table_id, name) DO UPDATE SET position = excluded.position, description = excluded.description, \
+         data_type = excluded.data_type, label = excluded.label, unit = excluded.unit, \
          is_nullable = excluded.is_nullable, is_unique = excluded.is_unique, default_value = excluded.default_value",
     )
     .bind::<BigInt, _>(table)
@@ -31,6 +36,8 @@ pub(super) async fn save_column(
     .bind::<Bool, _>(column.is_unique)
     .bind::<Nullable<Jsonb>, _>(&column.default)
     .bind::<Nullable<Text>, _>(&column.references)
+    .bind::<Nullable<Text>, _>(&column.label)
+    .bind::<Nullable<Text>, _>(&column.unit)
     .execute(connection)
     .await
     .map_err(port_error)?;
@@ -67,6 +74,31 @@ pub(super) async fn save_unique_together(
 pub(super) fn id_of(table: &Table) -> Result<i64, PortError> {
     let missing = || PortError::Internal(format!("table \"{}\" has no id", table.name));
     table.id.ok_or_else(missing)
+}
+
+/// Renames a table, wherever it is named but in events, which tell what happened.
+pub(super) async fn rename_table(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    from: &str,
+    to: &str,
+) -> Result<(), DefineError> {
+    let statements = [
+        "UPDATE labdata.catalog_table SET name = $3 WHERE organization_id = $1 AND name = $2",
+        "UPDATE labdata.catalog_column SET references_table = $3 WHERE references_table = $2 AND table_id IN \
+         (SELECT id FROM labdata.catalog_table WHERE organization_id = $1)",
+        "UPDATE labdata.write_ledger SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
+    ];
+    for statement in statements {
+        diesel::sql_query(statement)
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<Text, _>(from)
+            .bind::<Text, _>(to)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
+    }
+    Ok(())
 }
 
 /// Renames a column.

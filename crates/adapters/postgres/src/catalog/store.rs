@@ -13,8 +13,8 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{
-        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, ColumnRef,
-        Table, TableDefinition,
+        Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, ColumnChange,
+        ColumnRef, Table, TableDefinition,
     },
     events::LoggedEventKind,
     ids::OrganizationId,
@@ -31,7 +31,7 @@ use super::{
     ddl,
     load::{LoadError, load_catalog},
     lock_key,
-    save::{delete_column, id_of, rename_column, save_column, save_unique_together},
+    save::{delete_column, id_of, rename_column, rename_table, save_column, save_unique_together},
 };
 use crate::{
     database::{
@@ -317,12 +317,23 @@ impl Change<'_> {
         .execute(connection)
         .await
         .map_err(port_error)?;
-        let changed = LoggedEventKind::TableChanged(self.table().to_owned());
-        record(connection, organization, now, &[changed])
+        let tables = std::iter::once(self.table()).chain(self.former_name(&current));
+        let events: Vec<LoggedEventKind> = tables
+            .map(|table| LoggedEventKind::TableChanged(table.to_owned()))
+            .collect();
+        record(connection, organization, now, &events)
             .await
             .map_err(port_error)?;
         // Read back, because the database gave tables and columns their ids.
         load(connection, organization).await
+    }
+
+    /// The former name of a table that is renamed.
+    fn former_name(&self, current: &Catalog) -> Option<&str> {
+        match self {
+            Self::Define(definition) => definition.former_name(current),
+            Self::Drop { .. } | Self::DropColumn { .. } => None,
+        }
     }
 
     /// The name of the table.
@@ -393,10 +404,23 @@ async fn define(
             save_unique_together(connection, created.id, &table).await?;
         }
         CatalogChange::Alter(alteration) => {
-            let Alteration { renamed, after, .. } = alteration.as_ref();
+            let Alteration {
+                former_name,
+                renamed,
+                after,
+                changed,
+                ..
+            } = alteration.as_ref();
             let id = id_of(after)?;
             keep_from_dumps(connection).await?;
+            run(connection, &ddl::rename(schemas, &alteration)).await?;
+            for change in changed.iter().filter(|change| change.is_retyped()) {
+                require_exact(connection, schemas, after, change).await?;
+            }
             run(connection, &ddl::alter_table(schemas, &alteration)).await?;
+            if let Some(former) = former_name {
+                rename_table(connection, organization, former, &after.name).await?;
+            }
             for rename in renamed {
                 rename_column(connection, id, rename).await?;
             }
@@ -413,6 +437,27 @@ async fn define(
         }
     }
     Ok(true)
+}
+
+/// Refuses a new type of a column that cannot store all of its values exactly.
+async fn require_exact(
+    connection: &mut AsyncPgConnection,
+    schemas: &Schemas,
+    table: &Table,
+    change: &ColumnChange,
+) -> Result<(), DefineError> {
+    let Some(query) = ddl::inexact_values(schemas, table, change) else {
+        return Ok(());
+    };
+    let values: Vec<IdRow> = statement(query)
+        .load(connection)
+        .await
+        .map_err(port_error)?;
+    if values.is_empty() {
+        return Ok(());
+    }
+    let values = values.into_iter().map(|row| row.id.to_string()).collect();
+    Err(change.inexact(table, values).into())
 }
 
 /// Returns whether a table holds neither rows nor points.

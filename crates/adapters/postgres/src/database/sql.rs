@@ -134,7 +134,7 @@ pub(crate) fn key_type(data_type: DataType) -> String {
 }
 
 /// An expression that renders a column's value so that JSON shows it as a write accepts it.
-fn rendered(data_type: DataType, expression: &str) -> String {
+pub(crate) fn rendered(data_type: DataType, expression: &str) -> String {
     match data_type {
         // JSON of a `timestamptz` depends on the session's time zone, and `to_char` writes all six digits.
         DataType::Datetime => format!(

@@ -88,7 +88,8 @@ fn written(series: Series, form: ResultForm) -> Result<Chunks, FormatError> {
         ResultForm::Json => Box::new(joined(json_chunks(series))),
         ResultForm::File(format) => {
             let found = series.points;
-            Box::new(Frame::of_columns(found.columns, found.points)?.encode(format)?)
+            let frame = Frame::of_columns(found.columns, found.points)?;
+            Box::new(frame.described(&series.columns)?.encode(format)?)
         }
     })
 }

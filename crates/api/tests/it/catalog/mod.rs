@@ -2,3 +2,4 @@
 
 mod columns;
 mod dropped_tables;
+mod scripted;

@@ -171,8 +171,8 @@ fn nothing_that_holds_data_is_lost_or_becomes_another() {
     let mut shorter = plate();
     shorter.columns.remove(2);
     refused(&shorter, "column \"sample\" is missing");
-    let retyped = with_column(plate(), "run", |run| run.data_type = DataType::Float);
-    refused(&retyped, "is of type integer and cannot become float");
+    let retyped = with_column(plate(), "run", |run| run.data_type = DataType::Date);
+    refused(&retyped, "is of type integer and cannot become date");
     let redirected = with_column(plate(), "sample", |sample| {
         sample.references = Some("experiment".to_owned());
         sample.data_type = DataType::String;
@@ -239,4 +239,61 @@ fn a_wrong_definition_is_refused_with_every_reason() {
     let refusal = change(&wrong).unwrap_err();
     assert!(refusal.contains("\"Note\"") && refusal.contains("\"tags\""));
     assert!(refusal.contains("; "), "{refusal}");
+}
+
+#[test]
+fn a_column_may_get_a_type_that_its_values_convert_to() {
+    let retyped = with_column(plate(), "run", |run| run.data_type = DataType::Float);
+    let alteration = alteration(&retyped);
+    let [changed] = alteration.changed.as_slice() else {
+        panic!("{:?}", alteration.changed);
+    };
+    assert!(changed.is_retyped());
+    assert_eq!(
+        (changed.before.data_type, changed.after.data_type),
+        (DataType::Integer, DataType::Float)
+    );
+    let refusal = changed.inexact(&alteration.after, vec!["9007199254740993".to_owned()]);
+    assert_eq!(
+        refusal.to_string(),
+        "column \"run\" of \"plate\" cannot become float, which cannot store these values exactly: \
+         9007199254740993"
+    );
+    let described = with_column(plate(), "run", |run| run.unit = Some("h".to_owned()));
+    assert!(!self::alteration(&described).changed[0].is_retyped());
+}
+
+#[test]
+fn keys_that_are_referenced_references_and_the_order_of_points_keep_their_type() {
+    let sample = curated("sample", vec![key("number", DataType::Text)]);
+    refused(
+        &sample,
+        "the type of column \"number\" cannot change: rows are referenced by it",
+    );
+    let reference = with_column(plate(), "sample", |it| {
+        it.references = None;
+        it.data_type = DataType::Text;
+    });
+    refused(&reference, "cannot change what it references");
+    let points = |order: DataType| {
+        let mut points = trace();
+        points.columns.push(column("order", order));
+        points
+    };
+    let sample = curated("sample", vec![key("number", DataType::Integer)]);
+    let catalog = catalog([sample.clone(), points(DataType::Integer)]);
+    let refusal = CatalogChange::towards(&points(DataType::Float), &catalog).unwrap_err();
+    assert!(
+        refusal
+            .to_string()
+            .contains("it is the order of the points"),
+        "{refusal}"
+    );
+    // Without references, a key may become a text.
+    let alone = self::catalog([sample]);
+    let texts = curated("sample", vec![key("number", DataType::Text)]);
+    assert!(matches!(
+        CatalogChange::towards(&texts, &alone),
+        Ok(CatalogChange::Alter(_))
+    ));
 }

@@ -60,6 +60,29 @@ fn a_description_has_at_most_10000_characters_and_no_nul() {
 }
 
 #[test]
+fn a_column_has_a_label_of_one_line_and_a_unit_of_ucum() {
+    let shown = |label: &str, unit: &str| ColumnDefinition {
+        label: Some(label.to_owned()),
+        unit: Some(unit.to_owned()),
+        ..column("conc", DataType::Float)
+    };
+    let table = resolve(&curated(
+        "plate",
+        vec![shown("Konzentration (µg/ml)", "ug/mL")],
+    ));
+    let column = table.column("conc").unwrap();
+    assert_eq!(column.label.as_deref(), Some("Konzentration (µg/ml)"));
+    assert_eq!(column.unit.as_deref(), Some("ug/mL"));
+    refused_column(
+        shown("Concentration", "µg/ml"),
+        "the unit \"µg/ml\" is no UCUM code",
+    );
+    for label in ["", "two\nlines", &"x".repeat(201)] {
+        refused_column(shown(label, "ug/mL"), "a label has 1 to 200 characters");
+    }
+}
+
+#[test]
 fn names_of_system_columns_are_taken_in_every_table() {
     for name in ["created_at", "updated_at", "created_by_execution_id"] {
         refused_column(column(name, DataType::String), "kept by the server");

@@ -2,6 +2,7 @@
 
 mod changes;
 mod definitions;
+mod ensured;
 mod removals;
 mod renames;
 mod tables;
@@ -46,11 +47,8 @@ fn reference(name: &str, target: &str, data_type: DataType) -> ColumnDefinition 
 
 fn curated(name: &str, columns: Vec<ColumnDefinition>) -> TableDefinition {
     TableDefinition {
-        name: name.to_owned(),
-        description: None,
-        category: SemanticCategory::Curated,
         columns,
-        unique_together: Vec::new(),
+        ..TableDefinition::new(name, Vec::new())
     }
 }
 

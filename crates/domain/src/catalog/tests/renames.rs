@@ -253,3 +253,73 @@ fn the_order_of_points_keeps_its_name() {
     let values = trace(vec![renamed("place", number("order"))]);
     carried_out(&standing(number("place")), &values);
 }
+
+#[test]
+fn a_table_is_renamed_with_its_references_to_itself() {
+    let step = |name: &str| {
+        let columns = vec![
+            reference("before", name, DataType::String),
+            integer("order_no"),
+        ];
+        curated(name, columns)
+    };
+    let catalog = catalog([step("step")]);
+    let renamed = TableDefinition {
+        renamed_from: Some("step".to_owned()),
+        ..step("stage")
+    };
+    assert_eq!(renamed.former_name(&catalog), Some("step"));
+    let alteration = alteration(&catalog, &renamed);
+    assert_eq!(alteration.former_name.as_deref(), Some("step"));
+    for table in [&alteration.before, &alteration.after] {
+        assert_eq!(table.name, "stage");
+        assert_eq!(
+            table.column("before").unwrap().references.as_deref(),
+            Some("stage")
+        );
+        assert_eq!(table.id, catalog.table("step").unwrap().id);
+    }
+    assert_eq!((alteration.added, alteration.changed), (vec![], vec![]));
+    // Once it is done, the same definition changes nothing, and a new table needs no former one.
+    let done = self::catalog([step("stage")]);
+    assert_eq!(renamed.former_name(&done), None);
+    assert_eq!(change(&done, &renamed), Ok(CatalogChange::Nothing));
+    let none = self::catalog([]);
+    assert!(matches!(
+        change(&none, &renamed),
+        Ok(CatalogChange::Create(_))
+    ));
+}
+
+#[test]
+fn a_table_gets_no_name_that_another_has_nor_that_of_a_core_table() {
+    let from = |former: &str, name: &str| TableDefinition {
+        renamed_from: Some(former.to_owned()),
+        ..curated(name, vec![integer("a")])
+    };
+    let catalog = catalog([
+        curated("rack", vec![integer("a")]),
+        curated("box", vec![integer("a")]),
+    ]);
+    refused(
+        &catalog,
+        &from("rack", "box"),
+        "\"rack\" cannot be renamed to \"box\"",
+    );
+    refused(
+        &catalog,
+        &from("carrier", "plate"),
+        "\"carrier\" is a core table",
+    );
+    refused(
+        &catalog,
+        &from("rack", "carrier"),
+        "the platform's own tables",
+    );
+    refused(&catalog, &from("rack", "rack"), "renamed from its own name");
+    refused(
+        &catalog,
+        &from("Rack", "shelf"),
+        "\"Rack\" is no valid name",
+    );
+}

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
-    Condition, ReadTarget, SeriesLimits, SeriesRefusal,
+    Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn,
     order::all_columns,
     series::{find_owner, key},
 };
@@ -75,12 +75,12 @@ impl ManySeriesPlan {
         })
     }
 
-    /// Names and types of the columns of all series as one table: the parent's key first.
+    /// The columns of all series as one table: the parent's key first.
     #[must_use]
-    pub fn table_columns(&self) -> Vec<(String, DataType)> {
+    pub fn table_columns(&self) -> Vec<TableColumn> {
         std::iter::once(&self.owner.column)
             .chain(&self.columns)
-            .map(|column| (column.name.clone(), column.data_type))
+            .map(|column| TableColumn::from(&**column))
             .collect()
     }
 }
@@ -176,13 +176,14 @@ impl ExportPlan {
         all_columns(&ReadTarget::Table(Arc::clone(&self.table)))
     }
 
-    /// Names and types of the columns.
+    /// All columns, system columns included.
     #[must_use]
-    pub fn table_columns(&self) -> Vec<(String, DataType)> {
-        let columns = self.columns().into_iter();
-        columns
-            .map(|column| (column.name, column.field.data_type))
-            .collect()
+    pub fn table_columns(&self) -> Vec<TableColumn> {
+        let own = self.table.columns.iter();
+        let own = own.map(|column| TableColumn::from(&**column));
+        let system = self.table.system_columns().iter();
+        let system = system.map(|column| TableColumn::new(column.name, column.data_type));
+        own.chain(system).collect()
     }
 }
 
@@ -270,7 +271,7 @@ mod tests {
     fn the_parents_key_is_the_first_column_and_never_repeated() {
         let displayed = |plan: ManySeriesPlan| {
             let columns = plan.table_columns().into_iter();
-            columns.map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+            columns.map(|it| it.name).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(displayed(plan(|_| ()).unwrap()), "operation x carrier y");
         let some = plan(|it| it.columns = Some(names(&["y", "operation", "x"])));

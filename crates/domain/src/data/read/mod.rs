@@ -7,6 +7,7 @@ mod order;
 mod position;
 mod row;
 mod series;
+mod table_column;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ pub use row::RowJson;
 pub use series::{
     SERIES_LIMITS, SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal, SeriesTooLarge,
 };
+pub use table_column::TableColumn;
 
 use crate::catalog::{Catalog, PlatformTable, Table};
 

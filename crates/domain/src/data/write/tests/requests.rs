@@ -50,11 +50,8 @@ pub(super) fn parts() -> Catalog {
         ("pair", SemanticCategory::Raw, pair),
     ] {
         let definition = TableDefinition {
-            name: name.to_owned(),
-            description: None,
             category,
-            columns,
-            unique_together: Vec::new(),
+            ..TableDefinition::new(name, columns)
         };
         let catalog = Catalog::new(CatalogVersion(1), tables.clone());
         tables.push(definition.resolve(&catalog).unwrap());

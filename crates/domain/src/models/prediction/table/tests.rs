@@ -11,6 +11,8 @@ fn column(name: &str, data_type: DataType) -> Column {
         id: None,
         name: name.to_owned(),
         description: None,
+        label: None,
+        unit: None,
         data_type,
         is_primary_key: false,
         is_nullable: true,
