@@ -22,6 +22,7 @@ mod query;
 mod query_attacks;
 mod query_hardening;
 mod query_lab;
+mod query_lexing;
 mod query_memory;
 mod query_spares;
 mod query_stream;

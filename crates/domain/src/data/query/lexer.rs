@@ -1,6 +1,9 @@
 //! SQL lexer that splits text as PostgreSQL's does with `standard_conforming_strings` on.
 //!
 //! General SQL tokenizers do not fit: they read `a=%s` as the operator `=%` and a name.
+//!
+//! Text that versions of PostgreSQL read differently, or whose end depends on text before it, is
+//! refused: a name that this lexer takes for a part of a string would be hidden from the screen.
 
 use super::Refusal;
 
@@ -41,6 +44,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>, Refusal> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(byte) = lexer.byte(at) {
+        lexer.refuse_continuation(tokens.last(), at)?;
         let (kind, end) = lexer.token(byte, at)?;
         if let Some(kind) = kind {
             tokens.push(Token {
@@ -73,6 +77,33 @@ fn never_ends(what: &str) -> Refusal {
 impl Lexer<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
+    }
+
+    /// Refuses a string that stands right behind another one.
+    ///
+    /// Over a line break PostgreSQL reads both as one string, the second by the rules of the first:
+    /// in `E'a'⏎'b\'` the last quote does not close. On one line it is a syntax error.
+    fn refuse_continuation(&self, last: Option<&Token>, at: usize) -> Result<(), Refusal> {
+        let is_string = |last: &Token| {
+            last.kind == TokenKind::Literal && self.byte(last.end.saturating_sub(1)) == Some(b'\'')
+        };
+        if self.byte(at) == Some(b'\'') && last.is_some_and(is_string) {
+            return Err(Refusal::new(
+                "a text cannot continue in a second pair of quotes: join them with ||",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the position if no name begins there. PostgreSQL before version 15 reads `1a` as a
+    /// number and a name, later versions refuse it.
+    fn apart(&self, end: usize, what: &str) -> Result<usize, Refusal> {
+        if self.byte(end).is_some_and(starts_word) {
+            return Err(Refusal::new(format!(
+                "a name stands right behind {what}: put a blank between them"
+            )));
+        }
+        Ok(end)
     }
 
     fn follows(&self, at: usize, text: &[u8]) -> bool {
@@ -119,7 +150,9 @@ impl Lexer<'_> {
             b'%' if self.follows(at, b"%s") && !self.byte(at + 2).is_some_and(continues_word) => {
                 some(TokenKind::Percent, at + 2)
             }
-            _ if byte.is_ascii_digit() => some(TokenKind::Literal, self.number(at)),
+            _ if byte.is_ascii_digit() => {
+                some(TokenKind::Literal, self.apart(self.number(at), "a number")?)
+            }
             _ if starts_word(byte) => self.word(at),
             _ => some(TokenKind::Symbol(byte), at + 1),
         }
@@ -132,6 +165,15 @@ impl Lexer<'_> {
         if word.eq_ignore_ascii_case(b"e") && self.byte(end) == Some(b'\'') {
             return Ok((Some(TokenKind::Literal), self.escaped(end)?));
         }
+        // Bit strings know no doubled quote: a second one begins another string, which is refused.
+        let is_bits = word.eq_ignore_ascii_case(b"b") || word.eq_ignore_ascii_case(b"x");
+        if is_bits && self.byte(end) == Some(b'\'') {
+            let close = self.skip(end + 1, |byte| byte != b'\'');
+            return match self.byte(close) {
+                Some(_) => Ok((Some(TokenKind::Literal), close + 1)),
+                None => Err(never_ends("a text")),
+            };
+        }
         // A text `U&'…'` ends where an ordinary one does, so it needs no case of its own.
         if word.eq_ignore_ascii_case(b"u") && self.follows(end, b"&\"") {
             let end = self.quoted(end + 1, b'"', "a quoted name")?;
@@ -140,8 +182,35 @@ impl Lexer<'_> {
         Ok((Some(TokenKind::Word), end))
     }
 
+    /// Returns the first position from there on that is no digit, nor a single underscore before one.
+    fn digits(&self, from: usize, is_digit: fn(&u8) -> bool) -> usize {
+        let mut end = from;
+        loop {
+            end = self.skip(end, |byte| is_digit(&byte));
+            let continues = end > from
+                && self.byte(end) == Some(b'_')
+                && self.byte(end + 1).as_ref().is_some_and(is_digit);
+            if !continues {
+                return end;
+            }
+            end += 1;
+        }
+    }
+
     fn number(&self, at: usize) -> usize {
-        let digits = |from| self.skip(from, |byte| byte.is_ascii_digit() || byte == b'_');
+        let radix: Option<fn(&u8) -> bool> = match self.byte(at + 1) {
+            _ if self.byte(at) != Some(b'0') => None,
+            Some(b'x' | b'X') => Some(u8::is_ascii_hexdigit),
+            Some(b'o' | b'O') => Some(|byte| matches!(byte, b'0'..=b'7')),
+            Some(b'b' | b'B') => Some(|byte| matches!(byte, b'0' | b'1')),
+            _ => None,
+        };
+        if let Some(is_digit) = radix {
+            // Without a digit, or with a wrong one, a name stands behind the number, which is refused.
+            let end = self.digits(at + 2, is_digit);
+            return if end > at + 2 { end } else { at + 1 };
+        }
+        let digits = |from| self.digits(from, u8::is_ascii_digit);
         let mut end = digits(at);
         // PostgreSQL reads `1..2` as two numbers with `..` between them.
         if self.byte(end) == Some(b'.') && self.byte(end + 1) != Some(b'.') {
@@ -219,7 +288,8 @@ impl Lexer<'_> {
                 .filter(|number| *number <= 65_535);
             let number =
                 number.ok_or_else(|| Refusal::new("a placeholder's number is too high"))?;
-            return Ok((Some(TokenKind::Numbered(number)), digits));
+            let end = self.apart(digits, "a placeholder")?;
+            return Ok((Some(TokenKind::Numbered(number)), end));
         }
         let tag = self.skip(at + 1, |byte| byte != b'$' && continues_word(byte));
         if self.byte(tag) != Some(b'$') {
@@ -272,6 +342,10 @@ mod tests {
             "1E+05",
             "1.25e-7",
             "1_0.2_5e1_0",
+            "0x1F",
+            "0XfF_00",
+            "0o17",
+            "0b1_0",
         ] {
             assert_eq!(cut(number), [(TokenKind::Literal, number)]);
         }
@@ -280,10 +354,6 @@ mod tests {
     #[test]
     fn a_number_ends_where_postgresql_ends_it() {
         for (sql, number, rest) in [
-            ("1e", "1", vec![(TokenKind::Word, "e")]),
-            ("1ex", "1", vec![(TokenKind::Word, "ex")]),
-            ("1.5pg_x", "1.5", vec![(TokenKind::Word, "pg_x")]),
-            ("1e5x", "1e5", vec![(TokenKind::Word, "x")]),
             ("2*3", "2", vec![symbols("*")[0], (TokenKind::Literal, "3")]),
             ("2-3", "2", vec![symbols("-")[0], (TokenKind::Literal, "3")]),
         ] {
@@ -297,11 +367,45 @@ mod tests {
             vec![(TokenKind::Literal, "2")],
         ];
         assert_eq!(cut("1..2"), range.concat());
-        let sign = [
-            vec![(TokenKind::Literal, "1"), (TokenKind::Word, "e")],
-            symbols("+"),
-        ];
-        assert_eq!(cut("1e+"), sign.concat());
+    }
+
+    #[test]
+    fn a_name_right_behind_a_number_or_placeholder_is_refused() {
+        for sql in [
+            "1e", "1e+", "1ex", "1.5pg_x", "1e5x", "1_", "1__0", "1_e'\\'", "0x", "0xg", "0b12x",
+            "0_x", "1é",
+        ] {
+            assert!(refused(sql).contains("right behind a number"), "{sql}");
+        }
+        assert!(refused("$1a").contains("right behind a placeholder"));
+    }
+
+    #[test]
+    fn a_text_that_continues_in_further_quotes_is_refused() {
+        for (first, second) in [
+            ("'a'", "'b'"),
+            ("E'a'", "'b\\''"),
+            ("U&'a'", "'b'"),
+            ("b'1'", "'0'"),
+            ("n'a'", "'b'"),
+        ] {
+            for between in [
+                " ",
+                "\n",
+                "\r",
+                "\t\n\x0c ",
+                " -- x\n",
+                "--'\n--\n",
+                "/*\n*/",
+            ] {
+                let sql = format!("{first}{between}{second}");
+                assert!(refused(&sql).contains("join them with ||"), "{sql:?}");
+            }
+        }
+        assert!(refused("x'1''0'").contains("join them with ||"));
+        // Names in quotes, and texts between dollar signs, never continue.
+        assert_eq!(cut("\"date\"\n'2026-01-01'").len(), 2);
+        assert_eq!(cut("'a',\n'b'").len(), 3);
     }
 
     #[test]
@@ -329,8 +433,9 @@ mod tests {
             cut("U&\"a\"\"b\""),
             [(TokenKind::UnicodeName, "U&\"a\"\"b\"")]
         );
-        let apart = [(TokenKind::Literal, "'a'"), (TokenKind::Literal, "'b'")];
-        assert_eq!(cut("'a' 'b'"), apart);
+        for bits in ["b'01'", "X'1f'"] {
+            assert_eq!(cut(bits), [(TokenKind::Literal, bits)]);
+        }
         assert_eq!(
             cut("e'a' e"),
             [(TokenKind::Literal, "e'a'"), (TokenKind::Word, "e")]

@@ -124,6 +124,7 @@ fn name(sql: &str, it: &Token) -> String {
             .unwrap_or_default();
         return inner.replace("\"\"", "\"");
     }
-    // PostgreSQL folds unquoted names to lower case.
-    text.to_ascii_lowercase()
+    // PostgreSQL folds unquoted names to lower case: ASCII, and in a database of a Turkish
+    // single-byte encoding this letter, too.
+    text.to_ascii_lowercase().replace('İ', "i")
 }
