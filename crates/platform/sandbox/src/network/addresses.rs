@@ -1,8 +1,13 @@
 //! Addresses that scripts may reach through the proxy.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::LazyLock,
+};
 
 use ipnet::IpNet;
+
+use super::special_addresses::{IANA_V4, IANA_V6, NOT_UNICAST, PROVIDERS};
 
 /// Returns true for an address that is public, or in a permitted network. The rest belongs to this
 /// machine, its network or its cloud, whose metadata service is at 169.254.169.254.
@@ -12,11 +17,23 @@ pub(crate) fn is_permitted(address: IpAddr, allow: &[IpNet]) -> bool {
 }
 
 fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
+    // Translated and tunnelled addresses contain the IPv4 address that is reached.
+    let reached = match address {
+        IpAddr::V6(outer) => translated(outer).map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
+    };
+    !SPECIAL.iter().any(|network| network.contains(&reached))
 }
+
+/// Networks of no public hosts.
+static SPECIAL: LazyLock<Vec<IpNet>> = LazyLock::new(|| {
+    let tables = [IANA_V4, IANA_V6, NOT_UNICAST, PROVIDERS];
+    let entries = tables.into_iter().flatten();
+    // A test reads every entry.
+    entries
+        .filter_map(|(network, _)| network.parse().ok())
+        .collect()
+});
 
 /// Returns the IPv4 address that an IPv6 address stands for on this machine.
 fn unmapped(address: IpAddr) -> IpAddr {
@@ -28,40 +45,15 @@ fn unmapped(address: IpAddr) -> IpAddr {
     }
 }
 
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    // 100.64.0.0/10 (RFC 6598) is routed inside of providers and clouds only.
-    let is_shared = first == 100 && (64..128).contains(&second);
-    !(first == 0
-        || is_shared
-        || address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_multicast()
-        || first >= 240)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    let [first, second, ..] = segments;
-    // Translated and tunnelled addresses contain the IPv4 address that is reached.
-    let inner = match segments {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some((high, low)),
-        _ => None,
+/// Returns the IPv4 address that an address of a translator (RFC 6052), or of a 6to4 tunnel (RFC
+/// 3056), leads to.
+fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let ([0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..]) = address.segments()
+    else {
+        return None;
     };
-    if let Some((high, low)) = inner {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        return is_public_v4(Ipv4Addr::new(a, b, c, d));
-    }
-    let is_site_local = first & 0xffc0 == 0xfec0;
-    let is_local_translation = (first, second) == (0x64, 0xff9b);
-    let is_compatible = segments.iter().take(6).all(|segment| *segment == 0);
-    !(is_compatible
-        || is_site_local
-        || is_local_translation
-        || address.is_multicast()
-        || address.is_unique_local()
-        || address.is_unicast_link_local())
+    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(a, b, c, d))
 }
 
 #[cfg(test)]
@@ -105,10 +97,75 @@ mod tests {
         }
     }
 
+    /// The first, the last and a middle address of a network.
+    fn samples(network: IpNet) -> Vec<IpAddr> {
+        let middle = match (network.network(), network.broadcast()) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => {
+                let (first, last) = (u32::from(first), u32::from(last));
+                IpAddr::V4((first + (last - first) / 2).into())
+            }
+            (IpAddr::V6(first), IpAddr::V6(last)) => {
+                let (first, last) = (u128::from(first), u128::from(last));
+                IpAddr::V6((first + (last - first) / 2).into())
+            }
+            mixed => panic!("{mixed:?}"),
+        };
+        vec![network.network(), middle, network.broadcast()]
+    }
+
+    #[test]
+    fn every_special_network_is_refused_whole_and_in_every_spelling() {
+        let tables = [IANA_V4, IANA_V6, NOT_UNICAST, PROVIDERS];
+        for (network, purpose) in tables.into_iter().flatten() {
+            let network: IpNet = network.parse().unwrap();
+            assert_eq!(network, network.trunc(), "{purpose}");
+            for address in samples(network) {
+                let mut spellings = vec![address];
+                if let IpAddr::V4(address) = address {
+                    let [a, b, c, d] = address.octets().map(u16::from);
+                    let (high, low) = (a << 8 | b, c << 8 | d);
+                    spellings.extend([
+                        IpAddr::V6(address.to_ipv6_mapped()),
+                        IpAddr::V6(address.to_ipv6_compatible()),
+                        IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low)),
+                        IpAddr::V6(Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1)),
+                    ]);
+                }
+                for address in spellings {
+                    assert!(!is_permitted(address, &[]), "{address}: {purpose}");
+                    let allow = [IpNet::from(unmapped(address))];
+                    assert!(is_permitted(address, &allow), "{address}: {purpose}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_addresses_around_each_special_network_are_refused_only_if_another_one_holds_them() {
+        for (network, _) in IANA_V4 {
+            let IpNet::V4(network) = network.parse().unwrap() else {
+                panic!("{network} is in the wrong table");
+            };
+            let (first, last) = (u32::from(network.network()), u32::from(network.broadcast()));
+            for neighbour in [first.checked_sub(1), last.checked_add(1)]
+                .into_iter()
+                .flatten()
+            {
+                let neighbour = IpAddr::V4(neighbour.into());
+                let is_listed = SPECIAL.iter().any(|other| other.contains(&neighbour));
+                assert_eq!(is_permitted(neighbour, &[]), !is_listed, "{neighbour}");
+            }
+        }
+    }
+
     #[test]
     fn public_addresses_are_permitted() {
         for address in [
             "1.1.1.1",
+            "168.63.129.15",
+            "198.17.255.255",
+            "198.20.0.0",
+            "192.0.1.1",
             "172.32.0.1",
             "100.128.0.1",
             "2606:4700::1111",

@@ -12,6 +12,7 @@ mod mirror;
 mod proxy;
 mod request_head;
 mod services;
+mod special_addresses;
 mod upstream;
 
 use ipnet::IpNet;
