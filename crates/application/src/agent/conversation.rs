@@ -9,9 +9,9 @@ use futures::{
 };
 use labdata_domain::{
     agent::{
-        BrokenStream, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message, ModelFailure,
-        ModelResponse, Next, PendingCalls, Run, RunResult, ToolOutput, Usage, UsageMonth, charged,
-        instructions,
+        BrokenStream, CALL_OUT_OF_TIME, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message,
+        ModelFailure, ModelResponse, Next, PendingCalls, Run, RunResult, ToolOutput, Usage,
+        UsageMonth, charged, instructions,
     },
     executions::FinalStatus,
     ids::{AgentRunId, ChatId},
@@ -53,8 +53,53 @@ enum Asked {
     Stopped(EndReason, String),
 }
 
-/// Completes when the run is to be cancelled.
-pub(super) type Cancelled = Shared<BoxFuture<'static, ()>>;
+/// Completes once, for all that wait for it.
+pub(super) type Signal = Shared<BoxFuture<'static, ()>>;
+
+/// Signals that end a run while it waits for its model, a tool or its caller.
+#[derive(Clone)]
+pub(super) struct Signals {
+    /// The run is to be cancelled.
+    pub(super) cancelled: Signal,
+    /// The time of the run is over. A timer, because a provider may keep a response open for hours
+    /// without sending any part of it.
+    pub(super) out_of_time: Signal,
+}
+
+impl Signals {
+    fn never() -> Self {
+        let never = future::pending().boxed().shared();
+        Self {
+            cancelled: never.clone(),
+            out_of_time: never,
+        }
+    }
+}
+
+/// The signal that came before the outcome of the work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interruption {
+    Cancelled,
+    OutOfTime,
+}
+
+impl Interruption {
+    fn reason(self, run: &Run) -> EndReason {
+        match self {
+            Self::Cancelled => EndReason::Cancelled,
+            Self::OutOfTime => run.out_of_time(),
+        }
+    }
+
+    /// Output of a call that it interrupted.
+    fn output(self) -> ToolOutput {
+        let text = match self {
+            Self::Cancelled => CANCELLED_CALL,
+            Self::OutOfTime => CALL_OUT_OF_TIME,
+        };
+        ToolOutput::error(text.to_owned())
+    }
+}
 
 /// A run in progress.
 pub(super) struct Conversation {
@@ -68,7 +113,7 @@ pub(super) struct Conversation {
     events: mpsc::Sender<AgentEvent>,
     /// Number of bytes that its further attachments may have.
     attachment_bytes_left: u64,
-    cancelled: Cancelled,
+    signals: Signals,
     /// Size of the tools' descriptions in a request, roughly.
     tools_bytes: u64,
     /// The budget of the organization, once it is used up.
@@ -98,14 +143,14 @@ impl Conversation {
             target,
             events,
             attachment_bytes_left: agent.limits.attachment_bytes,
-            cancelled: future::pending().boxed().shared(),
+            signals: Signals::never(),
             spent_budget: None,
         }
     }
 
-    /// Runs to the end. A cancelled run ends with what it has.
-    pub(super) async fn work(mut self, run: Run, cancelled: Cancelled, lease: &Lease) {
-        self.cancelled = cancelled;
+    /// Runs to the end. A run that is cancelled, or out of time, ends with what it has.
+    pub(super) async fn work(mut self, run: Run, signals: Signals, lease: &Lease) {
+        self.signals = signals;
         let started = AgentEvent::RunStarted {
             run_id: self.run_id,
             model: self.model.clone(),
@@ -210,13 +255,14 @@ impl Conversation {
     ) -> Result<Asked, ModelFailure> {
         let stopped = |reason, text: &str| Ok(Asked::Stopped(reason, text.to_owned()));
         let response = self.agent.model.response(request);
-        let Some(response) = unless(&self.cancelled, response).await else {
-            return stopped(EndReason::Cancelled, text);
+        let mut response = match unless(&self.signals, response).await {
+            Ok(response) => response?,
+            Err(interruption) => return stopped(interruption.reason(run), text),
         };
-        let mut response = response?;
         loop {
-            let Some(part) = unless(&self.cancelled, response.next()).await else {
-                return stopped(EndReason::Cancelled, text);
+            let part = match unless(&self.signals, response.next()).await {
+                Ok(part) => part,
+                Err(interruption) => return stopped(interruption.reason(run), text),
             };
             match part.ok_or(ModelFailure::Broken(BrokenStream::NoEnd))?? {
                 ResponsePart::Text(more) => {
@@ -268,13 +314,10 @@ impl Conversation {
                 agent: &self.agent,
                 writes,
             };
-            let output = unless(
-                &self.cancelled,
-                self.agent.tools.call_in_run(&context, call),
-            )
-            .await;
-            let is_cancelled = output.is_none();
-            let output = output.unwrap_or_else(|| ToolOutput::error(CANCELLED_CALL.to_owned()));
+            let called = self.agent.tools.call_in_run(&context, call);
+            let called = unless(&self.signals, called).await;
+            let interruption = called.as_ref().err().copied();
+            let output = called.unwrap_or_else(Interruption::output);
             let output = output.within(&mut self.attachment_bytes_left);
             let is_truncated = output.is_truncated(&self.agent.limits);
             let output = output.stored(&self.agent.limits);
@@ -286,12 +329,9 @@ impl Conversation {
                 chat_id: self.target.id(),
             };
             self.emit(result).await;
-            if is_cancelled {
-                return Err(Box::new(pending.stop(
-                    EndReason::Cancelled,
-                    outputs,
-                    self.now(),
-                )));
+            if let Some(interruption) = interruption {
+                let reason = interruption.reason(pending.run());
+                return Err(Box::new(pending.stop(reason, outputs, self.now())));
             }
         }
         Ok(pending.completed(outputs, self.now()))
@@ -355,8 +395,8 @@ impl Conversation {
     }
 
     async fn emit(&mut self, event: AgentEvent) {
-        // A cancelled run waits for no one to take its events.
-        _ = unless(&self.cancelled, self.events.send(event)).await;
+        // A run that is to end waits for no one to take its events.
+        _ = unless(&self.signals, self.events.send(event)).await;
     }
 
     fn now(&self) -> OffsetDateTime {
@@ -364,12 +404,17 @@ impl Conversation {
     }
 }
 
-/// The outcome of the work; `None` if the run is cancelled before.
-async fn unless<T>(cancelled: &Cancelled, work: impl Future<Output = T>) -> Option<T> {
-    // `work` is polled first: a result that is ready counts even if the run is cancelled just then.
-    match select(pin!(work), cancelled.clone()).await {
-        Either::Left((done, _)) => Some(done),
-        Either::Right(_) => None,
+/// The outcome of the work, unless a signal comes before.
+async fn unless<T>(signals: &Signals, work: impl Future<Output = T>) -> Result<T, Interruption> {
+    let Signals {
+        cancelled,
+        out_of_time,
+    } = signals.clone();
+    // `work` is polled first: a result that is ready counts even if a signal comes just then.
+    match select(pin!(work), select(cancelled, out_of_time)).await {
+        Either::Left((done, _)) => Ok(done),
+        Either::Right((Either::Left(_), _)) => Err(Interruption::Cancelled),
+        Either::Right((Either::Right(_), _)) => Err(Interruption::OutOfTime),
     }
 }
 

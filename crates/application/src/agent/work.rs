@@ -10,7 +10,7 @@ use futures::{
 use labdata_domain::agent::Run;
 
 use super::{
-    conversation::Conversation,
+    conversation::{Conversation, Signals},
     lease::{Lease, Pause},
 };
 
@@ -40,8 +40,12 @@ impl RunWork {
         } = self;
         let (tell, reported) = oneshot::channel();
         let left = async move { left.cancellation().await };
-        let cancelled = select(left.boxed(), reported).map(drop).boxed().shared();
-        let work = pin!(conversation.work(run, cancelled, &lease));
+        let time_left = run.time_left(lease.clock.now());
+        let signals = Signals {
+            cancelled: select(left.boxed(), reported).map(drop).boxed().shared(),
+            out_of_time: pause(time_left).shared(),
+        };
+        let work = pin!(conversation.work(run, signals, &lease));
         let keep = pin!(lease.keep(pause, tell));
         // `keep` never ends: it renews the lease until the work is done.
         match select(work, keep).await {

@@ -39,7 +39,7 @@ pub use instructions::{ASSISTANT_INSTRUCTIONS, instructions};
 pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};
 pub use message::{Message, ModelResponse, RequestedCall, StopReason, ToolCall, ToolInput};
 pub use models::{ModelChoice, ModelRefusal};
-pub use output::{CANCELLED_CALL, ToolOutput, WriteNotAllowed};
+pub use output::{CALL_OUT_OF_TIME, CANCELLED_CALL, ToolOutput, WriteNotAllowed};
 pub use python::{
     InvalidPythonInput, MAX_PYTHON_CODE, MAX_PYTHON_INPUT_BYTES, MAX_PYTHON_INPUTS, PYTHON_MEMORY,
     PYTHON_PROCESSES, PYTHON_SCRATCH, PYTHON_TIME_LIMIT, PythonEnd, PythonFigure, PythonOutcome,

@@ -22,6 +22,10 @@ pub struct ToolOutput {
 pub const CANCELLED_CALL: &str =
     "the run was cancelled during this call; if it writes, it wrote everything or nothing";
 
+/// Output of a call during which the time of its run ended.
+pub const CALL_OUT_OF_TIME: &str =
+    "the time of the run ended during this call; if it writes, it wrote everything or nothing";
+
 /// Refusal of a tool that changes data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} changes data, which the API key of this run does not allow: it lacks the write scope")]

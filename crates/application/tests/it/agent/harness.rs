@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt, future, stream::BoxStream};
+use futures::{
+    FutureExt, StreamExt,
+    future::{self, BoxFuture},
+    stream::BoxStream,
+};
 use labdata_application::{
     agent::{Agent, AgentError, AgentEvent, AgentResult, NoUsageObserver, RunAgent, run_agent},
     executions::list_executions::list_executions,
@@ -21,6 +25,7 @@ use labdata_memory::{
 };
 use labdata_ports::{PortError, executions::ExecutionFilter};
 use serde_json::{Value, json};
+use time::Duration;
 
 use crate::lab::Lab;
 
@@ -49,9 +54,20 @@ impl Scripted {
         actor: &Actor,
         command: RunAgent,
     ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
+        self.begin_with(actor, command, |_| future::pending().boxed())
+            .await
+    }
+
+    /// Begins a run whose pauses and timers are those of `pause`.
+    pub(super) async fn begin_with(
+        &self,
+        actor: &Actor,
+        command: RunAgent,
+        pause: impl Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
         self.add_key(actor).await;
         let run = run_agent(&self.lab.ports, &self.agent, actor, command).await?;
-        tokio::spawn(async move { run.work.finish(&|_| future::pending().boxed()).await });
+        tokio::spawn(async move { run.work.finish(&pause).await });
         Ok(run.events)
     }
 

@@ -11,14 +11,15 @@ use labdata_application::agent::{
 };
 use labdata_domain::{
     agent::{
-        EndReason, Message, ModelResponse, RequestedCall, RunRefusal, TooManyRuns, ToolOutput,
-        Usage,
+        CALL_OUT_OF_TIME, EndReason, Message, ModelResponse, RequestedCall, RunRefusal,
+        TooManyRuns, ToolOutput, Usage,
     },
     people::scope::Scope::Read,
 };
 use labdata_memory::{FixedClock, ScriptedResponse};
 use serde_json::{Map, Value, json};
 use time::Duration;
+use tokio::sync::Semaphore;
 
 use super::harness::{Scripted, calls, name, outputs, prompted, says};
 
@@ -115,6 +116,89 @@ async fn a_run_whose_time_ends_between_two_calls_makes_no_further_call() {
     let not_called = ("the tool was not called", true);
     assert_eq!(texts, [("waited", false), ("waited", false), not_called]);
     assert_eq!(scripted.model.requests().len(), 1);
+}
+
+/// A tool that never returns.
+struct StuckTool;
+
+#[async_trait]
+impl Tool for StuckTool {
+    fn name(&self) -> &'static str {
+        "wait"
+    }
+
+    fn description(&self) -> &'static str {
+        "Waits."
+    }
+
+    fn schema(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    fn needs_write(&self) -> bool {
+        false
+    }
+
+    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+        std::future::pending().await
+    }
+}
+
+/// Begins a run of a minute, reads its events until one of that name, lets the timer of the run go
+/// off, and returns the last event.
+async fn end_of_time(scripted: &Scripted, after: &str) -> AgentEvent {
+    let timer = Arc::new(Semaphore::new(0));
+    let actor = scripted.lab.actor(&[Read]);
+    let waits = Arc::clone(&timer);
+    let events = scripted.begin_with(&actor, prompted("x"), move |time| {
+        let waits = Arc::clone(&waits);
+        async move {
+            // The lease's pauses are shorter.
+            if time == Duration::MINUTE {
+                drop(waits.acquire().await);
+            } else {
+                std::future::pending::<()>().await;
+            }
+        }
+        .boxed()
+    });
+    let mut events = events.await.unwrap();
+    while name(&events.next().await.unwrap()) != after {}
+    timer.add_permits(1);
+    let mut last = None;
+    while let Some(event) = events.next().await {
+        last = Some(event);
+    }
+    last.unwrap()
+}
+
+#[tokio::test]
+async fn a_run_ends_at_its_time_while_the_provider_sends_nothing_of_its_response() {
+    let mut scripted = Scripted::new(vec![ScriptedResponse::Hang("I".to_owned())]).await;
+    scripted.agent.limits.duration = Duration::MINUTE;
+    let AgentEvent::Result(result) = end_of_time(&scripted, "text_delta").await else {
+        panic!("the run ended with another event");
+    };
+    assert_eq!(result.run.reason, EndReason::Duration(Duration::MINUTE));
+    assert!(
+        result
+            .run
+            .output
+            .starts_with("I\n\n(The run ended after 60 s")
+    );
+}
+
+#[tokio::test]
+async fn a_run_ends_at_its_time_while_a_tool_works() {
+    let mut scripted = Scripted::new(vec![calls("wait", &json!({})), says("late")]).await;
+    scripted.agent.limits.duration = Duration::MINUTE;
+    scripted.agent.tools = ToolRegistry::new(vec![Arc::new(StuckTool)]);
+    let AgentEvent::Result(result) = end_of_time(&scripted, "tool_call").await else {
+        panic!("the run ended with another event");
+    };
+    assert_eq!(result.run.reason, EndReason::Duration(Duration::MINUTE));
+    let texts: Vec<_> = outputs(&result).iter().map(|it| it.text.clone()).collect();
+    assert_eq!(texts, [CALL_OUT_OF_TIME]);
 }
 
 #[tokio::test]
