@@ -21,6 +21,7 @@ use actix_web::{
 use futures::FutureExt;
 use labdata_application::maintenance::new_request_id::new_request_id;
 use labdata_domain::{people::actor::Actor, refusal::ErrorCode};
+use labdata_limits::{PATIENCE, waiting::with_budget};
 use tokio::time::timeout;
 use tracing::{
     Instrument, Span,
@@ -74,6 +75,8 @@ pub async fn observe(
     };
     // A panic would otherwise end the connection without a response.
     let handled = AssertUnwindSafe(async move { next.call(request).await }).catch_unwind();
+    // For the key's connection and the operation's together (contract §3).
+    let handled = with_budget(PATIENCE, handled);
     // Dropping the handler cancels its queries and returns its connections.
     let answered = timeout(limit, handled.instrument(span.clone())).await;
     // No await follows: an entered span must not be held across one.

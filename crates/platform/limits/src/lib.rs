@@ -3,6 +3,7 @@
 //! **Invariants.** Knows no other crate of the platform. A slot is free again when it is dropped.
 
 pub mod sending;
+pub mod waiting;
 
 use std::{
     collections::HashMap,

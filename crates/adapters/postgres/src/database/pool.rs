@@ -14,6 +14,7 @@ use diesel_async::{
 };
 use futures::{FutureExt, StreamExt};
 use labdata_domain::ids::OrganizationId;
+use labdata_limits::waiting;
 use labdata_ports::{PortError, maintenance::ConnectionCounts};
 use tokio::{
     runtime::Handle,
@@ -274,8 +275,13 @@ impl Database {
             Some(organization) => Some(self.shares.enter(organization).await?),
             None => None,
         };
-        let pooled = self.pool.get().await.map_err(pool_error)?;
-        Ok(Loan::new(pooled, permit))
+        let timeouts = self.pool.timeouts();
+        let timeouts = Timeouts {
+            wait: timeouts.wait.map(waiting::left),
+            ..timeouts
+        };
+        let pooled = waiting::counted(self.pool.timeout_get(&timeouts)).await;
+        Ok(Loan::new(pooled.map_err(pool_error)?, permit))
     }
 
     async fn lend_held(
@@ -507,6 +513,33 @@ mod tests {
         assert!(matches!(error, Err(PortError::Exhausted(_))), "{error:?}");
         drop(held);
         assert!(database.connection().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_for_all_its_connections_together_no_longer_than_for_one() {
+        let own = TestDatabase::new().await;
+        // As for a key and for its operation, which have pools of their own.
+        let wait = Duration::from_secs(60);
+        let (keys, work) = (pool(&own, 1, wait), pool(&own, 1, wait));
+        let held = keys.connection().await.expect("the only connection");
+        let other = work.connection().await.expect("the only connection");
+        let budget = Duration::from_millis(200);
+        let request = async {
+            let release = async {
+                tokio::time::sleep(budget / 2).await;
+                drop(held);
+            };
+            let (first, ()) = futures::join!(keys.connection(), release);
+            assert!(first.is_ok());
+            let second = work.connection().await.map(drop);
+            assert!(matches!(second, Err(PortError::Exhausted(_))), "{second:?}");
+            // What is free needs no budget.
+            drop(other);
+            assert!(work.connection().await.is_ok());
+        };
+        let started = std::time::Instant::now();
+        waiting::with_budget(budget, request).await;
+        assert!(started.elapsed() < wait / 2);
     }
 
     #[tokio::test]

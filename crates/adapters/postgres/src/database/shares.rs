@@ -7,8 +7,9 @@ use std::{
 };
 
 use labdata_domain::ids::OrganizationId;
+use labdata_limits::waiting;
 use labdata_ports::PortError;
-use tokio::{sync::Notify, time::timeout};
+use tokio::sync::Notify;
 
 /// Connections that an organization may hold for each free one. With 16 connections a busy
 /// organization holds 11 at most, and two busy ones 6 or 7 each; the rest is free for a third.
@@ -69,7 +70,7 @@ impl Shares {
                 freed.await;
             }
         };
-        timeout(self.wait, entering).await.map_err(|_| {
+        waiting::within(self.wait, entering).await.map_err(|_| {
             PortError::Exhausted("the organization's share of the connections is in use".to_owned())
         })
     }
