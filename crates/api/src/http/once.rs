@@ -18,12 +18,14 @@ use labdata_domain::{idempotency::StoredResponse, people::actor::Actor};
 use labdata_operations::MAX_KEY_LENGTH;
 use labdata_ports::idempotency::OnceError;
 use labdata_request_body::{ProblemKind, ShapeProblem};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use super::{
     ApiError,
-    call::{Call, IDEMPOTENCY_KEY},
+    call::{Call, IDEMPOTENCY_KEY, path_document},
 };
 
 /// Header of a replayed response.
@@ -41,7 +43,7 @@ impl Once {
     pub(super) fn of(request: &HttpRequest, body_sha256: [u8; 32]) -> Result<Self, ApiError> {
         Ok(Self {
             request: RepeatableRequest {
-                operation: format!("{} {}", request.method(), request.path()),
+                operation: operation_of(request),
                 key: key_of(request)?,
                 body_sha256,
             },
@@ -91,7 +93,8 @@ impl Once {
         match unit.end(stored.as_ref()).await {
             // Only after the commit: the client must not hear of an effect that is rolled back.
             Ok(()) => response,
-            Err(error) => ApiError::from(Error::from(error)).error_response(),
+            // With its cause, for the log and for the code of the response.
+            Err(error) => HttpResponse::from_error(ApiError::from(Error::from(error))),
         }
     }
 
@@ -122,6 +125,28 @@ pub(super) async fn respond<R: Responder, S, B, Q, P>(
         Some(once) => once.end(response).await,
         None => response,
     }
+}
+
+/// The request's method and path in one spelling: the router also matches a path with needless
+/// escapes, and an id in capitals is the same id.
+fn operation_of(request: &HttpRequest) -> String {
+    let mut path = request
+        .match_pattern()
+        .unwrap_or_else(|| request.path().to_owned());
+    if let Value::Object(parameters) = path_document(request) {
+        for (name, value) in &parameters {
+            let value = value.as_str().unwrap_or_default();
+            let value =
+                Uuid::try_parse(value).map_or_else(|_| value.to_owned(), |id| id.to_string());
+            let value = utf8_percent_encode(&value, NON_ALPHANUMERIC).to_string();
+            // With its hyphens, an id is spelled as in requests that were stored before.
+            path = path.replace(
+                &format!("{{{name}}}"),
+                &value.replace("%2D", "-").replace("%5F", "_"),
+            );
+        }
+    }
+    format!("{} {path}", request.method())
 }
 
 /// Reads the request's key: 1 to 255 visible characters.

@@ -80,6 +80,28 @@ async fn a_request_that_is_sent_again_has_one_effect_and_is_answered_the_same() 
 }
 
 #[tokio::test]
+async fn spellings_of_one_path_are_one_request() {
+    let lab = lab().await;
+    for path in [WRITE, "/api/v1/data/%77rite", "/api/v1/%64ata/writ%65"] {
+        let written = lab.post_once(path, "one", &one_row("once")).await;
+        written.json(200);
+    }
+    assert_eq!(lab.column("sample", "name").await, ["once"]);
+
+    let job = json!({ "name": "run", "code": "print(1)" });
+    let job = lab.client.post("/api/v1/jobs", &job).await.json(200);
+    let id = job["id"].as_str().unwrap();
+    let escaped = id.replace('-', "%2D");
+    for id in [id, &id.to_uppercase(), &escaped] {
+        let path = format!("/api/v1/jobs/{id}/run");
+        lab.post_once(&path, "run", &json!({})).await.json(200);
+    }
+    let runs = format!("/api/v1/job-executions?job_id={id}");
+    let runs = lab.client.get(&runs).await.json(200);
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[tokio::test]
 async fn the_same_key_with_another_body_is_refused_and_changes_nothing() {
     let lab = lab().await;
     lab.post_once(WRITE, "key", &one_row("first"))
