@@ -23,6 +23,10 @@ pub enum Error {
     /// A service behind the platform does not respond; the text is for the log.
     #[error("unavailable: {0}")]
     Unavailable(String),
+    /// The connection broke during the commit, so whether the change was made is not known; the text is
+    /// for the log.
+    #[error("outcome unknown: {0}")]
+    OutcomeUnknown(String),
     /// Anything else; the text is for the log.
     #[error("internal: {0}")]
     Internal(String),
@@ -62,7 +66,7 @@ impl Error {
         match self {
             Self::Refused(refusal) => Some(refusal.kind),
             Self::Problems(_) => Some(RefusalKind::Invalid),
-            Self::Unavailable(_) | Self::Internal(_) => None,
+            Self::Unavailable(_) | Self::OutcomeUnknown(_) | Self::Internal(_) => None,
         }
     }
 
@@ -74,6 +78,7 @@ impl Error {
             // Each problem has its code.
             Self::Problems(_) => None,
             Self::Unavailable(_) => Some(ErrorCode::Unavailable),
+            Self::OutcomeUnknown(_) => Some(ErrorCode::OutcomeUnknown),
             Self::Internal(_) => Some(ErrorCode::Internal),
         }
     }
@@ -114,6 +119,7 @@ impl From<PortError> for Error {
             }),
             PortError::DiskFull(_) => Self::refused(InsufficientStorage::DiskFull),
             PortError::Unavailable(text) => Self::Unavailable(text),
+            PortError::OutcomeUnknown(text) => Self::OutcomeUnknown(text),
             PortError::Corrupt(text) | PortError::Internal(text) => Self::Internal(text),
         }
     }

@@ -140,6 +140,11 @@ impl Response {
         let seconds = self.headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
         Some(Duration::from_secs(seconds))
     }
+
+    /// Returns true for an error that leaves open whether the request had its effect.
+    fn has_unknown_outcome(&self) -> bool {
+        self.status == 500 && self.text("code") == "outcome_unknown"
+    }
 }
 
 /// A text field of an object; empty if there is none.
@@ -223,6 +228,15 @@ impl Client {
                         return Outcome::Refused(response);
                     }
                     wait.max(PAUSES.0)
+                }
+                // The connection to the database broke during the commit.
+                Some(response) if response.has_unknown_outcome() => {
+                    if !request.repeatable {
+                        return Outcome::Unknown;
+                    }
+                    let wait = pause;
+                    pause = (pause * 2).min(PAUSES.1);
+                    wait
                 }
                 Some(response) if response.status >= 500 => {
                     self.wrong(request, &response, "");

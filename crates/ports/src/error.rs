@@ -23,6 +23,10 @@ pub enum PortError {
     /// The service behind the port does not respond; nothing was changed.
     #[error("unavailable: {0}")]
     Unavailable(String),
+    /// The connection broke during the commit: whether the change was made is not known, so the caller
+    /// MUST NOT repeat it unasked.
+    #[error("outcome unknown: {0}")]
+    OutcomeUnknown(String),
     /// A stored value is invalid; the text names table, column and id.
     #[error("corrupt: {0}")]
     Corrupt(String),

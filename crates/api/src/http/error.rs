@@ -105,6 +105,12 @@ impl ApiError {
             Self::UseCase(Error::Unavailable(_)) => {
                 "a service that the platform needs does not answer; try again later".to_owned()
             }
+            Self::UseCase(Error::OutcomeUnknown(_)) => {
+                "the connection to the database broke during the commit, so whether the request had \
+                 an effect is not known: look before you send it again, or send it with the \
+                 Idempotency-Key that it had"
+                    .to_owned()
+            }
             other => other.to_string(),
         }
     }
@@ -117,6 +123,7 @@ impl ApiError {
             Self::UseCase(Error::Refused(refusal)) => refusal.code,
             Self::UseCase(Error::Problems(_)) => ErrorCode::InvalidWrite,
             Self::UseCase(Error::Unavailable(_)) => ErrorCode::Unavailable,
+            Self::UseCase(Error::OutcomeUnknown(_)) => ErrorCode::OutcomeUnknown,
             Self::UseCase(Error::Internal(_)) => ErrorCode::Internal,
             Self::Shape(_) | Self::Replayed(_) => return None,
             Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
@@ -148,7 +155,9 @@ impl ApiError {
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         match self {
-            Self::UseCase(Error::Internal(cause) | Error::Unavailable(cause)) => Some(cause),
+            Self::UseCase(
+                Error::Internal(cause) | Error::Unavailable(cause) | Error::OutcomeUnknown(cause),
+            ) => Some(cause),
             _ => None,
         }
     }
@@ -179,7 +188,9 @@ impl ResponseError for ApiError {
             Self::Replayed(response) => StatusCode::from_u16(response.status).unwrap_or_default(),
             Self::UseCase(Error::Refused(refusal)) => status_of(refusal.kind),
             Self::UseCase(Error::Problems(_)) | Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
-            Self::UseCase(Error::Internal(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::UseCase(Error::Internal(_) | Error::OutcomeUnknown(_)) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             Self::UseCase(Error::Unavailable(_)) | Self::TimedOut(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -215,7 +226,9 @@ impl ResponseError for ApiError {
                 response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
             }
             // `observe` adds the body, because only it knows the request's id.
-            Self::UseCase(Error::Internal(_)) => return response.finish(),
+            Self::UseCase(Error::Internal(_) | Error::OutcomeUnknown(_)) => {
+                return response.finish();
+            }
             _ => {}
         }
         let code = self.code().unwrap_or(ErrorCode::Internal);
@@ -255,6 +268,17 @@ mod tests {
         assert_eq!(status(Error::refused(NoTrainingBackend::NoWorker)), 503);
         assert_eq!(status(InsufficientStorage::DiskFull.into()), 507);
         assert_eq!(status(Error::Internal("x".to_owned())), 500);
+        assert_eq!(status(Error::OutcomeUnknown("x".to_owned())), 500);
+    }
+
+    #[test]
+    fn an_unknown_outcome_says_so_and_invites_no_retry() {
+        let error = ApiError::from(Error::OutcomeUnknown("10.0.0.1 broke".to_owned()));
+        assert_eq!(error.code(), Some(ErrorCode::OutcomeUnknown));
+        assert!(!error.detail().contains("10.0.0.1"), "{}", error.detail());
+        let response = error.error_response();
+        assert_eq!(response.status(), 500);
+        assert!(!response.headers().contains_key(header::RETRY_AFTER));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use actix_web::{
     web::Data,
 };
 use futures::FutureExt;
-use labdata_application::maintenance::new_request_id::new_request_id;
+use labdata_application::{Error, maintenance::new_request_id::new_request_id};
 use labdata_domain::{people::actor::Actor, refusal::ErrorCode};
 use labdata_limits::{PATIENCE, waiting::with_budget};
 use tokio::time::timeout;
@@ -182,7 +182,12 @@ fn finish(
     let mut response = if status == StatusCode::INTERNAL_SERVER_ERROR {
         // Here, inside the span, so that the line has the id that the client gets.
         log_cause(&response);
-        with_body(response, internal_error(id))
+        let error = response.response().error();
+        let code = match error.and_then(|error| error.as_error::<ApiError>()) {
+            Some(ApiError::UseCase(Error::OutcomeUnknown(_))) => ErrorCode::OutcomeUnknown,
+            _ => ErrorCode::Internal,
+        };
+        with_body(response, internal_error(code, id))
     } else if (status.is_client_error() || status.is_server_error())
         && matches!(
             response.response().body().size(),
@@ -215,10 +220,10 @@ fn with_body(response: ServiceResponse<BoxBody>, body: HttpResponse) -> ServiceR
     ServiceResponse::new(request, body)
 }
 
-fn internal_error(id: &str) -> HttpResponse {
+fn internal_error(code: ErrorCode, id: &str) -> HttpResponse {
     HttpResponse::InternalServerError().json(labdata_operations::errors::InternalErrorBody {
         detail: "internal error".to_owned(),
-        code: ErrorCode::Internal,
+        code,
         request_id: id.to_owned(),
     })
 }
@@ -291,7 +296,7 @@ struct Unanswered {
 impl ResponseError for Unanswered {
     fn error_response(&self) -> HttpResponse {
         let mut response = match self.failure {
-            Failure::Internal => internal_error(&self.request_id),
+            Failure::Internal => internal_error(ErrorCode::Internal, &self.request_id),
             Failure::TimedOut(limit) => ApiError::TimedOut(limit).error_response(),
         };
         insert_id(&mut response, &self.request_id);

@@ -185,7 +185,8 @@ fn is_temporary(error: &Error) -> bool {
             refusal.code,
             ErrorCode::Busy | ErrorCode::DiskFull | ErrorCode::QuotaExceeded
         ),
-        Error::Unavailable(_) => true,
+        // Each call that is retried is fenced by the attempt, so that a second one changes nothing more.
+        Error::Unavailable(_) | Error::OutcomeUnknown(_) => true,
         Error::Problems(_) | Error::Internal(_) => false,
     }
 }

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     database::{
-        errors::port_error,
+        errors::{Fault, port_error},
         pool::Database,
         sql::{CachedStatement, Schemas, statement},
         transaction,
@@ -164,9 +164,11 @@ impl PgCatalogStore {
             .map_err(port_error)?;
         match change.carry_out(&mut connection, organization, now).await {
             Ok(catalog) => {
-                transaction::commit(&mut connection)
-                    .await
-                    .map_err(define_error)?;
+                match transaction::commit(&mut connection).await {
+                    Ok(()) => {}
+                    Err(Fault::Database(error)) => return Err(define_error(error)),
+                    Err(Fault::Port(error)) => return Err(error.into()),
+                }
                 // After the commit: others must not read tables that a failure would undo.
                 Ok(self.cache(organization, catalog))
             }

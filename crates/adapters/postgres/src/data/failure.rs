@@ -5,7 +5,7 @@ use labdata_domain::data::write::Problem;
 use labdata_ports::{PortError, data::WriteError};
 
 use crate::database::{
-    errors::{Kind, Transient, kind_of, port_error},
+    errors::{Fault, Kind, Transient, kind_of, port_error},
     violation::violation_of,
 };
 
@@ -74,6 +74,15 @@ impl From<DieselError> for Failure {
                 Some(violation) => Self::Problems(vec![violation.into()]),
                 None => Self::Refused(port_error(error).into()),
             },
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Database(error) => error.into(),
+            Fault::Port(error) => error.into(),
         }
     }
 }

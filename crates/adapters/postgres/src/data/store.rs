@@ -241,7 +241,7 @@ impl DataStore for PgDataStore {
                 }
                 // Not tried alone: it would wait for the same connections once more.
                 BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why).into()),
-                BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why).into()),
+                BatchOutcome::Unknown(why) => return Err(PortError::OutcomeUnknown(why).into()),
                 BatchOutcome::RunSeparately => {}
             }
         }

@@ -24,7 +24,7 @@ use super::{
     read_row::scalar,
 };
 use crate::database::{
-    errors::table_error,
+    errors::{Fault, NO_ANSWER, table_error},
     names::TableNames,
     pool::{Connection, Database},
     sql::{Schemas, ident},
@@ -132,9 +132,12 @@ async fn begin(database: &Database, organization: OrganizationId) -> Result<Conn
 /// All rows were read. The connection is free before the receiver takes the end.
 async fn finish(mut connection: Connection) -> Result<(), PortError> {
     connection.end_rows();
-    transaction::commit(&mut connection)
-        .await
-        .map_err(table_error)
+    match transaction::commit(&mut connection).await {
+        Ok(()) => Ok(()),
+        Err(Fault::Database(error)) => Err(table_error(error)),
+        // Nothing was changed that could be unknown.
+        Err(Fault::Port(_)) => Err(PortError::Unavailable(NO_ANSWER.to_owned())),
+    }
 }
 
 fn values(types: impl Iterator<Item = DataType>, rows: usize) -> Vec<Values> {

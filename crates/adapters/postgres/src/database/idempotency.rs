@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 use crate::{
     database::{
         duplicates::{Duplicates, Turn},
-        errors::{corrupt, port_error},
+        errors::{Fault, corrupt, end, port_error},
         pool::{Database, HeldConnection},
         transaction,
     },
@@ -161,14 +161,8 @@ impl UnitOfWork for PgUnitOfWork {
         let Some(mut connection) = self.connection.take().await else {
             return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
-        let stored = match store(&mut connection, &self.request, response).await {
-            Ok(()) => transaction::commit(&mut connection).await,
-            Err(error) => {
-                transaction::rollback(&mut connection).await;
-                Err(error)
-            }
-        };
-        stored.map_err(port_error)
+        let stored = store(&mut connection, &self.request, response).await;
+        Ok(end(&mut connection, stored.map_err(Fault::from)).await?)
     }
 
     async fn roll_back(&self) {

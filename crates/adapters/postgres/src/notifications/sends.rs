@@ -121,7 +121,7 @@ impl Sends {
                 BatchOutcome::Done(response) => return Ok(response),
                 // Not tried alone: it would wait for the same connections once more.
                 BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why)),
-                BatchOutcome::Unknown(why) => return Err(PortError::Unavailable(why)),
+                BatchOutcome::Unknown(why) => return Err(PortError::OutcomeUnknown(why)),
                 BatchOutcome::RunSeparately => {}
             }
         }

@@ -340,6 +340,16 @@ async fn a_failure_tells_the_client_nothing_but_the_request_id() {
 }
 
 #[tokio::test]
+async fn an_outcome_that_is_not_known_is_500_with_its_own_code() {
+    let server = broken(|| PortError::OutcomeUnknown("db.internal:5432 broke".to_owned())).await;
+    let reply = server.admin().await.get("/api/v1/jobs").await;
+    let id = reply.header("x-request-id").unwrap();
+    let expected = json!({"detail": "internal error", "code": "outcome_unknown", "request_id": id});
+    assert_eq!(reply.json(500), expected);
+    assert_eq!(reply.header("retry-after"), None);
+}
+
+#[tokio::test]
 async fn a_service_that_does_not_answer_is_503_and_a_busy_one_429() {
     let server = broken(|| PortError::Unavailable("db.internal:5432 refused".to_owned())).await;
     let detail = server.admin().await.get("/api/v1/jobs").await.detail(503);
