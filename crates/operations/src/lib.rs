@@ -47,7 +47,7 @@ pub use body::{
     OptionalJson,
 };
 pub use call::{Call, Request};
-pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, SCHEMAS, document};
+pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, OPEN_BODY_LIMIT, SCHEMAS, document};
 pub use form::{EVENT_STREAM, EventStream, JsonOrFile, ResultForm, TableFile};
 pub use id::OrNotFound;
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};

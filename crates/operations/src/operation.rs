@@ -7,8 +7,8 @@ use labdata_application::{Error, Ports};
 use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
-    About, Access, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody, Reply, Request,
-    RequiredScope, Respond, tools::ToolFacts,
+    About, Access, BODY_LIMIT, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody,
+    OPEN_BODY_LIMIT, Reply, Request, RequiredScope, Respond, tools::ToolFacts,
 };
 
 /// Effect of a request that was read. It takes the ports that it uses, which may be those of a unit of
@@ -98,6 +98,18 @@ fn arguments<B: Body, Q: Shape, P: Shape>(definitions: &mut Definitions) -> Vec<
     fields.extend(Q::properties(definitions));
     fields.extend(B::fields(definitions));
     fields
+}
+
+impl Operation {
+    /// Returns the size in bytes from which its JSON body is refused.
+    #[must_use]
+    pub fn body_limit(&self) -> usize {
+        if self.access == Access::Open {
+            OPEN_BODY_LIMIT
+        } else {
+            BODY_LIMIT
+        }
+    }
 }
 
 impl About {

@@ -10,7 +10,7 @@ use actix_web::{
 };
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-pub use labdata_operations::BODY_LIMIT;
+pub use labdata_operations::{BODY_LIMIT, OPEN_BODY_LIMIT};
 use labdata_request_body::{FieldPath, Shape, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -133,6 +133,16 @@ pub(super) async fn receive_json(
     payload: &mut Payload,
     required: bool,
 ) -> Result<Bytes, ApiError> {
+    receive_json_within(request, payload, required, BODY_LIMIT).await
+}
+
+/// Receives a JSON body of fewer than `limit` bytes.
+pub(super) async fn receive_json_within(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    required: bool,
+    limit: usize,
+) -> Result<Bytes, ApiError> {
     let content_type = header(request, &CONTENT_TYPE);
     let is_json = content_type.is_some_and(is_json);
     // Clients send POST without a body and without a type; those are fine where no body is required.
@@ -154,7 +164,7 @@ pub(super) async fn receive_json(
         let text = format!("this API reads bodies without content coding, not {coding:.50}");
         return Err(ApiError::UnsupportedMediaType(text));
     }
-    let bytes = receive_bytes(request, payload, BODY_LIMIT).await?;
+    let bytes = receive_bytes(request, payload, limit).await?;
     if undecided && !bytes.is_empty() {
         return Err(not_json(None));
     }

@@ -194,7 +194,7 @@ pub struct OpenCall<B> {
     pub body: B,
 }
 
-impl<B: Body> FromRequest for OpenCall<B> {
+impl<T: Shape + 'static> FromRequest for OpenCall<JsonBody<T>> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
@@ -211,15 +211,15 @@ impl<B: Body> FromRequest for OpenCall<B> {
     }
 }
 
-impl<B: Body> OpenCall<B> {
+impl<T: Shape + 'static> OpenCall<JsonBody<T>> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
-        let received = B::receive(request, payload).await?;
+        let received = receive_json_within(request, payload, true, OPEN_BODY_LIMIT).await?;
         let problems = Problems::default();
-        let body = B::read(&received, &FieldPath::root("body", &problems));
+        let body = JsonBody::read(&received, &FieldPath::root("body", &problems));
         let Some(body) = body.filter(|_| problems.is_empty()) else {
             return Err(ApiError::Shape(problems.explain(&Map::from_iter([(
                 "body".to_owned(),
-                B::document(&received),
+                JsonBody::<T>::document(&received),
             )]))));
         };
         // Storing the response would store its secret.

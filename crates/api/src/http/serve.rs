@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
-    body::{drain, receive_json},
+    body::{drain, receive_json_within},
     call::{IDEMPOTENCY_KEY, admit, path_document, query_document},
     once::Once,
     response::next_page,
@@ -101,13 +101,14 @@ async fn receive(
     };
     // Before the body: a caller without the right cannot make the server buffer one.
     let (app, actor) = admit(request, scope).await?;
+    let limit = operation.body_limit();
     let body = match operation.body {
         BodyKind::None => {
             drain(payload).await;
             Bytes::new()
         }
-        BodyKind::Json => receive_json(request, payload, true).await?,
-        BodyKind::OptionalJson => receive_json(request, payload, false).await?,
+        BodyKind::Json => receive_json_within(request, payload, true, limit).await?,
+        BodyKind::OptionalJson => receive_json_within(request, payload, false, limit).await?,
     };
     let is_repeatable = request.headers().contains_key(IDEMPOTENCY_KEY);
     let body_sha256 = is_repeatable.then(|| Sha256::digest(&body).into());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use labdata_request_body::{Definitions, Output as _, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{BODY_LIMIT, headers};
+use super::headers;
 use crate::{
     Access, Operation,
     body::JSON,
@@ -120,7 +120,8 @@ fn add_common(responses: &mut Responses<'_>, operation: &Operation, request: &Re
         responses.refuse(403, description, ERROR);
     }
     if let Some(body) = &request.body {
-        let too_large = format!("The request body has {BODY_LIMIT} bytes or more");
+        let limit = operation.body_limit();
+        let too_large = format!("The request body has {limit} bytes or more");
         let wrong_type = format!("The Content-Type is not {}", body.content_type);
         responses.refuse(408, SLOW, ERROR);
         responses.refuse(413, too_large, ERROR);
