@@ -1,16 +1,18 @@
 //! Metrics in Prometheus' format (contract §11).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
 use labdata_application::{agent::UsageObserver, maintenance::measure_platform::Measurements};
 use labdata_domain::agent::Usage;
+use labdata_ports::Clock;
 use labdata_worker::TaskObserver;
 use prometheus::{
     Encoder, GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder, core::Collector,
 };
-use time::OffsetDateTime;
+use time::{Duration as TimeSpan, OffsetDateTime};
+use tokio::sync::Mutex;
 
 /// Buckets of durations, in seconds.
 const DURATIONS: [f64; 13] = [
@@ -34,9 +36,41 @@ pub struct Metrics {
     agent_tokens: IntCounterVec,
     resident_memory: IntGauge,
     open_files: IntGauge,
+    measured: Arc<Mutex<Option<Measured>>>,
+}
+
+/// Age at which measurements of the platform are taken again: nobody needs a key to ask for them.
+const MEASURED_FOR: TimeSpan = TimeSpan::SECOND;
+
+/// Result of measuring the platform; none where that failed.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    at: OffsetDateTime,
+    measurements: Option<Measurements>,
 }
 
 impl Metrics {
+    /// Shows measurements of the platform that are at most a second old. Requests that come while it is
+    /// measured wait for the same result.
+    pub async fn measure(
+        &self,
+        clock: &dyn Clock,
+        measure: impl Future<Output = Option<Measurements>>,
+    ) {
+        let mut measured = self.measured.lock().await;
+        let now = clock.now();
+        // A clock that was set back makes no measurement of the future last.
+        let is_recent = |it: &Measured| (TimeSpan::ZERO..MEASURED_FOR).contains(&(now - it.at));
+        if measured.as_ref().is_none_or(|it| !is_recent(it)) {
+            let measurements = measure.await;
+            *measured = Some(Measured {
+                at: clock.now(),
+                measurements,
+            });
+        }
+        self.set_measurements(measured.and_then(|it| it.measurements));
+    }
+
     /// Registers the metrics, all at zero.
     ///
     /// # Errors
@@ -119,6 +153,7 @@ impl Metrics {
                 "Resident memory size in bytes",
             )?,
             open_files: IntGauge::new("process_open_fds", "Number of open file descriptors")?,
+            measured: Arc::default(),
         };
         metrics.register(metrics.requests.clone())?;
         metrics.register(metrics.task_durations.clone())?;

@@ -13,18 +13,20 @@ const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Renders the metrics.
 pub async fn handle(app: Data<App>) -> ApiResult<HttpResponse> {
-    let measured = match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
-        Ok(Ok(measured)) => Some(measured),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "could not measure the platform");
-            None
-        }
-        Err(_) => {
-            tracing::warn!("could not measure the platform in time");
-            None
+    let measure = async {
+        match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
+            Ok(Ok(measured)) => Some(measured),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "could not measure the platform");
+                None
+            }
+            Err(_) => {
+                tracing::warn!("could not measure the platform in time");
+                None
+            }
         }
     };
-    app.metrics.set_measurements(measured);
+    app.metrics.measure(&*app.ports.clock, measure).await;
     let text = app
         .metrics
         .render()

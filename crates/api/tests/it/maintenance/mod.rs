@@ -91,12 +91,39 @@ async fn metrics_show_the_run_queue_and_the_outboxes() {
 }
 
 #[tokio::test]
+async fn the_platform_is_measured_once_a_second_however_often_metrics_are_asked_for() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let queued = async |runs: u32| {
+        let metrics = server.anonymous().get("/metrics").await.text;
+        has(
+            &metrics,
+            &format!("labdata_runs{{state=\"queued\"}} {runs}"),
+        )
+    };
+    assert!(queued(0).await);
+    let job = json!({"name": "parse", "code": "print(1)"});
+    let job = client.post("/api/v1/jobs", &job).await.json(200);
+    let path = format!("/api/v1/jobs/{}/run", job["id"].as_str().unwrap());
+    client.post(&path, &Value::Null).await.json(200);
+    server.clock.advance(Duration::milliseconds(999));
+    assert!(queued(0).await);
+    server.clock.advance(Duration::milliseconds(1));
+    assert!(queued(1).await);
+    // A clock that is set back measures again.
+    server.clock.advance(Duration::seconds(-60));
+    client.post(&path, &Value::Null).await.json(200);
+    assert!(queued(2).await);
+}
+
+#[tokio::test]
 async fn metrics_of_the_process_are_there_even_when_the_database_is_not() {
     let server = TestServer::start().await;
     let client = server.anonymous();
     let metrics = client.get("/metrics").await.text;
     assert!(metrics.contains("labdata_runs{"), "{metrics}");
     server.ready.broken.store(true, Ordering::Relaxed);
+    server.clock.advance(Duration::seconds(1));
     let reply = client.get("/metrics").await;
     assert_eq!(reply.status, 200);
     assert!(!reply.text.contains("labdata_runs{"), "{}", reply.text);
