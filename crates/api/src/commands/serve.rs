@@ -1,6 +1,6 @@
 //! `labdata serve`
 
-use std::time::Instant;
+use std::{io::IsTerminal, time::Instant};
 
 use super::{output::say, server::RunningServer, signals::Signals};
 use crate::settings::Settings;
@@ -17,7 +17,9 @@ pub(super) async fn serve(
         server = RunningServer::start(settings, !no_worker) => server?,
         () = signals.arrive() => return Ok(()),
     };
-    announce(&server);
+    // An operator who chose the key automates the start, and needs no link.
+    let links = std::io::stdout().is_terminal() && settings.bootstrap_key.is_none();
+    announce(&server, links);
     if settings.follows_host() {
         let bind = settings.bind;
         say(&format!(
@@ -39,7 +41,7 @@ pub(super) async fn serve(
 }
 
 /// Prints the key before the URL: a reader that waits for the URL has then seen both.
-fn announce(server: &RunningServer) {
+fn announce(server: &RunningServer, links: bool) {
     let url = &server.url;
     if let Some(key) = &server.first_key {
         say(&format!(
@@ -50,7 +52,8 @@ fn announce(server: &RunningServer) {
     say(&format!(
         "labdata serves on {url}\nReference of the API: {url}/docs"
     ));
-    if let Some(console) = &server.console {
+    // Whoever reads a journal or a log must not be signed in by it.
+    if let Some(console) = server.console.as_ref().filter(|_| links) {
         say(&format!(
             "Console, signed in as the administrator (good once, within 30 minutes):\n{console}"
         ));
