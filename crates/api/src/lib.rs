@@ -9,6 +9,7 @@ pub mod commands;
 pub mod compose;
 pub mod dependencies;
 pub mod http;
+mod private_files;
 pub mod routes;
 pub mod settings;
 pub mod system;

@@ -24,6 +24,7 @@ use self::{
 };
 use crate::{
     compose::{self, DatabaseServer},
+    private_files,
     settings::{Settings, SettingsError},
 };
 
@@ -57,6 +58,8 @@ impl From<anyhow::Error> for Failure {
 #[must_use]
 pub fn run() -> ExitCode {
     let started = Instant::now();
+    // Before any file: the data directory, objects and backups hold everyone's data and secrets.
+    private_files::by_default();
     // Before any thread: glibc applies the number of arenas to those that it creates later (ADR 35).
     labdata_heap::give_memory_back();
     let arguments = match Arguments::try_parse() {

@@ -35,6 +35,7 @@ use labdata_postgres::{
 use labdata_ray_runner::{check_address, check_authorities};
 
 use crate::{
+    private_files::{OTHERS, WORLD_CONTENTS, adopt},
     settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
@@ -209,12 +210,27 @@ pub struct DatabaseServer {
     authentication: Database,
 }
 
+/// Closes a data directory that existed before to other accounts, with the objects in it.
+fn adopt_data_dir(directory: &Path) -> anyhow::Result<()> {
+    let objects = directory.join("objects");
+    for (directory, rights) in [(directory, WORLD_CONTENTS), (&*objects, OTHERS)] {
+        let is_closed = adopt(directory, rights)
+            .with_context(|| format!("the rights of {}", directory.display()))?;
+        if !is_closed {
+            let directory = directory.display();
+            tracing::warn!(%directory, "other accounts can open it, and it belongs to another one");
+        }
+    }
+    Ok(())
+}
+
 impl DatabaseServer {
     /// Starts the embedded PostgreSQL unless a database is set, and applies pending migrations.
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        adopt_data_dir(&settings.data_dir)?;
         let (embedded, database, url) = reach(settings).await?;
         let authentication = DatabaseSettings {
             max_connections: AUTHENTICATION_CONNECTIONS,

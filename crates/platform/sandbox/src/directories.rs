@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, Permissions, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
 };
 
@@ -115,6 +115,7 @@ impl RunDirectories {
     pub(crate) fn open(data_dir: &Path) -> io::Result<Self> {
         // A worker may be the first to use the directory.
         fs::create_dir_all(data_dir)?;
+        let_through(data_dir)?;
         let jobs = data_dir.join("jobs");
         let workers = jobs.join("workers");
         for directory in [&jobs, &workers, &jobs.join("tools")] {
@@ -390,6 +391,18 @@ fn create_passage(directory: &Path) -> io::Result<()> {
     if !create_directory(directory, mode)? {
         // An earlier version may have created it with another mode.
         fs::set_permissions(directory, Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// Lets the accounts of scripts pass a directory that this process owns, if it is root: with its umask
+/// the platform creates it closed. They cannot list it.
+fn let_through(directory: &Path) -> io::Result<()> {
+    const PASS: u32 = 0o011;
+    let metadata = fs::metadata(directory)?;
+    let mode = metadata.mode() & 0o7777;
+    if nix::unistd::geteuid().is_root() && metadata.uid() == 0 && mode & PASS != PASS {
+        fs::set_permissions(directory, Permissions::from_mode(mode | PASS))?;
     }
     Ok(())
 }

@@ -5,6 +5,8 @@ mod objects;
 mod restore;
 mod write;
 
+use anyhow::bail;
+
 use self::write::Summary;
 use super::{
     arguments::{Backup, Restore},
@@ -21,6 +23,13 @@ pub(super) async fn backup(settings: &Settings, arguments: &Backup) -> anyhow::R
     let directory = arguments.directory.display();
     say(&format!("{directory}: {}", contents(&summary)));
     warn(&summary);
+    // What was copied stays, and can be restored. A schedule must not take it for a whole platform.
+    if !summary.missing.is_empty() {
+        bail!(
+            "the backup lacks {} objects that records name",
+            summary.missing.len()
+        );
+    }
     Ok(())
 }
 

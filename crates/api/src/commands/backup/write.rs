@@ -24,7 +24,9 @@ use super::{
     objects::{self, Copied, copy, list},
 };
 use crate::{
+    commands::output::complain,
     compose::{ExistingDatabase, Location, open_storage},
+    private_files::{OTHERS, adopt},
     settings::Settings,
     system::SystemClock,
 };
@@ -89,7 +91,17 @@ fn prepare(directory: &Path) -> anyhow::Result<bool> {
     let displayed = directory.display();
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {
-            None => Ok(false),
+            None => {
+                // The dump holds everyone's data, and the secret that signs URLs.
+                if !adopt(directory, OTHERS)
+                    .with_context(|| format!("the rights of {displayed}"))?
+                {
+                    complain(&format!(
+                        "warning: other accounts can open {displayed}, which belongs to another one"
+                    ));
+                }
+                Ok(false)
+            }
             Some(_) => bail!("{displayed} is not empty: a backup needs a directory of its own"),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

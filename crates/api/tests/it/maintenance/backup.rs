@@ -252,6 +252,12 @@ async fn objects_of_a_bucket_are_listed_and_copied_on_request_only() {
     succeeded(&command(here.path(), &copied, &environment).await);
     assert!(here.path().join("copied/objects").is_dir());
     drop(program);
+    let mut emptied = environment.clone();
+    emptied.push(("LABDATA_STORAGE_URL", "s3://lab/empty"));
+    let output = command(here.path(), &["backup", "lacking"], &emptied).await;
+    let said = refused(&output);
+    assert!(said.contains("the backup lacks 1 objects"), "{said}");
+    assert!(here.path().join("lacking/manifest.json").exists());
 
     for (backup, storage, is_lost) in [
         ("listed", "s3://lab/one", false),

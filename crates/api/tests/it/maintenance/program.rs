@@ -1,13 +1,20 @@
 //! The program from its first start to `kill -9`.
 
 use std::{
+    fs::Permissions,
     io::{BufRead, BufReader},
-    os::unix::process::ExitStatusExt,
-    path::Path,
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        process::ExitStatusExt,
+    },
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{
+    Client, Method, StatusCode,
+    multipart::{Form, Part},
+};
 use serde_json::{Value, json};
 
 use crate::process::{Program, directory, labdata, run, text};
@@ -69,6 +76,57 @@ async fn the_first_start_prints_a_key_and_the_second_start_none() {
     assert_eq!(program.key, None);
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
     assert_eq!(program.end("INT").0.code(), Some(0));
+}
+
+/// Everything below a directory that accounts but the owner may read or write.
+fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let metadata = entry.metadata().unwrap();
+        // A program's own directories hold what other accounts may run; a socket asks for a password.
+        let is_program = ["cache", "jobs"].contains(&&*entry.file_name().to_string_lossy());
+        if metadata.is_dir() && !is_program {
+            found.extend(open_to_others(&entry.path()));
+        }
+        let is_plain = metadata.is_dir() || metadata.is_file();
+        if is_plain && !is_program && metadata.mode() & 0o066 != 0 {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn what_the_program_writes_is_closed_to_other_accounts() {
+    let directory = directory();
+    let data = directory.path().join(".labdata");
+    // A directory that an earlier version, or an operator, made.
+    std::fs::create_dir_all(data.join("objects")).unwrap();
+    for adopted in [&data, &data.join("objects")] {
+        std::fs::set_permissions(adopted, Permissions::from_mode(0o755)).unwrap();
+    }
+    let program = Program::serve(directory.path(), &[("LABDATA_BOOTSTRAP_KEY", CHOSEN)]);
+    let instrument = json!({"name": "reader"});
+    let path = "/api/v1/instruments";
+    let (_, instrument) = call(&program, CHOSEN, Method::POST, path, instrument).await;
+    let id = instrument["id"].as_str().unwrap().to_owned();
+    let form = Form::new()
+        .text("instrument_id", id)
+        .part("file", Part::bytes(b"1,2".to_vec()).file_name("plate.csv"));
+    let upload = Client::new().post(format!("{}/api/v1/files", program.url));
+    let upload = upload.bearer_auth(CHOSEN).multipart(form);
+    assert_eq!(upload.send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(data.metadata().unwrap().mode() & 0o006, 0);
+    assert_eq!(open_to_others(&data), Vec::<PathBuf>::new());
+
+    let backup = directory.path().join("backup");
+    std::fs::create_dir(&backup).unwrap();
+    std::fs::set_permissions(&backup, Permissions::from_mode(0o777)).unwrap();
+    succeeds(directory.path(), &["backup", "backup"]);
+    assert_eq!(backup.metadata().unwrap().mode() & 0o077, 0);
+    assert_eq!(open_to_others(&backup), Vec::<PathBuf>::new());
+    assert_eq!(program.end("TERM").0.code(), Some(0));
 }
 
 #[tokio::test]
