@@ -21,6 +21,11 @@ pub enum BodyKind {
 pub trait DescribeBody: 'static {
     /// Describes the body; `None` if there is none.
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
+
+    /// Describes the body in its other form, if it has one.
+    fn describe_other(_: &mut Definitions) -> Option<BodyDescription> {
+        None
+    }
 }
 
 /// The kind of body that an operation reads; the second parameter of [`crate::Call`].

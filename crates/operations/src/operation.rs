@@ -81,6 +81,7 @@ pub(crate) struct RequestShapes {
     pub(crate) path: Vec<Property>,
     pub(crate) query: Vec<Property>,
     pub(crate) body: Option<BodyDescription>,
+    pub(crate) other_body: Option<BodyDescription>,
 }
 
 fn request_shapes<B: DescribeBody, Q: Shape, P: Shape>(
@@ -90,6 +91,7 @@ fn request_shapes<B: DescribeBody, Q: Shape, P: Shape>(
         path: P::properties(definitions),
         query: Q::properties(definitions),
         body: B::describe(definitions),
+        other_body: B::describe_other(definitions),
     }
 }
 

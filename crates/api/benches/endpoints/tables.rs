@@ -214,4 +214,12 @@ async fn reads(report: &mut Report, parents: &[String]) {
             many(FEW, import),
         )
         .await;
+    let preview = |_: usize| {
+        let lines: Vec<String> = (0..100).map(|row| format!("row {row};{row},5")).collect();
+        let text = format!("name;volume\n{}\n", lines.join("\n"));
+        Request::new("POST", "/tools/preview-table").form(&[], "rows.txt", text.as_bytes())
+    };
+    report
+        .run("POST /tools/preview-table", "100 rows", many(FEW, preview))
+        .await;
 }

@@ -128,7 +128,8 @@ impl Body for RawJson {
     }
 }
 
-pub(super) async fn receive_json(
+/// Receives a JSON body. Content-Type first, then size.
+pub(crate) async fn receive_json(
     request: &HttpRequest,
     payload: &mut Payload,
     required: bool,
@@ -181,7 +182,7 @@ fn not_json(content_type: Option<&str>) -> ApiError {
 }
 
 /// `application/json` or any `…+json`, with or without parameters.
-pub(super) fn is_json(content_type: &str) -> bool {
+pub(crate) fn is_json(content_type: &str) -> bool {
     let essence = content_type
         .split(';')
         .next()

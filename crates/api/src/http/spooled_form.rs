@@ -8,6 +8,8 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
 use labdata_domain::storage::InsufficientStorage;
+use labdata_table_formats::read::ReadOptions;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
@@ -87,6 +89,31 @@ impl SpooledForm {
         let last = self.fields.iter().rfind(|(field, _)| field == name);
         let text = last.map(|(_, text)| text.trim());
         text.filter(|text| !text.is_empty() && *text != "null")
+    }
+
+    /// The options of the reading of a file, as they were sent: a blank is a sign, and an empty text
+    /// means none where an option may have none.
+    #[must_use]
+    pub fn reading_options(&self) -> Map<String, Value> {
+        let mut options = Map::new();
+        for (name, text) in &self.fields {
+            let is_option = ReadOptions::NAMES.contains(&name.as_str());
+            let may_be_empty = matches!(name.as_str(), "quote" | "thousands" | "null_values");
+            if !is_option || text.is_empty() && !may_be_empty {
+                continue;
+            }
+            if name == "null_values" {
+                let list = options
+                    .entry(name.clone())
+                    .or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(list) = list {
+                    list.push(text.clone().into());
+                }
+            } else {
+                options.insert(name.clone(), text.clone().into());
+            }
+        }
+        options
     }
 
     /// SHA-256 of the parts without the boundaries between them.

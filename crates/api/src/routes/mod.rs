@@ -57,6 +57,7 @@ fn declared(operation: Operation) -> Endpoint {
         "run_agent" => Endpoint::by_hand(&operation, agent::run::handle),
         "mcp" => Endpoint::by_hand(&operation, mcp::handle),
         "get_agent_chat_file" => Endpoint::by_hand(&operation, agent::chat_file::handle),
+        "preview_table" => Endpoint::by_hand(&operation, files::preview_table::handle),
         "upload_file" => Endpoint::creating_by_hand(&operation, files::upload::handle),
         "export_table" => Endpoint::by_hand(&operation, catalog::export::handle),
         "query_data" => Endpoint::by_hand(&operation, data::query::handle),

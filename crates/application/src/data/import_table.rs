@@ -10,14 +10,16 @@ use futures::channel::oneshot;
 use labdata_domain::{
     catalog::Table,
     data::{
-        import::{ImportColumns, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
-        write::{FileCell, Problem, Reason, WriteRequest},
+        import::{ImportColumns, ImportField, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
+        write::{Problem, Reason, WriteRequest},
     },
-    files::{FilePath, TableFormat},
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, Refuse, Resource},
+    scalar::DataType,
 };
-use labdata_table_formats::read::{ReadError, RowSink, Source, read_rows};
+use labdata_table_formats::read::{
+    Doubt, DoubtScope, ReadError, ReadOptions, ReadTable, Reading, Source, header_line, open_table,
+};
 
 use super::write_data::{WriteData, choose_target, write_data};
 use crate::{
@@ -27,14 +29,6 @@ use crate::{
     slots::{Slot, Work},
 };
 
-/// The file to import.
-pub struct ImportFile {
-    /// Its name, whose extension tells the format.
-    pub path: FilePath,
-    /// Its bytes.
-    pub source: Box<dyn Source>,
-}
-
 /// The import to do.
 #[derive(Clone, Debug)]
 pub struct ImportTable {
@@ -42,8 +36,8 @@ pub struct ImportTable {
     pub write: ImportWrite,
     /// Columns for fields of the header; `None` to leave a field out.
     pub columns: BTreeMap<String, Option<String>>,
-    /// The sheet of a workbook, the first one unless given.
-    pub sheet: Option<String>,
+    /// How the file is to be read.
+    pub options: ReadOptions,
     /// Id of the execution to record it under; one is created if it is missing.
     pub job_execution_id: Option<String>,
 }
@@ -52,6 +46,7 @@ pub struct ImportTable {
 pub struct ReadImport {
     request: WriteRequest,
     columns: ImportColumns,
+    reading: Reading,
     job_execution_id: Option<String>,
     /// Held until the rows are written: they are in memory as long.
     slot: Slot,
@@ -67,7 +62,7 @@ pub struct ReadImport {
 pub async fn read_import(
     ports: &Ports,
     actor: &Actor,
-    file: ImportFile,
+    source: Box<dyn Source>,
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
@@ -79,13 +74,6 @@ pub async fn read_import(
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
         .ok_or_else(|| Error::not_found(Resource::Table))?;
-    let format = TableFormat::of(&file.path).ok_or_else(|| {
-        let unknown = TableFormat::unknown(&file.path);
-        Error::Problems(vec![Problem::at(
-            "file",
-            Reason::new(ErrorCode::UnknownFormat, unknown.to_string()),
-        )])
-    })?;
     let job_execution_id = command.job_execution_id.clone();
     let caller = Arc::new(());
     let waiting = Arc::downgrade(&caller);
@@ -93,7 +81,7 @@ pub async fn read_import(
     let thread = thread::Builder::new().name("import".to_owned());
     // Not on a blocking thread of tokio, for whose end its shutdown would wait.
     let spawned = thread.spawn(move || {
-        let read = read(file.source, format, &table, command, waiting);
+        let read = read(source, &table, command, waiting);
         // The receiver no longer exists if the caller has left.
         let _ = done.send(read);
     });
@@ -103,13 +91,23 @@ pub async fn read_import(
         .map_err(|_| Error::Internal("the thread of an import ended early".to_owned()))?;
     // Until here the thread sees a living caller; a request that is dropped earlier stops it.
     drop(caller);
-    let (request, columns) = read?;
+    let (request, columns, reading) = read?;
     Ok(ReadImport {
         request,
         columns,
+        reading,
         job_execution_id,
         slot,
     })
+}
+
+/// An import that was written.
+#[derive(Clone, Debug)]
+pub struct WrittenImport {
+    /// What was written.
+    pub imported: Imported,
+    /// How the file was read.
+    pub reading: Reading,
 }
 
 /// Writes the rows of an import: all of them, or none.
@@ -121,10 +119,11 @@ pub async fn import_table(
     ports: &Ports,
     actor: &Actor,
     import: ReadImport,
-) -> Result<Imported, Error> {
+) -> Result<WrittenImport, Error> {
     let ReadImport {
         request,
         columns,
+        reading,
         job_execution_id,
         // Held until the rows are written, as they are in memory for as long.
         slot: _slot,
@@ -136,85 +135,77 @@ pub async fn import_table(
         max_rows: Some(MAX_IMPORT_ROWS),
     };
     let outcome = write_data(ports, actor, command).await?;
-    Ok(Imported::new(&outcome, &columns))
+    Ok(WrittenImport {
+        imported: Imported::new(&outcome, &columns),
+        reading,
+    })
 }
 
 fn read(
     source: Box<dyn Source>,
-    format: TableFormat,
     table: &Table,
     command: ImportTable,
     caller: Weak<()>,
-) -> Result<(WriteRequest, ImportColumns), Error> {
-    let ImportTable {
-        write,
-        columns,
-        sheet,
-        ..
-    } = command;
+) -> Result<(WriteRequest, ImportColumns, Reading), Error> {
     let source = Interrupted::new(source, move || caller.strong_count() == 0);
-    let mut sink = Sink {
-        table,
-        chosen: columns,
-        rows: None,
-        problems: Vec::new(),
+    let mut file = open_table(Box::new(source), &command.options, MAX_IMPORT_ROWS)
+        .map_err(|error| refusal(&error))?;
+    let fields: Vec<ImportField> = file
+        .columns()
+        .iter()
+        .map(|column| ImportField {
+            text: column.header.clone(),
+            key: column.match_key(),
+        })
+        .collect();
+    // Chosen by headers as the file has them, or as a preview shows them.
+    let chosen = command.columns.into_iter();
+    let chosen = chosen.map(|(header, column)| (header_line(&header), column));
+    let columns =
+        ImportColumns::choose(&fields, &chosen.collect(), table).map_err(Error::Problems)?;
+    let types = columns.types();
+    let doubts = doubts(&file, &types);
+    if !doubts.is_empty() {
+        return Err(Error::Problems(Problem::first_of(doubts)));
+    }
+    file.read_as(&types);
+    let mut rows = ImportRows::new(columns);
+    while let Some(row) = file.next_row().map_err(|error| refusal(&error))? {
+        // One bad line does not end the import: its problem is reported with the rest.
+        if row.problems.is_empty() {
+            rows.add(row.line, row.cells)
+                .map_err(|problem| Error::Problems(vec![problem]))?;
+        } else {
+            for problem in row.problems {
+                rows.refuse(row.line, problem.clone());
+            }
+        }
+    }
+    let reading = file.reading().clone();
+    let (request, columns) = rows.into_request(command.write).map_err(Error::Problems)?;
+    Ok((request, columns, reading))
+}
+
+/// The doubts that concern the columns of the table. Those of rows are found while they are read.
+fn doubts(file: &ReadTable, types: &[Option<DataType>]) -> Vec<Problem> {
+    let is_number = |column: &usize| {
+        let data_type = types.get(*column).copied().flatten();
+        matches!(data_type, Some(DataType::Integer | DataType::Float))
     };
-    read_rows(
-        Box::new(source),
-        format,
-        sheet.as_deref(),
-        MAX_IMPORT_ROWS,
-        &mut sink,
-    )
-    .map_err(|error| refusal(&error))?;
-    if !sink.problems.is_empty() {
-        return Err(Error::Problems(sink.problems));
-    }
-    let rows = sink.rows.ok_or_else(|| refusal(&ReadError::NoHeader))?;
-    rows.into_request(write).map_err(Error::Problems)
-}
-
-/// Rows of the file, and what ended their reading.
-struct Sink<'t> {
-    table: &'t Table,
-    chosen: BTreeMap<String, Option<String>>,
-    rows: Option<ImportRows>,
-    problems: Vec<Problem>,
-}
-
-impl RowSink for Sink<'_> {
-    fn header(&mut self, names: &[String]) -> Option<Vec<bool>> {
-        match ImportColumns::choose(names, &self.chosen, self.table) {
-            Ok(columns) => {
-                let wanted = columns.wanted();
-                self.rows = Some(ImportRows::new(columns));
-                Some(wanted)
-            }
-            Err(problems) => {
-                self.problems = problems;
-                None
-            }
-        }
-    }
-
-    fn row(&mut self, line: u64, cells: &mut [Option<FileCell>]) -> bool {
-        let Some(rows) = &mut self.rows else {
-            return false;
-        };
-        match rows.add(line, cells) {
-            Ok(()) => true,
-            Err(problem) => {
-                self.problems.push(problem);
-                false
-            }
-        }
-    }
-
-    fn refused(&mut self, line: u64, reason: &ReadError) {
-        if let Some(rows) = &mut self.rows {
-            rows.refuse(line, reason.to_string());
-        }
-    }
+    let concerns = |doubt: &&Doubt| match (doubt.scope, doubt.code) {
+        (DoubtScope::Row | DoubtScope::Column, _) => false,
+        // Columns are chosen by their headers, which reports those that are repeated.
+        (DoubtScope::Table, "duplicate_header") => false,
+        (DoubtScope::Table, "number_format") => doubt.columns.iter().any(is_number),
+        (DoubtScope::Table, _) => true,
+    };
+    let doubts = file.doubts().iter().filter(concerns);
+    doubts
+        .map(|doubt| {
+            let reason = Reason::new(ErrorCode::DoubtfulReading, doubt.advice());
+            Problem::at(doubt.path.as_str(), reason)
+        })
+        .collect()
 }
 
 /// The error of a file that is no table.
@@ -222,6 +213,7 @@ fn refusal(error: &ReadError) -> Error {
     let path = match error {
         ReadError::Source(_) => return Error::Internal(error.to_string()),
         ReadError::NoSheets | ReadError::UnknownSheet { .. } => "sheet",
+        ReadError::NoSuchRow(_) => "header_row",
         _ => "file",
     };
     Error::Problems(vec![Problem::at(

@@ -10,7 +10,7 @@ pub(crate) mod interrupted;
 pub mod list_files;
 pub mod ongoing_uploads;
 pub mod open_download;
-pub mod parse_table;
+pub mod preview_table;
 pub(crate) mod read_file;
 pub mod receive_upload;
 pub mod sweep_uploads;

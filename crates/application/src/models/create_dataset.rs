@@ -7,6 +7,8 @@ use labdata_domain::{
 };
 use labdata_ports::models::AddDatasetError;
 
+use labdata_table_formats::read::Reading;
+
 use super::take_snapshot::Snapshot;
 use crate::{Error, Ports, files::upload_file::remove};
 
@@ -21,6 +23,15 @@ pub struct CreateDataset {
     pub snapshot: Snapshot,
 }
 
+/// A dataset that was recorded.
+#[derive(Debug)]
+pub struct CreatedDataset {
+    /// The dataset.
+    pub dataset: Dataset,
+    /// How its file was read; `None` for a query.
+    pub reading: Option<Reading>,
+}
+
 /// Makes a dataset of a snapshot. It is listed from then on.
 ///
 /// # Errors
@@ -31,9 +42,10 @@ pub async fn create_dataset(
     ports: &Ports,
     actor: &Actor,
     command: CreateDataset,
-) -> Result<Dataset, Error> {
+) -> Result<CreatedDataset, Error> {
     actor.require(Scope::Write)?;
     let snapshot = command.snapshot;
+    let reading = snapshot.reading;
     let dataset = Dataset {
         id: DatasetId::new(ports.ids.next_id()),
         name: command.name,
@@ -51,7 +63,7 @@ pub async fn create_dataset(
         .add(actor.organization, &dataset, ports.storage_quota)
         .await;
     match added {
-        Ok(()) => Ok(dataset),
+        Ok(()) => Ok(CreatedDataset { dataset, reading }),
         Err(AddDatasetError::InsufficientStorage(refusal)) => {
             remove(ports, actor, dataset.object).await;
             Err(refusal.into())

@@ -11,7 +11,7 @@ use labdata_domain::{
     scalar::Values,
 };
 use labdata_ports::PortError;
-use labdata_table_formats::read::{PartialFile, ReadError, TableReader as _};
+use labdata_table_formats::read::{PartialFile, ReadError};
 use serde_json::Value;
 
 use crate::{

@@ -6,16 +6,16 @@ use async_trait::async_trait;
 use futures::{SinkExt, channel::mpsc};
 use labdata_domain::{
     data::query::{QueryText, SNAPSHOT_LIMITS},
-    files::{File, FileRefusal, FileState, ObjectKey, TableFormat},
+    files::{File, FileRefusal, FileState, ObjectKey},
     ids::FileId,
-    models::{DatasetColumn, DatasetRefusal, DatasetSource, MAX_DATASET_ROWS},
+    models::{DatasetColumn, DatasetSource, MAX_DATASET_ROWS},
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::{
     data::query::{Query, QueryError, ResultColumn, ResultSink, SinkClosed},
     files::blob::BlobReader,
 };
-use labdata_table_formats::read::open_table;
+use labdata_table_formats::read::{ReadOptions, Reading, open_table};
 
 use super::snapshot::{
     Outlet, StoredTable, store,
@@ -31,12 +31,12 @@ use crate::{
 const WAITING_PARTS: usize = 2;
 
 /// Origin of a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotSource {
     /// The result of this query.
     Query(String),
-    /// A file of the platform.
-    File(FileId),
+    /// A file of the platform, read with these options.
+    File(FileId, Box<ReadOptions>),
 }
 
 /// Rows that are stored and belong to no dataset yet. Without one, a sweeper removes them.
@@ -46,6 +46,7 @@ pub struct Snapshot {
     pub(super) size: u64,
     pub(super) columns: Vec<DatasetColumn>,
     pub(super) row_count: u64,
+    pub(super) reading: Option<Reading>,
     /// Counts the bytes until a dataset does.
     _upload: Arc<OngoingUpload>,
 }
@@ -78,7 +79,7 @@ pub async fn take_snapshot(
         .await?;
     match source {
         SnapshotSource::Query(sql) => of_query(ports, actor, sql).await,
-        SnapshotSource::File(id) => of_file(ports, actor, id).await,
+        SnapshotSource::File(id, options) => of_file(ports, actor, id, *options).await,
     }
 }
 
@@ -107,21 +108,22 @@ async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot,
     Ok(snapshot(DatasetSource::Query(sql), object, upload, stored))
 }
 
-async fn of_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<Snapshot, Error> {
-    let File { path, state, .. } = ports.files.get(actor.organization, id).await?;
+async fn of_file(
+    ports: &Ports,
+    actor: &Actor,
+    id: FileId,
+    options: ReadOptions,
+) -> Result<Snapshot, Error> {
+    let File { state, .. } = ports.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object: bytes, .. } = state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
-    };
-    let Some(format) = TableFormat::of(&path) else {
-        let refusal = DatasetRefusal::UnknownFormat(path.file_name().to_owned());
-        return Err(Error::refused(refusal));
     };
     let (object, upload) = begin(ports, actor).await?;
     let source: Box<dyn BlobReader> = ports.blobs.open(actor.organization, bytes).await?;
     let work = move |outlet: &mut Outlet| {
         let source = outlet.interrupted_when_abandoned(source);
-        let mut table = open_table(Box::new(source), format, MAX_DATASET_ROWS)?;
-        write_file(&mut *table, outlet)
+        let mut table = open_table(Box::new(source), &options, MAX_DATASET_ROWS)?;
+        write_file(&mut table, outlet)
     };
     let stored = store(ports, (object, &upload), work, async { Ok(()) }).await?;
     Ok(snapshot(DatasetSource::File(id), object, upload, stored))
@@ -149,6 +151,7 @@ fn snapshot(
         size: stored.size,
         columns: stored.table.columns,
         row_count: stored.table.row_count,
+        reading: stored.table.reading,
         // Counts toward the quota until the record of the dataset does.
         _upload: upload,
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use labdata_application::{
     Error,
     data::read_series::{ReadSeries, read_series},
-    files::parse_table::parse_table,
+    files::preview_table::{PreviewSource, preview_table},
     slots::Work,
 };
 use labdata_domain::{
@@ -13,6 +13,7 @@ use labdata_domain::{
     people::scope::Scope,
     refusal::{Refusal, RefusalKind},
 };
+use labdata_table_formats::read::ReadOptions;
 use tokio::time::timeout;
 
 use crate::lab::Lab;
@@ -38,7 +39,10 @@ async fn a_table_of_a_file_waits_for_a_slot_of_the_organization() {
     let first = slots.enter(Work::ParsedTable, actor.organization).await;
     let second = slots.enter(Work::ParsedTable, actor.organization).await;
     let unknown = FileId::new(lab.ports.ids.next_id());
-    let read = || parse_table(&lab.ports, &actor, unknown, 1);
+    let read = || {
+        let source = PreviewSource::File(unknown);
+        preview_table(&lab.ports, &actor, source, ReadOptions::default(), 1)
+    };
     assert!(timeout(MOMENT, read()).await.is_err(), "it did not wait");
     drop((first, second));
     let refused = read().await;

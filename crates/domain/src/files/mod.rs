@@ -12,7 +12,7 @@ pub mod path;
 pub mod preview;
 mod record;
 mod refusal;
-mod table_format;
+mod shown_table;
 
 use std::{fmt, str::FromStr};
 
@@ -25,9 +25,7 @@ pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
 pub use record::{Recorded, UploadState};
 pub use refusal::FileRefusal;
-pub use table_format::{
-    MAX_SHOWN_TABLE_BYTES, MAX_SHOWN_TABLE_ROWS, ShowTableRefusal, TableFormat,
-};
+pub use shown_table::{MAX_SHOWN_TABLE_BYTES, MAX_SHOWN_TABLE_ROWS, ShownTableTooLarge};
 
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},

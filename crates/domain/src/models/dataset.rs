@@ -173,18 +173,11 @@ pub enum DatasetRefusal {
     /// The rows take more than [`MAX_DATASET_BYTES`] as Parquet.
     #[error("a dataset takes at most {} GiB as Parquet", MAX_DATASET_BYTES >> 30)]
     TooLarge,
-    /// The file has no format that datasets are made of.
-    #[error(
-        "datasets are made of files with the extension .csv, .tsv, .xlsx or .parquet; this file is \
-         named \"{0}\""
-    )]
-    UnknownFormat(String),
 }
 
 impl Refuse for DatasetRefusal {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::UnknownFormat(_) => ErrorCode::UnknownFormat,
             Self::NoColumns
             | Self::TooManyColumns(_)
             | Self::UnnamedColumn(_)

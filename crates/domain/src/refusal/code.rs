@@ -71,6 +71,8 @@ error_codes! {
     DisablesSelf = "disables_self",
     /// The platform's disk is full.
     DiskFull = "disk_full",
+    /// The file can be read in several ways that differ in values; options settle it.
+    DoubtfulReading = "doubtful_reading",
     /// A column is named twice.
     DuplicateColumn = "duplicate_column",
     /// Two rows of one table write have the same key, or two points the same place.
@@ -275,12 +277,14 @@ error_codes! {
     UniqueViolation = "unique_violation",
     /// The table has no such column, or the file no such field.
     UnknownColumn = "unknown_column",
-    /// The file has no format that the platform reads as a table.
+    /// The file is neither text, nor a workbook, nor Parquet.
     UnknownFormat = "unknown_format",
     /// The organization has no such table.
     UnknownTable = "unknown_table",
     /// The file cannot be read as its format.
     UnreadableFile = "unreadable_file",
+    /// A row of the file cannot be believed, such as one with more cells than the header.
+    UnreadableRow = "unreadable_row",
     /// A value cannot be written in the requested format.
     Unrepresentable = "unrepresentable",
     /// The operation does not read this Content-Type.

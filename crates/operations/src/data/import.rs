@@ -2,29 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::{
-    data::import::{ImportMode, Imported},
-    files::FilePath,
-    ids::ExecutionId,
-};
+use labdata_application::data::import_table::WrittenImport;
+use labdata_domain::{data::import::ImportMode, files::FilePath, ids::ExecutionId};
 use labdata_request_body::{
     Definitions, FieldPath, ProblemKind, Reader, Schema,
-    fields::{optional, or, required},
+    fields::{group, optional, or, required},
     output,
     readers::{FilePart, boolean, choice_of, list, text},
     shape,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     About, FormBody, Method, Operation, Tag, Write, catalog::TablePath, errors::WriteRefusal,
+    files::read_options::ReadOptionFields,
 };
 
 shape! {
     /// The parts of an import's `multipart/form-data`.
     #[derive(Clone, Debug)]
     pub struct ImportTableBody {
-        /// The file: CSV, TSV, XLSX or Parquet, by the extension of its name.
+        /// The file: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its name.
         pub file: FilePath = required(FilePart),
         /// Action on the rows: `insert` creates all of them, `upsert` updates those that match a
         /// stored row.
@@ -35,8 +33,8 @@ shape! {
         /// JSON: the column for each field of the header that has another name, or null to leave
         /// the field out.
         pub columns: Option<Vec<(String, Option<String>)>> = optional(ColumnsPart),
-        /// The sheet of a workbook, the first one unless given.
-        pub sheet: Option<String> = optional(text(..)),
+        /// How the file is to be read.
+        pub options: ReadOptionFields = group(),
         /// Run all checks, then roll back.
         pub dry_run: bool = or(false, boolean()),
         /// The execution to record it under; one is created and returned unless given.
@@ -83,16 +81,18 @@ impl Reader for ColumnsPart {
 output! {
     /// Result of an import.
     #[derive(Clone, Debug)]
-    pub struct ImportView as "ImportResult" from imported: Imported {
+    pub struct ImportView as "ImportResult" from written: WrittenImport {
         /// The execution that it is recorded under; null on a dry run.
-        job_execution_id: Option<ExecutionId> = imported.execution,
+        job_execution_id: Option<ExecutionId> = written.imported.execution,
         /// Rows created.
-        created: u64 = imported.created,
+        created: u64 = written.imported.created,
         /// Rows that matched.
-        updated: u64 = imported.updated,
+        updated: u64 = written.imported.updated,
         /// The header's fields that were read, with their columns.
         #[example = json!({"Sample": "name", "Vol (µl)": "volume"})]
-        columns: BTreeMap<String, String> = imported.columns,
+        columns: BTreeMap<String, String> = written.imported.columns,
+        /// All options as they were used, which can be sent back, and what was skipped.
+        reading: Map<String, Value> = written.reading.to_json(),
     }
 }
 
@@ -103,11 +103,12 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/tables/{name}/import",
         tag: Tag::Tables,
         summary: "Import a file into a table",
-        description: "Inserts or upserts the rows of a CSV, TSV, XLSX or Parquet file of at most 100 MB \
-            (104,857,600 bytes) and 100,000 rows in one transaction, recorded under one execution that can \
-            be reverted. The first line of the file names the columns. Cells are read by the types of \
-            their columns; nothing is guessed: a date in another form than ISO 8601 and a decimal comma \
-            are problems. Problems name the line of the file, such as `rows[17].volume`; all are reported \
+        description: "Inserts or upserts the rows of a delimited text, an Excel workbook or a Parquet file \
+            of at most 100 MB (104,857,600 bytes) and 100,000 rows in one transaction, recorded under one \
+            execution that can be reverted. A header finds its column by name, without regard to case, \
+            blanks, punctuation and a unit in brackets. What would have to be guessed is a problem that \
+            names the options which settle it; `POST /api/v1/tools/preview-table` shows how a file is \
+            read. Problems name the line of the file, such as `rows[17].volume`; all are reported \
             together, and then nothing is written.",
         returns: "What was written",
         refusals: &[

@@ -100,7 +100,7 @@ fn describe(operation: &Operation, inputs: &mut Definitions, outputs: &mut Defin
         add("parameters", parameters.into());
     }
     if let Some(body) = request.body {
-        add("requestBody", request_body(body));
+        add("requestBody", request_body(body, request.other_body));
     }
     match operation.access {
         Access::Open => {}
@@ -142,10 +142,15 @@ fn idempotency_key() -> Value {
     header("Idempotency-Key", description, schema)
 }
 
-fn request_body(body: BodyDescription) -> Value {
-    let mut content = json!({ "schema": Value::from(body.schema) });
-    if let (Some(example), Value::Object(content)) = (body.example, &mut content) {
-        content.insert("example".to_owned(), example);
-    }
-    json!({ "required": body.is_required, "content": { body.content_type: content } })
+fn request_body(body: BodyDescription, other: Option<BodyDescription>) -> Value {
+    let is_required = body.is_required;
+    let contents = [Some(body), other].into_iter().flatten().map(|body| {
+        let mut content = json!({ "schema": Value::from(body.schema) });
+        if let (Some(example), Value::Object(content)) = (body.example, &mut content) {
+            content.insert("example".to_owned(), example);
+        }
+        (body.content_type.to_owned(), content)
+    });
+    let contents: Map<String, Value> = contents.collect();
+    json!({ "required": is_required, "content": contents })
 }

@@ -122,7 +122,13 @@ fn add_common(responses: &mut Responses<'_>, operation: &Operation, request: &Re
     if let Some(body) = &request.body {
         let limit = operation.body_limit();
         let too_large = format!("The request body has {limit} bytes or more");
-        let wrong_type = format!("The Content-Type is not {}", body.content_type);
+        let wrong_type = match &request.other_body {
+            Some(other) => format!(
+                "The Content-Type is neither {} nor {}",
+                body.content_type, other.content_type
+            ),
+            None => format!("The Content-Type is not {}", body.content_type),
+        };
         responses.refuse(408, SLOW, ERROR);
         responses.refuse(413, too_large, ERROR);
         responses.refuse(415, wrong_type, ERROR);

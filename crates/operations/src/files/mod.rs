@@ -19,6 +19,8 @@ pub mod content;
 pub mod delete;
 pub mod get;
 pub mod list;
+pub mod preview_table;
+pub mod read_options;
 pub mod upload;
 pub mod upload_url;
 pub mod usage;
@@ -90,5 +92,6 @@ pub(crate) fn operations() -> Vec<Operation> {
         content::operation(),
         get::operation(),
         delete::operation(),
+        preview_table::operation(),
     ]
 }

@@ -4,19 +4,22 @@ use async_trait::async_trait;
 use labdata_application::{
     Error,
     agent::tools::ToolContext,
-    files::parse_table::{ParsedTable, parse_table},
+    files::preview_table::{PreviewSource, PreviewedColumn, TablePreview, preview_table},
 };
 use labdata_domain::{ids::FileId, refusal::Resource};
 use labdata_request_body::{
-    fields::{or, required},
+    fields::{optional, or, required},
     output,
-    readers::{MaybeId, id, unsigned},
+    readers::{MaybeId, id, shape, unsigned},
     shape,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::own::OwnTool;
-use crate::OrNotFound;
+use crate::{
+    OrNotFound,
+    files::{preview_table::DoubtView, read_options::ReadOptionFields},
+};
 
 shape! {
     /// Arguments of `parse_table`.
@@ -25,36 +28,40 @@ shape! {
         file_id: MaybeId<FileId> = required(id()),
         /// Number of rows to show.
         rows: u32 = or(20, unsigned(0..=200)),
+        /// How the file is to be read; settles a doubt of an earlier call.
+        options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
 }
 
 output! {
     /// The table of a file.
-    pub(super) struct ParsedTableView from table: ParsedTable {
+    pub(super) struct ParsedTableView from table: TablePreview {
         /// The file's path.
-        original_path: String = table.file.path.as_str().to_owned(),
+        original_path: Option<String> = table.file.map(|file| file.path.as_str().to_owned()),
         /// Its columns, in order.
-        columns: Vec<ParsedColumnView> = table
-            .columns
-            .into_iter()
-            .map(|(name, data_type)| ParsedColumnView { name, data_type: data_type.as_str() })
-            .collect(),
+        columns: Vec<ParsedColumnView> = table.columns.into_iter().map(Into::into).collect(),
         /// Number of rows of the whole table.
         row_count: usize = table.row_count,
         /// Number of rows of `data`.
         rows_shown: usize = table.rows.len(),
         /// The first rows.
         data: Vec<Vec<Value>> = table.rows,
+        /// All options as they were used, and what was skipped.
+        reading: Map<String, Value> = table.reading.to_json(),
+        /// What would have to be guessed, with options that settle it.
+        doubts: Vec<DoubtView> = table.doubts.into_iter().map(Into::into).collect(),
     }
 }
 
 output! {
     /// A column of a file's table.
-    struct ParsedColumnView {
-        /// Its name.
-        name: String,
+    struct ParsedColumnView from found: PreviewedColumn {
+        /// Its header.
+        name: String = found.column.header,
         /// Type of its values.
-        data_type: &'static str,
+        data_type: &'static str = found.column.data_type.as_str(),
+        /// Unit of its values.
+        unit: Option<String> = found.column.unit,
     }
 }
 
@@ -66,8 +73,9 @@ impl OwnTool for ParseTableTool {
     type Input = ParseTableInput;
     type Output = ParsedTableView;
     const NAME: &'static str = "parse_table";
-    const DESCRIPTION: &'static str = "Reads a CSV, TSV, XLSX or Parquet file as a table: its columns with \
-        their types, the number of rows, and the first rows.";
+    const DESCRIPTION: &'static str = "Reads a delimited text, an XLSX or a Parquet file as a table: \
+        its columns with their types and units, the number of rows, the first rows, how it was read, and \
+        what is doubtful, with the options that settle it.";
 
     async fn run(
         &self,
@@ -76,7 +84,10 @@ impl OwnTool for ParseTableTool {
     ) -> Result<ParsedTableView, Error> {
         let id = input.file_id.or_not_found(Resource::File)?;
         let displayed = usize::try_from(input.rows).unwrap_or(usize::MAX);
-        let table = parse_table(context.ports, context.actor, id, displayed).await?;
+        let options = input.options.unwrap_or_default().options();
+        let source = PreviewSource::File(id);
+        let table =
+            preview_table(context.ports, context.actor, source, options, displayed).await?;
         Ok(table.into())
     }
 }

@@ -2,28 +2,32 @@
 //!
 //! A file is hostile: sizes that it declares are not believed, and every length is bounded.
 
-mod decoded;
-mod delimited;
-mod guarded;
-mod infer;
+mod date;
+mod doubt;
+mod header;
+mod interpret;
+mod layout;
+mod number;
+mod open;
+mod options;
 mod parquet;
-mod rows;
+mod raw;
+mod survey;
+mod table;
+mod text;
 mod xlsx;
 
 use std::io::{self, Read, Seek};
 
-use labdata_domain::{
-    files::TableFormat,
-    refusal::{ErrorCode, Refuse},
-    scalar::{DataType, Values},
-};
+use labdata_domain::refusal::{ErrorCode, Refuse};
 
-pub use delimited::{Delimiter, open_delimited};
-use guarded::open_guarded;
-pub use parquet::PartialFile;
-use parquet::open_parquet;
-pub use rows::{RowSink, read_rows};
-use xlsx::open_xlsx;
+pub use date::DateFormat;
+pub use doubt::{Doubt, DoubtScope};
+pub use number::Decimal;
+pub use open::Sheet;
+pub use options::{FileFormat, OptionProblem, ReadOptions, Reading};
+pub use parquet::{ParquetReader, PartialFile};
+pub use table::{ReadColumn, ReadTable, TableRow, header_line, open_table};
 
 /// Maximum number of columns of a table that is read.
 pub const MAX_COLUMNS: usize = 1_600;
@@ -39,36 +43,6 @@ pub trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
 
-/// Table of a file that is being read.
-pub trait TableReader: Send {
-    /// Names and types of the columns, in order. Names may repeat.
-    fn columns(&self) -> &[(String, DataType)];
-
-    /// Reads the next rows: one vector per column, all of one length. `None` at the end.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError>;
-}
-
-/// Begins to read the table of a file.
-///
-/// # Errors
-/// [`ReadError`] if it is no table of that format, or has more than `max_rows` rows.
-pub fn open_table(
-    source: Box<dyn Source>,
-    format: TableFormat,
-    max_rows: usize,
-) -> Result<Box<dyn TableReader>, ReadError> {
-    let delimiter = match format {
-        TableFormat::Csv => Delimiter::Sniffed,
-        TableFormat::Tsv => Delimiter::Tab,
-        TableFormat::Xlsx => return open_guarded(|| open_xlsx(source, max_rows)),
-        TableFormat::Parquet => return open_guarded(|| open_parquet(source, max_rows)),
-    };
-    Ok(Box::new(open_delimited(source, delimiter, max_rows)?))
-}
-
 /// Why a file is no table; for the person who chose it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -76,18 +50,20 @@ pub enum ReadError {
     #[error("the file is empty: its first line must name the columns")]
     NoHeader,
     /// The file is no text.
-    #[error("the file is not text, whatever its name says")]
+    #[error("the file is neither text, nor an Excel workbook (.xlsx), nor Parquet")]
     NotText,
-    /// A line does not have as many fields as the header.
-    #[error("line {line} has {found} fields, but the header has {expected}")]
-    Ragged {
-        /// Number of the line, starting at 1.
-        line: u64,
-        /// Number of its fields.
-        found: usize,
-        /// Number of the header's fields.
-        expected: usize,
-    },
+    /// The file has no header on the line that the options name.
+    #[error("line {0} is blank or not in the file, so it is no header")]
+    NoSuchRow(u64),
+    /// The table cannot be believed.
+    #[error("{0}")]
+    Doubtful(String),
+    /// A row cannot be believed.
+    #[error("{0}")]
+    Row(String),
+    /// A quotation mark is not closed within the size of a row.
+    #[error("the quotation mark that opens on line {0} is never closed")]
+    UnclosedQuote(u64),
     /// A row is too long.
     #[error("a row of the file is longer than {} MiB; perhaps a quotation mark is missing", .0 >> 20)]
     RowTooLong(u64),
@@ -124,14 +100,6 @@ pub enum ReadError {
          or dictionary encoding"
     )]
     Unsupported(String),
-    /// A cell is beside the table.
-    #[error("row {row} has a value in column {column}, which has no name in the first row")]
-    Unnamed {
-        /// Number of the row, starting at 1.
-        row: u64,
-        /// Number of the column, starting at 1.
-        column: u64,
-    },
     /// A sheet is named, but the file is no workbook.
     #[error("the file is no workbook, so it has no sheets")]
     NoSheets,
@@ -152,6 +120,9 @@ impl Refuse for ReadError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NoSheets | Self::UnknownSheet { .. } => ErrorCode::SheetUnknown,
+            Self::Doubtful(_) => ErrorCode::DoubtfulReading,
+            Self::Row(_) | Self::UnclosedQuote(_) => ErrorCode::UnreadableRow,
+            Self::NotText => ErrorCode::UnknownFormat,
             _ => ErrorCode::UnreadableFile,
         }
     }
@@ -175,3 +146,6 @@ impl From<io::Error> for ReadError {
         Self::Source(error)
     }
 }
+
+#[cfg(test)]
+mod tests;

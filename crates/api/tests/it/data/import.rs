@@ -150,8 +150,13 @@ async fn past_one_hundred_problems_the_rest_is_counted() {
 async fn every_field_of_the_header_has_a_column_or_is_left_out() {
     let lab = lab().await;
     let reply = insert(&lab, "name,Volume,created_at,note,note\nA,1,2,3,4\n").await;
-    let expected = ["columns.Volume", "columns.created_at", "columns.note"];
-    assert_eq!(paths(&reply), expected);
+    assert_eq!(paths(&reply), ["columns.note"]);
+    // Case does not matter, and system columns of an export are left out.
+    let reply = insert(&lab, "Name,VOLUME,created_at\nA,1,2\n").await;
+    assert_eq!(
+        reply.json(200)["columns"],
+        json!({ "Name": "name", "VOLUME": "volume" })
+    );
     let columns = json!({ "name": "nothing", "missing": "note" }).to_string();
     let reply = form("insert", "rows.csv", "name\nA\n")
         .field("columns", &columns)
@@ -186,7 +191,7 @@ async fn cells_are_read_by_the_types_of_their_columns() {
     .await;
     let csv = "code,count,share,is_good,at,day,device,more,unit\n\
         007,7.0,1e-3,TRUE,2026-03-01 12:00:00+01:00,2026-03-01,0199d6a0-0000-7000-8000-000000000000,\"{\"\"a\"\": [1]}\",\n\
-        NA,NA,NaN,n/a,NA,NA,NA,NA,l\n";
+        NA,NA,NaN,N/A,NA,NA,NA,NA,l\n";
     let import = async |csv: &str| {
         let form = form("insert", "rows.csv", csv);
         form.post_to(&lab.client, &path("everything")).await
@@ -204,7 +209,7 @@ async fn cells_are_read_by_the_types_of_their_columns() {
         (&missing[0]["share"], &missing[0]["unit"]),
         (&Value::Null, &json!("l"))
     );
-    let wrong = "count,share,is_good,at,day\n1.5,<0.1,1,2026-03-01T12:00:00,01.03.2026\n";
+    let wrong = "count,share,is_good,at,day\n1.5,<0.1,1,2026-03-01T12:00:00,1/3/2026\n";
     let names = ["count", "share", "is_good", "at", "day"];
     let expected: Vec<String> = names.iter().map(|name| format!("rows[2].{name}")).collect();
     assert_eq!(paths(&import(wrong).await), expected);
@@ -376,24 +381,25 @@ async fn more_rows_than_a_data_write_has_are_one_transaction() {
 #[tokio::test]
 async fn files_that_are_no_tables_are_refused() {
     let lab = lab().await;
-    let files: [(&str, &[u8], &str); 9] = [
-        ("rows.txt", b"name\na\n", "extension"),
+    let files: [(&str, &[u8], &str); 6] = [
         ("rows.csv", b"", "empty"),
-        ("rows.csv", b"PK\x03\x04\0\0\x08\0", "not text"),
-        ("rows.xlsx", b"name\na\n", "not an Excel workbook"),
+        ("rows.csv", b"PK\x03\x04\0\0\x08\0", "not an Excel workbook"),
         (
             "rows.xlsx",
             b"PK\x03\x04 and nothing of a workbook",
             "not an Excel workbook",
         ),
-        ("rows.parquet", b"name\na\n", "not Parquet"),
         (
             "rows.parquet",
             b"PAR1\xff\xff\xff\xff\x00\x00\xff\x00PAR1",
             "damaged",
         ),
-        ("rows.csv", b"name,volume\na\n", "line 2 has 1 fields"),
-        ("rows.csv", b"name\na\x00b\n", "not text"),
+        (
+            "rows.csv",
+            b"name,volume\na,1,2\n",
+            "line 2 has 3 fields, but the header has 2",
+        ),
+        ("rows.csv", b"name\na\x00b\n", "neither text"),
     ];
     for (name, bytes, text) in files {
         let reply = form("insert", name, bytes)
@@ -412,6 +418,77 @@ async fn files_that_are_no_tables_are_refused() {
         .await;
     assert_eq!(paths(&sheet), ["sheet"]);
     assert!(lab.rows("sample", json!({})).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_file_is_read_by_its_content_and_the_response_says_how() {
+    let lab = lab().await;
+    let text = "Plate report\n\nName;Volume (µl)\nA1;1.234,5\nA2;0,05\n";
+    let imported = form("insert", "export.txt", text)
+        .post_to(&lab.client, &path("sample"))
+        .await
+        .json(200);
+    let columns = json!({ "Name": "name", "Volume (µl)": "volume" });
+    assert_eq!(imported["columns"], columns);
+    let reading = &imported["reading"];
+    let found = ["format", "delimiter", "decimal", "thousands", "encoding"]
+        .map(|name| reading[name].as_str().unwrap());
+    assert_eq!(found, ["csv", ";", ",", ".", "utf-8"]);
+    assert_eq!(
+        (&reading["header_row"], &reading["lines_above"]),
+        (&json!(3), &json!(2))
+    );
+    let first = lab.rows("sample", json!({ "name": "A1" })).await;
+    assert_eq!(first[0]["volume"], 1234.5);
+    let again = Form::new()
+        .field("mode", "upsert")
+        .field("key", "name")
+        .field("delimiter", ";")
+        .field("decimal", ",")
+        .field("thousands", ".")
+        .field("header_row", "3")
+        .file("export.txt", text.as_bytes())
+        .post_to(&lab.client, &path("sample"))
+        .await;
+    assert_eq!(again.json(200)["updated"], 2);
+}
+
+#[tokio::test]
+async fn what_would_have_to_be_guessed_is_a_problem_with_options() {
+    let lab = lab().await;
+    let text = "name;volume\nA;1.234\n";
+    let refused = insert(&lab, text).await;
+    let [(path_of, message)] = messages(&refused).try_into().unwrap();
+    assert_eq!(path_of, "decimal");
+    assert!(message.contains("\"thousands\":\".\""), "{message}");
+    let import = async |decimal: &str, thousands: &str| {
+        form("insert", "rows.csv", text)
+            .field("decimal", decimal)
+            .field("thousands", thousands)
+            .field("dry_run", "true")
+            .post_to(&lab.client, &path("sample"))
+            .await
+    };
+    for (decimal, thousands) in [(",", "."), (".", "")] {
+        import(decimal, thousands).await.json(200);
+    }
+    let same = import(",", ",").await;
+    assert_eq!(
+        same.problems(),
+        [("value_error".to_owned(), "body.thousands".to_owned())]
+    );
+    // A column of texts is not read as numbers.
+    let texts = insert(&lab, "name;note\nB;1.234\n").await;
+    texts.json(200);
+    let rows = lab.rows("sample", json!({ "name": "B" })).await;
+    assert_eq!(rows[0]["note"], "1.234");
+    let open = insert(&lab, "name,note\nC,\"no end\nD,fine\n").await;
+    assert_eq!(paths(&open), ["rows[2]"]);
+    let infinite = form("insert", "rows.csv", "name,volume\nE,inf\nF,1\n")
+        .field("text_numbers", "null")
+        .post_to(&lab.client, &path("sample"))
+        .await;
+    assert_eq!(paths(&infinite), ["rows[2].volume"]);
 }
 
 #[tokio::test]

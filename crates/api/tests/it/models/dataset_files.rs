@@ -37,33 +37,44 @@ async fn tabs_separate_the_fields_of_a_tsv_file() {
     let lab = DatasetLab::start().await;
     let id = lab.upload("plate.tsv", "a,b\tc\n1,5\t2\n").await;
     let dataset = lab.of_file(&id).await.json(200);
-    assert_eq!(columns(&dataset), [("a,b", "text"), ("c", "integer")]);
+    assert_eq!(columns(&dataset), [("a,b", "float"), ("c", "integer")]);
+}
+
+#[tokio::test]
+async fn a_file_is_read_by_its_content() {
+    let lab = DatasetLab::start().await;
+    for name in ["plate.txt", "plate", "plate.xlsx", "plate.parquet"] {
+        let id = lab.upload(name, "a;b\n1,5;x\n").await;
+        let dataset = lab.of_file(&id).await.json(200);
+        assert_eq!(columns(&dataset), [("a", "float"), ("b", "text")], "{name}");
+    }
 }
 
 #[tokio::test]
 async fn a_file_that_is_no_table_is_told_why() {
     let lab = DatasetLab::start().await;
     for (name, bytes, reason) in [
-        ("plate.txt", b"a\n1\n".to_vec(), "named \"plate.txt\""),
-        ("plate", b"a\n1\n".to_vec(), "named \"plate\""),
-        ("plate.xlsx", b"a\n1\n".to_vec(), "not an Excel workbook"),
-        ("plate.parquet", b"a\n1\n".to_vec(), "not Parquet"),
         ("empty.csv", b"\n\n".to_vec(), "the file is empty"),
         (
             "twice.csv",
             b"a,b,a\n1,2,3\n".to_vec(),
-            "two columns are named \"a\"",
+            "the same header \"a\"",
         ),
         (
-            "ragged.csv",
-            b"a,b\n1,2\n\n3\n".to_vec(),
-            "line 4 has 1 fields",
+            "long.csv",
+            b"a,b\n1,2\n\n3,4,5\n".to_vec(),
+            "line 4 and those below it are of another form",
         ),
-        ("nul.csv", b"a,b\n1,\0\n".to_vec(), "not text"),
+        (
+            "doubt.csv",
+            b"a;b\n1.234;x\n".to_vec(),
+            "may have decimals or groups of three digits",
+        ),
+        ("nul.csv", b"a,b\n1,\0\n".to_vec(), "neither text"),
         (
             "zip.csv",
             b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0".to_vec(),
-            "not text",
+            "not an Excel workbook",
         ),
         (
             "wide.csv",

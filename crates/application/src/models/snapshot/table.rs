@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_table_formats::{
     FormatError, SnapshotWriter,
-    read::{ReadError, TableReader},
+    read::{ReadError, ReadTable, Reading},
 };
 
 use super::Outlet;
@@ -28,6 +28,8 @@ pub(in crate::models) enum Rows {
 pub(in crate::models) struct WrittenTable {
     pub(in crate::models) columns: Vec<DatasetColumn>,
     pub(in crate::models) row_count: u64,
+    /// How the file was read; `None` for a query.
+    pub(in crate::models) reading: Option<Reading>,
 }
 
 /// Why no table was written.
@@ -79,6 +81,7 @@ fn finish(writer: SnapshotWriter, outlet: &mut Outlet) -> Result<WrittenTable, S
     Ok(WrittenTable {
         columns: written.columns,
         row_count: written.row_count,
+        reading: None,
     })
 }
 
@@ -102,15 +105,22 @@ pub(in crate::models) fn write_rows(
 
 /// Writes the table of a file.
 pub(in crate::models) fn write_file(
-    table: &mut dyn TableReader,
+    table: &mut ReadTable,
     outlet: &mut Outlet,
 ) -> Result<WrittenTable, SnapshotError> {
-    let mut writer = begin(table.columns().to_vec())?;
+    // A dataset is made of values that are as they are in the file, so nothing is guessed.
+    table.check()?;
+    let columns = table.columns().iter();
+    let columns = columns.map(|column| (column.header.clone(), column.data_type));
+    let mut writer = begin(columns.collect())?;
     while let Some(part) = table.next_part()? {
         outlet.send(writer.write_values(&part)?)?;
         if usize::try_from(writer.row_count()).is_ok_and(|rows| rows > MAX_DATASET_ROWS) {
             return Err(DatasetRefusal::TooManyRows.into());
         }
     }
-    finish(writer, outlet)
+    Ok(WrittenTable {
+        reading: Some(table.reading().clone()),
+        ..finish(writer, outlet)?
+    })
 }

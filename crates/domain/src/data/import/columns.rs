@@ -3,10 +3,20 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SYSTEM_COLUMNS, Table},
     data::write::{Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
+    scalar::DataType,
 };
+
+/// Field of a file's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportField {
+    /// Its text.
+    pub text: String,
+    /// Letters and digits of its name in lower case, without a unit.
+    pub key: String,
+}
 
 /// The column of each field of a file's header, if it has one.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,34 +41,41 @@ impl ImportColumns {
     }
 
     /// Chooses a column for each field: the one that `chosen` names for it, or else the one of the
-    /// same name. A field whose choice is `None` is left out.
+    /// same name, without regard to case, blanks and punctuation, and to a unit in brackets. A field
+    /// whose choice is `None`, and one of a system column, is left out.
     ///
     /// # Errors
     /// A problem at `columns.<field>` for each field without a column, for fields of one name or for one
     /// column, and for choices without a field.
     pub fn choose(
-        header: &[String],
+        header: &[ImportField],
         chosen: &BTreeMap<String, Option<String>>,
         table: &Table,
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut names: HashMap<&str, usize> = HashMap::new();
-        for name in header {
-            *names.entry(name).or_default() += 1;
+        for field in header {
+            *names.entry(&field.text).or_default() += 1;
         }
         let mut taken: HashMap<&str, &str> = HashMap::new();
         let mut columns = Vec::with_capacity(header.len());
         let mut reported: HashSet<&str> = HashSet::new();
-        for field in header {
+        for ImportField { text: field, key } in header {
             let name = match chosen.get(field) {
                 Some(None) => {
                     columns.push(None);
                     continue;
                 }
                 Some(Some(name)) => name.as_str(),
+                // So that an export can be imported.
+                None if is_system(field) => {
+                    columns.push(None);
+                    continue;
+                }
                 None => field.as_str(),
             };
-            let column = table.column(name);
+            let alike = || column_alike(table, key).filter(|_| !chosen.contains_key(field));
+            let column = table.column(name).or_else(alike);
             let other = column.and_then(|column| taken.insert(&column.name, field));
             // First, because the column of a repeated field is also taken, by its twin.
             let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
@@ -70,7 +87,8 @@ impl ImportColumns {
                 Some(Reason::new(
                     ErrorCode::DuplicateColumn,
                     format!(
-                        "column \"{name}\" is also the column for \"{}\"",
+                        "column \"{}\" is also the column for \"{}\"",
+                        column.map_or(name, |column| column.name.as_str()),
                         quoted(other)
                     ),
                 ))
@@ -104,17 +122,20 @@ impl ImportColumns {
             Problem::at(path(name), message)
         }));
         if problems.is_empty() {
-            let header = header.to_vec();
+            let header = header.iter().map(|field| field.text.clone()).collect();
             Ok(Self { header, columns })
         } else {
             Err(Problem::first_of(problems))
         }
     }
 
-    /// Returns for each field whether it has a column.
+    /// Returns the type of each field's column, if it has one.
     #[must_use]
-    pub fn wanted(&self) -> Vec<bool> {
-        self.columns.iter().map(Option::is_some).collect()
+    pub fn types(&self) -> Vec<Option<DataType>> {
+        let columns = self.columns.iter();
+        columns
+            .map(|column| column.as_ref().map(|column| column.data_type))
+            .collect()
     }
 
     /// Fields that have a column, with its name.
@@ -122,6 +143,20 @@ impl ImportColumns {
         let pairs = self.header.iter().zip(&self.columns);
         pairs.filter_map(|(field, column)| Some((field.as_str(), column.as_ref()?.name.as_str())))
     }
+}
+
+fn is_system(field: &str) -> bool {
+    SYSTEM_COLUMNS.iter().any(|(system, _)| *system == field)
+}
+
+/// Returns the only column whose name is like a header.
+fn column_alike<'t>(table: &'t Table, key: &str) -> Option<&'t ColumnRef> {
+    let mut alike = table
+        .columns
+        .iter()
+        .filter(|column| !key.is_empty() && column.name.replace('_', "") == key);
+    let found = alike.next()?;
+    alike.next().is_none().then_some(found)
 }
 
 fn is_unknown(catalog: &Catalog, name: &str) -> bool {
@@ -135,10 +170,7 @@ fn path(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        catalog::{CatalogVersion, core_tables},
-        scalar::DataType,
-    };
+    use crate::catalog::{CatalogVersion, core_tables};
 
     fn carrier() -> Table {
         let mut tables = core_tables().into_iter();
@@ -149,7 +181,13 @@ mod tests {
         header: &[&str],
         chosen: &[(&str, Option<&str>)],
     ) -> Result<ImportColumns, Vec<(String, String)>> {
-        let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+        let header: Vec<ImportField> = header
+            .iter()
+            .map(|text| ImportField {
+                text: (*text).to_owned(),
+                key: text.to_lowercase().replace([' ', '_', '.'], ""),
+            })
+            .collect();
         let chosen = chosen.iter();
         let chosen = chosen.map(|(field, column)| ((*field).to_owned(), column.map(str::to_owned)));
         let columns = ImportColumns::choose(&header, &chosen.collect(), &carrier());
@@ -172,7 +210,8 @@ mod tests {
     fn a_field_is_for_the_column_of_its_name_or_the_chosen_one() {
         let choices = [("Type", Some("carrier_type")), ("Remark", None)];
         let columns = choose(&["name", "Type", "Remark"], &choices).unwrap();
-        assert_eq!(columns.wanted(), [true, true, false]);
+        let string = Some(DataType::String);
+        assert_eq!(columns.types(), [string, string, None]);
         let chosen: Vec<_> = columns.chosen().collect();
         assert_eq!(chosen, [("name", "name"), ("Type", "carrier_type")]);
         let column = columns.columns[1].as_ref().unwrap();
@@ -180,20 +219,33 @@ mod tests {
     }
 
     #[test]
+    fn a_field_finds_its_column_without_regard_to_case_and_punctuation() {
+        let columns = choose(&["Name", "Carrier type"], &[]).unwrap();
+        let chosen: Vec<_> = columns.chosen().collect();
+        assert_eq!(chosen, [("Name", "name"), ("Carrier type", "carrier_type")]);
+        let twice = choose(&["name", "NAME"], &[]);
+        assert_eq!(paths(twice), ["columns.NAME"]);
+    }
+
+    #[test]
+    fn system_columns_of_an_export_are_left_out() {
+        let columns = choose(&["name", "created_at", "updated_at"], &[]).unwrap();
+        assert_eq!(columns.types(), [Some(DataType::String), None, None]);
+    }
+
+    #[test]
     fn a_field_without_a_column_is_a_problem() {
         let refused = choose(
-            &["name", "Name", "created_at"],
+            &["name", "Nickname", "created_at"],
             &[("name", Some("nothing"))],
         );
         let refused = refused.unwrap_err();
         assert_eq!(refused[0].0, "columns.name");
         assert_eq!(
             refused[1].1,
-            "\"carrier\" has no column \"Name\"; choose a column for it in \"columns\", or null to leave it out"
+            "\"carrier\" has no column \"Nickname\"; choose a column for it in \"columns\", or null to leave it out"
         );
-        assert_eq!(refused[2].0, "columns.created_at");
-        assert!(refused[2].1.contains("kept by the server"));
-        assert_eq!(refused.len(), 3);
+        assert_eq!(refused.len(), 2);
     }
 
     #[test]
@@ -201,7 +253,8 @@ mod tests {
         let same_name = choose(&["name", "barcode", "barcode"], &[]);
         assert_eq!(paths(same_name), ["columns.barcode"]);
         let left_out = choose(&["name", "barcode", "barcode"], &[("barcode", None)]);
-        assert_eq!(left_out.unwrap().wanted(), [true, false, false]);
+        let types = left_out.unwrap().types();
+        assert_eq!(types, [Some(DataType::String), None, None]);
         let same_column = choose(&["name", "Label"], &[("Label", Some("name"))]);
         assert_eq!(paths(same_column), ["columns.Label"]);
         let unused = choose(&["name"], &[("Name", Some("name"))]);

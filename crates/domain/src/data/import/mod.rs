@@ -7,7 +7,7 @@
 mod columns;
 mod rows;
 
-pub use columns::ImportColumns;
+pub use columns::{ImportColumns, ImportField};
 pub use rows::{ImportRows, ImportWrite, Imported};
 
 use super::write::Mode;

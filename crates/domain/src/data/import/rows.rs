@@ -7,11 +7,10 @@ use crate::{
     catalog::Column,
     data::write::{
         FileCell, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest,
-        cell::Cell, is_missing,
+        cell::Cell,
     },
     ids::ExecutionId,
     refusal::ErrorCode,
-    scalar::DataType,
 };
 
 /// Rows of a file that are read one after the other.
@@ -75,7 +74,7 @@ impl ImportRows {
         let path = RowNames::Lines([line].into()).row(0);
         self.problems.push(Problem::at(
             path,
-            Reason::new(ErrorCode::UnreadableFile, message),
+            Reason::new(ErrorCode::UnreadableRow, message),
         ));
     }
 
@@ -109,12 +108,6 @@ impl ImportRows {
 /// A cell of the write. A blank one is null, or left out for the default where the column must not be
 /// null.
 fn cell_for(column: &Column, cell: Option<FileCell>) -> Option<Cell> {
-    let is_text = matches!(column.data_type, DataType::String | DataType::Text);
-    let cell = cell.filter(|cell| match cell {
-        // In a column of texts, `NA` and `None` may be values.
-        FileCell::Text(text) => is_text || !is_missing(text),
-        _ => true,
-    });
     match cell {
         Some(cell) => Some(Cell::File(cell)),
         // A required column without a value is a problem of this cell; null reports it there.

@@ -30,7 +30,7 @@ mod tests;
 pub use address::{RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
-pub use file_cell::{FileCell, is_missing};
+pub use file_cell::FileCell;
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use matching::{MatchedRow, MatchedStep, RowsWithKeys, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use labdata_application::{
     Error,
     models::{
-        create_dataset::{CreateDataset, create_dataset},
+        create_dataset::{CreateDataset, CreatedDataset, create_dataset},
         take_snapshot::{Snapshot, SnapshotSource, take_snapshot},
     },
 };
@@ -17,13 +17,17 @@ use labdata_domain::{
 use labdata_request_body::{
     ProblemKind, Reader as _,
     fields::{optional, required},
-    readers::{MaybeId, id, text},
+    output,
+    readers::{MaybeId, id, shape, text},
     shape,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::DatasetView;
-use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Tag, Write};
+use crate::{
+    About, Call, JsonBody, Method, Operation, OrNotFound, Tag, Write,
+    files::read_options::ReadOptionFields,
+};
 
 shape! {
     /// The dataset to make, of a query or a file.
@@ -36,8 +40,11 @@ shape! {
         /// One SELECT, as in `POST /api/v1/tools/query`, without placeholders.
         query: Option<String> =
             optional(text(1..).example("select alcohol, color, cultivar from wine")),
-        /// A file of the platform: its extension is csv, tsv, xlsx or parquet.
+        /// A file of the platform: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its
+        /// name.
         file_id: Option<MaybeId<FileId>> = optional(id()),
+        /// How the file is to be read.
+        options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
     example json!({
         "name": "Wine",
@@ -52,6 +59,18 @@ shape! {
     }
 }
 
+output! {
+    /// A dataset that was made.
+    #[derive(Clone, Debug)]
+    pub struct CreatedDatasetView as "CreatedDataset" from created: CreatedDataset {
+        #[flatten]
+        dataset: DatasetView = created.dataset.into(),
+        /// All options as the file was read with, which can be sent back, and what was skipped; null for a
+        /// query.
+        reading: Option<Map<String, Value>> = created.reading.map(|reading| reading.to_json()),
+    }
+}
+
 pub(super) fn operation() -> Operation {
     About {
         name: "create_dataset",
@@ -61,9 +80,8 @@ pub(super) fn operation() -> Operation {
         summary: "Makes a dataset: an immutable snapshot of a query's result or of a file",
         description: "Exactly one of `query` and `file_id`. A query is isolated as in `POST \
             /api/v1/tools/query` and may take 5 minutes; a dataset has at most 10,000,000 rows, 1,600 \
-            columns and 4 GiB. The first line of a file, or the first row of a workbook's first sheet, \
-            names the columns. A column has the type that all of its values have; dates in another form \
-            than ISO 8601 are text.",
+            columns and 4 GiB. A column of a file has the type that all of its values have; what would \
+            have to be guessed is refused, with options that settle it.",
         returns: "The dataset",
         refusals: &[
             (
@@ -87,7 +105,11 @@ fn snapshot(
 ) -> impl Future<Output = Result<Snapshot, Error>> + Send + use<> {
     let (ports, actor) = (Arc::clone(&call.ports), call.actor.clone());
     let source = match (call.body.query.clone(), call.body.file_id) {
-        (None, Some(id)) => id.or_not_found(Resource::File).map(SnapshotSource::File),
+        (None, Some(id)) => {
+            let options = call.body.options.clone().unwrap_or_default().options();
+            let file = id.or_not_found(Resource::File);
+            file.map(|id| SnapshotSource::File(id, Box::new(options)))
+        }
         (query, _) => Ok(SnapshotSource::Query(query.unwrap_or_default())),
     };
     async move { take_snapshot(&ports, &actor, source?).await }
@@ -96,7 +118,7 @@ fn snapshot(
 async fn run(
     call: CreateDatasetCall,
     snapshot: Result<Snapshot, Error>,
-) -> Result<DatasetView, Error> {
+) -> Result<CreatedDatasetView, Error> {
     let command = CreateDataset {
         name: call.body.name,
         description: call.body.description,

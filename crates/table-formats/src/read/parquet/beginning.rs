@@ -8,8 +8,11 @@ use std::{
 use bytes::Bytes;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 
-use super::{MAX_FOOTER, TAIL, footer::check_footer, open_parquet, pages::HEAD_BYTES};
-use crate::read::{ReadError, TableReader};
+use super::{
+    MAX_FOOTER, ParquetReader, SharedFile, TAIL, footer::check_footer, open_parquet,
+    pages::HEAD_BYTES,
+};
+use crate::read::ReadError;
 
 /// Some ranges of a file.
 #[derive(Debug)]
@@ -80,8 +83,8 @@ impl PartialFile {
     ///
     /// # Errors
     /// [`ReadError`] if the file is damaged.
-    pub fn open(self) -> Result<impl TableReader + use<>, ReadError> {
-        open_parquet(Box::new(self), usize::MAX)
+    pub fn open(self) -> Result<ParquetReader, ReadError> {
+        open_parquet(SharedFile::new(Box::new(self))?)
     }
 
     fn bytes(&self, range: Range<u64>) -> Result<Bytes, ReadError> {

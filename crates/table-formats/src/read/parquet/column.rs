@@ -1,5 +1,6 @@
 //! Values of a column.
 
+use arrow_schema::{DataType as ArrowType, TimeUnit as ArrowUnit};
 use labdata_domain::{
     scalar::{DataType, Values},
     timestamp,
@@ -7,7 +8,7 @@ use labdata_domain::{
 use parquet::{
     basic::{ConvertedType, LogicalType, TimeUnit, Type},
     column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
-    data_type::{ByteArray, DataType as Physical},
+    data_type::{ByteArray, DataType as Physical, Int32Type, Int64Type},
     file::metadata::ColumnChunkMetaData,
     schema::types::ColumnDescriptor,
 };
@@ -15,7 +16,10 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::pages::{BoundedPages, Budget, Chunks, is_readable};
-use crate::{columns::day, read::ReadError};
+use crate::{
+    columns::day,
+    read::{ReadError, date::render_clock},
+};
 
 /// Reading of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,22 +36,69 @@ pub(super) enum Kind {
     /// A point in time of 96 bits, which old writers use.
     Instant96,
     Float,
-    /// With the number of its decimals.
+    /// With the number of its decimals; a float holds every number of so few digits.
     Decimal(i32),
+    /// With the number of its decimals, of so many digits that it is a text at first.
+    WideDecimal(i32),
+    /// An elapsed time, with the number of its units in a second.
+    Duration(i32),
+    /// A time of day, with the number of its units in a second.
+    Clock(i32),
+    /// No value at all.
+    Null,
     Text,
     Uuid,
 }
 
+/// Number of digits that every float holds.
+const FLOAT_DIGITS: i32 = 15;
+
+const fn decimal_kind(precision: i32, scale: i32) -> Kind {
+    if precision <= FLOAT_DIGITS {
+        Kind::Decimal(scale)
+    } else {
+        Kind::WideDecimal(scale)
+    }
+}
+
 impl Kind {
-    pub(super) fn of(column: &ColumnDescriptor) -> Result<Self, ReadError> {
+    /// Finds the kind of a column. Parquet has no elapsed times: Arrow notes them beside the schema.
+    pub(super) fn of(
+        column: &ColumnDescriptor,
+        arrow: Option<&ArrowType>,
+    ) -> Result<Self, ReadError> {
         let (logical, converted) = (column.logical_type_ref(), column.converted_type());
+        if let (Type::INT64, None, ConvertedType::NONE, Some(ArrowType::Duration(unit))) =
+            (column.physical_type(), logical, converted, arrow)
+        {
+            return Ok(Self::Duration(match unit {
+                ArrowUnit::Second => 1,
+                ArrowUnit::Millisecond => 1_000,
+                ArrowUnit::Microsecond => 1_000_000,
+                ArrowUnit::Nanosecond => 1_000_000_000,
+            }));
+        }
         let found = match (column.physical_type(), logical, converted) {
+            (_, Some(LogicalType::Unknown), _) => Some(Self::Null),
+            (Type::INT32 | Type::INT64, Some(LogicalType::Time(time)), _) => {
+                Some(Self::Clock(match time.unit {
+                    TimeUnit::MILLIS => 1_000,
+                    TimeUnit::MICROS => 1_000_000,
+                    TimeUnit::NANOS => 1_000_000_000,
+                }))
+            }
+            (Type::INT32, None, ConvertedType::TIME_MILLIS) => Some(Self::Clock(1_000)),
+            (Type::INT64, None, ConvertedType::TIME_MICROS) => Some(Self::Clock(1_000_000)),
             (Type::BOOLEAN, ..) => Some(Self::Boolean),
             (Type::FLOAT | Type::DOUBLE, ..) => Some(Self::Float),
             (Type::INT96, ..) => Some(Self::Instant96),
-            (_, Some(LogicalType::Decimal(decimal)), _) => Some(Self::Decimal(decimal.scale)),
+            (_, Some(LogicalType::Decimal(decimal)), _) => {
+                Some(decimal_kind(decimal.precision, decimal.scale))
+            }
             // Old writers set converted types only; the logical type wins where both are present.
-            (_, None, ConvertedType::DECIMAL) => Some(Self::Decimal(column.type_scale())),
+            (_, None, ConvertedType::DECIMAL) => {
+                Some(decimal_kind(column.type_precision(), column.type_scale()))
+            }
             (Type::INT32, Some(LogicalType::Date), _)
             | (Type::INT32, None, ConvertedType::DATE) => Some(Self::Date),
             (Type::INT64, Some(LogicalType::Timestamp(time)), _) => {
@@ -109,8 +160,13 @@ impl Kind {
             Self::Integer | Self::Unsigned => DataType::Integer,
             Self::Date => DataType::Date,
             Self::Instant(_) | Self::Instant96 => DataType::Datetime,
-            Self::Float | Self::Decimal(_) => DataType::Float,
-            Self::LocalTime(_) | Self::Text | Self::Uuid => DataType::Text,
+            Self::Float | Self::Decimal(_) | Self::Duration(_) => DataType::Float,
+            Self::LocalTime(_)
+            | Self::Text
+            | Self::Uuid
+            | Self::WideDecimal(_)
+            | Self::Clock(_)
+            | Self::Null => DataType::Text,
         }
     }
 }
@@ -203,49 +259,13 @@ impl ColumnCells {
     pub(super) fn next(&mut self, rows: usize, name: &str) -> Result<Cells, ReadError> {
         let nullable = self.is_nullable;
         let out_of_range = || ReadError::OutOfRange(name.to_owned());
-        let (kind, instant) = (self.kind, |count: i128, units: i128| {
-            // In 128 bits: milliseconds of 64 bits overflow when they become nanoseconds.
-            let nanos = count.checked_mul(1_000_000_000 / units)?;
-            OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
-        });
-        let integer = |number: i64| match kind {
-            // Parquet stores 64 unsigned bits in a signed integer: above 2^63 it looks negative.
-            Kind::Unsigned if number < 0 => Err(out_of_range()),
-            _ => Ok(Some(number)),
-        };
+        let kind = self.kind;
         let values = match &mut self.reader {
             ColumnReader::BoolColumnReader(reader) => {
                 Values::Boolean(read(reader, nullable, rows, |flag| Ok(Some(flag)))?)
             }
-            ColumnReader::Int32ColumnReader(reader) => match kind {
-                Kind::Date => Values::Date(read(reader, nullable, rows, |days| {
-                    day(days).map(Some).ok_or_else(out_of_range)
-                })?),
-                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
-                    Ok(decimal(unscaled.into(), scale))
-                })?),
-                Kind::Unsigned => Values::Integer(read(reader, nullable, rows, |number| {
-                    Ok(Some(i64::from(number.cast_unsigned())))
-                })?),
-                _ => Values::Integer(read(reader, nullable, rows, |number| {
-                    integer(number.into())
-                })?),
-            },
-            ColumnReader::Int64ColumnReader(reader) => match kind {
-                Kind::Instant(units) => Values::Datetime(read(reader, nullable, rows, |count| {
-                    let found = instant(count.into(), units).ok_or_else(out_of_range)?;
-                    Ok(Some(timestamp::to_micros(found)))
-                })?),
-                Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
-                    let found = instant(count.into(), units).ok_or_else(out_of_range)?;
-                    let text = timestamp::render(found);
-                    Ok(Some(text.trim_end_matches('Z').to_owned()))
-                })?),
-                Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
-                    Ok(decimal(unscaled.into(), scale))
-                })?),
-                _ => Values::Integer(read(reader, nullable, rows, integer)?),
-            },
+            ColumnReader::Int32ColumnReader(reader) => int32(reader, nullable, rows, kind, name)?,
+            ColumnReader::Int64ColumnReader(reader) => int64(reader, nullable, rows, kind, name)?,
             ColumnReader::Int96ColumnReader(reader) => {
                 Values::Datetime(read(reader, nullable, rows, |time| {
                     let found = instant(time.to_micros().into(), 1_000_000);
@@ -261,6 +281,12 @@ impl ColumnCells {
                 Values::Float(read(reader, nullable, rows, |number| Ok(finite(number)))?)
             }
             ColumnReader::ByteArrayColumnReader(reader) => match kind {
+                Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
+                Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |bytes| {
+                    unscaled(bytes.data())
+                        .map(|number| Some(decimal_text(number, scale)))
+                        .ok_or_else(out_of_range)
+                })?),
                 Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
                     unscaled(bytes.data())
                         .map(|number| decimal(number, scale))
@@ -273,6 +299,12 @@ impl ColumnCells {
                 }
             },
             ColumnReader::FixedLenByteArrayColumnReader(reader) => match kind {
+                Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
+                Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |bytes| {
+                    unscaled(bytes.data())
+                        .map(|number| Some(decimal_text(number, scale)))
+                        .ok_or_else(out_of_range)
+                })?),
                 Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
                     unscaled(bytes.data())
                         .map(|number| decimal(number, scale))
@@ -288,6 +320,86 @@ impl ColumnCells {
     }
 }
 
+/// The point in time of a number of units.
+fn instant(count: i128, units: i128) -> Option<OffsetDateTime> {
+    // In 128 bits: milliseconds of 64 bits overflow when they become nanoseconds.
+    let nanos = count.checked_mul(1_000_000_000 / units)?;
+    OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
+}
+
+/// Reads rows of a column of 32 bits.
+fn int32(
+    reader: &mut ColumnReaderImpl<Int32Type>,
+    nullable: bool,
+    rows: usize,
+    kind: Kind,
+    name: &str,
+) -> Result<Values, ReadError> {
+    let out_of_range = || ReadError::OutOfRange(name.to_owned());
+    Ok(match kind {
+        Kind::Date => Values::Date(read(reader, nullable, rows, |days| {
+            day(days).map(Some).ok_or_else(out_of_range)
+        })?),
+        Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
+            Ok(decimal(unscaled.into(), scale))
+        })?),
+        Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |unscaled| {
+            Ok(Some(decimal_text(unscaled.into(), scale)))
+        })?),
+        Kind::Clock(units) => Values::Text(read(reader, nullable, rows, |count| {
+            clock(count.into(), units)
+                .map(Some)
+                .ok_or_else(out_of_range)
+        })?),
+        Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
+        Kind::Unsigned => Values::Integer(read(reader, nullable, rows, |number| {
+            Ok(Some(i64::from(number.cast_unsigned())))
+        })?),
+        _ => Values::Integer(read(reader, nullable, rows, |number| {
+            Ok(Some(i64::from(number)))
+        })?),
+    })
+}
+
+/// Reads rows of a column of 64 bits.
+fn int64(
+    reader: &mut ColumnReaderImpl<Int64Type>,
+    nullable: bool,
+    rows: usize,
+    kind: Kind,
+    name: &str,
+) -> Result<Values, ReadError> {
+    let out_of_range = || ReadError::OutOfRange(name.to_owned());
+    Ok(match kind {
+        Kind::Instant(units) => Values::Datetime(read(reader, nullable, rows, |count| {
+            let found = instant(count.into(), units).ok_or_else(out_of_range)?;
+            Ok(Some(timestamp::to_micros(found)))
+        })?),
+        Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
+            let found = instant(count.into(), units).ok_or_else(out_of_range)?;
+            let text = timestamp::render(found);
+            Ok(Some(text.trim_end_matches('Z').to_owned()))
+        })?),
+        Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
+            Ok(decimal(unscaled.into(), scale))
+        })?),
+        Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |unscaled| {
+            Ok(Some(decimal_text(unscaled.into(), scale)))
+        })?),
+        Kind::Duration(units) => Values::Float(read(reader, nullable, rows, |count| {
+            Ok(seconds(count, units))
+        })?),
+        Kind::Clock(units) => Values::Text(read(reader, nullable, rows, |count| {
+            clock(count, units).map(Some).ok_or_else(out_of_range)
+        })?),
+        _ => Values::Integer(read(reader, nullable, rows, |number| match kind {
+            // Parquet stores 64 unsigned bits in a signed integer: above 2^63 it looks negative.
+            Kind::Unsigned if number < 0 => Err(out_of_range()),
+            _ => Ok(Some(number)),
+        })?),
+    })
+}
+
 /// NaN is how some writers say null.
 fn finite(number: f64) -> Option<f64> {
     (!number.is_nan()).then_some(number)
@@ -298,6 +410,40 @@ fn decimal(unscaled: i128, scale: i32) -> Option<f64> {
     format!("{unscaled}e{}", i64::from(scale).saturating_neg())
         .parse()
         .ok()
+}
+
+/// Renders a decimal with all its digits.
+fn decimal_text(unscaled: i128, scale: i32) -> String {
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let digits = unscaled.unsigned_abs().to_string();
+    let decimals = usize::try_from(scale.min(1_000)).unwrap_or(0);
+    if decimals == 0 {
+        let zeros = usize::try_from(scale.saturating_neg().clamp(0, 1_000)).unwrap_or(0);
+        return format!("{sign}{digits}{}", "0".repeat(zeros));
+    }
+    let padded = format!("{digits:0>width$}", width = decimals + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - decimals);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{fraction}")
+    }
+}
+
+/// The seconds of a number of units.
+fn seconds(count: i64, units: i32) -> Option<f64> {
+    let zeros = units.to_string().len() - 1;
+    // Parsing rounds once.
+    format!("{count}e-{zeros}").parse().ok()
+}
+
+/// Renders a time of day.
+fn clock(count: i64, units: i32) -> Option<String> {
+    let day = 86_400 * i128::from(units);
+    let is_of_a_day = (0..day).contains(&i128::from(count));
+    let micros = i128::from(count) * 1_000_000 / i128::from(units);
+    is_of_a_day.then(|| i64::try_from(micros).ok().map(render_clock))?
 }
 
 /// Reads a number of up to 128 bits, the most significant byte first.

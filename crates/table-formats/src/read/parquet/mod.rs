@@ -4,11 +4,13 @@ mod beginning;
 mod column;
 mod footer;
 mod pages;
+mod rows;
 
 use std::{collections::VecDeque, sync::Arc};
 
 use labdata_domain::scalar::{DataType, Values};
 use parquet::{
+    arrow::parquet_to_arrow_schema,
     errors::ParquetError,
     file::{
         metadata::{ParquetMetaData, ParquetMetaDataReader},
@@ -17,12 +19,13 @@ use parquet::{
 };
 
 pub use self::beginning::PartialFile;
+pub(super) use self::rows::open_parquet_rows;
 use self::{
     column::{Cells, ColumnCells, Kind},
     footer::check_footer,
     pages::{Budget, Chunks, OVER_LIMIT, SharedFile},
 };
-use super::{MAX_COLUMNS, PART_BYTES, ReadError, Source, TableReader};
+use super::{MAX_COLUMNS, PART_BYTES, ReadError};
 
 /// Maximum size of a footer in bytes.
 const MAX_FOOTER: u64 = 16 << 20;
@@ -42,18 +45,18 @@ const MAX_TEXTS: usize = 16 << 30;
 /// Begins to read a Parquet file of flat columns.
 ///
 /// # Errors
-/// [`ReadError`] if it is none, or has more than `max_rows` rows.
-pub(super) fn open_parquet(
-    source: Box<dyn Source>,
-    max_rows: usize,
-) -> Result<impl TableReader + use<>, ReadError> {
-    let file = SharedFile::new(source)?;
+/// [`ReadError`] if it is none.
+fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
     let metadata = metadata(&file)?;
     let schema = metadata.file_metadata().schema_descr_ptr();
+    // A note that cannot be read leaves the types of Parquet.
+    let arrow =
+        parquet_to_arrow_schema(&schema, metadata.file_metadata().key_value_metadata()).ok();
     let (mut columns, mut kinds) = (Vec::new(), Vec::new());
-    for column in schema.columns() {
+    for (index, column) in schema.columns().iter().enumerate() {
+        let noted = arrow.as_ref().and_then(|arrow| arrow.fields().get(index));
         // An unsupported column is refused now, not after thousands of rows.
-        let kind = Kind::of(column)?;
+        let kind = Kind::of(column, noted.map(|field| field.data_type()))?;
         columns.push((column.name().to_owned(), kind.data_type()));
         kinds.push(kind);
     }
@@ -71,15 +74,13 @@ pub(super) fn open_parquet(
         }
         rows = rows.saturating_add(count);
     }
-    if rows > max_rows {
-        return Err(ReadError::TooManyRows(max_rows));
-    }
     Ok(ParquetReader {
         file: Chunks(Arc::new(file)),
         groups: (0..metadata.num_row_groups()).collect(),
         metadata,
         columns,
         kinds,
+        rows,
         group: None,
         pending: Vec::new(),
         budget: Budget::default(),
@@ -115,11 +116,13 @@ impl From<ParquetError> for ReadError {
     }
 }
 
-struct ParquetReader {
+/// Table of a Parquet file that is being read.
+pub struct ParquetReader {
     file: Chunks,
     metadata: ParquetMetaData,
     columns: Vec<(String, DataType)>,
     kinds: Vec<Kind>,
+    rows: usize,
     /// Row groups that are not read yet.
     groups: VecDeque<usize>,
     /// The row group that is being read.
@@ -137,6 +140,14 @@ struct Group {
 }
 
 impl ParquetReader {
+    /// Returns to the first row.
+    fn rewind(&mut self) {
+        self.groups = (0..self.metadata.num_row_groups()).collect();
+        self.group = None;
+        self.pending.clear();
+        self.text_bytes = 0;
+    }
+
     /// Decodes the next rows; false at the end.
     fn fill(&mut self) -> Result<bool, ReadError> {
         loop {
@@ -173,12 +184,18 @@ impl ParquetReader {
     }
 }
 
-impl TableReader for ParquetReader {
-    fn columns(&self) -> &[(String, DataType)] {
+impl ParquetReader {
+    /// Names and types of the columns, in order. Names may repeat.
+    #[must_use]
+    pub fn columns(&self) -> &[(String, DataType)] {
         &self.columns
     }
 
-    fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+    /// Reads the next rows: one vector per column, all of one length. `None` at the end.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the file is damaged.
+    pub fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
         let is_empty = self.pending.first().is_none_or(|cells| cells.len() == 0);
         if is_empty && !self.fill()? {
             return Ok(None);

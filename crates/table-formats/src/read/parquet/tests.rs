@@ -4,9 +4,12 @@ use std::{
 };
 
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
+    Array as _, ArrayRef, Decimal128Array, DictionaryArray, DurationNanosecondArray, Float64Array,
+    Int64Array, ListArray, NullArray, RecordBatch, StringArray, Time32MillisecondArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
     types::{Int32Type, Int64Type},
 };
+use arrow_schema::DataType as ArrowType;
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression, Encoding},
@@ -16,16 +19,18 @@ use proptest::prelude::*;
 use time::macros::{date, datetime};
 
 use super::*;
-use crate::read::guarded::open_guarded;
+use super::{pages::SharedFile, rows::guarded};
+use crate::read::{ReadOptions, ReadTable, open_table};
+use labdata_domain::scalar::Scalar;
 
 /// Files that pyarrow 24 wrote of one table: `name`, `n`, `x`, `at`, `local`, `d`, `price`, `ok`, `u`.
 const ZSTANDARD: &[u8] = include_bytes!("files/zstd.parquet");
 const GZIP_V2: &[u8] = include_bytes!("files/gzip_v2.parquet");
 const LZ4: &[u8] = include_bytes!("files/lz4.parquet");
 
-fn open(bytes: &[u8]) -> Result<Box<dyn TableReader>, ReadError> {
+fn open(bytes: &[u8]) -> Result<ParquetReader, ReadError> {
     let source = Box::new(Cursor::new(bytes.to_vec()));
-    open_guarded(|| open_parquet(source, 100_000))
+    guarded(|| open_parquet(SharedFile::new(source)?))
 }
 
 /// Reads a whole table, whose columns must be equally long.
@@ -34,7 +39,7 @@ fn read(bytes: &[u8]) -> Result<Vec<(String, Values)>, ReadError> {
     let columns = reader.columns().iter();
     let columns = columns.map(|(name, of)| (name.clone(), Values::with_capacity(*of, 0)));
     let mut columns: Vec<_> = columns.collect();
-    while let Some(part) = reader.next_part()? {
+    while let Some(part) = guarded(|| reader.next_part())? {
         for ((_, values), part) in columns.iter_mut().zip(&part) {
             values.extend(part);
         }
@@ -45,7 +50,11 @@ fn read(bytes: &[u8]) -> Result<Vec<(String, Values)>, ReadError> {
 }
 
 fn written(columns: &[(&str, ArrayRef)], properties: WriterProperties) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
+    let columns = columns.iter().cloned().map(|(name, array)| {
+        let is_nullable = array.is_nullable() || *array.data_type() == ArrowType::Null;
+        (name, array, is_nullable)
+    });
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.into_inner().unwrap()
@@ -177,11 +186,93 @@ fn few_bytes_of_a_dictionary_do_not_fill_the_memory() {
     }
 }
 
+fn table(bytes: &[u8], options: &ReadOptions) -> Result<ReadTable, ReadError> {
+    open_table(Box::new(Cursor::new(bytes.to_vec())), options, 2_999)
+}
+
 #[test]
 fn a_file_with_too_many_rows_is_refused_before_they_are_read() {
-    let source = Box::new(Cursor::new(SAMPLE.clone()));
-    let refused = open_guarded(|| open_parquet(source, 2_999)).map(drop);
+    let refused = table(&SAMPLE, &ReadOptions::default()).map(drop);
     assert!(matches!(refused, Err(ReadError::TooManyRows(2_999))));
+}
+
+/// The first column of a file, as a table reads it.
+fn first_column(columns: &[(&str, ArrayRef)], options: &ReadOptions) -> (DataType, Values) {
+    let bytes = written(columns, WriterProperties::default());
+    let mut read = table(&bytes, options).unwrap();
+    let part = read.next_part().unwrap().unwrap();
+    (read.columns()[0].data_type, part[0].clone())
+}
+
+#[test]
+fn types_that_frames_write_are_read() {
+    let none = ReadOptions::default();
+    let nulls: ArrayRef = Arc::new(NullArray::new(2));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let (of, values) = first_column(&[("a", nulls), ("n", numbers)], &none);
+    assert_eq!((of, values), (DataType::Text, Values::Text(vec![None; 2])));
+    let nanos = vec![Some(1_500_000_000), None, Some(-90_000_000_000)];
+    let durations: ArrayRef = Arc::new(DurationNanosecondArray::from(nanos));
+    let (of, values) = first_column(&[("t", durations)], &none);
+    let seconds = Values::Float(vec![Some(1.5), None, Some(-90.0)]);
+    assert_eq!((of, values), (DataType::Float, seconds));
+    let clock: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![30_600_000_000]));
+    let (_, values) = first_column(&[("t", clock)], &none);
+    assert_eq!(values, Values::Text(vec![Some("08:30:00".to_owned())]));
+    let clock: ArrayRef = Arc::new(Time32MillisecondArray::from(vec![250]));
+    let (_, values) = first_column(&[("t", clock)], &none);
+    assert_eq!(values, Values::Text(vec![Some("00:00:00.25".to_owned())]));
+}
+
+#[test]
+fn decimals_that_no_float_holds_are_texts() {
+    let of = |unscaled: Vec<i128>, precision, scale| -> ArrayRef {
+        let array = Decimal128Array::from(unscaled);
+        Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
+    };
+    let none = ReadOptions::default();
+    for precision in [5, 38] {
+        let (found, values) = first_column(&[("d", of(vec![125, -50], precision, 2))], &none);
+        let floats = Values::Float(vec![Some(1.25), Some(-0.5)]);
+        assert_eq!((found, values), (DataType::Float, floats), "{precision}");
+    }
+    let long = of(vec![12_345_678_901_234_567_891], 38, 2);
+    let (found, values) = first_column(&[("d", Arc::clone(&long))], &none);
+    let text = Values::Text(vec![Some("123456789012345678.91".to_owned())]);
+    assert_eq!((found, values), (DataType::Text, text));
+    let bytes = written(&[("d", long)], WriterProperties::default());
+    let mut read = table(&bytes, &none).unwrap();
+    read.read_as(&[Some(DataType::Float)]);
+    let row = read.next_row().unwrap().unwrap();
+    let cell = row.cells[0].clone().unwrap();
+    assert!(cell.to_scalar(DataType::Float).is_err());
+}
+
+#[test]
+fn midnight_fits_a_date_column_and_a_zone_makes_instants() {
+    let at: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1_772_323_200_000_000]));
+    let bytes = written(&[("at", at)], WriterProperties::default());
+    let none = ReadOptions::default();
+    let mut read = table(&bytes, &none).unwrap();
+    assert_eq!(read.doubts()[0].code, "timezone");
+    read.read_as(&[Some(DataType::Date)]);
+    let row = read.next_row().unwrap().unwrap();
+    let day = row.cells[0].clone().unwrap().to_scalar(DataType::Date);
+    assert_eq!(day, Ok(Scalar::Date(date!(2026 - 03 - 01))));
+    let mut zoned = ReadOptions::default();
+    zoned.set_field("timezone", "Europe/Berlin").unwrap();
+    let mut read = table(&bytes, &zoned).unwrap();
+    let part = read.next_part().unwrap().unwrap();
+    let expected = Values::Datetime(vec![Some(datetime!(2026-02-28 23:00 UTC))]);
+    assert_eq!(part[0], expected);
+}
+
+#[test]
+fn infinity_is_a_problem() {
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, f64::INFINITY]));
+    let bytes = written(&[("x", numbers)], WriterProperties::default());
+    let mut read = table(&bytes, &ReadOptions::default()).unwrap();
+    assert!(matches!(read.next_part(), Err(ReadError::Row(_))));
 }
 
 proptest! {

@@ -52,7 +52,7 @@ const MIN_SHARED_TEXT: usize = 5;
 pub(super) fn check_archive(
     source: &mut dyn Source,
     limits: ArchiveLimits,
-) -> Result<(), ReadError> {
+) -> Result<ArchiveContent, ReadError> {
     let length = source.seek(SeekFrom::End(0))?;
     let mut start = [0; 4];
     source.seek(SeekFrom::Start(0))?;
@@ -73,6 +73,7 @@ pub(super) fn check_archive(
     source.rewind()?;
     let mut archive = ZipArchive::new(&mut *source).map_err(unreadable)?;
     let mut total = 0_u64;
+    let mut content = ArchiveContent::default();
     for index in 0..archive.len() {
         let mut part = archive.by_index(index).map_err(unreadable)?;
         let name = part.name().map_err(unreadable)?.to_ascii_lowercase();
@@ -92,14 +93,64 @@ pub(super) fn check_archive(
         } else {
             let mut part = part.take(limits.part.saturating_add(1));
             // Measured by decompressing: the declared size may be any, as in a zip bomb.
-            io::copy(&mut part, &mut io::sink()).map_err(|_| ReadError::Damaged)?
+            let mut search = Search::default();
+            let size = io::copy(&mut part, &mut search).map_err(|_| ReadError::Damaged)?;
+            content.has_formulas |= search.content.has_formulas;
+            content.has_merged_cells |= search.content.has_merged_cells;
+            size
         };
         total = total.saturating_add(size);
         if size > limits.part || total > limits.parts {
             return Err(ReadError::TooLarge);
         }
     }
-    Ok(())
+    Ok(content)
+}
+
+/// What some sheet of a workbook has. What none has need not be looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ArchiveContent {
+    pub(super) has_formulas: bool,
+    pub(super) has_merged_cells: bool,
+}
+
+/// Search of a part that is decompressed.
+#[derive(Default)]
+struct Search {
+    content: ArchiveContent,
+    /// End of what was searched, which may be the beginning of a word.
+    tail: Vec<u8>,
+}
+
+/// Length of the longest word, less one.
+const SEARCH_TAIL: usize = 8;
+
+impl io::Write for Search {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let seam = bytes.get(..SEARCH_TAIL).unwrap_or(bytes);
+        self.tail.extend_from_slice(seam);
+        for text in [self.tail.as_slice(), bytes] {
+            let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+            // Elements may have a prefix.
+            self.content.has_formulas =
+                self.content.has_formulas || has(b"<f") || has(b":f>") || has(b":f ");
+            self.content.has_merged_cells = self.content.has_merged_cells || has(b"mergeCell");
+        }
+        let start = bytes.len().saturating_sub(SEARCH_TAIL);
+        let end = bytes.get(start..).unwrap_or_default();
+        if bytes.len() >= SEARCH_TAIL {
+            self.tail.clear();
+            self.tail.extend_from_slice(end);
+        } else {
+            let excess = self.tail.len().saturating_sub(SEARCH_TAIL);
+            self.tail.drain(..excess);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn unreadable(error: ZipError) -> ReadError {
@@ -146,6 +197,24 @@ fn check_shared_texts(xml: &[u8]) -> Result<(), ReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_found_across_writes() {
+        for size in [1, 3, 64] {
+            let mut search = Search::default();
+            for chunk in b"<worksheet><mergeCells><f>A1</f>".chunks(size) {
+                io::Write::write_all(&mut search, chunk).unwrap();
+            }
+            let expected = ArchiveContent {
+                has_formulas: true,
+                has_merged_cells: true,
+            };
+            assert_eq!(search.content, expected, "{size}");
+        }
+        let mut search = Search::default();
+        io::Write::write_all(&mut search, b"<c><v>1</v></c>").unwrap();
+        assert_eq!(search.content, ArchiveContent::default());
+    }
 
     #[test]
     fn a_declared_number_of_texts_must_be_possible() {

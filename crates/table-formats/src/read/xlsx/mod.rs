@@ -1,144 +1,252 @@
-//! Excel workbooks: the table on the first sheet.
+//! Excel workbooks.
 
 mod archive;
 mod cell;
 
-use std::{collections::BTreeMap, io::BufReader, vec};
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::BufReader,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
-use calamine::{DataRef, Reader, SheetType, Xlsx, XlsxError};
-use labdata_domain::scalar::{DataType, Values};
+use calamine::{DataRef, Dimensions, Reader as _, SheetType, SheetVisible, Xlsx, XlsxError};
 
 use self::{
-    archive::{LIMITS, check_archive},
-    cell::SheetColumn,
+    archive::{ArchiveContent, LIMITS, check_archive},
+    cell::{CellValue, is_time_format},
 };
-use super::{MAX_COLUMNS, ReadError, Source, TableReader};
+use super::{
+    ReadError, Source,
+    open::Sheet,
+    raw::{RawCell, RawRow, RowSource},
+};
 
-pub(super) use self::cell::CellValue;
-
-/// Maximum number of cells of a sheet. They are in memory while they are read.
+/// Maximum number of cells of a sheet that have a value. They are in memory while they are read.
 const MAX_CELLS: usize = 5_000_000;
 
 /// Maximum size of the texts of a sheet in bytes.
 const MAX_TEXTS: usize = 128 << 20;
 
-/// Number of rows of a part.
-const PART_ROWS: usize = 8_192;
-
-pub(super) type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
-
-/// Begins to read the table on a workbook's first sheet. Its first row that is not blank names the
-/// columns.
-///
-/// Cells have types: a column of numbers is integer or float, one of dates date. Dates with a time
-/// are texts, as they have no time zone. Texts stay texts unless all of a column are ISO 8601 dates.
-///
-/// # Errors
-/// [`ReadError`] if it is no table, or has more than `max_rows` rows.
-pub(super) fn open_xlsx(
-    source: Box<dyn Source>,
-    max_rows: usize,
-) -> Result<impl TableReader + use<>, ReadError> {
-    let (mut workbook, sheet) = open_sheet(source, None)?;
-    let mut survey = Survey::default();
-    each_cell(&mut workbook, &sheet, |place, value| {
-        survey.add(place, value)?;
-        if survey.rows > max_rows {
-            return Err(ReadError::TooManyRows(max_rows));
-        }
-        Ok(())
-    })?;
-    let table = survey.table()?;
-    let types: Vec<DataType> = table.iter().map(|(_, data_type)| *data_type).collect();
-    // The sheet is read twice, as types are known only after its last row.
-    let mut parts = Parts::new(types, survey.first, survey.header_row);
-    each_cell(&mut workbook, &sheet, |place, value| {
-        parts.add(place, value)
-    })?;
-    Ok(SheetReader {
-        columns: table,
-        parts: parts.finish().into_iter(),
-    })
-}
-
-/// Opens a workbook; returns it with the name of a sheet, the first one unless given.
-pub(super) fn open_sheet(
-    mut source: Box<dyn Source>,
-    sheet: Option<&str>,
-) -> Result<(Workbook, String), ReadError> {
-    check_archive(&mut *source, LIMITS)?;
-    source.rewind()?;
-    let workbook: Workbook = Xlsx::new(BufReader::new(source)).map_err(|error| match error {
-        XlsxError::Io(error) => ReadError::Source(error),
-        _ => ReadError::NotWorkbook,
-    })?;
-    let sheets = workbook.sheets_metadata().iter();
-    let names = sheets
-        // Sheets of charts have no cells.
-        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
-        .map(|sheet| sheet.name.clone());
-    let names: Vec<String> = names.collect();
-    let found = match sheet {
-        None => names.first(),
-        Some(sheet) => names.iter().find(|name| *name == sheet),
-    };
-    match (found.cloned(), sheet) {
-        (Some(found), _) => Ok((workbook, found)),
-        (None, None) => Err(ReadError::NoHeader),
-        (None, Some(sheet)) => Err(ReadError::unknown_sheet(sheet, &names)),
-    }
-}
-
-struct SheetReader {
-    columns: Vec<(String, DataType)>,
-    parts: vec::IntoIter<Vec<Values>>,
-}
-
-impl TableReader for SheetReader {
-    fn columns(&self) -> &[(String, DataType)] {
-        &self.columns
-    }
-
-    fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
-        Ok(self.parts.next())
-    }
-}
+type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
 
 /// Position of a cell; row and column start at 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) row: u32,
-    pub(super) column: u32,
+type CellPosition = (u32, u32);
+
+/// Opens a workbook; returns the rows of a sheet, its name, and all sheets. `sheet` is a name or a
+/// number; the first visible sheet with values unless given.
+pub(super) fn open_sheet_rows(
+    source: Box<dyn Source>,
+    sheet: Option<&str>,
+) -> Result<(Box<dyn RowSource>, String, Vec<Sheet>), ReadError> {
+    // The library may panic over a damaged file.
+    let opened = catch_unwind(AssertUnwindSafe(|| open(source, sheet)));
+    let (rows, name, sheets) = opened.unwrap_or(Err(ReadError::Damaged))?;
+    Ok((Box::new(rows), name, sheets))
 }
 
-/// Calls a function for each cell of a sheet that has a value, in their order.
-pub(super) fn each_cell(
+fn open(
+    mut source: Box<dyn Source>,
+    sheet: Option<&str>,
+) -> Result<(SheetRows, String, Vec<Sheet>), ReadError> {
+    let content = check_archive(&mut *source, LIMITS)?;
+    source.rewind()?;
+    let mut workbook: Workbook =
+        Xlsx::new(BufReader::new(source)).map_err(|error| match error {
+            XlsxError::Io(error) => ReadError::Source(error),
+            _ => ReadError::NotWorkbook,
+        })?;
+    let sheets = workbook.sheets_metadata().iter();
+    let names: Vec<(String, bool)> = sheets
+        // Sheets of charts have no cells.
+        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
+        .map(|sheet| (sheet.name.clone(), sheet.visible == SheetVisible::Visible))
+        .collect();
+    let mut sheets = Vec::new();
+    for (name, is_visible) in &names {
+        let (rows, columns) = size_of(&mut workbook, name)?;
+        sheets.push(Sheet {
+            name: name.clone(),
+            is_visible: *is_visible,
+            rows,
+            columns,
+        });
+    }
+    let found = match sheet {
+        None => sheets
+            .iter()
+            .find(|sheet| sheet.is_visible && sheet.rows > 0),
+        Some(wanted) => {
+            let by_number = || {
+                let number: usize = wanted.parse().ok()?;
+                sheets.get(number.checked_sub(1)?)
+            };
+            let by_name = sheets.iter().find(|sheet| sheet.name == wanted);
+            by_name.or_else(by_number)
+        }
+    };
+    let name = match (found, sheet) {
+        (Some(found), _) => found.name.clone(),
+        (None, None) => return Err(ReadError::NoHeader),
+        (None, Some(sheet)) => {
+            let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+            return Err(ReadError::unknown_sheet(sheet, &names));
+        }
+    };
+    let rows = read_sheet(&mut workbook, &name, content)?;
+    let columns = || rows.values().filter_map(|row| row.cells.last());
+    if let Some(sheet) = sheets.iter_mut().find(|sheet| sheet.name == name) {
+        let last = rows.keys().next_back().map_or(0, |last| last + 1);
+        sheet.rows = last.into();
+        let last = columns().map(|(column, _)| *column).max();
+        sheet.columns = last.map_or(0, |last| last + 1).into();
+    }
+    let rows = SheetRows {
+        rows: rows.into_iter().collect(),
+        index: 0,
+    };
+    Ok((rows, name, sheets))
+}
+
+/// Returns the number of rows and columns that a sheet declares, or has up to its first value; zero
+/// for a sheet without values.
+fn size_of(workbook: &mut Workbook, sheet: &str) -> Result<(u64, u64), ReadError> {
+    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
+    let declared = cells.dimensions().end;
+    while let Some(cell) = cells.next_cell().map_err(damaged)? {
+        if CellValue::of(cell.get_value(), false).is_some() {
+            let (row, column) = cell.get_position();
+            let rows = declared.0.max(row);
+            let columns = declared.1.max(column);
+            return Ok((u64::from(rows) + 1, u64::from(columns) + 1));
+        }
+    }
+    Ok((0, 0))
+}
+
+/// Row of a sheet.
+#[derive(Debug, Default)]
+struct SheetRow {
+    /// Columns and values, in order.
+    cells: Vec<(u32, CellValue)>,
+    is_title: bool,
+}
+
+type Rows = BTreeMap<u32, SheetRow>;
+
+fn read_sheet(
     workbook: &mut Workbook,
     sheet: &str,
-    mut work: impl FnMut(Place, CellValue) -> Result<(), ReadError>,
-) -> Result<(), ReadError> {
+    content: ArchiveContent,
+) -> Result<Rows, ReadError> {
+    let formulas = if content.has_formulas {
+        formulas_without_value(workbook, sheet)?
+    } else {
+        HashSet::new()
+    };
+    let merged = if content.has_merged_cells {
+        workbook.merge_cells_by_sheet_name(sheet).map_err(damaged)?
+    } else {
+        Vec::new()
+    };
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
+    let time_styles: Vec<bool> = cells
+        .styles()
+        .iter()
+        .map(|style| {
+            let format = style.number_format.as_ref();
+            format.is_some_and(|format| is_time_format(&format.format_code))
+        })
+        .collect();
+    let mut rows = Rows::new();
     let (mut last, mut count, mut texts) = (None, 0, 0);
-    while let Some(cell) = cells.next_cell().map_err(damaged)? {
-        let (row, column) = cell.get_position();
-        let place = Place { row, column };
-        // Rows are built in order, so cells out of order, or repeated, are damage.
-        if last.is_some_and(|last| last >= place) {
+    while let Some((cell, style)) = cells.next_cell_with_style_id().map_err(damaged)? {
+        let position = cell.get_position();
+        let is_time = time_styles.get(style).copied().unwrap_or(false);
+        let value = match CellValue::of(cell.get_value(), is_time) {
+            None if formulas.contains(&position) => Some(CellValue::Formula),
+            value => value,
+        };
+        // Formatted blank cells do not count.
+        let Some(value) = value else {
+            continue;
+        };
+        // Cells out of order, or repeated, are damage.
+        if last.is_some_and(|last| last >= position) {
             return Err(ReadError::Damaged);
         }
-        last = Some(place);
+        last = Some(position);
         count += 1;
-        if let DataRef::String(text) = cell.get_value() {
-            texts += text.len();
-        } else if let DataRef::SharedString(text) = cell.get_value() {
-            texts += text.len();
-        }
-        // A shared text counts for each cell, as it is copied into each.
+        texts += value.size();
         if count > MAX_CELLS || texts > MAX_TEXTS {
             return Err(ReadError::TooLarge);
         }
-        if let Some(value) = CellValue::of(cell.get_value()) {
-            work(place, value)?;
+        let (row, column) = position;
+        rows.entry(row).or_default().cells.push((column, value));
+    }
+    for region in merged {
+        merge(&mut rows, region, &mut count, &mut texts)?;
+    }
+    Ok(rows)
+}
+
+/// Positions of formulas whose value the file does not have, as of programs that do not calculate.
+fn formulas_without_value(
+    workbook: &mut Workbook,
+    sheet: &str,
+) -> Result<HashSet<CellPosition>, ReadError> {
+    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
+    let mut found = HashSet::new();
+    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(damaged)? {
+        if cell.formula.is_some() && matches!(cell.value, DataRef::Empty) {
+            found.insert(cell.pos);
+        }
+        if found.len() > MAX_CELLS {
+            return Err(ReadError::TooLarge);
+        }
+    }
+    Ok(found)
+}
+
+/// Gives all cells of a merged region its value. A row of nothing but a cell over several columns is
+/// a title.
+fn merge(
+    rows: &mut Rows,
+    region: Dimensions,
+    count: &mut usize,
+    texts: &mut usize,
+) -> Result<(), ReadError> {
+    let (first_row, first_column) = region.start;
+    let (last_row, last_column) = region.end;
+    let Some(row) = rows.get_mut(&first_row) else {
+        return Ok(());
+    };
+    let at = row
+        .cells
+        .binary_search_by_key(&first_column, |(column, _)| *column);
+    if last_column > first_column && row.cells.len() == 1 && at.is_ok() {
+        row.is_title = true;
+        return Ok(());
+    }
+    let value = at.ok().and_then(|at| row.cells.get(at));
+    let Some((_, value)) = value.cloned() else {
+        return Ok(());
+    };
+    // A region may reach to the end of the sheet; the table ends with the last value.
+    let end = rows.keys().next_back().copied().unwrap_or(first_row);
+    for row in first_row..=last_row.min(end) {
+        for column in first_column..=last_column {
+            if (row, column) == region.start {
+                continue;
+            }
+            *count += 1;
+            *texts += value.size();
+            if *count > MAX_CELLS || *texts > MAX_TEXTS {
+                return Err(ReadError::TooLarge);
+            }
+            let cells = &mut rows.entry(row).or_default().cells;
+            if let Err(at) = cells.binary_search_by_key(&column, |(column, _)| *column) {
+                cells.insert(at, (column, value.clone()));
+            }
         }
     }
     Ok(())
@@ -151,145 +259,38 @@ fn damaged(error: XlsxError) -> ReadError {
     }
 }
 
-/// What the first reading of a sheet finds.
-#[derive(Default)]
-struct Survey {
-    header_row: Option<u32>,
-    header: BTreeMap<u32, String>,
-    /// First column of the header.
-    first: u32,
-    columns: Vec<SheetColumn>,
-    last_row: Option<u32>,
-    rows: usize,
+/// Rows of a sheet, in memory.
+struct SheetRows {
+    rows: Vec<(u32, SheetRow)>,
+    index: usize,
 }
 
-impl Survey {
-    fn add(&mut self, place: Place, value: CellValue) -> Result<(), ReadError> {
-        let header_row = *self.header_row.get_or_insert(place.row);
-        if place.row == header_row {
-            self.header.insert(place.column, value.into_text());
-            self.first = self.header.keys().next().copied().unwrap_or(0);
-            return Ok(());
-        }
-        if self.columns.is_empty() {
-            let last = self.header.keys().next_back().copied().unwrap_or(0);
-            let count = usize::try_from(last - self.first).unwrap_or(usize::MAX);
-            if count >= MAX_COLUMNS {
-                return Err(ReadError::TooManyColumns(count.saturating_add(1)));
-            }
-            self.columns.resize_with(count + 1, SheetColumn::default);
-        }
-        if self.last_row.replace(place.row) != Some(place.row) {
-            self.rows += 1;
-        }
-        let column = index_of(place, self.first).and_then(|index| self.columns.get_mut(index));
-        let Some(column) = column else {
-            return Err(ReadError::Unnamed {
-                row: u64::from(place.row) + 1,
-                column: u64::from(place.column) + 1,
-            });
+impl RowSource for SheetRows {
+    fn next(&mut self, row: &mut RawRow) -> Result<bool, ReadError> {
+        row.clear();
+        let Some((number, found)) = self.rows.get(self.index) else {
+            return Ok(false);
         };
-        column.add(&value);
+        self.index += 1;
+        row.line = u64::from(*number) + 1;
+        row.is_title = found.is_title;
+        for (column, value) in &found.cells {
+            let column = usize::try_from(*column).unwrap_or(usize::MAX);
+            row.cells.resize(column, RawCell::Blank);
+            let cell = value.push_to(row);
+            row.cells.push(cell);
+        }
+        Ok(true)
+    }
+
+    fn rewind(&mut self) -> Result<(), ReadError> {
+        self.index = 0;
         Ok(())
     }
 
-    /// Names and types of the columns.
-    fn table(&self) -> Result<Vec<(String, DataType)>, ReadError> {
-        let last = self.header.keys().next_back().ok_or(ReadError::NoHeader)?;
-        let count = usize::try_from(last - self.first).unwrap_or(usize::MAX);
-        if count >= MAX_COLUMNS {
-            return Err(ReadError::TooManyColumns(count.saturating_add(1)));
-        }
-        let columns = (self.first..=*last).zip(1..);
-        let columns = columns.map(|(column, number)| {
-            let name = self.header.get(&column).map(|name| name.trim().to_owned());
-            let name = name.filter(|name| !name.is_empty());
-            let found = self.columns.get(number - 1);
-            let data_type = found.map_or(DataType::Text, SheetColumn::data_type);
-            (
-                name.unwrap_or_else(|| format!("column_{number}")),
-                data_type,
-            )
-        });
-        Ok(columns.collect())
+    fn has_field_counts(&self) -> bool {
+        false
     }
-}
-
-fn index_of(place: Place, first: u32) -> Option<usize> {
-    usize::try_from(place.column.checked_sub(first)?).ok()
-}
-
-/// Rows of the second reading.
-struct Parts {
-    types: Vec<DataType>,
-    first: u32,
-    header_row: Option<u32>,
-    done: Vec<Vec<Values>>,
-    part: Vec<Values>,
-    rows: usize,
-    last_row: Option<u32>,
-}
-
-impl Parts {
-    fn new(types: Vec<DataType>, first: u32, header_row: Option<u32>) -> Self {
-        Self {
-            part: empty(&types),
-            types,
-            first,
-            header_row,
-            done: Vec::new(),
-            rows: 0,
-            last_row: None,
-        }
-    }
-
-    fn add(&mut self, place: Place, value: CellValue) -> Result<(), ReadError> {
-        if Some(place.row) == self.header_row {
-            return Ok(());
-        }
-        if self.last_row.replace(place.row) != Some(place.row) {
-            self.end_row();
-            if self.rows == PART_ROWS {
-                let part = std::mem::replace(&mut self.part, empty(&self.types));
-                self.done.push(part);
-                self.rows = 0;
-            }
-            self.rows += 1;
-        }
-        let index = index_of(place, self.first);
-        let column = index.and_then(|index| self.part.get_mut(index));
-        let values = column.ok_or(ReadError::Damaged)?;
-        // Blank cells are not passed on, so their places in the column are filled here.
-        while values.len() + 1 < self.rows {
-            values.push_null();
-        }
-        value.push_to(values);
-        Ok(())
-    }
-
-    /// Fills the row up with nulls.
-    fn end_row(&mut self) {
-        for values in &mut self.part {
-            while values.len() < self.rows {
-                values.push_null();
-            }
-        }
-    }
-
-    fn finish(mut self) -> Vec<Vec<Values>> {
-        self.end_row();
-        if self.rows > 0 {
-            self.done.push(self.part);
-        }
-        self.done
-    }
-}
-
-fn empty(types: &[DataType]) -> Vec<Values> {
-    let types = types.iter();
-    types
-        .map(|data_type| Values::with_capacity(*data_type, 0))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,65 +1,98 @@
+mod book;
 mod package;
 
 use std::io::{Cursor, Write};
 
+use labdata_domain::{
+    data::write::FileCell,
+    scalar::{DataType, Scalar},
+};
 use proptest::prelude::*;
-use time::macros::date;
+use serde_json::json;
+use time::macros::{date, datetime};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use self::package::{PACKAGE, RELATIONS, WORKBOOK};
-use super::{archive::ArchiveLimits, *};
-use crate::read::guarded::open_guarded;
+use self::{
+    book::{STYLES, workbook_of},
+    package::{PACKAGE, RELATIONS, WORKBOOK},
+};
+use super::{
+    archive::{ArchiveLimits, check_archive},
+    *,
+};
+use crate::read::{ReadOptions, ReadTable, open_table};
 
-/// Style 1 is a date.
-const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
-<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
-<cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14" applyNumberFormat="1"/></cellXfs></styleSheet>"#;
-
-/// A workbook with that sheet and these shared texts.
-fn workbook(sheet: &str, shared: &str) -> Vec<u8> {
+/// A workbook of these parts, besides those that each has.
+fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
-    let sheet = format!("<worksheet><sheetData>{sheet}</sheetData></worksheet>");
-    let shared = format!("<sst uniqueCount=\"1\">{shared}</sst>");
-    for (name, content) in [
-        ("_rels/.rels", PACKAGE),
-        ("xl/workbook.xml", WORKBOOK),
-        ("xl/_rels/workbook.xml.rels", RELATIONS),
-        ("xl/styles.xml", STYLES),
-        ("xl/sharedStrings.xml", &shared),
-        ("xl/worksheets/sheet1.xml", &sheet),
-    ] {
-        writer.start_file(name, options).unwrap();
+    let common = [("_rels/.rels", PACKAGE), ("xl/styles.xml", STYLES)];
+    for (name, content) in common.iter().chain(parts) {
+        writer.start_file(*name, options).unwrap();
         writer.write_all(content.as_bytes()).unwrap();
     }
     writer.finish().unwrap().into_inner()
 }
 
+/// A workbook with one sheet, of which these are the rows and what follows them.
+fn sheet_of(rows: &str, after: &str, shared: &str) -> Vec<u8> {
+    let sheet = format!("<worksheet><sheetData>{rows}</sheetData>{after}</worksheet>");
+    let shared = format!("<sst uniqueCount=\"1\">{shared}</sst>");
+    packed(&[
+        ("xl/workbook.xml", WORKBOOK),
+        ("xl/_rels/workbook.xml.rels", RELATIONS),
+        ("xl/sharedStrings.xml", &shared),
+        ("xl/worksheets/sheet1.xml", &sheet),
+    ])
+}
+
+fn workbook(rows: &str) -> Vec<u8> {
+    sheet_of(rows, "", "")
+}
+
 fn inline(place: &str, text: &str) -> String {
-    format!("<c r=\"{place}\" t=\"inlineStr\"><is><t>{text}</t></is></c>")
+    format!("<c r=\"{place}\" t=\"inlineStr\"><is><t xml:space=\"preserve\">{text}</t></is></c>")
 }
 
 fn number(place: &str, number: &str) -> String {
-    format!("<c r=\"{place}\"><v>{number}</v></c>")
+    styled(place, 0, number)
+}
+
+fn styled(place: &str, style: u8, number: &str) -> String {
+    format!("<c r=\"{place}\" s=\"{style}\"><v>{number}</v></c>")
 }
 
 fn row(number: u32, cells: &[String]) -> String {
     format!("<row r=\"{number}\">{}</row>", cells.concat())
 }
 
-fn read(bytes: Vec<u8>) -> Result<Vec<(String, Values)>, ReadError> {
-    let mut reader = open_guarded(|| open_xlsx(Box::new(Cursor::new(bytes)), 100_000))?;
-    let columns = reader.columns().iter();
-    let columns = columns.map(|(name, of)| (name.clone(), Values::with_capacity(*of, 0)));
-    let mut columns: Vec<_> = columns.collect();
-    while let Some(part) = reader.next_part()? {
-        for ((_, values), part) in columns.iter_mut().zip(&part) {
-            values.extend(part);
-        }
+fn open_with(bytes: Vec<u8>, options: serde_json::Value) -> Result<ReadTable, ReadError> {
+    let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
+    open_table(Box::new(Cursor::new(bytes)), &options, 100_000)
+}
+
+fn open_clear(bytes: Vec<u8>) -> ReadTable {
+    let table = open_with(bytes, json!({})).unwrap();
+    assert_eq!(table.doubts(), []);
+    table
+}
+
+fn headers(table: &ReadTable) -> Vec<&str> {
+    let columns = table.columns().iter();
+    columns.map(|column| column.header.as_str()).collect()
+}
+
+/// Cells as a text column shows them; blank ones are `-`.
+fn cells(table: &mut ReadTable) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    while let Some(row) = table.next_row().unwrap() {
+        let cells = row.cells.iter().map(|cell| {
+            cell.as_ref()
+                .map_or_else(|| "-".to_owned(), ToString::to_string)
+        });
+        rows.push(cells.collect());
     }
-    let length = columns.first().map_or(0, |(_, values)| values.len());
-    assert!(columns.iter().all(|(_, values)| values.len() == length));
-    Ok(columns)
+    rows
 }
 
 /// A table that starts in the third row and the second column, with a blank row.
@@ -78,7 +111,7 @@ fn sample() -> Vec<u8> {
             &[
                 "<c r=\"B4\" t=\"s\"><v>0</v></c>".to_owned(),
                 number("C4", "0.25"),
-                "<c r=\"E4\" s=\"1\"><v>46082</v></c>".to_owned(),
+                styled("E4", 1, "46082"),
             ],
         ),
         row(
@@ -89,58 +122,311 @@ fn sample() -> Vec<u8> {
             ],
         ),
     ];
-    workbook(&rows.concat(), "<si><t>A1</t></si>")
+    sheet_of(&rows.concat(), "", "<si><t>A1</t></si>")
 }
 
 #[test]
 fn the_first_sheet_is_a_table_with_types() {
-    let text = |text: &str| Some(text.to_owned());
+    let mut table = open_clear(sample());
+    assert_eq!(headers(&table), ["well", "od", "day"]);
+    let types: Vec<DataType> = table
+        .columns()
+        .iter()
+        .map(|column| column.data_type)
+        .collect();
+    assert_eq!(types, [DataType::Text, DataType::Float, DataType::Date]);
+    assert_eq!(table.reading().blank_lines, 1);
+    assert_eq!(table.reading().options.header_row, Some(3));
+    let first = table.next_row().unwrap().unwrap();
+    assert_eq!(first.line, 4);
     let expected = [
-        ("well", Values::Text(vec![text("A1"), text("A2")])),
-        ("od", Values::Float(vec![Some(0.25), None])),
-        ("column_3", Values::Text(vec![None, None])),
-        ("day", Values::Date(vec![Some(date!(2026 - 03 - 01)), None])),
+        Some(FileCell::Text("A1".to_owned())),
+        Some(FileCell::Float(0.25)),
+        Some(FileCell::Date(date!(2026 - 03 - 01))),
     ];
-    let expected = expected.map(|(name, values)| (name.to_owned(), values));
-    assert_eq!(read(sample()).unwrap(), expected);
+    assert_eq!(first.cells, expected);
+    assert_eq!(cells(&mut table), [["A2", "-", "-"]]);
 }
 
 #[test]
-fn a_sheet_has_parts_of_equal_columns() {
-    let rows = (2..9_002).map(|n| row(n, &[number(&format!("A{n}"), &n.to_string())]));
-    let rows: String = rows.collect();
-    let sheet = row(1, &[inline("A1", "n"), inline("B1", "m")]) + &rows;
-    let columns = read(workbook(&sheet, "")).unwrap();
-    assert_eq!(
-        columns[0].1,
-        Values::Integer((2..9_002).map(Some).collect())
+fn elapsed_times_keep_sign_and_fraction() {
+    let times = ["0", "0.5", "1", "1.010416666666667", "-0.04166666666666666"];
+    let mut rows = row(1, &[inline("A1", "name"), inline("B1", "t")]);
+    for (time, number) in times.iter().zip(2..) {
+        rows += &row(
+            number,
+            &[
+                inline(&format!("A{number}"), "x"),
+                styled(&format!("B{number}"), 3, time),
+            ],
+        );
+    }
+    let mut table = open_clear(workbook(&rows));
+    assert_eq!(table.columns()[1].data_type, DataType::Float);
+    assert_eq!(table.columns()[1].unit.as_deref(), Some("s"));
+    let seconds: Vec<String> = cells(&mut table)
+        .into_iter()
+        .map(|row| row[1].clone())
+        .collect();
+    assert_eq!(seconds, ["0", "43200", "86400", "87300", "-3600"]);
+    let mut table = open_clear(workbook(&rows));
+    table.read_as(&[None, Some(DataType::Text)]);
+    let texts: Vec<String> = cells(&mut table)
+        .into_iter()
+        .map(|row| row[1].clone())
+        .collect();
+    assert_eq!(texts, ["PT0S", "PT12H", "PT24H", "PT24H15M", "-PT1H"]);
+    // Times of a day only are times of day.
+    let rows = row(1, &[inline("A1", "t")]) + &row(2, &[styled("A2", 3, "0.3541666666666667")]);
+    assert_eq!(cells(&mut open_clear(workbook(&rows))), [["08:30:00"]]);
+}
+
+#[test]
+fn errors_and_formulas_without_a_value_are_problems() {
+    let header = row(1, &[inline("A1", "name"), inline("B1", "val")]);
+    let error = row(
+        2,
+        &[
+            inline("A2", "A1"),
+            "<c r=\"B2\" t=\"e\"><v>#DIV/0!</v></c>".to_owned(),
+        ],
     );
-    assert_eq!(columns[1].1, Values::Text(vec![None; 9_000]));
+    let formula = row(
+        3,
+        &[
+            inline("A3", "A2"),
+            "<c r=\"B3\"><f>B2*2</f><v/></c>".to_owned(),
+        ],
+    );
+    let stored = row(
+        4,
+        &[
+            inline("A4", "A3"),
+            "<c r=\"B4\"><f>1+1</f><v>2</v></c>".to_owned(),
+        ],
+    );
+    let empty_text = row(
+        5,
+        &[
+            inline("A5", "A4"),
+            "<c r=\"B5\" t=\"str\"><f>\"\"</f><v></v></c>".to_owned(),
+        ],
+    );
+    let bytes = workbook(&[header, error, formula, stored, empty_text].concat());
+    let table = open_with(bytes.clone(), json!({})).unwrap();
+    let doubts = table.doubts().iter();
+    let doubts: Vec<_> = doubts
+        .map(|doubt| (doubt.code, doubt.path.as_str()))
+        .collect();
+    assert_eq!(
+        doubts,
+        [("error_cell", "rows[2]"), ("error_cell", "rows[3]")]
+    );
+    let mut nulls = open_with(bytes, json!({"error_cells": "null"})).unwrap();
+    assert_eq!(nulls.doubts(), []);
+    let found = cells(&mut nulls);
+    assert_eq!(found, [["A1", "-"], ["A2", "-"], ["A3", "2"], ["A4", "-"]]);
+    assert_eq!(nulls.reading().null_error_cells, 2);
+}
+
+#[test]
+fn a_row_of_formulas_is_a_row() {
+    let rows = row(1, &[inline("A1", "a"), inline("B1", "b")])
+        + &row(
+            2,
+            &[
+                "<c r=\"A2\"><f>1+1</f></c>".to_owned(),
+                "<c r=\"B2\"><f>1+1</f></c>".to_owned(),
+            ],
+        );
+    let table = open_with(workbook(&rows), json!({})).unwrap();
+    assert_eq!(table.row_count(), 1);
+    assert_eq!(table.doubts()[0].code, "error_cell");
+}
+
+#[test]
+fn hidden_sheets_are_never_chosen() {
+    let sheet = |name: &str| {
+        let rows = row(1, &[inline("A1", name)]) + &row(2, &[number("A2", "1")]);
+        format!("<worksheet><sheetData>{rows}</sheetData></worksheet>")
+    };
+    let (book, relations) = workbook_of(&[
+        ("Lookups", "hidden"),
+        ("Secret", "veryHidden"),
+        ("Empty", "visible"),
+        ("Data", "visible"),
+    ]);
+    let bytes = packed(&[
+        ("xl/workbook.xml", &book),
+        ("xl/_rels/workbook.xml.rels", &relations),
+        ("xl/worksheets/sheet1.xml", &sheet("hidden")),
+        ("xl/worksheets/sheet2.xml", &sheet("secret")),
+        (
+            "xl/worksheets/sheet3.xml",
+            "<worksheet><sheetData></sheetData></worksheet>",
+        ),
+        ("xl/worksheets/sheet4.xml", &sheet("data")),
+    ]);
+    let table = open_clear(bytes.clone());
+    assert_eq!(headers(&table), ["data"]);
+    assert_eq!(table.reading().options.sheet.as_deref(), Some("Data"));
+    let sheets: Vec<_> = table
+        .sheets()
+        .unwrap()
+        .iter()
+        .map(|sheet| {
+            (
+                sheet.name.as_str(),
+                sheet.is_visible,
+                sheet.rows,
+                sheet.columns,
+            )
+        })
+        .collect();
+    assert_eq!(
+        sheets,
+        [
+            ("Lookups", false, 1, 1),
+            ("Secret", false, 1, 1),
+            ("Empty", true, 0, 0),
+            ("Data", true, 2, 1)
+        ]
+    );
+    for wanted in ["1", "Lookups"] {
+        let table = open_with(bytes.clone(), json!({"sheet": wanted})).unwrap();
+        assert_eq!(headers(&table), ["hidden"]);
+    }
+    let unknown = open_with(bytes, json!({"sheet": "Plate 3"})).err().unwrap();
+    assert!(
+        unknown.to_string().contains("it has \"Lookups\""),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn formatted_blank_cells_do_not_count() {
+    let blank = "<row><c s=\"1\"/><c s=\"1\"/><c s=\"1\"/></row>".repeat(3_000);
+    let rows = row(1, &[inline("A1", "name"), inline("B1", "v")])
+        + &row(2, &[inline("A2", "A1"), number("B2", "1.5")])
+        + &blank;
+    let mut table = open_clear(workbook(&rows));
+    assert_eq!(table.row_count(), 1);
+    assert_eq!(cells(&mut table), [["A1", "1.5"]]);
+}
+
+#[test]
+fn merged_cells_hold_their_value_and_titles_are_skipped() {
+    let rows = [
+        row(1, &[inline("A1", "Plate report")]),
+        row(
+            3,
+            &[
+                inline("A3", "group"),
+                inline("B3", "well"),
+                inline("C3", "od"),
+            ],
+        ),
+        row(
+            4,
+            &[
+                inline("A4", "control"),
+                inline("B4", "A1"),
+                number("C4", "0.5"),
+            ],
+        ),
+        row(5, &[inline("B5", "A2"), number("C5", "0.6")]),
+    ];
+    let merged = "<mergeCells><mergeCell ref=\"A1:C1\"/><mergeCell ref=\"A4:A5\"/></mergeCells>";
+    let mut table = open_clear(sheet_of(&rows.concat(), merged, ""));
+    assert_eq!(headers(&table), ["group", "well", "od"]);
+    assert_eq!(table.reading().lines_above, 2);
+    assert_eq!(
+        cells(&mut table),
+        [["control", "A1", "0.5"], ["control", "A2", "0.6"]]
+    );
+}
+
+#[test]
+fn a_percent_cell_is_its_fraction_and_a_format_does_not_round() {
+    let rows = row(1, &[inline("A1", "p"), inline("B1", "x")])
+        + &row(2, &[styled("A2", 4, "0.87"), styled("B2", 5, "1.23456")]);
+    assert_eq!(
+        cells(&mut open_clear(workbook(&rows))),
+        [["0.87", "1.23456"]]
+    );
+}
+
+#[test]
+fn texts_of_sheets_are_numbers_in_their_style() {
+    let rows = row(1, &[inline("A1", "name"), inline("B1", "od")])
+        + &row(2, &[inline("A2", " A1 "), inline("B2", "0,05")])
+        + &row(3, &[inline("A3", "A2"), number("B3", "0.08")]);
+    assert_eq!(
+        cells(&mut open_clear(workbook(&rows))),
+        [[" A1 ", "0.05"], ["A2", "0.08"]]
+    );
+}
+
+#[test]
+fn times_of_sheets_have_no_offset() {
+    let rows = row(1, &[inline("A1", "at")])
+        + &row(2, &[styled("A2", 2, "46082.5")])
+        + &row(3, &[styled("A3", 2, "46083")]);
+    let mut table = open_with(workbook(&rows), json!({})).unwrap();
+    assert_eq!(table.doubts()[0].code, "timezone");
+    assert_eq!(cells(&mut table), [["2026-03-01T12:00:00"], ["2026-03-02"]]);
+    let zone = json!({"timezone": "UTC"});
+    let mut table = open_with(workbook(&rows), zone).unwrap();
+    assert_eq!(table.columns()[0].data_type, DataType::Datetime);
+    let row = table.next_row().unwrap().unwrap();
+    let cell = row.cells[0].clone().unwrap().to_scalar(DataType::Datetime);
+    assert_eq!(cell, Ok(Scalar::Datetime(datetime!(2026-03-01 12:00 UTC))));
+    assert_eq!(cells(&mut table), [["2026-03-02T00:00:00Z"]]);
+}
+
+#[test]
+fn another_table_below_is_a_doubt() {
+    let rows = [
+        row(
+            1,
+            &[
+                inline("A1", "well"),
+                inline("B1", "od"),
+                inline("C1", "note"),
+            ],
+        ),
+        row(
+            2,
+            &[inline("A2", "A1"), number("B2", "0.5"), inline("C2", "x")],
+        ),
+        row(5, &[inline("A5", "time"), inline("B5", "temp")]),
+        row(6, &[number("A6", "0"), number("B6", "37")]),
+    ];
+    let bytes = workbook(&rows.concat());
+    let table = open_with(bytes.clone(), json!({})).unwrap();
+    assert_eq!(table.row_count(), 1);
+    assert_eq!(table.doubts()[0].code, "second_table");
+    let options = table.doubts()[0].options.clone();
+    let second = open_with(bytes, serde_json::Value::Object(options[1].clone())).unwrap();
+    assert_eq!(headers(&second), ["time", "temp"]);
 }
 
 #[test]
 fn tables_that_cannot_be_read_are_told_why() {
-    let refusal = |bytes: Vec<u8>| read(bytes).unwrap_err().to_string();
+    let refusal = |bytes: Vec<u8>| open_with(bytes, json!({})).err().unwrap().to_string();
     let sheet = [
-        row(1, &[inline("A1", "a")]),
-        row(2, &[number("A2", "1"), number("C2", "2")]),
+        row(1, &[inline("A1", "a"), inline("B1", "b")]),
+        row(2, &[number("A2", "1"), number("D2", "2")]),
     ];
+    let beside = open_with(workbook(&sheet.concat()), json!({"header_row": 1})).unwrap();
+    assert_eq!(beside.doubts()[0].code, "long_row");
     assert_eq!(
-        refusal(workbook(&sheet.concat(), "")),
-        "row 2 has a value in column 3, which has no name in the first row"
-    );
-    assert_eq!(
-        refusal(workbook("", "")),
+        refusal(workbook("")),
         "the file is empty: its first line must name the columns"
     );
     let wide = row(1, &[inline("A1", "a"), inline("XFD1", "z")]);
-    assert!(refusal(workbook(&wide, "")).contains("16384 columns"));
-    for bytes in [
-        &b""[..],
-        b"a,b\n1,2\n",
-        b"PK\x03\x04 and no archive",
-        b"\xd0\xcf\x11\xe0",
-    ] {
+    assert!(refusal(workbook(&wide)).contains("16384 columns"));
+    for bytes in [&b"PK\x03\x04 and no archive"[..], b"\xd0\xcf\x11\xe0"] {
         assert!(
             refusal(bytes.to_vec()).starts_with("the file is not an Excel workbook"),
             "{bytes:?}"
@@ -158,10 +444,10 @@ fn parts_that_grow_too_large_are_refused() {
     };
     let check = |bytes: &[u8]| check_archive(&mut Cursor::new(bytes.to_vec()), small);
     let spaces = |length: usize| " ".repeat(length);
-    check(&workbook(&spaces(1 << 20), &spaces(1 << 19))).unwrap();
-    let bomb = workbook(&spaces(3 << 20), "");
+    check(&sheet_of(&spaces(1 << 20), "", &spaces(1 << 19))).unwrap();
+    let bomb = workbook(&spaces(3 << 20));
     assert!(bomb.len() < 1 << 17, "{}", bomb.len());
-    let shared = workbook("", &spaces(2 << 20));
+    let shared = sheet_of("", "", &spaces(2 << 20));
     let noise: Vec<u8> = [sample(), vec![b'x'; 2 << 20]].concat();
     for bytes in [bomb, shared, noise] {
         assert!(matches!(check(&bytes), Err(ReadError::TooLarge)));
@@ -181,12 +467,12 @@ proptest! {
             let at = index.index(bytes.len());
             bytes[at] = byte;
         }
-        let _ = read(bytes);
+        let _ = open_with(bytes, json!({}));
     }
 
     /// A table is read or refused for any content of a sheet.
     #[test]
     fn any_sheet_is_read_or_refused(sheet in "(<row r=\"[0-9]{1,3}\">|<c r=\"[A-D][0-9]{0,3}\">|<v>[0-9]{0,9}</v>|</c>|</row>){0,30}") {
-        let _ = read(workbook(&sheet, ""));
+        let _ = open_with(workbook(&sheet), json!({}));
     }
 }

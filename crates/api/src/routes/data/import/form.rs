@@ -8,7 +8,7 @@ use labdata_domain::{data::import::MAX_IMPORT_BYTES, ids::OrganizationId};
 use labdata_limits::Slot;
 use labdata_operations::data::import::ImportTableBody;
 use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -42,7 +42,7 @@ pub struct ReceivedImport {
 }
 
 /// Counts a received file until it is closed.
-type ReceivedRoom = std::sync::Arc<Slot>;
+pub(crate) type ReceivedRoom = std::sync::Arc<Slot>;
 
 impl Body for ImportForm {
     type Received = ReceivedImport;
@@ -91,8 +91,8 @@ impl Body for ImportForm {
         let Ok(form) = &received.form else {
             return Value::Null;
         };
-        let mut fields = Map::new();
-        for name in ["mode", "columns", "sheet", "dry_run", "job_execution_id"] {
+        let mut fields = form.reading_options();
+        for name in ["mode", "columns", "dry_run", "job_execution_id"] {
             if let Some(text) = form.text(name) {
                 fields.insert(name.to_owned(), text.into());
             }
@@ -109,7 +109,7 @@ impl Body for ImportForm {
 }
 
 /// Waits for room on the disk for a file of the caller's organization.
-async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
+pub(crate) async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
     let app = request.app_data::<Data<App>>();
     let organization = request.extensions().get::<OrganizationId>().copied();
     match (app, organization) {
@@ -118,6 +118,6 @@ async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
             .slots
             .enter(Work::SpooledFile, organization)
             .await?),
-        _ => Err(Error::Internal("an import without its caller".to_owned()).into()),
+        _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
     }
 }

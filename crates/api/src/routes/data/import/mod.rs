@@ -5,7 +5,7 @@ pub mod form;
 use actix_web::web::Json;
 use labdata_application::{
     Error,
-    data::import_table::{ImportFile, ImportTable, ReadImport, import_table, read_import},
+    data::import_table::{ImportTable, ReadImport, import_table, read_import},
 };
 use labdata_domain::data::import::ImportWrite;
 use labdata_operations::{
@@ -19,11 +19,11 @@ use crate::http::{ApiResult, Call, Write};
 /// Reads the file.
 async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadImport> {
     let ImportTableBody {
-        file,
+        file: _,
         mode,
         key,
         columns,
-        sheet,
+        options,
         dry_run,
         job_execution_id,
     } = call.body.parts.clone();
@@ -38,20 +38,16 @@ async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadIm
             dry_run,
         },
         columns: columns.unwrap_or_default().into_iter().collect(),
-        sheet,
+        options: options.options(),
         job_execution_id,
     };
-    let file = ImportFile {
-        path: file,
-        source: Box::new(source),
-    };
-    Ok(read_import(call.ports(), &call.actor, file, command).await?)
+    Ok(read_import(call.ports(), &call.actor, Box::new(source), command).await?)
 }
 
 /// Imports the file.
 pub async fn handle(call: Call<Write, ImportForm, (), TablePath>) -> ApiResult<Json<ImportView>> {
     call.refuse_repeated().await?;
     let import = read(&call).await?;
-    let imported = import_table(call.begin().await?, &call.actor, import).await?;
-    Ok(Json(imported.into()))
+    let written = import_table(call.begin().await?, &call.actor, import).await?;
+    Ok(Json(written.into()))
 }

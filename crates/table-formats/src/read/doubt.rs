@@ -1,0 +1,203 @@
+//! What an import would have to guess, or refuses.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    number::NumberStyle,
+    raw::{RawRow, RowFault},
+};
+
+/// Maximum number of rows with a fault that are reported one by one.
+pub(super) const MAX_ROW_DOUBTS: usize = 20;
+
+/// Consequence of a doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoubtScope {
+    /// The table cannot be believed until the doubt is settled.
+    Table,
+    /// A row or a cell cannot be believed.
+    Row,
+    /// A column stays a text, which an import into a column of another type refuses.
+    Column,
+}
+
+/// A question about the reading of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// Option, column (`columns.od`) or row (`rows[17]`) that it concerns.
+    pub path: String,
+    /// Stable word for its kind.
+    pub code: &'static str,
+    /// What is doubtful, and how to settle it.
+    pub message: String,
+    /// Alternatives: each an object of options that settles it.
+    pub options: Vec<Map<String, Value>>,
+    /// Consequence.
+    pub scope: DoubtScope,
+    /// Indices of the columns that it concerns; empty for all.
+    pub columns: Vec<usize>,
+}
+
+impl Doubt {
+    pub(super) fn table(
+        path: &str,
+        code: &'static str,
+        message: impl Into<String>,
+        options: Vec<Value>,
+    ) -> Self {
+        let options = options.into_iter();
+        let options = options.filter_map(|option| match option {
+            Value::Object(object) => Some(object),
+            _ => None,
+        });
+        Self {
+            path: path.to_owned(),
+            code,
+            message: message.into(),
+            options: options.collect(),
+            scope: DoubtScope::Table,
+            columns: Vec::new(),
+        }
+    }
+
+    pub(super) fn row(line: u64, problem: RowProblem) -> Self {
+        Self {
+            scope: DoubtScope::Row,
+            ..Self::table(
+                &format!("rows[{line}]"),
+                problem.code,
+                problem.message,
+                problem.options,
+            )
+        }
+    }
+
+    pub(super) fn column(
+        header: &str,
+        code: &'static str,
+        message: impl Into<String>,
+        options: Vec<Value>,
+    ) -> Self {
+        Self {
+            scope: DoubtScope::Column,
+            ..Self::table(&format!("columns.{header}"), code, message, options)
+        }
+    }
+
+    /// The message, with the options that settle the doubt.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let options: Vec<String> = self
+            .options
+            .iter()
+            .map(|option| Value::Object(option.clone()).to_string())
+            .collect();
+        if options.is_empty() {
+            self.message.clone()
+        } else {
+            format!("{}; choose {}", self.message, options.join(" or "))
+        }
+    }
+
+    /// Renders path, code, message and options.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "path": self.path,
+            "code": self.code,
+            "message": self.message,
+            "options": self.options,
+        })
+    }
+}
+
+/// Why a row cannot be believed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowProblem {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) options: Vec<Value>,
+}
+
+impl RowProblem {
+    /// The problem of a row of delimited text.
+    pub(super) fn of_fault(fault: RowFault, encoding: &str) -> Self {
+        match fault {
+            RowFault::UnclosedQuote(line) => Self {
+                code: "quotation_mark",
+                message: format!("the quotation mark that opens on line {line} is never closed"),
+                options: vec![json!({"quote": ""})],
+            },
+            RowFault::TextAfterQuote(line) => Self {
+                code: "quotation_mark",
+                message: format!("text follows the end of the quotation that opens on line {line}"),
+                options: vec![json!({"quote": ""})],
+            },
+            RowFault::InvalidBytes => Self {
+                code: "invalid_bytes",
+                message: format!("the line has bytes that are not {encoding}"),
+                options: vec![
+                    json!({"invalid_bytes": "replace"}),
+                    json!({"encoding": "windows-1252"}),
+                ],
+            },
+        }
+    }
+
+    pub(super) fn vanished_rows(line: u64) -> Self {
+        Self {
+            code: "quotation_mark",
+            message: format!(
+                "the quotation mark that opens on line {line} closes in a later row; perhaps it \
+                 is no quotation"
+            ),
+            options: vec![json!({"quote": "\""}), json!({"quote": ""})],
+        }
+    }
+
+    pub(super) fn long_row(line: u64, found: usize, expected: usize) -> Self {
+        Self {
+            code: "long_row",
+            message: format!("line {line} has {found} fields, but the header has {expected}"),
+            options: Vec::new(),
+        }
+    }
+
+    pub(super) fn beside(line: u64, column: usize) -> Self {
+        Self {
+            code: "long_row",
+            message: format!(
+                "row {line} has a value in column {column}, which has no name in the header"
+            ),
+            options: Vec::new(),
+        }
+    }
+
+    pub(super) fn merged(line: u64) -> Self {
+        Self {
+            code: "merged_row",
+            message: format!("row {line} is one cell that is merged over several columns"),
+            options: Vec::new(),
+        }
+    }
+
+    pub(super) fn error_cell(row: &RawRow, text: Option<&str>) -> Self {
+        let what = match text {
+            Some(text) => format!("the cell has the error {text}"),
+            None => "the cell has a formula whose value is not in the file; open and save the \
+                     file in Excel"
+                .to_owned(),
+        };
+        Self {
+            code: "error_cell",
+            message: format!("row {}: {what}", row.line),
+            options: vec![json!({"error_cells": "null"})],
+        }
+    }
+}
+
+/// The options of a style.
+pub(super) fn style_options(style: NumberStyle) -> Value {
+    let thousands = style.thousands.map(String::from).unwrap_or_default();
+    json!({"decimal": style.decimal.as_str(), "thousands": thousands})
+}

@@ -1,0 +1,206 @@
+//! Values of cells in a column of a type.
+
+use jiff::tz::TimeZone;
+use labdata_domain::{data::write::FileCell, scalar::DataType};
+use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+
+use super::{
+    date::{
+        DateFormat, LocalTimeProblem, Moment, in_zone, read_iso, render_clock, render_duration,
+    },
+    doubt::RowProblem,
+    number::{Number, NumberStyle, is_exact_float, is_infinite},
+    raw::{RawCell, RawRow},
+    survey::CellRules,
+};
+
+/// A cell as a value of its column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Interpreted {
+    Null,
+    /// A text in a column of numbers.
+    NullTextNumber,
+    /// An error, or a formula without a value.
+    NullErrorCell,
+    Value(FileCell),
+    Refused(RowProblem),
+}
+
+/// How the cells of a column are read.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnReading {
+    pub(super) data_type: DataType,
+    /// Formats of its dates, besides ISO 8601.
+    pub(super) formats: Vec<DateFormat>,
+    /// True if times of day are elapsed times, as others of the column are.
+    pub(super) has_elapsed: bool,
+}
+
+/// How the cells of a table are read.
+pub(super) struct Interpreter<'o> {
+    pub(super) rules: CellRules<'o>,
+    pub(super) style: NumberStyle,
+    pub(super) timezone: Option<&'o TimeZone>,
+    pub(super) text_numbers_are_null: bool,
+    /// True if a number of more digits than a float holds is none.
+    pub(super) are_numbers_exact: bool,
+}
+
+impl Interpreter<'_> {
+    /// Reads a cell. What is no value of the column's type stays as it is, for the column to refuse.
+    pub(super) fn read(&self, row: &RawRow, cell: RawCell, column: &ColumnReading) -> Interpreted {
+        let text = match cell {
+            RawCell::Blank => return Interpreted::Null,
+            RawCell::Quoted(span) => row.span(span),
+            RawCell::Text(span) => row.span(span),
+            RawCell::Error(span) => return self.error(row, Some(row.span(span)), column),
+            RawCell::Formula => return self.error(row, None, column),
+            _ => return self.typed(row, cell, column),
+        };
+        if matches!(column.data_type, DataType::String | DataType::Text) {
+            if self.rules.is_null_text(text) {
+                return Interpreted::Null;
+            }
+            return Interpreted::Value(FileCell::Text(normalized(text)));
+        }
+        let trimmed = text.trim();
+        if self.rules.is_null(trimmed) {
+            return Interpreted::Null;
+        }
+        match column.data_type {
+            DataType::Integer | DataType::Float => self.number(trimmed),
+            DataType::Datetime | DataType::Date => self.moment(row, trimmed, column),
+            _ => Interpreted::Value(FileCell::Text(normalized(trimmed))),
+        }
+    }
+
+    fn error(&self, row: &RawRow, text: Option<&str>, column: &ColumnReading) -> Interpreted {
+        let is_text = matches!(column.data_type, DataType::String | DataType::Text);
+        match text {
+            Some(text) if !is_text && self.rules.is_null(text) => Interpreted::Null,
+            _ if self.rules.error_cells_are_null => Interpreted::NullErrorCell,
+            text => Interpreted::Refused(RowProblem::error_cell(row, text)),
+        }
+    }
+
+    fn number(&self, text: &str) -> Interpreted {
+        match self.style.read(text) {
+            Some(Number::Integer(number)) => Interpreted::Value(FileCell::Integer(number)),
+            Some(Number::Float(_)) if self.are_numbers_exact && !is_exact_float(text) => {
+                Interpreted::Value(FileCell::Text(text.to_owned()))
+            }
+            Some(Number::Float(number)) => Interpreted::Value(FileCell::Float(number)),
+            // Infinity is a measurement that a number column cannot hold, never a missing one.
+            None if self.text_numbers_are_null && !is_infinite(text, self.style) => {
+                Interpreted::NullTextNumber
+            }
+            None => Interpreted::Value(FileCell::Text(text.to_owned())),
+        }
+    }
+
+    fn moment(&self, row: &RawRow, text: &str, column: &ColumnReading) -> Interpreted {
+        let formats = column.formats.iter();
+        let found = read_iso(text).or_else(|| {
+            let mut found = formats.filter_map(|format| format.read(text));
+            let first = found.next();
+            // Two formats in which the text is another day are a question, not an answer.
+            first.filter(|first| found.all(|other| other.date == first.date))
+        });
+        match found {
+            Some(moment) => self.of_moment(row, moment, column.data_type),
+            None => Interpreted::Value(FileCell::Text(text.to_owned())),
+        }
+    }
+
+    fn of_moment(&self, row: &RawRow, moment: Moment, data_type: DataType) -> Interpreted {
+        let Some(time) = moment.time else {
+            return Interpreted::Value(FileCell::Date(moment.date));
+        };
+        match moment.instant() {
+            Some(at) => Interpreted::Value(self.instant(at, data_type)),
+            None => self.local(row, PrimitiveDateTime::new(moment.date, time), data_type),
+        }
+    }
+
+    fn instant(&self, at: OffsetDateTime, data_type: DataType) -> FileCell {
+        if data_type == DataType::Date && at.time() == Time::MIDNIGHT {
+            return FileCell::Date(at.date());
+        }
+        FileCell::Instant(at)
+    }
+
+    fn local(&self, row: &RawRow, local: PrimitiveDateTime, data_type: DataType) -> Interpreted {
+        if data_type == DataType::Date && local.time() == Time::MIDNIGHT {
+            return Interpreted::Value(FileCell::Date(local.date()));
+        }
+        let Some(zone) = self.timezone.filter(|_| data_type == DataType::Datetime) else {
+            return Interpreted::Value(FileCell::LocalTime(local));
+        };
+        match in_zone(local, zone) {
+            Ok(at) => Interpreted::Value(FileCell::Instant(at)),
+            Err(problem) => Interpreted::Refused(clock_change(row, local, problem)),
+        }
+    }
+
+    fn day(&self, row: &RawRow, day: Date, data_type: DataType) -> Interpreted {
+        // A workbook does not distinguish a date from its midnight.
+        if data_type == DataType::Datetime && self.timezone.is_some() {
+            return self.local(row, PrimitiveDateTime::new(day, Time::MIDNIGHT), data_type);
+        }
+        Interpreted::Value(FileCell::Date(day))
+    }
+
+    fn typed(&self, row: &RawRow, cell: RawCell, column: &ColumnReading) -> Interpreted {
+        let is_number = matches!(column.data_type, DataType::Integer | DataType::Float);
+        let seconds = |micros: i64| {
+            if micros % 1_000_000 == 0 {
+                return FileCell::Integer(micros / 1_000_000);
+            }
+            // Parsing rounds once.
+            let seconds = format!("{micros}e-6").parse();
+            FileCell::Float(seconds.unwrap_or(f64::NAN))
+        };
+        let value = match cell {
+            RawCell::Boolean(flag) => FileCell::Boolean(flag),
+            RawCell::Integer(number) => FileCell::Integer(number),
+            RawCell::Float(number) => FileCell::Float(number),
+            RawCell::Date(day) => return self.day(row, day, column.data_type),
+            RawCell::LocalTime(local) => return self.local(row, local, column.data_type),
+            RawCell::Instant(at) => self.instant(at, column.data_type),
+            RawCell::Clock(micros) | RawCell::Elapsed(micros) if is_number => seconds(micros),
+            RawCell::Clock(micros) if !column.has_elapsed => FileCell::Text(render_clock(micros)),
+            RawCell::Clock(micros) | RawCell::Elapsed(micros) => {
+                FileCell::Text(render_duration(micros))
+            }
+            // Read before.
+            RawCell::Blank
+            | RawCell::Text(_)
+            | RawCell::Quoted(_)
+            | RawCell::Error(_)
+            | RawCell::Formula => return Interpreted::Null,
+        };
+        Interpreted::Value(value)
+    }
+}
+
+fn clock_change(row: &RawRow, local: PrimitiveDateTime, problem: LocalTimeProblem) -> RowProblem {
+    RowProblem {
+        code: "clock_change",
+        message: format!(
+            "row {}: {}: {}",
+            row.line,
+            FileCell::LocalTime(local),
+            problem.reason()
+        ),
+        options: Vec::new(),
+    }
+}
+
+fn normalized(text: &str) -> String {
+    if is_nfc(text) {
+        text.to_owned()
+    } else {
+        text.nfc().collect()
+    }
+}

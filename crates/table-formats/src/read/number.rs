@@ -1,0 +1,452 @@
+//! Numbers as files write them: with a decimal point or comma, and with groups of three digits.
+
+/// Decimal sign of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// `1.5`
+    Point,
+    /// `1,5`
+    Comma,
+}
+
+impl Decimal {
+    /// Returns the sign.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Point => ".",
+            Self::Comma => ",",
+        }
+    }
+
+    const fn sign(self) -> char {
+        match self {
+            Self::Point => '.',
+            Self::Comma => ',',
+        }
+    }
+}
+
+/// Way of writing numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberStyle {
+    pub(super) decimal: Decimal,
+    pub(super) thousands: Option<char>,
+}
+
+/// All styles, in order of preference. A set of them is a byte with a bit for each.
+pub(super) const STYLES: [NumberStyle; 8] = [
+    NumberStyle::new(Decimal::Point, None),
+    NumberStyle::new(Decimal::Comma, None),
+    NumberStyle::new(Decimal::Point, Some(',')),
+    NumberStyle::new(Decimal::Comma, Some('.')),
+    NumberStyle::new(Decimal::Point, Some(' ')),
+    NumberStyle::new(Decimal::Comma, Some(' ')),
+    NumberStyle::new(Decimal::Point, Some('\'')),
+    NumberStyle::new(Decimal::Comma, Some('\'')),
+];
+
+/// Value of a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i64),
+    Float(f64),
+}
+
+impl NumberStyle {
+    pub(super) const fn new(decimal: Decimal, thousands: Option<char>) -> Self {
+        Self { decimal, thousands }
+    }
+
+    /// Reads a number; `None` for other texts, and for numbers that no float holds.
+    pub(super) fn read(self, text: &str) -> Option<Number> {
+        if let Some(number) = plain_integer(text) {
+            return Some(Number::Integer(number));
+        }
+        if self.decimal == Decimal::Point && text.bytes().all(is_plain) {
+            let number: f64 = text.parse().ok()?;
+            return number.is_finite().then_some(Number::Float(number));
+        }
+        let parts = self.split(text)?;
+        let mut plain = String::with_capacity(text.len());
+        if parts.is_negative {
+            plain.push('-');
+        }
+        plain.extend(parts.whole.chars().filter(char::is_ascii_digit));
+        let is_whole = parts.fraction.is_none() && parts.exponent.is_none();
+        if is_whole && let Ok(number) = plain.parse() {
+            return Some(Number::Integer(number));
+        }
+        plain.push('.');
+        plain.push_str(parts.fraction.unwrap_or_default());
+        if let Some(exponent) = parts.exponent {
+            plain.push('e');
+            plain.push_str(exponent);
+        }
+        let number: f64 = plain.parse().ok()?;
+        number.is_finite().then_some(Number::Float(number))
+    }
+
+    /// Divides a number into its parts; `None` if it is none of this style.
+    fn split(self, text: &str) -> Option<Parts<'_>> {
+        let (is_negative, rest) = match text.chars().next()? {
+            '-' | '\u{2212}' => (true, text.trim_start_matches(['-', '\u{2212}'])),
+            '+' => (false, text.get(1..)?),
+            _ => (false, text),
+        };
+        // One sign only.
+        if is_negative && text.chars().nth(1).is_none_or(|next| !starts_number(next)) {
+            return None;
+        }
+        let (mantissa, exponent) = match rest.find(['e', 'E']) {
+            Some(at) => (rest.get(..at)?, Some(rest.get(at + 1..)?)),
+            None => (rest, None),
+        };
+        if exponent.is_some_and(|exponent| {
+            let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            !are_digits(digits)
+        }) {
+            return None;
+        }
+        let (whole, fraction) = match mantissa.split_once(self.decimal.sign()) {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (mantissa, None),
+        };
+        if fraction.is_some_and(|fraction| !fraction.bytes().all(|byte| byte.is_ascii_digit())) {
+            return None;
+        }
+        let has_digits = match whole {
+            "" => fraction.is_some_and(|fraction| !fraction.is_empty()),
+            _ if are_digits(whole) => true,
+            _ => exponent.is_none() && self.is_grouped(whole),
+        };
+        has_digits.then_some(Parts {
+            is_negative,
+            whole,
+            fraction,
+            exponent,
+        })
+    }
+
+    /// Returns whether a whole number is divided into groups of three digits.
+    fn is_grouped(self, whole: &str) -> bool {
+        let Some(sign) = self.thousands else {
+            return false;
+        };
+        let is_sign = |found: char| match sign {
+            ' ' => matches!(found, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}'),
+            '\'' => matches!(found, '\'' | '\u{2019}'),
+            _ => found == sign,
+        };
+        let mut groups = whole.split(is_sign);
+        let first = groups.next().unwrap_or_default();
+        // `0.050` has no groups: no number begins with a group of zero.
+        (1..=3).contains(&first.len())
+            && are_digits(first)
+            && !first.starts_with('0')
+            && groups.all(|group| group.len() == 3 && are_digits(group))
+    }
+}
+
+struct Parts<'t> {
+    is_negative: bool,
+    whole: &'t str,
+    fraction: Option<&'t str>,
+    exponent: Option<&'t str>,
+}
+
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-' | b'e' | b'E')
+}
+
+const fn starts_number(first: char) -> bool {
+    first.is_ascii_digit() || matches!(first, '.' | ',')
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn plain_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    are_digits(digits).then(|| text.parse().ok()).flatten()
+}
+
+/// Returns whether a float holds all digits of a number with a decimal point.
+pub(super) fn is_exact_float(text: &str) -> bool {
+    let digits = |text: &str| {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let (whole, fraction) = (
+            whole.trim_start_matches('+'),
+            fraction.trim_end_matches('0'),
+        );
+        format!("{whole}.{fraction}")
+    };
+    let number: Option<f64> = text.parse().ok();
+    number.is_some_and(|number| digits(&number.to_string()) == digits(text))
+}
+
+/// Returns whether a text stands for infinity, or for a number that no float holds.
+pub(super) fn is_infinite(text: &str, style: NumberStyle) -> bool {
+    let unsigned = text.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(text);
+    let is_word = ["inf", "infinity", "\u{221e}", "1.#inf"]
+        .iter()
+        .any(|word| unsigned.eq_ignore_ascii_case(word));
+    is_word || style.split(text).is_some() && style.read(text).is_none()
+}
+
+/// Form of a text as a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct NumberForm {
+    /// Styles in which the text is a number.
+    pub(super) numbers: u8,
+    /// Styles in which it is a whole number.
+    pub(super) integers: u8,
+    /// True for digits that a number would not keep: leading zeros, or more than 64 bits hold.
+    pub(super) is_id: bool,
+    /// The sign of a text such as `1.234`, which separates decimals in one style and groups in another.
+    pub(super) ambiguous: Option<Decimal>,
+    /// True if the text itself shows which sign separates decimals.
+    pub(super) is_decided: bool,
+}
+
+const ALL: u8 = 0xff;
+
+/// The styles with a decimal point, and those with a decimal comma.
+const POINTS: u8 = 0b0101_0101;
+const COMMAS: u8 = 0b1010_1010;
+
+/// The styles in which a comma, and a point, separates groups.
+const COMMA_GROUPS: u8 = 0b0000_0100;
+const POINT_GROUPS: u8 = 0b0000_1000;
+
+impl NumberForm {
+    pub(super) fn of(text: &str) -> Self {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if are_digits(unsigned) {
+            return Self {
+                numbers: ALL,
+                integers: ALL,
+                is_id: unsigned.len() > 1 && unsigned.starts_with('0')
+                    || text.parse::<i64>().is_err(),
+                ..Self::default()
+            };
+        }
+        if !unsigned.starts_with(|first| starts_number(first) || first == '\u{2212}') {
+            return Self::default();
+        }
+        if let Some(form) = Self::of_decimal(unsigned) {
+            return form;
+        }
+        let mut form = Self::default();
+        for (index, style) in STYLES.into_iter().enumerate() {
+            let Some(parts) = style.split(text) else {
+                continue;
+            };
+            // Only an exponent makes a number that no float holds, but for absurd lengths.
+            let may_overflow = parts.exponent.is_some() || text.len() > 300;
+            if may_overflow && style.read(text).is_none() {
+                continue;
+            }
+            form.numbers |= 1 << index;
+            if parts.fraction.is_none() && parts.exponent.is_none() {
+                form.integers |= 1 << index;
+            }
+        }
+        let is_under = |style: NumberStyle| form.numbers & bit(style) != 0;
+        let (point, comma) = (
+            is_under(NumberStyle::new(Decimal::Point, None)),
+            is_under(NumberStyle::new(Decimal::Comma, None)),
+        );
+        form.ambiguous = match (point, comma) {
+            (true, false) if is_under(NumberStyle::new(Decimal::Comma, Some('.'))) => {
+                Some(Decimal::Point)
+            }
+            (false, true) if is_under(NumberStyle::new(Decimal::Point, Some(','))) => {
+                Some(Decimal::Comma)
+            }
+            _ => None,
+        };
+        form.is_decided = form.numbers != 0 && form.numbers != ALL && form.ambiguous.is_none();
+        form
+    }
+}
+
+impl NumberForm {
+    /// The form of digits with one sign among them, which most numbers have; `None` for other texts.
+    fn of_decimal(unsigned: &str) -> Option<Self> {
+        let at = unsigned.find(['.', ','])?;
+        let (whole, fraction) = (unsigned.get(..at)?, unsigned.get(at + 1..)?);
+        let are_all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = are_all_digits(whole)
+            && are_all_digits(fraction)
+            && !(whole.is_empty() && fraction.is_empty())
+            && unsigned.len() <= 300;
+        if !is_number {
+            return None;
+        }
+        let is_group =
+            (1..=3).contains(&whole.len()) && !whole.starts_with('0') && fraction.len() == 3;
+        let (decimal, numbers, groups) = if unsigned.as_bytes().get(at) == Some(&b'.') {
+            (Decimal::Point, POINTS, POINT_GROUPS)
+        } else {
+            (Decimal::Comma, COMMAS, COMMA_GROUPS)
+        };
+        let groups = if is_group { groups } else { 0 };
+        Some(Self {
+            numbers: numbers | groups,
+            integers: groups,
+            is_id: false,
+            ambiguous: is_group.then_some(decimal),
+            is_decided: !is_group,
+        })
+    }
+}
+
+/// The bit of a style.
+pub(super) fn bit(style: NumberStyle) -> u8 {
+    let index = STYLES.iter().position(|known| *known == style);
+    index.map_or(0, |index| 1 << index)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const POINT: NumberStyle = NumberStyle::new(Decimal::Point, None);
+    const COMMA: NumberStyle = NumberStyle::new(Decimal::Comma, None);
+    const ENGLISH: NumberStyle = NumberStyle::new(Decimal::Point, Some(','));
+    const GERMAN: NumberStyle = NumberStyle::new(Decimal::Comma, Some('.'));
+    const FRENCH: NumberStyle = NumberStyle::new(Decimal::Comma, Some(' '));
+    const SWISS: NumberStyle = NumberStyle::new(Decimal::Point, Some('\''));
+
+    #[test]
+    fn numbers_are_read_in_their_style() {
+        for (style, text, number) in [
+            (POINT, "1.5", 1.5),
+            (POINT, "-.5", -0.5),
+            (POINT, "5.", 5.0),
+            (POINT, "+1.5E-3", 0.0015),
+            (POINT, "\u{2212}2.5", -2.5),
+            (COMMA, "0,05", 0.05),
+            (COMMA, "1,5e2", 150.0),
+            (ENGLISH, "12,345,678.5", 12_345_678.5),
+            (GERMAN, "-1.234,5", -1_234.5),
+            (FRENCH, "1 234 567,5", 1_234_567.5),
+            (FRENCH, "1\u{202f}234\u{a0}567,5", 1_234_567.5),
+            (SWISS, "1'234\u{2019}567.5", 1_234_567.5),
+            (SWISS, "0.5", 0.5),
+        ] {
+            assert_eq!(style.read(text), Some(Number::Float(number)), "{text}");
+        }
+        for (style, text, number) in [
+            (POINT, "9007199254740993", 9_007_199_254_740_993),
+            (POINT, "-7", -7),
+            (ENGLISH, "1,234", 1_234),
+            (GERMAN, "1.234.567", 1_234_567),
+            (FRENCH, "-12 345", -12_345),
+        ] {
+            assert_eq!(style.read(text), Some(Number::Integer(number)), "{text}");
+        }
+    }
+
+    #[test]
+    fn groups_have_three_digits() {
+        for text in [
+            "12,34", "1234,567", ",123", "1,,234", "0,123", "1,234,56", "1,234e3", "1.5,000",
+            "1,23.4",
+        ] {
+            assert_eq!(ENGLISH.read(text), None, "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "--1",
+            "+-1",
+            "-+1",
+            "1.2.3",
+            "1e",
+            "1e+",
+            "e5",
+            ".",
+            "1 2",
+            "0x10",
+            "87 %",
+            "<0.01",
+            "n.d.",
+            "inf",
+            "nan",
+            "1e999",
+            "1_000",
+            "1,5",
+            "- 1",
+            "\u{2212}\u{2212}1",
+        ] {
+            assert_eq!(POINT.read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn infinity_is_known_in_any_form() {
+        for text in ["inf", "-Infinity", "\u{221e}", "1e999", "-1E400"] {
+            assert!(is_infinite(text, POINT), "{text}");
+        }
+        for text in ["1e300", "info", "", "1.5", "n.d."] {
+            assert!(!is_infinite(text, POINT), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_shows_the_styles_in_which_it_is_a_number() {
+        let styles = |text: &str| {
+            let form = NumberForm::of(text);
+            let all = STYLES.into_iter();
+            all.filter(|style| form.numbers & bit(*style) != 0)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(styles("1,234.5"), [ENGLISH]);
+        assert_eq!(styles("1.234.567"), [GERMAN]);
+        assert_eq!(styles("5").len(), 8);
+        assert!(!styles("0,05").contains(&ENGLISH));
+        assert!(styles("text").is_empty());
+        assert_eq!(NumberForm::of("1.234").ambiguous, Some(Decimal::Point));
+        assert_eq!(NumberForm::of("12,345").ambiguous, Some(Decimal::Comma));
+        for text in ["0.123", "1.23", "1.2345", "1234.567", "1,234.5", "5"] {
+            assert_eq!(NumberForm::of(text).ambiguous, None, "{text}");
+        }
+        for (text, is_id) in [("007", true), ("0", false), ("12345678901234567890", true)] {
+            assert_eq!(NumberForm::of(text).is_id, is_id, "{text}");
+        }
+    }
+
+    proptest! {
+        /// The form says the same as the reading.
+        #[test]
+        fn form_and_reading_agree(text in "[-+]?[0-9]{0,4}[.,' ]?[0-9]{0,4}[.,' ]?[0-9]{0,4}(e[0-9])?") {
+            let form = NumberForm::of(&text);
+            for style in STYLES {
+                let read = style.read(&text);
+                prop_assert_eq!(form.numbers & bit(style) != 0, read.is_some(), "{:?}", style);
+                if !form.is_id {
+                    let is_whole = matches!(read, Some(Number::Integer(_)));
+                    prop_assert_eq!(form.integers & bit(style) != 0, is_whole, "{:?}", style);
+                }
+            }
+        }
+
+        #[test]
+        fn every_float_is_read_as_it_is_written(number in any::<f64>().prop_filter("finite", |n| n.is_finite())) {
+            let text = format!("{number:?}");
+            let read = match POINT.read(&text) {
+                Some(Number::Float(read)) => read,
+                Some(Number::Integer(read)) => read.to_string().parse().unwrap(),
+                None => f64::NAN,
+            };
+            prop_assert_eq!(read, number);
+            let comma = text.replace('.', ",");
+            prop_assert_eq!(COMMA.read(&comma), POINT.read(&text));
+        }
+    }
+}

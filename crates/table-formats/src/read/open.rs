@@ -1,0 +1,144 @@
+//! Files of any format as rows.
+
+use std::io::{Read as _, SeekFrom};
+
+use labdata_domain::scalar::DataType;
+use serde_json::json;
+
+use super::{
+    ReadError, Source,
+    doubt::Doubt,
+    options::{FileFormat, ReadOptions},
+    parquet::open_parquet_rows,
+    raw::RowSource,
+    text::{DelimiterChoice, open_text},
+    xlsx::open_sheet_rows,
+};
+
+/// Sheet of a workbook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sheet {
+    /// Its name.
+    pub name: String,
+    /// False for hidden ones.
+    pub is_visible: bool,
+    /// Number of its rows, from the first one to the last one with a value.
+    pub rows: u64,
+    /// Number of its columns.
+    pub columns: u64,
+}
+
+/// An open file.
+pub(super) struct OpenFile {
+    pub(super) source: Box<dyn RowSource>,
+    /// The options as they were used so far.
+    pub(super) options: ReadOptions,
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) sheets: Option<Vec<Sheet>>,
+    /// The table of a file that names and types its columns itself.
+    pub(super) typed: Option<TypedTable>,
+}
+
+/// Table of a file that names and types its columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TypedTable {
+    pub(super) columns: Vec<TypedColumn>,
+    pub(super) rows: usize,
+}
+
+/// Column with a name and a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TypedColumn {
+    pub(super) name: String,
+    pub(super) data_type: DataType,
+    /// True for texts that are times without an offset.
+    pub(super) is_local_time: bool,
+    pub(super) unit: Option<&'static str>,
+}
+
+/// Opens a file of the format that its content has, or that the options say.
+pub(super) fn open_file(
+    mut source: Box<dyn Source>,
+    mut options: ReadOptions,
+) -> Result<OpenFile, ReadError> {
+    let mut start = Vec::new();
+    source.seek(SeekFrom::Start(0))?;
+    (&mut source).take(4).read_to_end(&mut start)?;
+    source.seek(SeekFrom::Start(0))?;
+    let format = options.format.unwrap_or(match start.as_slice() {
+        b"PK\x03\x04" | b"\xd0\xcf\x11\xe0" => FileFormat::Xlsx,
+        b"PAR1" => FileFormat::Parquet,
+        _ => FileFormat::Csv,
+    });
+    options.format = Some(format);
+    if format != FileFormat::Xlsx && options.sheet.is_some() {
+        return Err(ReadError::NoSheets);
+    }
+    if format != FileFormat::Csv {
+        options.encoding = None;
+        options.delimiter = None;
+        options.quote = None;
+    }
+    match format {
+        FileFormat::Csv => {
+            let (source, choice) = open_text(source, &mut options)?;
+            Ok(OpenFile {
+                source,
+                options,
+                doubts: delimiter_doubt(&choice).into_iter().collect(),
+                sheets: None,
+                typed: None,
+            })
+        }
+        FileFormat::Xlsx => {
+            let (source, sheet, sheets) = open_sheet_rows(source, options.sheet.as_deref())?;
+            options.sheet = Some(sheet);
+            Ok(OpenFile {
+                source,
+                options,
+                doubts: Vec::new(),
+                sheets: Some(sheets),
+                typed: None,
+            })
+        }
+        FileFormat::Parquet => {
+            let (source, typed) = open_parquet_rows(source)?;
+            options.header_row = None;
+            options.last_row = None;
+            options.decimal = None;
+            options.thousands = None;
+            Ok(OpenFile {
+                source,
+                options,
+                doubts: Vec::new(),
+                sheets: None,
+                typed: Some(typed),
+            })
+        }
+    }
+}
+
+fn delimiter_doubt(choice: &DelimiterChoice) -> Option<Doubt> {
+    let sign = |byte: u8| char::from(byte).to_string();
+    if choice.may_be_decimals {
+        return Some(Doubt::table(
+            "delimiter",
+            "delimiter",
+            "the commas may separate two columns, or the decimals of one",
+            vec![
+                json!({"delimiter": ","}),
+                json!({"delimiter": "\t", "decimal": ","}),
+            ],
+        ));
+    }
+    if choice.alternatives.is_empty() {
+        return None;
+    }
+    let signs = std::iter::once(choice.delimiter).chain(choice.alternatives.iter().copied());
+    Some(Doubt::table(
+        "delimiter",
+        "delimiter",
+        "the file can be divided into columns in several ways",
+        signs.map(|byte| json!({"delimiter": sign(byte)})).collect(),
+    ))
+}

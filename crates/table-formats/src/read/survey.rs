@@ -1,0 +1,326 @@
+//! First reading of a table: counts what the cells of each column may be.
+
+use labdata_domain::scalar::DataType;
+
+use super::{
+    date::{DateFormat, Moment, read_iso},
+    number::{NumberForm, STYLES},
+    raw::{RawCell, RawRow},
+};
+
+/// Counts of the dates of a column in one format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DateCounts {
+    pub(super) dates: u64,
+    /// Times without an offset.
+    pub(super) local: u64,
+    pub(super) instants: u64,
+}
+
+impl DateCounts {
+    fn add(&mut self, moment: Moment) {
+        match (moment.time, moment.offset) {
+            (None, _) => self.dates += 1,
+            (Some(_), None) => self.local += 1,
+            (Some(_), Some(_)) => self.instants += 1,
+        }
+    }
+
+    const fn total(self) -> u64 {
+        self.dates + self.local + self.instants
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            dates: self.dates + other.dates,
+            local: self.local + other.local,
+            instants: self.instants + other.instants,
+        }
+    }
+}
+
+/// Counts of a column's cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ColumnCounts {
+    /// Cells that are neither blank nor null.
+    pub(super) filled: u64,
+    /// Cells in which a column of texts would have something.
+    pub(super) shown: u64,
+    pub(super) booleans: u64,
+    /// Texts that are numbers, by style.
+    pub(super) numbers: [u64; 8],
+    pub(super) integers: [u64; 8],
+    pub(super) has_id: bool,
+    /// Numbers such as `1.234`.
+    pub(super) ambiguous_points: u64,
+    /// Numbers such as `1,234`.
+    pub(super) ambiguous_commas: u64,
+    /// True if a number shows which sign separates its decimals.
+    pub(super) is_decided: bool,
+    /// Cells of workbooks that are numbers.
+    pub(super) raw_numbers: u64,
+    pub(super) raw_integers: u64,
+    pub(super) raw_dates: DateCounts,
+    pub(super) iso: DateCounts,
+    /// Texts that are dates, by the formats that are tried.
+    pub(super) formats: Vec<DateCounts>,
+    pub(super) clocks: u64,
+    pub(super) elapsed: u64,
+    /// Row with the first error that stands for a missing number, such as `#N/A`.
+    pub(super) null_error: Option<u64>,
+    /// First text that is neither number nor date, and its row.
+    pub(super) first_text: Option<(u64, String)>,
+}
+
+/// What the cells of a table are compared with.
+pub(super) struct CellRules<'o> {
+    pub(super) null_values: &'o [String],
+    /// True if `null_values` also hold for texts.
+    pub(super) is_null_given: bool,
+    pub(super) formats: &'o [DateFormat],
+    pub(super) error_cells_are_null: bool,
+}
+
+impl CellRules<'_> {
+    /// Returns whether a text is null in a column of numbers, dates or booleans.
+    pub(super) fn is_null(&self, trimmed: &str) -> bool {
+        trimmed.is_empty() || self.null_values.iter().any(|null| null == trimmed)
+    }
+
+    /// Returns whether a text is null in a column of texts.
+    pub(super) fn is_null_text(&self, text: &str) -> bool {
+        self.is_null_given && self.null_values.iter().any(|null| null == text)
+    }
+}
+
+/// Error cell that makes a row doubtful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ErrorCell;
+
+impl ColumnCounts {
+    pub(super) fn new(rules: &CellRules<'_>) -> Self {
+        Self {
+            formats: vec![DateCounts::default(); rules.formats.len()],
+            ..Self::default()
+        }
+    }
+
+    /// Counts a cell.
+    pub(super) fn add(
+        &mut self,
+        row: &RawRow,
+        cell: RawCell,
+        rules: &CellRules<'_>,
+    ) -> Result<(), ErrorCell> {
+        let text = match cell {
+            RawCell::Blank => return Ok(()),
+            RawCell::Text(span) | RawCell::Quoted(span) => row.span(span),
+            RawCell::Error(span) => {
+                let is_null = rules.is_null(row.span(span));
+                if is_null {
+                    self.null_error.get_or_insert(row.line);
+                }
+                return if is_null || rules.error_cells_are_null {
+                    Ok(())
+                } else {
+                    Err(ErrorCell)
+                };
+            }
+            RawCell::Formula if rules.error_cells_are_null => return Ok(()),
+            RawCell::Formula => return Err(ErrorCell),
+            _ => {
+                self.filled += 1;
+                self.shown += 1;
+                self.add_typed(cell);
+                return Ok(());
+            }
+        };
+        self.shown += 1;
+        let trimmed = text.trim();
+        if !rules.is_null(trimmed) {
+            self.filled += 1;
+            self.add_text(row.line, trimmed, rules);
+        }
+        Ok(())
+    }
+
+    fn add_typed(&mut self, cell: RawCell) {
+        match cell {
+            RawCell::Boolean(_) => self.booleans += 1,
+            RawCell::Integer(_) => {
+                self.raw_numbers += 1;
+                self.raw_integers += 1;
+            }
+            RawCell::Float(_) => self.raw_numbers += 1,
+            RawCell::Date(_) => self.raw_dates.dates += 1,
+            RawCell::LocalTime(_) => self.raw_dates.local += 1,
+            RawCell::Instant(_) => self.raw_dates.instants += 1,
+            RawCell::Clock(_) => self.clocks += 1,
+            RawCell::Elapsed(_) => self.elapsed += 1,
+            RawCell::Blank
+            | RawCell::Text(_)
+            | RawCell::Quoted(_)
+            | RawCell::Error(_)
+            | RawCell::Formula => {}
+        }
+    }
+
+    fn add_text(&mut self, line: u64, text: &str, rules: &CellRules<'_>) {
+        let form = NumberForm::of(text);
+        if form.numbers != 0 {
+            for index in 0..STYLES.len() {
+                let is_in = |set: u8| u64::from(set >> index & 1);
+                if let (Some(numbers), Some(integers)) =
+                    (self.numbers.get_mut(index), self.integers.get_mut(index))
+                {
+                    *numbers += is_in(form.numbers);
+                    *integers += is_in(form.integers);
+                }
+            }
+            self.has_id |= form.is_id;
+            self.is_decided |= form.is_decided;
+            match form.ambiguous {
+                Some(super::number::Decimal::Point) => self.ambiguous_points += 1,
+                Some(super::number::Decimal::Comma) => self.ambiguous_commas += 1,
+                None => {}
+            }
+            return;
+        }
+        if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
+            self.booleans += 1;
+            return;
+        }
+        if text.starts_with(|first: char| first.is_ascii_digit()) && text.len() <= 64 {
+            if let Some(moment) = read_iso(text) {
+                self.iso.add(moment);
+                return;
+            }
+            let mut is_date = false;
+            for (format, counts) in rules.formats.iter().zip(&mut self.formats) {
+                if let Some(moment) = format.read(text) {
+                    counts.add(moment);
+                    is_date = true;
+                }
+            }
+            if is_date {
+                return;
+            }
+        }
+        if self.first_text.is_none() {
+            self.first_text = Some((line, text.chars().take(40).collect()));
+        }
+    }
+
+    /// Number of cells that are numbers in a style.
+    pub(super) fn numbers_in(&self, style: usize) -> u64 {
+        self.raw_numbers + self.numbers.get(style).copied().unwrap_or(0)
+    }
+
+    /// Returns whether at least four fifths of the cells are numbers in a style.
+    pub(super) fn is_mostly_numbers(&self, style: usize) -> bool {
+        let numbers = self.numbers_in(style);
+        numbers > 0 && numbers * 5 >= self.filled * 4
+    }
+
+    /// Returns whether at least four fifths of the cells are numbers in some style.
+    pub(super) fn is_number_like(&self) -> bool {
+        (0..STYLES.len()).any(|style| self.is_mostly_numbers(style))
+    }
+
+    /// Infers the type of the column.
+    pub(super) fn infer(&self, style: usize, has_zone: bool, nulls_texts: bool) -> Inferred {
+        let of = |data_type| Inferred {
+            data_type,
+            format: None,
+            doubt: None,
+        };
+        if self.filled == 0 {
+            return of(DataType::Text);
+        }
+        if self.booleans == self.filled {
+            return of(DataType::Boolean);
+        }
+        let numbers = self.numbers_in(style);
+        let integers = self.raw_integers + self.integers.get(style).copied().unwrap_or(0);
+        // One id is enough: as a number, it would lose its leading zeros or digits.
+        if !self.has_id && (numbers == self.filled || nulls_texts && self.is_mostly_numbers(style))
+        {
+            return of(if integers == numbers {
+                DataType::Integer
+            } else {
+                DataType::Float
+            });
+        }
+        if self.elapsed > 0 && self.elapsed + self.clocks == self.filled {
+            return of(DataType::Float);
+        }
+        if !self.has_id && self.is_mostly_numbers(style) {
+            return Inferred {
+                doubt: Some(TypeDoubt::TextNumbers),
+                ..of(DataType::Text)
+            };
+        }
+        self.infer_dates(has_zone).unwrap_or(of(DataType::Text))
+    }
+
+    fn infer_dates(&self, has_zone: bool) -> Option<Inferred> {
+        let fixed = self.iso.plus(self.raw_dates);
+        let (format, counts) = if fixed.total() == self.filled {
+            (None, fixed)
+        } else {
+            let mut fitting = self
+                .formats
+                .iter()
+                .enumerate()
+                .filter(|(_, counts)| counts.total() > 0)
+                .map(|(index, counts)| (index, counts.plus(fixed)))
+                .filter(|(_, counts)| counts.total() == self.filled);
+            let (index, counts) = fitting.next()?;
+            if let Some((other, _)) = fitting.next() {
+                return Some(Inferred {
+                    data_type: DataType::Text,
+                    format: None,
+                    doubt: Some(TypeDoubt::DateFormats(index, other)),
+                });
+            }
+            (Some(index), counts)
+        };
+        // Excel does not distinguish a date from its midnight, but a text that has no time is a date.
+        let text_dates = counts.dates - self.raw_dates.dates;
+        let (data_type, doubt) = if counts.total() == counts.dates {
+            (DataType::Date, None)
+        } else if counts.total() == counts.instants {
+            (DataType::Datetime, None)
+        } else if text_dates > 0 {
+            (DataType::Text, None)
+        } else if has_zone {
+            (DataType::Datetime, None)
+        } else {
+            (DataType::Text, Some(TypeDoubt::NoZone))
+        };
+        Some(Inferred {
+            data_type,
+            format,
+            doubt,
+        })
+    }
+}
+
+/// Type of a column, and why it is a text if it could be something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inferred {
+    pub(super) data_type: DataType,
+    /// The format of its dates, by index.
+    pub(super) format: Option<usize>,
+    pub(super) doubt: Option<TypeDoubt>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TypeDoubt {
+    /// Most cells are numbers.
+    TextNumbers,
+    /// All cells are dates in either of two formats.
+    DateFormats(usize, usize),
+    /// All cells are times, of which some have no offset.
+    NoZone,
+}

@@ -1,0 +1,49 @@
+//! Delimited text.
+
+mod decoded;
+mod delimiter;
+mod encoding;
+mod fields;
+
+use std::io::Read as _;
+
+pub(super) use self::delimiter::DelimiterChoice;
+use self::{
+    decoded::DecodedText,
+    delimiter::find_delimiter,
+    encoding::find_encoding,
+    fields::{Dialect, Fields},
+};
+use super::{ReadError, Source, options::ReadOptions, raw::RowSource};
+
+/// Number of bytes in which the delimiter is looked for.
+const SAMPLE_BYTES: u64 = 256 << 10;
+
+/// Opens a text: finds its encoding and its delimiter, which become options.
+pub(super) fn open_text(
+    mut source: Box<dyn Source>,
+    options: &mut ReadOptions,
+) -> Result<(Box<dyn RowSource>, DelimiterChoice), ReadError> {
+    let found = find_encoding(&mut *source, options.encoding)?;
+    options.encoding = Some(found.encoding);
+    let mut text = DecodedText::new(source, found);
+    text.rewind()?;
+    let mut sample = Vec::new();
+    (&mut text).take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+    let is_whole = sample.len() < usize::try_from(SAMPLE_BYTES).unwrap_or(usize::MAX);
+    let mut sample = String::from_utf8_lossy(&sample).into_owned();
+    if !is_whole {
+        // The last line is cut.
+        let last = sample.rfind('\n').unwrap_or(sample.len());
+        sample.truncate(last);
+    }
+    let choice = find_delimiter(&sample, options);
+    let quote = *options.quote.get_or_insert(Some(b'"'));
+    options.delimiter = Some(choice.delimiter);
+    let dialect = Dialect {
+        delimiter: choice.delimiter,
+        quote,
+        skips_first_line: choice.has_sep_line,
+    };
+    Ok((Box::new(Fields::new(text, dialect)?), choice))
+}

@@ -1,0 +1,27 @@
+//! Styles and books with several sheets.
+
+/// Styles: 1 a date, 2 a date with a time, 3 a time, 4 percent, 5 a rounded number.
+pub(super) const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
+<numFmts count="1"><numFmt numFmtId="164" formatCode="h:mm:ss"/></numFmts>
+<cellXfs count="6"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="164"/>
+<xf numFmtId="9"/><xf numFmtId="2"/></cellXfs></styleSheet>"#;
+
+/// A book with sheets of these names and states, and where it finds them.
+pub(super) fn workbook_of(sheets: &[(&str, &str)]) -> (String, String) {
+    const NAMESPACE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    let (mut entries, mut relations) = (String::new(), String::new());
+    for ((name, state), number) in sheets.iter().zip(1..) {
+        entries += &format!(
+            "<sheet name=\"{name}\" sheetId=\"{number}\" state=\"{state}\" r:id=\"rId{number}\"/>"
+        );
+        relations += &format!(
+            "<Relationship Id=\"rId{number}\" Target=\"worksheets/sheet{number}.xml\" \
+             Type=\"{NAMESPACE}/worksheet\"/>"
+        );
+    }
+    (
+        format!("<workbook xmlns:r=\"{NAMESPACE}\"><sheets>{entries}</sheets></workbook>"),
+        format!("<Relationships>{relations}</Relationships>"),
+    )
+}
