@@ -228,6 +228,8 @@ mod tests {
             id: None,
             name: name.to_owned(),
             description: None,
+            label: None,
+            unit: None,
             data_type,
             is_primary_key: false,
             is_nullable: true,
@@ -242,6 +244,8 @@ mod tests {
             id: None,
             name: "signal".to_owned(),
             description: None,
+            label: None,
+            unit: None,
             category: SemanticCategory::Raw,
             origin: Origin::Organization,
             columns: vec![
