@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::{
     ApiError,
     accept::Accepted,
-    body::{Body, NoBody, drain},
+    body::{Body, JsonBody, NoBody, OPEN_BODY_LIMIT, drain, receive_json_within},
     credential::Credential,
     observe,
     once::Once,
