@@ -22,6 +22,29 @@ pub(crate) fn by_default() {
     process::umask(Mode::RWXG | Mode::RWXO);
 }
 
+/// Creates a directory with its missing parents. Other accounts pass them if the platform is root, which
+/// runs PostgreSQL and scripts as such.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn create(directory: &Path) -> io::Result<()> {
+    let mode = if process::geteuid().is_root() {
+        0o711
+    } else {
+        0o700
+    };
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = directory.ancestors().take_while(is_missing).collect();
+    for directory in missing.into_iter().rev() {
+        match fs::create_dir(directory) {
+            Ok(()) => fs::set_permissions(directory, Permissions::from_mode(mode))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Takes those rights from a directory that existed before; one that is missing needs nothing. Returns
 /// false where it belongs to another account, or its file system has no rights, and others keep theirs.
 ///
@@ -50,6 +73,17 @@ mod tests {
 
     fn mode(directory: &Path) -> u32 {
         fs::metadata(directory).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_directory_is_created_with_its_parents_and_closed_to_others() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("srv/lab");
+        create(&directory).unwrap();
+        create(&directory).unwrap();
+        for created in [&directory, &place.path().join("srv")] {
+            assert_eq!(mode(created) & 0o066, 0);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::{File, Permissions},
+    fs::{self, File, Permissions},
     net::Ipv4Addr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -40,6 +40,9 @@ pub(super) async fn demo(
         .permissions(Permissions::from_mode(0o755))
         .tempdir()
         .context("no temporary directory")?;
+    // Independent of the umask.
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755))
+        .context("the rights of the temporary directory")?;
     let settings = throwaway(settings, directory.path());
     let lab = directory.path().join("lab");
     let serving = async {

@@ -35,7 +35,7 @@ use labdata_postgres::{
 use labdata_ray_runner::{check_address, check_authorities};
 
 use crate::{
-    private_files::{OTHERS, WORLD_CONTENTS, adopt},
+    private_files::{OTHERS, WORLD_CONTENTS, adopt, create},
     settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
 };
@@ -230,6 +230,10 @@ impl DatabaseServer {
     /// # Errors
     /// When the database cannot be started, reached or migrated.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        if settings.database_url.is_none() {
+            let created = create(&settings.data_dir);
+            created.with_context(|| format!("cannot make {}", settings.data_dir.display()))?;
+        }
         adopt_data_dir(&settings.data_dir)?;
         let (embedded, database, url) = reach(settings).await?;
         let authentication = DatabaseSettings {

@@ -83,7 +83,12 @@ fn scratch() -> Result<TempDir, String> {
         .prefix("labdata-doctor-")
         .permissions(Permissions::from_mode(0o755))
         .tempdir();
-    made.map_err(|error| format!("no temporary directory can be made: {error}; set TMPDIR"))
+    // Independent of the umask.
+    let opened = made.and_then(|directory| {
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
+        Ok(directory)
+    });
+    opened.map_err(|error| format!("no temporary directory can be made: {error}; set TMPDIR"))
 }
 
 async fn database(settings: &Settings) -> Result<String, String> {

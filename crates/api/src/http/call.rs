@@ -215,7 +215,7 @@ impl<T: Shape + 'static> OpenCall<JsonBody<T>> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
         let received = receive_json_within(request, payload, true, OPEN_BODY_LIMIT).await?;
         let problems = Problems::default();
-        let body = JsonBody::read(&received, &FieldPath::root("body", &problems));
+        let body = JsonBody::<T>::read(&received, &FieldPath::root("body", &problems));
         let Some(body) = body.filter(|_| problems.is_empty()) else {
             return Err(ApiError::Shape(problems.explain(&Map::from_iter([(
                 "body".to_owned(),

@@ -113,8 +113,12 @@ impl Workspace {
 impl RunDirectories {
     /// Creates the directories, and removes those of sandboxes that no longer exist.
     pub(crate) fn open(data_dir: &Path) -> io::Result<Self> {
-        // A worker may be the first to use the directory.
-        fs::create_dir_all(data_dir)?;
+        // A worker may be the first to use the directory. Accounts of scripts pass its new parents, too.
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let missing: Vec<&Path> = data_dir.ancestors().take_while(is_missing).collect();
+        for directory in missing.into_iter().rev() {
+            create_passage(directory)?;
+        }
         let_through(data_dir)?;
         let jobs = data_dir.join("jobs");
         let workers = jobs.join("workers");

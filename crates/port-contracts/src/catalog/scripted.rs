@@ -29,15 +29,6 @@ fn renamed(from: &str, definition: TableDefinition) -> TableDefinition {
     }
 }
 
-/// The definition with another type of a column.
-fn retyped(mut definition: TableDefinition, name: &str, to: DataType) -> TableDefinition {
-    let columns = definition.columns.iter_mut();
-    columns
-        .filter(|column| column.name == name)
-        .for_each(|column| column.data_type = to);
-    definition
-}
-
 /// Values of each type that becomes text, and their texts.
 fn texts() -> [(DataType, Vec<Value>, Vec<&'static str>); 7] {
     [

@@ -13,13 +13,10 @@ use labdata_application::{
     files::preview_table::{PreviewSource, preview_table},
 };
 use labdata_domain::{data::import::MAX_IMPORT_BYTES, refusal::Resource};
-use labdata_operations::{
-    DescribeBody as _,
-    files::preview_table::{
-        PREVIEWED_TABLE_ROWS, PreviewBody, PreviewTableBody, PreviewTableForm, TablePreviewView,
-    },
+use labdata_operations::files::preview_table::{
+    PREVIEWED_TABLE_ROWS, PreviewTableBody, PreviewTableForm, TablePreviewView,
 };
-use labdata_request_body::{Definitions, FieldPath, ProblemKind, Shape as _, json};
+use labdata_request_body::{FieldPath, ProblemKind, Shape as _, json};
 use labdata_table_formats::read::ReadOptions;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -27,7 +24,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     http::{
         ApiError, ApiResult, Call, OrNotFound, Read,
-        body::{Body, BodyDescription, is_json, receive_json},
+        body::{Body, is_json, receive_json},
         multipart::{malformed, require_multipart},
         spooled_form::SpooledForm,
     },
@@ -134,10 +131,6 @@ impl Body for PreviewRequest {
             ReceivedPreview::Form { form: Ok(form), .. } => form.sha256(),
             ReceivedPreview::Form { form: Err(_), .. } => Sha256::digest([]).into(),
         }
-    }
-
-    fn describe(definitions: &mut Definitions) -> Option<BodyDescription> {
-        PreviewBody::describe(definitions)
     }
 }
 

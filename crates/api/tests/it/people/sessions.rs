@@ -57,6 +57,26 @@ async fn a_pasted_key_opens_a_session_that_is_accepted_as_the_key_is() {
 }
 
 #[tokio::test]
+async fn a_stranger_cannot_make_the_server_buffer_much() {
+    let server = TestServer::start().await;
+    let stranger = server.anonymous();
+    let long = json!({"token": "x".repeat(16_384)});
+    stranger.post(SESSION, &long).await.detail(413);
+    let chunked = stranger
+        .request(Method::POST, SESSION)
+        .header("content-type", "application/json")
+        .body(reqwest::Body::wrap_stream(futures::stream::iter([Ok::<
+            _,
+            std::io::Error,
+        >(
+            long.to_string(),
+        )])));
+    send(chunked).await.detail(413);
+    let short = json!({"token": "x".repeat(16_000)});
+    stranger.post(SESSION, &short).await.detail(401);
+}
+
+#[tokio::test]
 async fn a_link_signs_its_user_in_once_within_half_an_hour() {
     let server = TestServer::start().await;
     let link = async || {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SYSTEM_COLUMNS, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
     data::write::{Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
     scalar::DataType,
@@ -68,7 +68,7 @@ impl ImportColumns {
                 }
                 Some(Some(name)) => name.as_str(),
                 // So that an export can be imported.
-                None if is_system(field) => {
+                None if SystemColumn::from_name(field).is_some() => {
                     columns.push(None);
                     continue;
                 }
@@ -143,10 +143,6 @@ impl ImportColumns {
         let pairs = self.header.iter().zip(&self.columns);
         pairs.filter_map(|(field, column)| Some((field.as_str(), column.as_ref()?.name.as_str())))
     }
-}
-
-fn is_system(field: &str) -> bool {
-    SYSTEM_COLUMNS.iter().any(|(system, _)| *system == field)
 }
 
 /// Returns the only column whose name is like a header.

@@ -244,8 +244,6 @@ mod tests {
             id: None,
             name: "signal".to_owned(),
             description: None,
-            label: None,
-            unit: None,
             category: SemanticCategory::Raw,
             origin: Origin::Organization,
             columns: vec![

@@ -217,8 +217,6 @@ mod tests {
             id: None,
             name: name.to_owned(),
             description: None,
-            label: None,
-            unit: None,
             category: SemanticCategory::Raw,
             origin: Origin::Organization,
             columns: columns.into(),
