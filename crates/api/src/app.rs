@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_application::{Ports, agent::Agent};
+use labdata_application::{Services, agent::Agent};
 use labdata_operations::Platform;
 
 use crate::http::{
@@ -18,8 +18,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_mins(15);
 /// State of one server, shared by all HTTP workers.
 #[derive(Clone)]
 pub struct App {
-    /// Ports, for use cases.
-    pub ports: Arc<Ports>,
+    /// Services, for use cases.
+    pub ports: Arc<Services>,
     /// The parts that operations use.
     pub platform: Arc<Platform>,
     /// Base of the URLs in responses.
@@ -42,7 +42,7 @@ impl App {
     /// # Errors
     /// When the metrics cannot be registered, which is a bug in [`Metrics`].
     pub fn new(
-        ports: Ports,
+        ports: Services,
         agent: Agent,
         public_url: PublicUrl,
     ) -> Result<Self, prometheus::Error> {

@@ -1,6 +1,6 @@
 //! The platform's use cases, one file each: the only callers of the ports.
 //!
-//! **Invariants.** A use case is a plain function: `async fn verb(ports: &Ports, actor: &Actor,
+//! **Invariants.** A use case is a plain function: `async fn verb(ports: &Services, actor: &Actor,
 //! command: Verb) -> Result<Thing, Error>`. It authorizes the actor before anything else. It
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
@@ -25,4 +25,4 @@ pub mod triggers;
 pub mod work;
 
 pub use error::Error;
-pub use services::{Services, Services as Ports};
+pub use services::Services;

@@ -3,7 +3,7 @@
 use std::{marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
-use labdata_application::Ports;
+use labdata_application::Services;
 use labdata_domain::people::actor::Actor;
 use labdata_request_body::{FieldPath, Problems, Shape, ShapeProblem};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub struct Request {
 #[derive(Debug)]
 pub struct Call<S = AnyScope, B: Body = NoBody, Q = (), P = ()> {
     /// The ports, for use cases.
-    pub ports: Arc<Ports>,
+    pub ports: Arc<Services>,
     /// The server's other parts.
     pub platform: Arc<Platform>,
     /// The caller.

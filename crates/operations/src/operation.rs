@@ -3,7 +3,7 @@
 use std::{future::ready, sync::Arc};
 
 use futures::future::BoxFuture;
-use labdata_application::{Error, Ports};
+use labdata_application::{Error, Services};
 use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 
 /// Effect of a request that was read. It takes the ports that it uses, which may be those of a unit of
 /// work.
-pub type Effect = Box<dyn FnOnce(Arc<Ports>) -> BoxFuture<'static, Result<Reply, Error>> + Send>;
+pub type Effect = Box<dyn FnOnce(Arc<Services>) -> BoxFuture<'static, Result<Reply, Error>> + Send>;
 
 /// Slow work of a request that was read. It comes before its effect, and outside of the unit of work.
 pub type Preparation = BoxFuture<'static, Effect>;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Error, Ports, agent::Agent, slots::Work};
+use labdata_application::{Error, Services, agent::Agent, slots::Work};
 use labdata_domain::ids::OrganizationId;
 use labdata_limits::Slot;
 
 /// The parts of a server that operations use, shared by all of its requests.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// Ports, for use cases.
-    pub ports: Arc<Ports>,
+    /// Services, for use cases.
+    pub ports: Arc<Services>,
     /// The agent.
     pub agent: Agent,
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use labdata_application::{Ports, work::WorkContext};
+use labdata_application::{Services, work::WorkContext};
 use labdata_ports::notifications::mailer::Mailer;
 use tokio::{
     sync::watch,
@@ -58,7 +58,7 @@ impl Background {
     /// Starts the housekeeping and, with worker settings, triggers, e-mail and job runs. Any number
     /// of servers on one database may do both.
     pub fn start(
-        ports: &Ports,
+        ports: &Services,
         worker: Option<WorkerSettings>,
         observer: &Arc<dyn TaskObserver>,
     ) -> Self {
@@ -198,7 +198,7 @@ mod tests {
 
     /// A worker with an e-mail and a run in flight.
     struct Busy {
-        ports: Ports,
+        ports: Services,
         mailer: Arc<SlowMailer>,
         background: Background,
     }
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    async fn queue_email(ports: &Ports, actor: &Actor) {
+    async fn queue_email(ports: &Services, actor: &Actor) {
         let (organization, user) = (actor.organization, actor.user);
         let wanted = ChannelChange {
             inbox: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_application::{
-    Ports,
+    Services,
     jobs::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
@@ -27,13 +27,13 @@ use labdata_domain::{
 use labdata_memory::{FixedClock, Memory, ports};
 
 /// Services over an empty store, with a clock that stands still.
-pub(crate) fn in_memory() -> Ports {
+pub(crate) fn in_memory() -> Services {
     in_memory_at(Arc::default())
 }
 
 /// Services over an empty store, with that clock.
-pub(crate) fn in_memory_at(clock: Arc<FixedClock>) -> Ports {
-    Ports::unlimited(ports(&Memory::new(), clock))
+pub(crate) fn in_memory_at(clock: Arc<FixedClock>) -> Services {
+    Services::unlimited(ports(&Memory::new(), clock))
 }
 
 /// The context of runs.
@@ -46,7 +46,7 @@ pub(crate) fn run_context() -> WorkContext {
 }
 
 /// A person of a new organization.
-pub(crate) async fn actor(ports: &Ports) -> Actor {
+pub(crate) async fn actor(ports: &Services) -> Actor {
     let organization = Organization {
         id: ports.ids.next_id().into(),
         name: "lab".to_owned(),
@@ -76,7 +76,7 @@ pub(crate) async fn actor(ports: &Ports) -> Actor {
 }
 
 /// Queues a run of a new job.
-pub(crate) async fn queue_run(ports: &Ports, actor: &Actor) {
+pub(crate) async fn queue_run(ports: &Services, actor: &Actor) {
     let job = CreateJob {
         name: "stuck".to_owned(),
         script: CheckedScript::check("print(1)").await,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use labdata_application::{
-    Ports,
+    Services,
     people::operator_keys::{self, IssueKey},
 };
 use labdata_domain::{
@@ -78,7 +78,7 @@ async fn run(
 }
 
 async fn create(
-    ports: &Ports,
+    ports: &Services,
     policy: BackendPolicy,
     arguments: CreateKey,
 ) -> anyhow::Result<String> {

@@ -10,7 +10,7 @@ use std::{
 use actix_web::dev::ServerHandle;
 use anyhow::Context;
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     people::{
         first_start::{ADMINISTRATOR, ORGANIZATION, first_start},
         sessions::sign_in_link,
@@ -167,7 +167,7 @@ struct Started {
 
 /// The link to the console that signs the first administrator in; `None` where there is none, or a disabled
 /// one.
-async fn console_link(ports: &Ports, public_url: &str) -> anyhow::Result<Option<String>> {
+async fn console_link(ports: &Services, public_url: &str) -> anyhow::Result<Option<String>> {
     match sign_in_link(ports, ORGANIZATION, ADMINISTRATOR).await {
         Ok(token) => Ok(Some(sign_in::link(public_url, &token))),
         Err(Error::Refused(_)) => Ok(None),
@@ -177,7 +177,7 @@ async fn console_link(ports: &Ports, public_url: &str) -> anyhow::Result<Option<
 
 /// Creates the settings of a worker, whose job backend must fit the organizations that exist.
 pub(super) async fn checked_worker_settings(
-    ports: &Ports,
+    ports: &Services,
     settings: &Settings,
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {

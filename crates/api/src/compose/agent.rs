@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Ports,
+    Services,
     agent::{Agent, NoUsageObserver},
 };
 use labdata_domain::agent::{AgentLimits, ModelChoice};
@@ -29,7 +29,7 @@ impl DatabaseServer {
     ///
     /// # Errors
     /// When a setting of the provider is wrong.
-    pub fn agent(&self, settings: &Settings, ports: &Ports) -> anyhow::Result<Agent> {
+    pub fn agent(&self, settings: &Settings, ports: &Services) -> anyhow::Result<Agent> {
         let llm = &settings.llm;
         let model = language_model(settings, Arc::clone(&ports.ids))?;
         Ok(Agent {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_application::Ports;
+use labdata_application::Services;
 use labdata_domain::{
     files::{ContentType, ObjectKey},
     ids::OrganizationId,
@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_mins(1);
 
 /// The origin of the storage, such as `https://lab.s3.eu-central-1.amazonaws.com`, where it receives uploads
 /// itself; `None` where the platform does.
-pub(crate) async fn upload_origin(ports: &Ports) -> Result<Option<String>, PortError> {
+pub(crate) async fn upload_origin(ports: &Services) -> Result<Option<String>, PortError> {
     let storage = origin(ports, &*ports.signer).await?;
     let own = origin(ports, &*ports.gateway).await?;
     Ok(storage.filter(|storage| Some(storage) != own.as_ref()))
@@ -26,7 +26,7 @@ pub(crate) async fn upload_origin(ports: &Ports) -> Result<Option<String>, PortE
 
 /// The origin of the URLs that a signer makes. The one that it makes here is of no object, and is sent
 /// nowhere.
-async fn origin(ports: &Ports, signer: &dyn UrlSigner) -> Result<Option<String>, PortError> {
+async fn origin(ports: &Services, signer: &dyn UrlSigner) -> Result<Option<String>, PortError> {
     let grant = UploadGrant {
         object: ObjectKey::new(ports.ids.next_id()),
         content_type: ContentType::substitute(None),

@@ -6,7 +6,7 @@ use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderName, web::Data,
 };
 use futures::future::LocalBoxFuture;
-use labdata_application::{Error, Ports};
+use labdata_application::{Error, Services};
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed, scope::Scope};
 use labdata_operations::RequiredScope;
 use labdata_request_body::{FieldPath, Problems, Shape};
@@ -56,7 +56,7 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
 impl<S, B, Q, P> Call<S, B, Q, P> {
     /// The ports, for use cases.
     #[must_use]
-    pub fn ports(&self) -> &Ports {
+    pub fn ports(&self) -> &Services {
         &self.app.ports
     }
 
@@ -68,7 +68,7 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     /// # Errors
     /// [`ApiError::Replayed`] where the request has a response already; the refusal of a key that another
     /// body has used.
-    pub async fn begin(&self) -> Result<&Ports, ApiError> {
+    pub async fn begin(&self) -> Result<&Services, ApiError> {
         match &self.once {
             Some(once) => Ok(once.begin(self.ports(), &self.actor).await?),
             None => Ok(self.ports()),

@@ -8,7 +8,7 @@ use actix_web::{
     },
 };
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     people::{authenticate::authenticate, sessions::authenticate_session},
 };
 use labdata_domain::{
@@ -62,7 +62,7 @@ impl Credential {
     ///
     /// # Errors
     /// `Unauthenticated` for a key or a session that is not valid.
-    pub async fn authenticate(&self, ports: &Ports) -> Result<Actor, Error> {
+    pub async fn authenticate(&self, ports: &Services) -> Result<Actor, Error> {
         match self {
             Self::Key(key) => authenticate(ports, key.reveal()).await,
             Self::Session(token) => authenticate_session(ports, token.reveal()).await,

@@ -8,7 +8,7 @@ use actix_web::{
     http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     idempotency::{
         begin_request::{BegunRequest, RepeatableRequest, begin_request, find_response},
         unit_of_work::UnitOfWork,
@@ -54,7 +54,7 @@ impl Once {
     /// Returns the error that makes the response the stored one, if there is one.
     pub(super) async fn refuse_repeated(
         &self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
     ) -> Result<(), ApiError> {
         match find_response(ports, actor, self.request.clone()).await {
@@ -67,9 +67,9 @@ impl Once {
     /// Begins the unit of work, unless the request has a response, and returns the ports within it.
     pub(super) async fn begin(
         &self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
-    ) -> Result<&Arc<Ports>, ApiError> {
+    ) -> Result<&Arc<Services>, ApiError> {
         let begin = async || match begin_request(ports, actor, self.request.clone()).await {
             Ok(BegunRequest::New(unit)) => Ok(*unit),
             Ok(BegunRequest::Replayed(response)) => Err(ApiError::Replayed(response)),

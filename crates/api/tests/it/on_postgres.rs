@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Ports, agent::Agent};
+use labdata_application::{Services, agent::Agent};
 use labdata_memory::FixedClock;
 use labdata_ports::Clock;
 use labdata_postgres::{
@@ -33,21 +33,21 @@ impl OnPostgres {
     /// The same, with ports that the test changes.
     pub(crate) async fn with_ports(
         settings: DatabaseSettings,
-        change: impl FnOnce(Ports) -> Ports,
+        change: impl FnOnce(Services) -> Services,
     ) -> Self {
         Self::start(settings, change, |agent, _| agent).await
     }
 
     /// A server on an empty database, with an agent that the test changes.
-    pub(crate) async fn with_agent(change: impl FnOnce(Agent, &Ports) -> Agent) -> Self {
+    pub(crate) async fn with_agent(change: impl FnOnce(Agent, &Services) -> Agent) -> Self {
         Self::start(DatabaseSettings::default(), |ports| ports, change).await
     }
 
     /// A server on an empty database, with ports and an agent that the test changes.
     pub(crate) async fn start(
         settings: DatabaseSettings,
-        change: impl FnOnce(Ports) -> Ports,
-        change_agent: impl FnOnce(Agent, &Ports) -> Agent,
+        change: impl FnOnce(Services) -> Services,
+        change_agent: impl FnOnce(Agent, &Services) -> Agent,
     ) -> Self {
         let own = TestDatabase::new().await;
         let database = Database::new(own.url(), settings).unwrap();

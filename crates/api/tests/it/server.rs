@@ -17,7 +17,7 @@ use labdata_api::{
     system::SystemIds,
 };
 use labdata_application::{
-    Ports,
+    Services,
     agent::{Agent, NoUsageObserver},
 };
 use labdata_domain::{
@@ -47,7 +47,7 @@ use serde_json::Value;
 
 /// A running server with one organization, `lab`.
 pub(crate) struct TestServer {
-    pub(crate) ports: Ports,
+    pub(crate) ports: Services,
     pub(crate) agent: Agent,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
@@ -115,13 +115,17 @@ impl TestServer {
     }
 
     /// Starts a server on these ports, without a model for its agent.
-    pub(crate) async fn start_on(ports: Ports, clock: Arc<FixedClock>) -> Self {
+    pub(crate) async fn start_on(ports: Services, clock: Arc<FixedClock>) -> Self {
         let agent = agent_without_model(&ports);
         Self::start_with(ports, agent, clock).await
     }
 
     /// Starts a server on these ports with that agent.
-    pub(crate) async fn start_with(mut ports: Ports, agent: Agent, clock: Arc<FixedClock>) -> Self {
+    pub(crate) async fn start_with(
+        mut ports: Services,
+        agent: Agent,
+        clock: Arc<FixedClock>,
+    ) -> Self {
         let predictor = Arc::new(InMemoryPredictor::default());
         ports.predictor = predictor.clone();
         Self::serve(ports, agent, clock, predictor, |_| ()).await
@@ -137,13 +141,13 @@ impl TestServer {
     }
 
     /// Starts a server on these ports, whose predictor is another one than that in memory.
-    pub(crate) async fn start_predicting(ports: Ports, clock: Arc<FixedClock>) -> Self {
+    pub(crate) async fn start_predicting(ports: Services, clock: Arc<FixedClock>) -> Self {
         let agent = agent_without_model(&ports);
         Self::serve(ports, agent, clock, Arc::default(), |_| ()).await
     }
 
     async fn serve(
-        mut ports: Ports,
+        mut ports: Services,
         agent: Agent,
         clock: Arc<FixedClock>,
         predictor: Arc<InMemoryPredictor>,
@@ -250,7 +254,7 @@ impl TestServer {
 }
 
 /// An organization of that name and a user in it.
-async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
+async fn member(ports: &Services, name: &str) -> (OrganizationId, UserId) {
     let organization = Organization {
         id: ports.ids.next_id().into(),
         name: name.to_owned(),
@@ -277,7 +281,7 @@ async fn member(ports: &Ports, name: &str) -> (OrganizationId, UserId) {
 }
 
 /// An agent whose provider of models is not set.
-pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
+pub(crate) fn agent_without_model(ports: &Services) -> Agent {
     let settings = LlmSettings {
         provider: None,
         base_url: None,
@@ -295,9 +299,9 @@ pub(crate) fn agent_without_model(ports: &Ports) -> Agent {
     }
 }
 
-/// Ports over an empty store in memory.
-pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Ports {
-    let mut ports = Ports::unlimited(ports(&Memory::new(), clock));
+/// Services over an empty store in memory.
+pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
+    let mut ports = Services::unlimited(ports(&Memory::new(), clock));
     ports.ids = Arc::new(SystemIds);
     ports
 }

@@ -3,7 +3,7 @@
 use labdata_domain::people::{actor::Actor, scope::Scope};
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Slot, Work},
 };
 
@@ -12,7 +12,7 @@ use crate::{
 /// # Errors
 /// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn admit_assistant(ports: &Ports, actor: &Actor) -> Result<Slot, Error> {
+pub async fn admit_assistant(ports: &Services, actor: &Actor) -> Result<Slot, Error> {
     actor.require(Scope::Read)?;
     ports
         .slots

@@ -9,13 +9,18 @@ use super::{
     Agent,
     tools::{RunWrites, ToolContext},
 };
-use crate::Ports;
+use crate::Services;
 
 /// Calls a tool with the rights of the caller. Its writes fall under the execution of the key's session.
 ///
 /// A call that is dropped is over: a write in progress is rolled back.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn call_tool(ports: &Ports, agent: &Agent, actor: &Actor, call: &ToolCall) -> ToolOutput {
+pub async fn call_tool(
+    ports: &Services,
+    agent: &Agent,
+    actor: &Actor,
+    call: &ToolCall,
+) -> ToolOutput {
     let writes = RunWrites::of_session();
     let context = ToolContext {
         ports,

@@ -6,7 +6,7 @@ use labdata_domain::{
 };
 
 use super::Agent;
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Cancels one of the caller's runs, on whichever server it is. It ends within seconds with what it has.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `NotFound` if no such run is in progress.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_run(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     id: AgentRunId,

@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::{ongoing_uploads::OngoingUpload, upload_file::remove, upload_room::reserve},
 };
 
@@ -27,7 +27,7 @@ impl StoredFiles {
     /// A refusal (507) when there is no room for them, and those of the storage; nothing
     /// is left then.
     pub(super) async fn store(
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
         messages: &[ChatMessage],
     ) -> Result<Self, Error> {
@@ -42,7 +42,12 @@ impl StoredFiles {
         Ok(stored)
     }
 
-    async fn add(&mut self, ports: &Ports, actor: &Actor, file: &Attachment) -> Result<(), Error> {
+    async fn add(
+        &mut self,
+        ports: &Services,
+        actor: &Actor,
+        file: &Attachment,
+    ) -> Result<(), Error> {
         let Some(content) = &file.content else {
             return Ok(());
         };
@@ -61,7 +66,7 @@ impl StoredFiles {
     }
 
     /// Removes the objects, which belong to no chat.
-    pub(super) async fn discard(self, ports: &Ports, actor: &Actor) {
+    pub(super) async fn discard(self, ports: &Services, actor: &Actor) {
         for file in self.files {
             remove(ports, actor, file.object()).await;
         }

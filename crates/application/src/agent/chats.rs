@@ -12,7 +12,7 @@ use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
 
 use super::Agent;
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::upload_file::remove,
     slots::{Held, Work},
 };
@@ -40,7 +40,7 @@ pub async fn list_chats(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     id: ChatId,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for ChatFile {
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     chat: ChatId,
@@ -101,7 +101,7 @@ pub async fn get_chat_file(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     id: ChatId,

@@ -26,7 +26,7 @@ use super::{
     lease::Lease,
     tools::{RunWrites, ToolContext},
 };
-use crate::Ports;
+use crate::Services;
 
 /// The chat that a run is stored in.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Interruption {
 /// A run in progress.
 pub(super) struct Conversation {
     run_id: AgentRunId,
-    ports: Ports,
+    ports: Services,
     agent: Agent,
     actor: Actor,
     model: String,
@@ -122,7 +122,7 @@ pub(super) struct Conversation {
 
 impl Conversation {
     pub(super) fn new(
-        ports: &Ports,
+        ports: &Services,
         agent: &Agent,
         actor: &Actor,
         run_id: AgentRunId,

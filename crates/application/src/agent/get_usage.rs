@@ -6,7 +6,7 @@ use labdata_domain::{
 };
 
 use super::Agent;
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Tokens of an organization in the current month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,11 @@ pub struct MonthlyUsage {
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_usage(ports: &Ports, agent: &Agent, actor: &Actor) -> Result<MonthlyUsage, Error> {
+pub async fn get_usage(
+    ports: &Services,
+    agent: &Agent,
+    actor: &Actor,
+) -> Result<MonthlyUsage, Error> {
     actor.require(Scope::Read)?;
     let month = UsageMonth::of(ports.clock.now());
     Ok(MonthlyUsage {

@@ -21,7 +21,7 @@ use super::{
     lease::Lease,
     work::RunWork,
 };
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Number of events that wait for the caller. A run that is ahead of its caller waits as well.
 const PENDING_EVENTS: usize = 16;
@@ -62,7 +62,7 @@ impl std::fmt::Debug for StartedRun {
 /// [`ModelFailure::NotConfigured`] if no model is set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_agent(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     command: RunAgent,
@@ -119,7 +119,7 @@ pub async fn run_agent(
 
 /// Counts the run, if the organization may start it.
 async fn begin(
-    ports: &Ports,
+    ports: &Services,
     agent: &Agent,
     actor: &Actor,
     id: AgentRunId,

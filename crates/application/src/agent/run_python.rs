@@ -12,7 +12,7 @@ use labdata_ports::agent::{PythonContent, PythonInput, PythonSnippet};
 use serde_json::Value;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     data::{
         query_data::{QueryData, query_data_within},
         read_series::{ReadSeries, Series, read_series},
@@ -106,7 +106,7 @@ pub enum DescribedContent {
 /// errors of reading the inputs; errors of the sandbox.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_python(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: RunPython,
 ) -> Result<PythonRun, Error> {
@@ -141,7 +141,7 @@ impl Inputs {
     /// Reads an input.
     async fn fetch(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
         input: RequestedInput,
     ) -> Result<(), Error> {
@@ -169,7 +169,7 @@ impl Inputs {
 
     async fn of_query(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
         query: QueryData,
     ) -> Result<PythonContent, Error> {
@@ -185,7 +185,7 @@ impl Inputs {
 
     async fn of_series(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
         queries: impl Iterator<Item = ReadSeries>,
     ) -> Result<PythonContent, Error> {
@@ -212,7 +212,7 @@ impl Inputs {
 
     async fn of_file(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         actor: &Actor,
         id: FileId,
     ) -> Result<PythonContent, Error> {

@@ -7,7 +7,7 @@ use labdata_domain::{
 
 use super::tools::RunWrites;
 use crate::{
-    Error, Ports,
+    Error, Services,
     data::write_data::{WriteData, write_data},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// Those of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_in_run(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     writes: &RunWrites,
     request: WriteRequest,

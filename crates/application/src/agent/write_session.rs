@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     executions::{
         close_execution::close_execution,
         start_execution::{StartExecution, start_execution},
@@ -22,7 +22,7 @@ const BATCH: u32 = 100;
 ///
 /// # Errors
 /// Those of [`start_execution`].
-pub(super) async fn write_session(ports: &Ports, actor: &Actor) -> Result<ExecutionId, Error> {
+pub(super) async fn write_session(ports: &Services, actor: &Actor) -> Result<ExecutionId, Error> {
     let (sessions, organization, key) = (&ports.write_sessions, actor.organization, actor.api_key);
     let now = ports.clock.now();
     if let Some(id) = sessions.resume(organization, key, now).await? {
@@ -53,7 +53,7 @@ pub(super) async fn write_session(ports: &Ports, actor: &Actor) -> Result<Execut
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn end_write_sessions(ports: &Ports) -> Result<u64, Error> {
+pub async fn end_write_sessions(ports: &Services) -> Result<u64, Error> {
     let now = ports.clock.now();
     let mut count = 0;
     loop {

@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_ports::catalog::DefineError;
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// A defined table, with the catalog that its references point into.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct DefinedTable {
 /// stored rows break it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn define_table(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     definition: &TableDefinition,
 ) -> Result<DefinedTable, Error> {

@@ -2,7 +2,7 @@
 
 use labdata_domain::people::{actor::Actor, run_key::GuardedAction, scope::Scope};
 
-use crate::{Error, Ports, catalog::define_table::refusal};
+use crate::{Error, Services, catalog::define_table::refusal};
 
 /// The column to drop.
 #[derive(Clone, Debug)]
@@ -21,7 +21,11 @@ pub struct DropColumn {
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` while its
 /// table needs it, or it holds values and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn drop_column(ports: &Ports, actor: &Actor, command: DropColumn) -> Result<(), Error> {
+pub async fn drop_column(
+    ports: &Services,
+    actor: &Actor,
+    command: DropColumn,
+) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;
     let DropColumn {

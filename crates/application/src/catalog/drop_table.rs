@@ -2,7 +2,7 @@
 
 use labdata_domain::people::{actor::Actor, run_key::GuardedAction, scope::Scope};
 
-use crate::{Error, Ports, catalog::define_table::refusal};
+use crate::{Error, Services, catalog::define_table::refusal};
 
 /// Drops a table; with `force` also when it holds rows.
 ///
@@ -11,7 +11,7 @@ use crate::{Error, Ports, catalog::define_table::refusal};
 /// is referenced, or not empty and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_table(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     name: &str,
     force: bool,

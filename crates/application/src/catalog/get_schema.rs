@@ -7,7 +7,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's tables, then the core tables, as they stand now, and about how many rows or
 /// points each of them holds.
@@ -15,7 +15,10 @@ use crate::{Error, Ports};
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_schema(ports: &Ports, actor: &Actor) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
+pub async fn get_schema(
+    ports: &Services,
+    actor: &Actor,
+) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let counts = ports.data.row_counts(actor.organization, &catalog).await?;

@@ -14,7 +14,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, data::ChangedRows};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// What an execution changed, with the names of those concerned.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct ListChangedIds {
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn execution_changes(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<ChangesReport, Error> {
@@ -105,7 +105,7 @@ pub async fn execution_changes(
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn changed_rows(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
     table: &str,
@@ -123,7 +123,7 @@ pub async fn changed_rows(
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_changed_ids(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
     query: ListChangedIds,

@@ -9,7 +9,7 @@ use labdata_domain::{
 use labdata_ports::data::parts::{PartSink, StreamError};
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Slot, Work},
 };
 
@@ -26,7 +26,11 @@ pub struct TableExport {
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound` if there is no such table.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn export_table(ports: &Ports, actor: &Actor, name: &str) -> Result<TableExport, Error> {
+pub async fn export_table(
+    ports: &Services,
+    actor: &Actor,
+    name: &str,
+) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     // Before the catalog, which could be outdated after a wait for a slot.
     let slots = StreamSlots::enter(ports, actor).await?;
@@ -51,7 +55,7 @@ impl TableExport {
     /// # Errors
     /// [`Error::Internal`] if the sink takes no more; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
+    pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sent = ports.data.export(self.organization, &self.plan, sink).await;
         // The slots last until the last part is sent.
         drop(self.slots);
@@ -67,7 +71,7 @@ pub(super) struct StreamSlots {
 }
 
 impl StreamSlots {
-    pub(super) async fn enter(ports: &Ports, actor: &Actor) -> Result<Self, Error> {
+    pub(super) async fn enter(ports: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
             _result: ports.slots.enter(Work::Result, actor.organization).await?,
             _stream: ports.slots.enter(Work::Stream, actor.organization).await?,

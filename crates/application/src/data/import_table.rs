@@ -23,7 +23,7 @@ use labdata_table_formats::read::{
 
 use super::write_data::{WriteData, choose_target, write_data};
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::interrupted::Interrupted,
     maintenance::disk_reserve::require_reserve,
     slots::{Slot, Work},
@@ -60,7 +60,7 @@ pub struct ReadImport {
 /// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_import(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     source: Box<dyn Source>,
     command: ImportTable,
@@ -116,7 +116,7 @@ pub struct WrittenImport {
 /// See [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn import_table(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     import: ReadImport,
 ) -> Result<WrittenImport, Error> {

@@ -8,7 +8,7 @@ use labdata_ports::data::query::{Query, QueryError, QueryResult};
 use serde_json::Value;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -28,7 +28,7 @@ pub struct QueryData {
 /// what it may not, or takes more than [`QUERY_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn query_data(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: QueryData,
 ) -> Result<Held<QueryResult>, Error> {
@@ -40,7 +40,7 @@ pub async fn query_data(
 /// # Errors
 /// As [`query_data`].
 pub(crate) async fn query_data_within(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: QueryData,
     limits: QueryLimits,

@@ -21,7 +21,7 @@ use super::{
     export_table::{StreamSlots, failure},
     read_series::{Series, SeriesSlots},
 };
-use crate::{Error, Ports, slots::Held};
+use crate::{Error, Services, slots::Held};
 
 /// Series that can be read as one table.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct ManySeries {
 /// an ambiguous reference, unknown columns and wrong filters.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn stream_many_series(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeries, Error> {
@@ -59,7 +59,7 @@ pub async fn stream_many_series(
 /// `Invalid` for more than [`SERIES_LIMITS`]; those of the store.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_many_series(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<Held<Vec<Series>, SeriesSlots>, Error> {
@@ -71,7 +71,7 @@ pub async fn read_many_series(
 }
 
 async fn plan(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeriesPlan, Error> {
@@ -92,7 +92,7 @@ impl ManySeries {
     /// `NotFound` for a parent that does not exist; [`Error::Internal`] if the sink takes no
     /// more; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn send(self, ports: &Ports, sink: Box<dyn PartSink>) -> Result<(), Error> {
+    pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sink = Box::new(AsTable {
             parent_type: self.plan.owner.column.data_type,
             sink,
@@ -108,7 +108,7 @@ impl ManySeries {
 }
 
 async fn collect(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     plan: &ManySeriesPlan,
     limits: SeriesLimits,

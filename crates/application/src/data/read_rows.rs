@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{MAX_PLANS, planned_anew};
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -57,7 +57,7 @@ pub struct ReadRows {
 /// in single mode.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_rows(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     query: ReadRows,
 ) -> Result<Held<RowPage>, Error> {
@@ -67,11 +67,11 @@ pub async fn read_rows(
     Ok(Held { value, slots })
 }
 
-async fn read_planned(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
+async fn read_planned(ports: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     planned_anew!(read_page(ports, actor, query.clone()))
 }
 
-async fn read_page(ports: &Ports, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
+async fn read_page(ports: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
     let target = ReadTarget::find(&catalog, &query.target_name, core)

@@ -10,7 +10,7 @@ use labdata_ports::data::ReadSeriesError;
 
 use super::{MAX_PLANS, planned_anew};
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Slot, Work},
 };
 
@@ -44,7 +44,7 @@ pub struct Series {
 /// [`SERIES_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_series(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     query: ReadSeries,
 ) -> Result<Held<Series, SeriesSlots>, Error> {
@@ -64,7 +64,7 @@ pub struct SeriesSlots {
 }
 
 impl SeriesSlots {
-    pub(super) async fn enter(ports: &Ports, actor: &Actor) -> Result<Self, Error> {
+    pub(super) async fn enter(ports: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
             result: ports.slots.enter(Work::Result, actor.organization).await?,
             encoding: ports.slots.enter(Work::Series, actor.organization).await?,
@@ -72,11 +72,11 @@ impl SeriesSlots {
     }
 }
 
-async fn read_planned(ports: &Ports, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
+async fn read_planned(ports: &Services, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
     planned_anew!(read_points(ports, actor, &query))
 }
 
-async fn read_points(ports: &Ports, actor: &Actor, query: &ReadSeries) -> Result<Series, Error> {
+async fn read_points(ports: &Services, actor: &Actor, query: &ReadSeries) -> Result<Series, Error> {
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
     let plan = SeriesPlan::new(&catalog, table, column, &query.parent).map_err(Error::refused)?;

@@ -9,7 +9,7 @@ use labdata_domain::{
 use labdata_ports::data::{RevertError, RevertRequest};
 
 use super::execution_changes::{ChangesReport, execution_changes};
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Deletes the rows that the execution created, and their series, in one transaction. What cannot
 /// be undone is said in the report's warnings.
@@ -19,7 +19,7 @@ use crate::{Error, Ports};
 /// organization's; `Invalid` when rows of others reference created rows.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revert_execution(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<RevertReport, Error> {
@@ -32,7 +32,7 @@ pub async fn revert_execution(
 /// Those of [`revert_execution`]; `Forbidden` without the read scope too.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_revert(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<ChangesReport, Error> {
@@ -41,7 +41,7 @@ pub async fn preview_revert(
 }
 
 async fn revert(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
     dry_run: bool,

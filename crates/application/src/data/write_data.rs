@@ -15,7 +15,7 @@ use labdata_ports::{
 };
 
 use super::MAX_PLANS;
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct WriteData {
 /// other writes hold its rows too long.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_data(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: WriteData,
 ) -> Result<WriteOutcome, Error> {
@@ -90,7 +90,7 @@ pub async fn write_data(
 
 /// Returns the execution under which a write is recorded.
 pub(crate) async fn choose_target(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     job_execution_id: Option<String>,
     job_name: Option<String>,
@@ -161,7 +161,7 @@ struct PlannedWrite {
 }
 
 async fn plan_and_apply(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     write: &PlannedWrite,
     catalog: &Catalog,

@@ -5,7 +5,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, subscription::Subscription};
+use crate::{Error, Services, subscription::Subscription};
 
 /// Maximum number of events that are read at a time.
 pub const MAX_EVENTS_PER_READ: u32 = 200;
@@ -26,7 +26,7 @@ pub struct EventFollower {
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_events(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     after: Option<EventPosition>,
 ) -> Result<(EventFollower, Subscription), Error> {
@@ -52,7 +52,7 @@ impl EventFollower {
     ///
     /// # Errors
     /// Errors of the port.
-    pub async fn next(&mut self, ports: &Ports) -> Result<Vec<LoggedEvent>, Error> {
+    pub async fn next(&mut self, ports: &Services) -> Result<Vec<LoggedEvent>, Error> {
         let (organization, user) = (self.actor.organization, self.actor.user);
         let batch = ports
             .events

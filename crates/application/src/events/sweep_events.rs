@@ -2,7 +2,7 @@
 
 use labdata_domain::events::EVENT_RETENTION;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Maximum number of events that are deleted in one step.
 const BATCH: u32 = 5000;
@@ -13,7 +13,7 @@ const BATCH: u32 = 5000;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_events(ports: &Ports) -> Result<u64, Error> {
+pub async fn sweep_events(ports: &Services) -> Result<u64, Error> {
     let before = ports.clock.now() - EVENT_RETENTION;
     let mut deleted = 0;
     loop {

@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::executions::CancelExecutionError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Cancels an execution that waits or runs, on the platform or elsewhere. It takes no writes from
 /// then on; the worker that runs it is reported and stops the script.
@@ -17,7 +17,7 @@ use crate::{Error, Ports};
 /// has ended.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_execution(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<Execution, Error> {

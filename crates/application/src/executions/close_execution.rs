@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_ports::executions::CloseExecutionError;
 
-use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
+use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
 
 /// Closes an execution. The same status again changes nothing.
 ///
@@ -17,7 +17,7 @@ use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
 /// ended with another status.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn close_execution(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ExecutionId,
     status: FinalStatus,

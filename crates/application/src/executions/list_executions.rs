@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::executions::ExecutionFilter;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's executions that match, newest first.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_executions(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     filter: &ExecutionFilter,
     page: PageRequest,

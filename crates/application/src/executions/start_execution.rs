@@ -8,7 +8,7 @@ use labdata_domain::{
     refusal::Resource,
 };
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The execution to open.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub struct StartExecution {
 /// organization's; `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn start_execution(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: StartExecution,
 ) -> Result<Execution, Error> {
@@ -59,7 +59,7 @@ pub async fn start_execution(
 /// # Errors
 /// `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn ensure_job(ports: &Ports, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
+pub async fn ensure_job(ports: &Services, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
     let name = match name {
         Some(name) => JobName::parse(name).map_err(Error::refused)?,
         None => JobName::default_job(),

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::actor::Actor,
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// An execution, and who or what started it.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct StartedExecution {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn with_starter(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     execution: Execution,
 ) -> Result<StartedExecution, Error> {
@@ -38,7 +38,7 @@ pub async fn with_starter(
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn page_with_starters(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: Page<Execution>,
 ) -> Result<Page<StartedExecution>, Error> {
@@ -49,7 +49,7 @@ pub async fn page_with_starters(
 }
 
 async fn with_starters(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     executions: Vec<Execution>,
 ) -> Result<Vec<StartedExecution>, Error> {

@@ -1,6 +1,6 @@
 //! Fails executions that were not closed in time.
 
-use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
+use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
 
 /// The most executions that are failed in one step, so that no step holds many rows.
 const BATCH: u32 = 500;
@@ -12,7 +12,7 @@ const BATCH: u32 = 500;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_executions(ports: &Ports) -> Result<u64, Error> {
+pub async fn sweep_executions(ports: &Services) -> Result<u64, Error> {
     let mut failed = 0;
     loop {
         let batch = ports

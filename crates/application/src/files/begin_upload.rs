@@ -12,7 +12,7 @@ use labdata_ports::files::blob::{SignedUpload, UploadGrant};
 use time::OffsetDateTime;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::{
         upload_file::{attribute, keep, not_recorded},
         upload_room::check_room,
@@ -55,7 +55,7 @@ pub struct UploadBegun {
 /// `InsufficientStorage` when there is no room for any file.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_upload(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: BeginUpload,
 ) -> Result<UploadBegun, Error> {

@@ -13,7 +13,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, files::ConfirmFileError};
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::upload_file::{native_executable, remove},
 };
 
@@ -27,7 +27,7 @@ use crate::{
 /// is closed; `InsufficientStorage` when other files have used the quota up in the meantime (the
 /// file is discarded).
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn confirm_upload(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
+pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let file = ports.files.get(actor.organization, id).await?;
     let FileState::AwaitingBytes {
@@ -93,7 +93,7 @@ fn not_confirmed(error: ConfirmFileError) -> Error {
 }
 
 async fn inspect(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     object: ObjectKey,
     size: u64,
@@ -109,7 +109,7 @@ async fn inspect(
 }
 
 async fn read(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     object: ObjectKey,
     range: std::ops::Range<u64>,
@@ -131,7 +131,13 @@ async fn read(
 }
 
 /// Removes the record for good, then the object; returns why, or why it could not be done.
-async fn discard(ports: &Ports, actor: &Actor, id: FileId, object: ObjectKey, why: Error) -> Error {
+async fn discard(
+    ports: &Services,
+    actor: &Actor,
+    id: FileId,
+    object: ObjectKey,
+    why: Error,
+) -> Error {
     // The record first: an object without a record is swept, a record without its object is broken.
     match ports.files.discard(actor.organization, id, object).await {
         Ok(()) | Err(ConfirmFileError::Port(PortError::NotFound(_))) => {

@@ -5,14 +5,14 @@ use labdata_domain::{
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
-use crate::{Error, Ports, files::upload_file::remove};
+use crate::{Error, Services, files::upload_file::remove};
 
 /// Removes a file's record, then its bytes; URLs to them find nothing from then on.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn delete_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<(), Error> {
+pub async fn delete_file(ports: &Services, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;
     let now = ports.clock.now();

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// One of the organization's confirmed files.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `NotFound`; `Invalid` while the
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_file(ports: &Ports, actor: &Actor, id: FileId) -> Result<File, Error> {
+pub async fn get_file(ports: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Read)?;
     let file = ports.files.get(actor.organization, id).await?;
     match file.state {

@@ -15,7 +15,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, files::blob::DownloadGrant};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// A file and how to get at its bytes.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ impl fmt::Debug for FileContent {
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file_content(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: FileId,
 ) -> Result<FileContent, Error> {
@@ -75,7 +75,7 @@ pub async fn get_file_content(
     })
 }
 
-async fn start(ports: &Ports, actor: &Actor, object: ObjectKey) -> Result<Bytes, Error> {
+async fn start(ports: &Services, actor: &Actor, object: ObjectKey) -> Result<Bytes, Error> {
     let range = Some(0..PREVIEW_BYTES);
     let body = match ports.blobs.read(actor.organization, object, range).await {
         // A file that is deleted at this moment is as good as deleted before.

@@ -5,7 +5,7 @@ use labdata_domain::{
     storage::StorageQuota,
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// What the files and datasets of an organization take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct StorageUsage {
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_storage_usage(ports: &Ports, actor: &Actor) -> Result<StorageUsage, Error> {
+pub async fn get_storage_usage(ports: &Services, actor: &Actor) -> Result<StorageUsage, Error> {
     actor.require(Scope::Read)?;
     Ok(StorageUsage {
         used_bytes: ports.files.used_bytes(actor.organization).await?,

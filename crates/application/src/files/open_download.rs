@@ -8,7 +8,7 @@ use labdata_ports::{
     files::blob::{ByteStream, DownloadGrant, Granted, SignatureError, SignedRequest},
 };
 
-use crate::Ports;
+use crate::Services;
 
 /// Why a signed URL was not served.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub struct Download {
 /// [`SignedUrlError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_download(
-    ports: &Ports,
+    ports: &Services,
     request: &SignedRequest<'_>,
 ) -> Result<Download, SignedUrlError> {
     match ports.signer.verify(request, ports.clock.now())? {
@@ -62,7 +62,7 @@ impl Download {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn read(
         &self,
-        ports: &Ports,
+        ports: &Services,
         range: Range<u64>,
     ) -> Result<ByteStream, SignedUrlError> {
         let body = ports

@@ -10,7 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::PortError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Reads a confirmed file; `None` if it has more than `max_bytes`.
 ///
@@ -18,7 +18,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `NotFound`; `Invalid` while the file
 /// awaits its bytes.
 pub(crate) async fn read_file(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: FileId,
     max_bytes: u64,

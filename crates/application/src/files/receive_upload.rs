@@ -11,7 +11,7 @@ use labdata_ports::{
 };
 
 use crate::{
-    Ports,
+    Services,
     files::{
         ongoing_uploads::OngoingUpload,
         open_download::SignedUrlError,
@@ -37,7 +37,7 @@ pub struct Upload {
 /// [`SignedUrlError`]; [`PortError::NotFound`] where no file has or awaits the object (any more).
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_upload(
-    ports: &Ports,
+    ports: &Services,
     request: &SignedRequest<'_>,
 ) -> Result<Upload, SignedUrlError> {
     match ports.signer.verify(request, ports.clock.now())? {
@@ -93,7 +93,7 @@ impl From<NoRoom> for UploadError {
 /// [`UploadError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn admit_upload(
-    ports: &Ports,
+    ports: &Services,
     upload: &Upload,
     announced: Option<u64>,
 ) -> Result<AdmittedUpload, UploadError> {
@@ -119,7 +119,7 @@ pub async fn admit_upload(
 /// [`UploadError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_upload(
-    ports: &Ports,
+    ports: &Services,
     upload: &AdmittedUpload,
     body: ByteStream,
 ) -> Result<StoredBytes, UploadError> {

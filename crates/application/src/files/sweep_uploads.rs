@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use labdata_domain::{files::ObjectKey, ids::OrganizationId};
 use time::Duration;
 
-use crate::{Error, Ports, maintenance::freeing_space::freeing_space};
+use crate::{Error, Services, maintenance::freeing_space::freeing_space};
 
 /// An upload that has written nothing for so long is dead: the server waits half a minute for the
 /// next chunk of a body.
@@ -38,7 +38,7 @@ pub struct Swept {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
+pub async fn sweep_uploads(ports: &Services) -> Result<Swept, Error> {
     let now = ports.clock.now();
     let mut swept = Swept {
         unfinished: ports.blobs.sweep_unfinished(now - DEAD_AFTER).await?,
@@ -70,7 +70,7 @@ pub async fn sweep_uploads(ports: &Ports) -> Result<Swept, Error> {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_objects(ports: &Ports) -> Result<u64, Error> {
+pub async fn sweep_objects(ports: &Services) -> Result<u64, Error> {
     let limit = ports.clock.now() - UNREFERENCED_AFTER;
     let mut removed = 0;
     let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);

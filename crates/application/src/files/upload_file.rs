@@ -19,7 +19,7 @@ use labdata_ports::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
 };
 
@@ -60,7 +60,7 @@ pub struct StoredUpload {
 /// native executable; `InsufficientStorage` when there is no room for it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn store_upload(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: UploadFile,
 ) -> Result<StoredUpload, Error> {
@@ -118,7 +118,7 @@ pub async fn store_upload(
 /// instrument has a file of that path; `InsufficientStorage` when the quota is used up by now.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn record_upload(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     stored: StoredUpload,
 ) -> Result<File, Error> {
@@ -150,7 +150,7 @@ pub async fn record_upload(
 /// To what an upload belongs, where all of it exists and takes uploads. What a platform-run
 /// script uploads belongs to its execution.
 pub(crate) async fn attribute(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     instrument: Option<InstrumentId>,
     execution: Option<ExecutionId>,
@@ -173,7 +173,7 @@ pub(crate) async fn attribute(
 
 /// The record, after the object that it no longer awaits is removed. What the URL of that object
 /// still creates is left to the sweeper.
-pub(crate) async fn keep(ports: &Ports, actor: &Actor, recorded: Recorded) -> File {
+pub(crate) async fn keep(ports: &Services, actor: &Actor, recorded: Recorded) -> File {
     if let Some((object, _)) = recorded.abandoned {
         remove(ports, actor, object).await;
     }
@@ -182,7 +182,7 @@ pub(crate) async fn keep(ports: &Ports, actor: &Actor, recorded: Recorded) -> Fi
 
 /// Removes an object that nothing refers to; what cannot be removed, or what a backup may need, is left
 /// to the sweeper.
-pub(crate) async fn remove(ports: &Ports, actor: &Actor, object: ObjectKey) {
+pub(crate) async fn remove(ports: &Services, actor: &Actor, object: ObjectKey) {
     let removed = match ports.files.are_objects_retained().await {
         Ok(true) => return,
         Ok(false) => ports.blobs.delete(actor.organization, object).await,

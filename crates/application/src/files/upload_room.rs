@@ -12,7 +12,7 @@ use labdata_ports::{
 };
 
 use super::ongoing_uploads::OngoingUpload;
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Bytes between two checks of the disk.
 const DISK_INTERVAL: u64 = 8 << 20;
@@ -42,7 +42,7 @@ impl From<NoRoom> for Error {
 }
 
 /// Checks that the disk has room for `more` bytes.
-async fn check_disk(ports: &Ports, more: u64) -> Result<(), NoRoom> {
+async fn check_disk(ports: &Services, more: u64) -> Result<(), NoRoom> {
     let space = ports.blobs.disk_space().await?;
     // Last: space of a reserve that is given up in the meantime is not for files.
     require_reserve(ports)?;
@@ -53,7 +53,10 @@ async fn check_disk(ports: &Ports, more: u64) -> Result<(), NoRoom> {
 }
 
 /// Checks that there is room for some upload of the organization.
-pub(super) async fn check_room(ports: &Ports, organization: OrganizationId) -> Result<(), NoRoom> {
+pub(super) async fn check_room(
+    ports: &Services,
+    organization: OrganizationId,
+) -> Result<(), NoRoom> {
     check_disk(ports, 0).await?;
     if ports.storage_quota.is_limited() {
         let used = ports.files.used_bytes(organization).await?;
@@ -65,7 +68,7 @@ pub(super) async fn check_room(ports: &Ports, organization: OrganizationId) -> R
 
 /// Counts `bytes` for the upload, and checks that they fit on the disk and into the quota.
 pub(crate) async fn reserve(
-    ports: &Ports,
+    ports: &Services,
     upload: &OngoingUpload,
     bytes: u64,
 ) -> Result<(), NoRoom> {
@@ -93,7 +96,7 @@ impl CutOff {
 /// Returns a body that breaks off as soon as there is no room for it, and then the reason. With an
 /// announced length, which [`reserve`] has counted, only the disk is checked.
 pub(crate) fn checked(
-    ports: &Ports,
+    ports: &Services,
     upload: &Arc<OngoingUpload>,
     is_announced: bool,
     body: ByteStream,
@@ -117,7 +120,7 @@ pub(crate) fn checked(
 }
 
 struct CheckedBody {
-    ports: Ports,
+    ports: Services,
     upload: Arc<OngoingUpload>,
     body: ByteStream,
     size: u64,
@@ -143,7 +146,7 @@ impl Usage {
     /// upload that ends at the same time may count twice, so a refusal is checked again.
     async fn check(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         upload: &OngoingUpload,
         bytes: u64,
     ) -> Result<(), NoRoom> {
@@ -157,7 +160,7 @@ impl Usage {
 
     async fn fits(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         upload: &OngoingUpload,
         bytes: u64,
     ) -> Result<Result<(), InsufficientStorage>, PortError> {

@@ -1,6 +1,6 @@
 //! Forgets responses that were stored for requests with an idempotency key, once they have expired.
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The most responses that are forgotten in one step, so that no step holds many rows.
 const BATCH: u32 = 500;
@@ -11,7 +11,7 @@ const BATCH: u32 = 500;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_responses(ports: &Ports) -> Result<u64, Error> {
+pub async fn sweep_responses(ports: &Services) -> Result<u64, Error> {
     let mut forgotten = 0;
     loop {
         let now = ports.clock.now();

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The instrument to register.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct CreateInstrument {
 /// `Forbidden` without the admin scope; `Conflict` when the name is taken.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: CreateInstrument,
 ) -> Result<Instrument, Error> {

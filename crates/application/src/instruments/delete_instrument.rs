@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Deletes an instrument to which nothing refers.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// triggers refer to it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_instrument(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: InstrumentId,
 ) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's instruments, newest first.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_instruments(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<Instrument>, Error> {

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Changes an instrument. Its files stay its files.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 /// is blank; `Conflict` when another instrument has it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: InstrumentId,
     change: InstrumentChange,

@@ -9,7 +9,7 @@ use labdata_domain::{
 use labdata_ports::PortError;
 
 use crate::{
-    Error, Ports, jobs::check_script::CheckedScript, maintenance::disk_reserve::require_reserve,
+    Error, Services, jobs::check_script::CheckedScript, maintenance::disk_reserve::require_reserve,
 };
 
 /// The job to create.
@@ -34,7 +34,7 @@ pub struct CreateJob {
 /// the code is not Python, or parameters or trigger make no sense; `NotFound` for an
 /// unknown instrument; `Conflict` when another job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
+pub async fn create_job(ports: &Services, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     actor.may(GuardedAction::ChangeJob)?;
@@ -64,7 +64,7 @@ pub async fn create_job(ports: &Ports, actor: &Actor, command: CreateJob) -> Res
 
 /// The trigger of a job after a change, checked against what there is.
 pub(crate) async fn change_trigger(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     job: JobId,
     stored: Option<&Trigger>,

@@ -7,7 +7,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// A job with its current script; none where the job is only a name for off-platform scripts.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
@@ -25,7 +25,7 @@ pub async fn get_job(
 
 /// A job with its current script. Versions never change, so the two belong together.
 pub(crate) async fn with_script(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
@@ -43,7 +43,7 @@ pub(crate) async fn with_script(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_job_versions(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
     page: PageRequest,
@@ -59,7 +59,7 @@ pub async fn list_job_versions(
 /// no such version of it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job_version(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
     number: u32,

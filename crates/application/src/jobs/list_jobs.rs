@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::jobs::JobFilter;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's jobs that match, newest first.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_jobs(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     filter: &JobFilter,
     page: PageRequest,

@@ -11,7 +11,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     jobs::{
         check_script::CheckedScript,
         create_job::{change_trigger, parse_name},
@@ -59,7 +59,7 @@ pub enum CodeChange {
 /// job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_job(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
     command: UpdateJob,
@@ -114,7 +114,7 @@ pub async fn update_job(
 
 /// The job as the command wants it, and the new version of its script.
 fn change(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     stored: &Job,
     script: Option<ScriptVersion>,

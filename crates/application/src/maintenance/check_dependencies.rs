@@ -5,7 +5,7 @@ use labdata_domain::people::{actor::Actor, scope::Scope};
 use labdata_ports::maintenance::{Dependency, DependencyState};
 use time::{Duration, OffsetDateTime};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Time for which checks are stored. They start programs, and call servers that may charge for calls.
 const KEPT_FOR: Duration = Duration::MINUTE;
@@ -30,7 +30,10 @@ pub struct RecentChecks(Mutex<Option<DependencyReport>>);
 /// # Errors
 /// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn check_dependencies(ports: &Ports, actor: &Actor) -> Result<DependencyReport, Error> {
+pub async fn check_dependencies(
+    ports: &Services,
+    actor: &Actor,
+) -> Result<DependencyReport, Error> {
     actor.require(Scope::Admin)?;
     // Held during the checks, so that simultaneous requests share one result.
     let mut last = ports.recent_checks.0.lock().await;

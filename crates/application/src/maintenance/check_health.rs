@@ -1,6 +1,6 @@
 //! Checks that the services behind the platform respond.
 
-use crate::Ports;
+use crate::Services;
 
 /// A service that does not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum Unhealthy {
 /// # Errors
 /// The first service that does not respond; its error is logged.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn check_health(ports: &Ports) -> Result<(), Unhealthy> {
+pub async fn check_health(ports: &Services) -> Result<(), Unhealthy> {
     let failed = |unhealthy: Unhealthy| {
         move |error| {
             tracing::warn!(%error, "{unhealthy}");

@@ -4,7 +4,8 @@
 use labdata_domain::storage::{InsufficientStorage, ReserveAction};
 
 use crate::{
-    Error, Ports, files::sweep_uploads::sweep_uploads, maintenance::freeing_space::give_up_reserve,
+    Error, Services, files::sweep_uploads::sweep_uploads,
+    maintenance::freeing_space::give_up_reserve,
 };
 
 /// Checks that the reserve is in place. Work that stores more than it removes calls this first, so
@@ -12,7 +13,7 @@ use crate::{
 ///
 /// # Errors
 /// [`InsufficientStorage::DiskFull`].
-pub fn require_reserve(ports: &Ports) -> Result<(), InsufficientStorage> {
+pub fn require_reserve(ports: &Services) -> Result<(), InsufficientStorage> {
     if ports.disk_reserve.is_held() {
         Ok(())
     } else {
@@ -26,7 +27,7 @@ pub fn require_reserve(ports: &Ports) -> Result<(), InsufficientStorage> {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn keep_reserve(ports: &Ports) -> Result<(), Error> {
+pub async fn keep_reserve(ports: &Services) -> Result<(), Error> {
     let Some(state) = ports.disk_reserve.state().await? else {
         return Ok(());
     };

@@ -2,11 +2,14 @@
 
 use labdata_ports::PortError;
 
-use crate::Ports;
+use crate::Services;
 
 /// Does work that must succeed on a full disk: where it fails for lack of space, the reserve is given
 /// up, and the work is done again.
-pub(crate) async fn freeing_space<T, W>(ports: &Ports, work: impl Fn() -> W) -> Result<T, PortError>
+pub(crate) async fn freeing_space<T, W>(
+    ports: &Services,
+    work: impl Fn() -> W,
+) -> Result<T, PortError>
 where
     W: Future<Output = Result<T, PortError>>,
 {
@@ -27,7 +30,7 @@ where
 ///
 /// # Errors
 /// Errors of the port.
-pub(crate) async fn give_up_reserve(ports: &Ports) -> Result<bool, PortError> {
+pub(crate) async fn give_up_reserve(ports: &Services) -> Result<bool, PortError> {
     let given_up = ports.disk_reserve.give_up().await?;
     if given_up {
         tracing::error!(

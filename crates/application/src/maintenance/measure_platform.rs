@@ -5,7 +5,7 @@ use std::time::Duration;
 use labdata_ports::maintenance::ConnectionCounts;
 use time::OffsetDateTime;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Measurements across all organizations, and of this server's connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Measurements {
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn measure_platform(ports: &Ports) -> Result<Measurements, Error> {
+pub async fn measure_platform(ports: &Services) -> Result<Measurements, Error> {
     let connections = ports.health.connections();
     let figures = ports.health.figures().await?;
     let now = ports.clock.now();

@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-use crate::Ports;
+use crate::Services;
 
 /// Returns a new id for a request whose client chose none.
 #[must_use]
-pub fn new_request_id(ports: &Ports) -> Uuid {
+pub fn new_request_id(ports: &Services) -> Uuid {
     ports.ids.next_id()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use labdata_ports::maintenance::{PassClaim, PassResult};
 use time::OffsetDateTime;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Pause before a task that failed is tried again, unless its period is shorter.
 const RETRY_AFTER: Duration = Duration::from_mins(5);
@@ -51,7 +51,7 @@ pub enum PassFailure {
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_pass(
-    ports: &Ports,
+    ports: &Services,
     task: &str,
     period: Duration,
     guard: Guard,
@@ -80,7 +80,7 @@ pub async fn begin_pass(
 /// servers, and makes the task due earlier than after a period if the pass did not succeed.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn finish_pass<T>(
-    ports: &Ports,
+    ports: &Services,
     task: &str,
     period: Duration,
     guard: Guard,

@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::ActivateModelError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Makes a ready version the active one; returns it.
 ///
@@ -16,7 +16,7 @@ use crate::{Error, Ports};
 /// `Invalid` for a version that is not ready, and for an archived model.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn activate_version(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: u32,

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Archives a model and cancels its trainings; returns its newest version.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn archive_model(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
 ) -> Result<ModelVersion, Error> {

@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::CancelTrainingError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Cancels every version that is pending or training; returns the newest version. Workers stop the
 /// processes.
@@ -17,7 +17,7 @@ use crate::{Error, Ports};
 /// is in flight.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_training(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
 ) -> Result<ModelVersion, Error> {

@@ -10,7 +10,7 @@ use labdata_ports::models::AddDatasetError;
 use labdata_table_formats::read::Reading;
 
 use super::take_snapshot::Snapshot;
-use crate::{Error, Ports, files::upload_file::remove};
+use crate::{Error, Services, files::upload_file::remove};
 
 /// The dataset to record.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct CreatedDataset {
 /// up by now.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_dataset(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: CreateDataset,
 ) -> Result<CreatedDataset, Error> {

@@ -7,7 +7,7 @@ use labdata_domain::{
     work::WorkId,
 };
 
-use crate::{Error, Ports, slots::Slot, subscription::Subscription};
+use crate::{Error, Services, slots::Slot, subscription::Subscription};
 
 /// Follower of one version.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct TrainingFollower {
 /// followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_training(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
@@ -50,7 +50,7 @@ impl TrainingFollower {
     ///
     /// # Errors
     /// Errors of the port.
-    pub async fn read(&self, ports: &Ports) -> Result<ModelVersion, Error> {
+    pub async fn read(&self, ports: &Services) -> Result<ModelVersion, Error> {
         let number = Some(self.number);
         Ok(ports
             .models

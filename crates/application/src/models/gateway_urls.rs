@@ -7,7 +7,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, files::blob::DownloadGrant};
 use time::{Duration, OffsetDateTime};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Number of images that are looked up at a time.
 pub(super) const CONCURRENT_LOOKUPS: usize = 4;
@@ -17,7 +17,7 @@ const IMAGE_URL_LIFETIME: Duration = Duration::hours(1);
 
 /// Signs the URL of an object, which is saved under that name.
 pub(super) async fn sign_object(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     object: ObjectKey,
     name: &str,
@@ -36,7 +36,7 @@ pub(super) async fn sign_object(
 
 /// Signs the URL of a confirmed file; `None` if the organization does not have it.
 pub(super) async fn sign_image(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     file: FileId,
 ) -> Result<Option<String>, Error> {

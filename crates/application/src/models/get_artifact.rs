@@ -11,7 +11,7 @@ use labdata_domain::{
 use labdata_ports::files::blob::DownloadGrant;
 
 use super::get_model::active_or_newest;
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Content type of an artifact.
 const ZSTD: &str = "application/zstd";
@@ -45,7 +45,7 @@ impl fmt::Debug for ArtifactDownload {
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_artifact(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,

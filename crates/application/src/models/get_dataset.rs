@@ -6,14 +6,14 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// One of the organization's datasets.
 ///
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_dataset(ports: &Ports, actor: &Actor, id: DatasetId) -> Result<Dataset, Error> {
+pub async fn get_dataset(ports: &Services, actor: &Actor, id: DatasetId) -> Result<Dataset, Error> {
     actor.require(Scope::Read)?;
     Ok(ports.datasets.get(actor.organization, id).await?)
 }

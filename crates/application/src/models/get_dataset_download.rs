@@ -10,7 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::files::blob::DownloadGrant;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Content type of Parquet.
 const PARQUET: &str = "application/vnd.apache.parquet";
@@ -41,7 +41,7 @@ impl fmt::Debug for DatasetDownload {
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_dataset_download(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: DatasetId,
 ) -> Result<DatasetDownload, Error> {

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The version of that number, or the newest one.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_model(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
@@ -25,7 +25,7 @@ pub async fn get_model(
 
 /// The version of that number, or else the active one, or else the newest one.
 pub(super) async fn active_or_newest(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,

@@ -8,7 +8,7 @@ use labdata_domain::{
 
 use super::get_result::get_result;
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -19,7 +19,7 @@ use crate::{
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_report(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,

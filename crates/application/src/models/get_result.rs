@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 
 use super::get_model::active_or_newest;
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// A ready version with the result of its training: that of the number, or else the active one.
 ///
@@ -16,7 +16,7 @@ use crate::{Error, Ports};
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_result(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,

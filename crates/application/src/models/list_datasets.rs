@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_datasets(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Held<Page<Dataset>>, Error> {

@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_models(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
@@ -34,7 +34,7 @@ pub async fn list_models(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_model_versions(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     page: PageRequest,

@@ -15,7 +15,7 @@ use labdata_table_formats::read::{PartialFile, ReadError};
 use serde_json::Value;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -36,7 +36,7 @@ pub struct DatasetPreview {
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_dataset(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: DatasetId,
 ) -> Result<Held<DatasetPreview>, Error> {
@@ -77,7 +77,7 @@ pub async fn preview_dataset(
 
 /// Adds a range of the object to what is at hand.
 async fn add(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     dataset: &Dataset,
     file: &mut PartialFile,

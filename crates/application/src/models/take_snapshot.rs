@@ -22,7 +22,7 @@ use super::snapshot::{
     table::{Rows, write_file, write_rows},
 };
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
     slots::Work,
 };
@@ -68,7 +68,7 @@ impl fmt::Debug for Snapshot {
 /// datasets have; `InsufficientStorage` when there is no room.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn take_snapshot(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     source: SnapshotSource,
 ) -> Result<Snapshot, Error> {
@@ -83,7 +83,7 @@ pub async fn take_snapshot(
     }
 }
 
-async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
+async fn of_query(ports: &Services, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
     let text = QueryText::parse(&sql).map_err(Error::refused)?;
     // A dataset is defined by the text of its query alone: no values come with it.
     text.check_parameters(0).map_err(Error::refused)?;
@@ -109,7 +109,7 @@ async fn of_query(ports: &Ports, actor: &Actor, sql: String) -> Result<Snapshot,
 }
 
 async fn of_file(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: FileId,
     options: ReadOptions,
@@ -130,7 +130,7 @@ async fn of_file(
 }
 
 /// Begins a new object.
-async fn begin(ports: &Ports, actor: &Actor) -> Result<(ObjectKey, Arc<OngoingUpload>), Error> {
+async fn begin(ports: &Services, actor: &Actor) -> Result<(ObjectKey, Arc<OngoingUpload>), Error> {
     let object = ObjectKey::new(ports.ids.next_id());
     let upload = ports.ongoing_uploads.begin(actor.organization, object);
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;

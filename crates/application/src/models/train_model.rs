@@ -10,7 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The model that a training is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct TrainModel {
 /// `Busy` when too many trainings of the organization wait.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn train_model(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: TrainModel,
 ) -> Result<ModelVersion, Error> {
@@ -73,7 +73,7 @@ pub async fn train_model(
 }
 
 /// The newest version of a model that can be retrained.
-async fn trainable(ports: &Ports, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
+async fn trainable(ports: &Services, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
     let newest = ports.models.get(actor.organization, id, None).await?;
     if newest.archived {
         return Err(Error::refused(ModelArchived));
@@ -82,7 +82,7 @@ async fn trainable(ports: &Ports, actor: &Actor, id: ModelId) -> Result<ModelVer
 }
 
 async fn plan(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     dataset: DatasetId,
     request: TrainingRequest,
@@ -94,7 +94,7 @@ async fn plan(
 }
 
 async fn create(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     name: String,
     version: &NewVersion,
@@ -112,7 +112,7 @@ async fn create(
 }
 
 async fn retrain(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: ModelId,
     version: &NewVersion,

@@ -3,7 +3,7 @@
 use labdata_domain::{ids::NotificationId, notifications::Ended};
 use labdata_ports::notifications::NewNotification;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Largest number of ends that one transaction handles.
 const BATCH: u32 = 50;
@@ -15,7 +15,7 @@ const BATCH: u32 = 50;
 /// # Errors
 /// Errors of the port. Notices that were not delivered stay for the next call.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn deliver_notices(ports: &Ports) -> Result<u64, Error> {
+pub async fn deliver_notices(ports: &Services) -> Result<u64, Error> {
     let mut delivered = 0;
     loop {
         let handled = deliver_batch(ports).await?;
@@ -28,14 +28,14 @@ pub async fn deliver_notices(ports: &Ports) -> Result<u64, Error> {
 
 /// Delivers notices right after an execution or a training has ended, before the next pass of the background task.
 /// An error is logged and leaves the notices to that task.
-pub(crate) async fn deliver_soon(ports: &Ports) {
+pub(crate) async fn deliver_soon(ports: &Services) {
     // The end that the notice is about is already stored, so it must not fail because of this.
     if let Err(error) = deliver_batch(ports).await {
         tracing::warn!(%error, "notices wait for the next pass");
     }
 }
 
-async fn deliver_batch(ports: &Ports) -> Result<u32, Error> {
+async fn deliver_batch(ports: &Services) -> Result<u32, Error> {
     let decide = |ended: &Ended| {
         Some(NewNotification {
             draft: ended.notice()?,

@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     slots::{Held, Work},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     unread: bool,
     page: PageRequest,
@@ -36,7 +36,7 @@ pub async fn list_notifications(
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn count_unread_notifications(ports: &Ports, actor: &Actor) -> Result<u64, Error> {
+pub async fn count_unread_notifications(ports: &Services, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;
     Ok(ports
         .notifications

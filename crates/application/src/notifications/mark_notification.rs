@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Marks one of the caller's notifications as read or unread. Read again retains the first time.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn mark_notification(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: NotificationId,
     read: bool,

@@ -6,7 +6,7 @@ use labdata_domain::{
     refusal::Resource,
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Name of the secret behind the links in e-mails.
 const UNSUBSCRIBING: &str = "unsubscribing";
@@ -16,7 +16,7 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences, Error> {
+pub async fn get_preferences(ports: &Services, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;
     Ok(ports
         .notifications
@@ -30,7 +30,7 @@ pub async fn get_preferences(ports: &Ports, actor: &Actor) -> Result<Preferences
 /// `Forbidden` without the write scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn change_preferences(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     message: ChannelChange,
 ) -> Result<Preferences, Error> {
@@ -46,7 +46,7 @@ pub async fn change_preferences(
 /// # Errors
 /// `NotFound` when the link is not the platform's.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
+pub async fn unsubscribe(ports: &Services, token: &str) -> Result<(), Error> {
     // The token is the permission: a link in an e-mail works without a key.
     let secret = unsubscribing_secret(ports).await?;
     let (organization, user) = read_unsubscribe_token(&secret, token)
@@ -64,7 +64,7 @@ pub async fn unsubscribe(ports: &Ports, token: &str) -> Result<(), Error> {
 }
 
 /// The secret that permissions to unsubscribe are made with; the same on every server.
-pub(crate) async fn unsubscribing_secret(ports: &Ports) -> Result<[u8; 32], Error> {
+pub(crate) async fn unsubscribing_secret(ports: &Services) -> Result<[u8; 32], Error> {
     let mut candidate = [0; 32];
     // All servers get the secret that was stored first, whichever made it.
     ports.ids.fill_random(&mut candidate);

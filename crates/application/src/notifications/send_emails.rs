@@ -13,7 +13,7 @@ use labdata_ports::notifications::{
 };
 use time::Duration;
 
-use crate::{Error, Ports, notifications::notification_preferences::unsubscribing_secret};
+use crate::{Error, Services, notifications::notification_preferences::unsubscribing_secret};
 
 /// Lease of a claimed e-mail: longer than [`labdata_ports::notifications::mailer::SEND_WITHIN`] and settling take.
 pub const EMAIL_LEASE: Duration = Duration::seconds(60);
@@ -29,7 +29,7 @@ const BATCH: u32 = 8;
 /// Errors of the outbox. An e-mail that could not be sent is no error: it is tried again.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_emails(
-    ports: &Ports,
+    ports: &Services,
     mailer: &dyn Mailer,
     public_url: &str,
 ) -> Result<usize, Error> {
@@ -54,7 +54,7 @@ pub async fn send_emails(
 }
 
 async fn attempt(
-    ports: &Ports,
+    ports: &Services,
     mailer: &dyn Mailer,
     public_url: &str,
     secret: &[u8; 32],
@@ -93,7 +93,11 @@ async fn attempt(
     }
 }
 
-async fn settle(ports: &Ports, email: &ClaimedEmail, outcome: &EmailOutcome) -> Result<(), Error> {
+async fn settle(
+    ports: &Services,
+    email: &ClaimedEmail,
+    outcome: &EmailOutcome,
+) -> Result<(), Error> {
     let (notification, tries) = (email.claim.notification, email.claim.tries);
     let stood = ports
         .notifications

@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 use labdata_ports::notifications::{NewNotification, SendError};
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Sends a notification to the caller's own inbox, and by e-mail where the caller wants that.
 ///
@@ -15,7 +15,11 @@ use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 /// `Forbidden` without the write scope; `Invalid` when it may not say that;
 /// `Busy` when as many as may be were delivered.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn send_notification(ports: &Ports, actor: &Actor, draft: Draft) -> Result<Sent, Error> {
+pub async fn send_notification(
+    ports: &Services,
+    actor: &Actor,
+    draft: Draft,
+) -> Result<Sent, Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     draft.check().map_err(Error::refused)?;

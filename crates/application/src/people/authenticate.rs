@@ -3,7 +3,7 @@
 use labdata_domain::people::{ApiKey, PlainApiKey, actor::Actor, credential::InvalidCredential};
 use time::{Duration, OffsetDateTime};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// A key's last use is noted at most this often.
 const TOUCH_EVERY: Duration = Duration::minutes(1);
@@ -14,7 +14,7 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 /// `Unauthenticated` for a key that is malformed, unknown, revoked or expired, or whose user is
 /// disabled.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate(ports: &Ports, presented: &str) -> Result<Actor, Error> {
+pub async fn authenticate(ports: &Services, presented: &str) -> Result<Actor, Error> {
     let presented = PlainApiKey::parse(presented).ok_or_else(invalid)?;
     let now = ports.clock.now();
     // Read before the database, so that a revocation in between discards the result.
@@ -43,7 +43,7 @@ pub async fn authenticate(ports: &Ports, presented: &str) -> Result<Actor, Error
 }
 
 /// Notes the use, where the last note is old. A failure does not concern the caller.
-async fn note_use(ports: &Ports, key: &ApiKey, now: OffsetDateTime) {
+async fn note_use(ports: &Services, key: &ApiKey, now: OffsetDateTime) {
     let fresh = key
         .last_used_at
         .is_some_and(|last| now - last < TOUCH_EVERY);

@@ -3,13 +3,13 @@
 use labdata_domain::people::{actor::Actor, credential::InvalidCredential};
 use labdata_ports::PortError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Checks that the caller's key is still valid, for work that outlives the request that began it.
 ///
 /// # Errors
 /// `Unauthenticated` if it has been revoked or has expired, or its user is disabled.
-pub(crate) async fn check_key(ports: &Ports, actor: &Actor) -> Result<(), Error> {
+pub(crate) async fn check_key(ports: &Services, actor: &Actor) -> Result<(), Error> {
     let found = ports.api_keys.get(actor.organization, actor.api_key).await;
     match found {
         Ok(found) if found.is_valid(ports.clock.now()) => Ok(()),

@@ -13,7 +13,7 @@ use labdata_domain::{
 use labdata_ports::PortError;
 use time::OffsetDateTime;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Prefixes are random; two alike in a row do not happen, ten never.
 const ATTEMPTS: u32 = 10;
@@ -40,7 +40,7 @@ pub struct CreateApiKey {
 /// or its user is disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_api_key(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: CreateApiKey,
 ) -> Result<(ApiKey, PlainApiKey), Error> {
@@ -88,7 +88,7 @@ pub async fn create_api_key(
 }
 
 /// A key of random bytes.
-pub(crate) fn random_key(ports: &Ports) -> PlainApiKey {
+pub(crate) fn random_key(ports: &Services) -> PlainApiKey {
     let (mut prefix, mut secret) = ([0; 5], [0; 32]);
     ports.ids.fill_random(&mut prefix);
     ports.ids.fill_random(&mut secret);

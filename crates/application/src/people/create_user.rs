@@ -9,7 +9,7 @@ use labdata_domain::{
     },
 };
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The user to add.
 #[derive(Clone, Debug)]
@@ -26,7 +26,11 @@ pub struct CreateUser {
 /// `Forbidden` without the admin scope; `Invalid` for an address that is none and a
 /// blank name; `Conflict` when the organization has a user of that address.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn create_user(ports: &Ports, actor: &Actor, command: CreateUser) -> Result<User, Error> {
+pub async fn create_user(
+    ports: &Services,
+    actor: &Actor,
+    command: CreateUser,
+) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(ports)?;
     let email = command.email.trim().to_owned();

@@ -10,7 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::PortError;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization of a new platform.
 pub const ORGANIZATION: &str = "default";
@@ -27,7 +27,7 @@ pub const ADMINISTRATOR: &str = "admin@localhost";
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn first_start(
-    ports: &Ports,
+    ports: &Services,
     chosen: Option<PlainApiKey>,
 ) -> Result<Option<PlainApiKey>, Error> {
     let organizations = ports.tenancy.organizations().await?;
@@ -83,7 +83,7 @@ pub async fn first_start(
 
 /// A key whose secret is random and whose prefix follows from the organization, so that of racing
 /// servers one stores its key.
-fn first_key(ports: &Ports, organization: OrganizationId) -> PlainApiKey {
+fn first_key(ports: &Services, organization: OrganizationId) -> PlainApiKey {
     // Servers that start at once derive the same prefix, so only one of their keys is stored.
     let (_, low) = organization.as_uuid().as_u64_pair();
     let [_, _, _, prefix @ ..] = low.to_be_bytes();

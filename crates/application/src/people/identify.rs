@@ -9,7 +9,7 @@ use labdata_domain::{
     },
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// What a key stands for.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Identity {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn identify(ports: &Ports, actor: &Actor) -> Result<Identity, Error> {
+pub async fn identify(ports: &Services, actor: &Actor) -> Result<Identity, Error> {
     let organization = ports.tenancy.organization(actor.organization).await?;
     let user = ports.tenancy.user(actor.organization, actor.user).await?;
     let api_key = ports.api_keys.get(actor.organization, actor.api_key);

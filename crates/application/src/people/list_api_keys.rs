@@ -7,7 +7,7 @@ use labdata_domain::{
     people::{ApiKey, actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's keys, newest first, revoked and expired ones too.
 ///
@@ -15,7 +15,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_api_keys(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<ApiKey>, Error> {

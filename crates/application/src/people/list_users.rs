@@ -5,7 +5,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope, tenancy::User},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The organization's users, newest first, disabled ones too.
 ///
@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_users(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<User>, Error> {

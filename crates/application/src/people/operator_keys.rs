@@ -18,7 +18,7 @@ use time::Duration;
 use uuid::Uuid;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     people::create_api_key::{CreateApiKey, create_api_key},
 };
 
@@ -41,7 +41,7 @@ pub struct IssueKey {
 /// permit another organization.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn issue(
-    ports: &Ports,
+    ports: &Services,
     policy: BackendPolicy,
     organization: &str,
     email: &str,
@@ -89,7 +89,7 @@ pub async fn issue(
 
 /// Refuses to create an organization with which the job backend would be refused.
 async fn check_new_organization(
-    ports: &Ports,
+    ports: &Services,
     policy: BackendPolicy,
     name: &str,
 ) -> Result<(), Error> {
@@ -110,7 +110,7 @@ async fn check_new_organization(
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
+pub async fn list(ports: &Services) -> Result<Vec<(Organization, ApiKey)>, Error> {
     let mut all = Vec::new();
     for organization in ports.tenancy.organizations().await? {
         let keys = ports.api_keys.list(organization.id).await?;
@@ -124,7 +124,7 @@ pub async fn list(ports: &Ports) -> Result<Vec<(Organization, ApiKey)>, Error> {
 /// # Errors
 /// `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn revoke(ports: &Ports, prefix: &str) -> Result<ApiKey, Error> {
+pub async fn revoke(ports: &Services, prefix: &str) -> Result<ApiKey, Error> {
     let found = ports.api_keys.find_by_prefix(prefix).await?;
     let key = found.ok_or_else(|| Error::not_found(Resource::ApiKey))?.key;
     ports

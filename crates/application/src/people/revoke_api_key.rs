@@ -5,7 +5,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Revokes a key: at once in this process, within seconds in every other. A key that is revoked
 /// already stays as it is.
@@ -13,7 +13,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn revoke_api_key(ports: &Ports, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
+pub async fn revoke_api_key(ports: &Services, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     ports
         .api_keys

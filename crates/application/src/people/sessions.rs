@@ -19,7 +19,7 @@ use labdata_domain::{
 use labdata_ports::PortError;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     people::{authenticate::authenticate, create_api_key::random_key},
 };
 
@@ -44,7 +44,7 @@ pub enum SignIn {
 /// `Unauthenticated` for a key or a link that is not valid; `Forbidden` for the key of
 /// a run on the platform.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
+pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
     let actor = match presented {
         SignIn::ApiKey(key) => authenticate(ports, &key).await?,
         SignIn::Token(token) => follow_link(ports, &token).await?,
@@ -61,7 +61,7 @@ pub async fn sign_in(ports: &Ports, presented: SignIn) -> Result<(PlainToken, Ac
 
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
 /// any other, but its text is never displayed.
-async fn follow_link(ports: &Ports, token: &str) -> Result<Actor, Error> {
+async fn follow_link(ports: &Services, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
     let now = ports.clock.now();
@@ -116,7 +116,7 @@ fn actor_of(key: &ApiKey) -> Actor {
 /// `Unauthenticated` for a session that is unknown or has ended, or whose key is not valid any
 /// more.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Actor, Error> {
+pub async fn authenticate_session(ports: &Services, presented: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Session);
     let token = PlainToken::parse(presented).ok_or_else(invalid)?;
     let now = ports.clock.now();
@@ -150,7 +150,7 @@ pub async fn authenticate_session(ports: &Ports, presented: &str) -> Result<Acto
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
+pub async fn sign_out(ports: &Services, presented: &str) -> Result<(), Error> {
     // A malformed token belongs to no session, so there is nothing to end.
     let Some(token) = PlainToken::parse(presented) else {
         return Ok(());
@@ -169,7 +169,7 @@ pub async fn sign_out(ports: &Ports, presented: &str) -> Result<(), Error> {
 /// user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in_link(
-    ports: &Ports,
+    ports: &Services,
     organization: &str,
     email: &str,
 ) -> Result<PlainToken, Error> {
@@ -188,7 +188,7 @@ pub async fn sign_in_link(
     Ok(token)
 }
 
-async fn user_of(ports: &Ports, organization: &str, email: &str) -> Result<User, Error> {
+async fn user_of(ports: &Services, organization: &str, email: &str) -> Result<User, Error> {
     let organizations = ports.tenancy.organizations().await?;
     let mut organizations = organizations.into_iter();
     let organization: Organization = organizations
@@ -206,7 +206,7 @@ async fn user_of(ports: &Ports, organization: &str, email: &str) -> Result<User,
         .ok_or_else(|| Error::not_found(Resource::User))
 }
 
-fn random_token(ports: &Ports) -> PlainToken {
+fn random_token(ports: &Services) -> PlainToken {
     let mut bytes = [0; 32];
     ports.ids.fill_random(&mut bytes);
     PlainToken::from_random(bytes)
@@ -218,6 +218,6 @@ fn random_token(ports: &Ports) -> PlainToken {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn remove_ended_sessions(ports: &Ports) -> Result<u64, Error> {
+pub async fn remove_ended_sessions(ports: &Services) -> Result<u64, Error> {
     Ok(ports.sessions.remove_ended(ports.clock.now()).await?)
 }

@@ -9,7 +9,7 @@ use labdata_domain::{
     },
 };
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Changes a user. The keys of a disabled user are refused at once in this process, within seconds in
 /// every other; those of a user who is enabled again are accepted again.
@@ -19,7 +19,7 @@ use crate::{Error, Ports};
 /// name, and when the caller would disable their own user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: UserId,
     change: UserChange,

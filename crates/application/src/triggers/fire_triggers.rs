@@ -8,7 +8,7 @@ use labdata_domain::{
 use labdata_ports::{IdSource, triggers::TickDecision};
 use time::OffsetDateTime;
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Largest number of events or schedules that one transaction handles.
 const BATCH: u32 = 50;
@@ -21,7 +21,7 @@ const BATCH: u32 = 50;
 /// # Errors
 /// Errors of the store. Unhandled events and ticks stay for the next call.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn fire_triggers(ports: &Ports) -> Result<u32, Error> {
+pub async fn fire_triggers(ports: &Services) -> Result<u32, Error> {
     let mut runs = 0_u32;
     // Events stay in their outbox, so none is lost while the disk is full.
     if require_reserve(ports).is_err() {

@@ -6,7 +6,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The next five ticks of a schedule, earliest first.
 ///
@@ -14,7 +14,7 @@ use crate::{Error, Ports};
 /// `Forbidden` without the read scope; `Invalid` if it is no schedule.
 #[tracing::instrument(level = "debug", skip_all)]
 pub fn preview_schedule(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     cron: &str,
     timezone: &str,

@@ -1,9 +1,9 @@
 //! Subscribes to events that may fire triggers.
 
-use crate::{Ports, subscription::Subscription};
+use crate::{Services, subscription::Subscription};
 
 /// Subscribes to new events.
 #[must_use]
-pub fn watch_events(ports: &Ports) -> Subscription {
+pub fn watch_events(ports: &Services) -> Subscription {
     Subscription::new(ports.triggers.subscribe())
 }

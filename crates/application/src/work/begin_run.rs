@@ -18,7 +18,7 @@ use labdata_ports::{
 use labdata_redacted::Variables;
 
 use super::run_key::{ATTEMPTS, run_key};
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Path at which runs exchange their nonces for their keys, below the platform's URL.
 pub const KEY_PATH: &str = "/run-key";
@@ -46,7 +46,7 @@ pub struct RunContext {
 /// # Errors
 /// Errors of the ports.
 pub(super) async fn begin_run(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
     context: &RunContext,
@@ -119,7 +119,7 @@ fn environment(
 
 /// Stores a key of the run; `None` if the worker has lost the run.
 async fn issue_key(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
 ) -> Result<Option<PlainApiKey>, Error> {
@@ -141,7 +141,7 @@ async fn issue_key(
 
 /// Stores a nonce that the run exchanges for its key; `None` if the worker has lost the run.
 async fn issue_nonce(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
 ) -> Result<Option<PlainRunNonce>, Error> {

@@ -7,7 +7,7 @@ use super::{
     begin_run::begin_run,
     check_backend::{CheckBackendError, check_backend},
 };
-use crate::{Error, Ports, models::training::begin_training::begin_training};
+use crate::{Error, Services, models::training::begin_training::begin_training};
 
 /// Outcome of the preparation of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Begun {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_work(
-    ports: &Ports,
+    ports: &Services,
     claimed: &ClaimedWork,
     context: &WorkContext,
 ) -> Result<Begun, Error> {

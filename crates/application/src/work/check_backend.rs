@@ -2,7 +2,7 @@
 
 use labdata_domain::work::{BackendPolicy, SharedBackend};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Reason why scripts do not run on the backend.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,10 @@ pub enum CheckBackendError {
 /// # Errors
 /// [`CheckBackendError`].
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn check_backend(ports: &Ports, policy: BackendPolicy) -> Result<(), CheckBackendError> {
+pub async fn check_backend(
+    ports: &Services,
+    policy: BackendPolicy,
+) -> Result<(), CheckBackendError> {
     if policy.depends_on_organizations() {
         let organizations = ports.tenancy.organizations().await.map_err(Error::from)?;
         policy.check(organizations.len())?;

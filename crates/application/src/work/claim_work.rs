@@ -5,7 +5,7 @@ use labdata_ports::work::{ClaimTerms, ClaimedWork, runner::GRACE};
 use time::Duration;
 
 use super::WorkContext;
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Claims queued work of all organizations for free slots, each for [`WORK_LEASE`]. Executions
 /// time out after the limits of preparation and script, plus the time that it takes to stop both. On a
@@ -15,7 +15,7 @@ use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn claim_work(
-    ports: &Ports,
+    ports: &Services,
     context: &WorkContext,
     slots: FreeSlots,
 ) -> Result<Vec<ClaimedWork>, Error> {

@@ -3,7 +3,7 @@
 use labdata_domain::work::{LogAppend, platform_line};
 use labdata_ports::work::{WorkClaim, runner::JobRunner};
 
-use crate::Ports;
+use crate::Services;
 
 /// Progress of the copy of one log.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl LogCopy {
     /// [`CopyLogError`].
     pub async fn copy(
         &mut self,
-        ports: &Ports,
+        ports: &Services,
         runner: &dyn JobRunner,
     ) -> Result<(), CopyLogError> {
         loop {
@@ -67,7 +67,7 @@ impl LogCopy {
 /// Errors of the store.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn append_notice(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     text: &str,
 ) -> Result<(), crate::Error> {

@@ -4,7 +4,7 @@ use labdata_domain::work::{WorkEnd, WorkId, WorkRecord};
 use labdata_ports::work::WorkClaim;
 
 use crate::{
-    Error, Ports, maintenance::freeing_space::freeing_space,
+    Error, Services, maintenance::freeing_space::freeing_space,
     notifications::deliver_notices::deliver_soon,
 };
 
@@ -14,7 +14,7 @@ use crate::{
 /// # Errors
 /// Errors of the queue; the work then is still the worker's, who may try again.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn end_work(ports: &Ports, claim: WorkClaim, end: &WorkEnd) -> Result<bool, Error> {
+pub async fn end_work(ports: &Services, claim: WorkClaim, end: &WorkEnd) -> Result<bool, Error> {
     let finish = || ports.work.finish(claim, end, ports.clock.now());
     // Even on a full disk the end has to be stored, or the work would start again.
     let ended = freeing_space(ports, finish).await?;
@@ -30,7 +30,7 @@ pub async fn end_work(ports: &Ports, claim: WorkClaim, end: &WorkEnd) -> Result<
 /// # Errors
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn release_work(ports: &Ports, claim: WorkClaim) -> Result<bool, Error> {
+pub async fn release_work(ports: &Services, claim: WorkClaim) -> Result<bool, Error> {
     let release = || ports.work.release(claim, ports.clock.now());
     let released = freeing_space(ports, release).await?;
     forget_keys(ports, claim.work);
@@ -38,7 +38,7 @@ pub async fn release_work(ports: &Ports, claim: WorkClaim) -> Result<bool, Error
 }
 
 /// The keys of a run end with its lease, but this server may have cached them.
-pub(super) fn forget_keys(ports: &Ports, work: WorkId) {
+pub(super) fn forget_keys(ports: &Services, work: WorkId) {
     if let Some(execution) = work.execution() {
         ports.key_cache.evict_execution(execution);
     }

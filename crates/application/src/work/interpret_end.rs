@@ -4,7 +4,7 @@ use labdata_domain::work::{ScriptEnd, WorkEnd};
 use labdata_ports::work::{ClaimedWork, Task};
 
 use super::WorkContext;
-use crate::{Error, Ports, models::training::interpret_training::interpret_training};
+use crate::{Error, Services, models::training::interpret_training::interpret_training};
 
 /// Meaning of the end of a script.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub enum Interpretation {
 /// Errors of the queue and the storage.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn interpret_end(
-    ports: &Ports,
+    ports: &Services,
     claimed: &ClaimedWork,
     context: &WorkContext,
     end: &ScriptEnd,

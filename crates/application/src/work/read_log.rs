@@ -8,7 +8,7 @@ use labdata_domain::{
     work::WorkId,
 };
 
-use crate::{Error, Ports, subscription::Subscription};
+use crate::{Error, Services, subscription::Subscription};
 
 /// The log of one execution, to be read chunk by chunk.
 #[derive(Clone, Debug)]
@@ -34,7 +34,11 @@ pub enum NextOfLog {
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<LogReader, Error> {
+pub async fn open_log(
+    ports: &Services,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;
     ports.executions.get(actor.organization, id).await?;
     Ok(LogReader {
@@ -47,7 +51,7 @@ pub async fn open_log(ports: &Ports, actor: &Actor, id: ExecutionId) -> Result<L
 impl LogReader {
     /// Subscribes to what follows: appends to the log, and the end of the run.
     #[must_use]
-    pub fn follow(&self, ports: &Ports) -> Subscription {
+    pub fn follow(&self, ports: &Services) -> Subscription {
         Subscription::new(ports.work.follow(WorkId::Execution(self.execution)))
     }
 
@@ -61,7 +65,7 @@ impl LogReader {
     ///
     /// # Errors
     /// Errors of the ports.
-    pub async fn next(&mut self, ports: &Ports) -> Result<NextOfLog, Error> {
+    pub async fn next(&mut self, ports: &Services) -> Result<NextOfLog, Error> {
         // In this order: what is written before the end is there when the end is seen.
         let execution = ports
             .executions

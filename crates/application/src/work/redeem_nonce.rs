@@ -17,7 +17,7 @@ use super::{
     end_work::forget_keys,
     run_key::{ATTEMPTS, run_key},
 };
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Returns the key of the run to which the nonce belongs. A second use revokes the key, because either
 /// caller may be a thief; the log of the server and that of the run say so.
@@ -25,7 +25,7 @@ use crate::{Error, Ports};
 /// # Errors
 /// `Unauthenticated` for a nonce that is malformed, unknown, expired or used.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey, Error> {
+pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiKey, Error> {
     let presented =
         PlainRunNonce::parse(presented).ok_or_else(|| Error::refused(NonceRefusal::Unknown))?;
     let (execution, attempt) = (presented.execution(), presented.attempt());
@@ -61,7 +61,7 @@ pub async fn redeem_nonce(ports: &Ports, presented: &str) -> Result<PlainApiKey,
 }
 
 /// Tells operator and author of a nonce that was used twice, and forgets the revoked key.
-async fn report_theft(ports: &Ports, claim: WorkClaim) {
+async fn report_theft(ports: &Services, claim: WorkClaim) {
     forget_keys(ports, claim.work);
     tracing::warn!(
         organization = %claim.organization,

@@ -4,7 +4,7 @@ use labdata_domain::work::WORK_LEASE;
 use labdata_ports::work::WorkClaim;
 use time::{Duration, OffsetDateTime};
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// A worker's lease, which it renews while it works.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct WorkLease {
 impl WorkLease {
     /// The lease of work that was just claimed.
     #[must_use]
-    pub fn new(ports: &Ports, claim: WorkClaim) -> Self {
+    pub fn new(ports: &Services, claim: WorkClaim) -> Self {
         Self {
             claim,
             expires_at: ports.clock.now() + WORK_LEASE,
@@ -28,7 +28,7 @@ impl WorkLease {
     ///
     /// # Errors
     /// Errors of the queue; the lease then retains its end.
-    pub async fn renew(&mut self, ports: &Ports) -> Result<bool, Error> {
+    pub async fn renew(&mut self, ports: &Services) -> Result<bool, Error> {
         // Read before the query: a slow one must not make this worker believe in a longer lease.
         let expires_at = ports.clock.now() + WORK_LEASE;
         let held = ports.work.renew(self.claim, WORK_LEASE).await?;
@@ -40,7 +40,7 @@ impl WorkLease {
 
     /// Returns true if the lease may have ended, so that another worker may have the work.
     #[must_use]
-    pub fn has_expired(&self, ports: &Ports) -> bool {
+    pub fn has_expired(&self, ports: &Services) -> bool {
         self.expires_at <= ports.clock.now()
     }
 }
@@ -50,7 +50,7 @@ impl WorkLease {
 /// # Errors
 /// Errors of the queue; the lease then ends by itself.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn give_up(ports: &Ports, claim: WorkClaim) -> Result<(), Error> {
+pub async fn give_up(ports: &Services, claim: WorkClaim) -> Result<(), Error> {
     ports.work.renew(claim, Duration::ZERO).await?;
     Ok(())
 }

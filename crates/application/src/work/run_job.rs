@@ -11,7 +11,7 @@ use labdata_domain::{
 };
 use serde_json::{Map, Value};
 
-use crate::{Error, Ports, maintenance::disk_reserve::require_reserve};
+use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Input of a run.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct RunJob {
 /// parameter has no value, or the file has no bytes yet.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_job(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     id: JobId,
     command: RunJob,
@@ -61,7 +61,7 @@ pub async fn run_job(
     Ok(ports.executions.queue(actor.organization, &run).await?)
 }
 
-async fn confirmed(ports: &Ports, actor: &Actor, file: &str) -> Result<FileId, Error> {
+async fn confirmed(ports: &Services, actor: &Actor, file: &str) -> Result<FileId, Error> {
     // A malformed id names no file: 404, as for an unknown one.
     let id: FileId = file.parse().map_err(|_| Error::not_found(Resource::File))?;
     let file = ports.files.get(actor.organization, id).await?;

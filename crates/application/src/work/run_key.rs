@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::work::WorkClaim;
 use time::OffsetDateTime;
 
-use crate::{Ports, people::create_api_key::random_key};
+use crate::{Services, people::create_api_key::random_key};
 
 /// The name of keys that runs are given.
 const KEY_NAME: &str = "job run";
@@ -21,7 +21,7 @@ pub(super) const ATTEMPTS: usize = 5;
 /// Makes a key of a run, which is not stored yet. It reads and writes for that run only
 /// ([`labdata_domain::people::run_key`]).
 pub(super) fn run_key(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     user: UserId,
     expires_at: Option<OffsetDateTime>,

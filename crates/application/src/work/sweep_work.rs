@@ -1,7 +1,7 @@
 //! Takes work from workers that gave no sign of life.
 
 use super::end_work::forget_keys;
-use crate::{Error, Ports, notifications::deliver_notices::deliver_soon};
+use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
 
 /// Maximum amount of work per step.
 const BATCH: u32 = 100;
@@ -22,7 +22,7 @@ pub struct SweptWork {
 /// # Errors
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_work(ports: &Ports) -> Result<SweptWork, Error> {
+pub async fn sweep_work(ports: &Services) -> Result<SweptWork, Error> {
     let expired = ports.work.expire(ports.clock.now(), BATCH).await?;
     for lost in &expired.failed {
         forget_keys(ports, lost.id());

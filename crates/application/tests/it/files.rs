@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     files::{
         begin_upload::{BeginUpload, begin_upload},
         confirm_upload::confirm_upload,
@@ -61,7 +61,7 @@ const ALL: PageRequest = PageRequest {
 
 /// Uploads a file.
 pub(crate) async fn upload_file(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: UploadFile,
 ) -> Result<File, Error> {

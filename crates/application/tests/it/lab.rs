@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_application::Ports;
+use labdata_application::Services;
 use labdata_domain::{
     ids::ApiKeyId,
     people::{
@@ -16,7 +16,7 @@ use labdata_ports::Clock;
 
 /// An empty store with one organization and one user.
 pub(crate) struct Lab {
-    pub(crate) ports: Ports,
+    pub(crate) ports: Services,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) memory: Memory,
     organization: Organization,
@@ -28,7 +28,7 @@ impl Lab {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
         let memory = Memory::new();
-        let ports = Ports::unlimited(ports(&memory, displayed));
+        let ports = Services::unlimited(ports(&memory, displayed));
         let organization = Organization {
             id: ports.ids.next_id().into(),
             name: "lab".to_owned(),

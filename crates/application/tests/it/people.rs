@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     people::{
         authenticate::authenticate,
         create_api_key::{CreateApiKey, create_api_key},
@@ -31,7 +31,7 @@ fn active(key: &ApiKey) -> FoundKey {
     }
 }
 
-fn with_keys(lab: &Lab, keys: MockApiKeyRepository) -> Ports {
+fn with_keys(lab: &Lab, keys: MockApiKeyRepository) -> Services {
     let mut ports = lab.ports.clone();
     ports.api_keys = Arc::new(keys);
     ports

@@ -1,7 +1,7 @@
 //! `/api/v1/job-executions`
 
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     executions::starters::{StartedExecution, with_starter},
 };
 use labdata_domain::{
@@ -87,7 +87,7 @@ output! {
 
 /// An execution with who or what started it.
 pub(crate) async fn view(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     execution: Execution,
 ) -> Result<ExecutionView, Error> {

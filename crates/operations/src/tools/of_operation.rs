@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     agent::tools::{Tool, ToolContext, failure},
 };
 use labdata_domain::{agent::ToolOutput, people::scope::Scope};
@@ -38,7 +38,7 @@ pub(crate) struct FilledField {
     /// Its name.
     pub(crate) name: &'static str,
     /// Its value.
-    pub(crate) value: fn(&Ports) -> String,
+    pub(crate) value: fn(&Services) -> String,
 }
 
 impl ToolFacts {

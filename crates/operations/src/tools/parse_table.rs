@@ -86,8 +86,7 @@ impl OwnTool for ParseTableTool {
         let displayed = usize::try_from(input.rows).unwrap_or(usize::MAX);
         let options = input.options.unwrap_or_default().options();
         let source = PreviewSource::File(id);
-        let table =
-            preview_table(context.ports, context.actor, source, options, displayed).await?;
+        let table = preview_table(context.ports, context.actor, source, options, displayed).await?;
         Ok(table.into())
     }
 }

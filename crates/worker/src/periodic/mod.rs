@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use labdata_application::{
-    Error, Ports, maintenance::periodic_pass::Guard, subscription::Subscription,
+    Error, Services, maintenance::periodic_pass::Guard, subscription::Subscription,
 };
 
 /// One row of the table of periodic tasks.
@@ -32,14 +32,14 @@ pub(crate) struct PeriodicTask {
     /// Behavior when the server stops during a pass.
     on_stop: OnStop,
     /// Notifications that start a pass before the period is over.
-    wakeups: Option<fn(&Ports) -> Subscription>,
+    wakeups: Option<fn(&Services) -> Subscription>,
     /// One pass.
     run: TaskFunction,
 }
 
 /// One pass of a periodic task.
 type TaskFunction =
-    Box<dyn Fn(Ports) -> BoxFuture<'static, Result<PassOutcome, Error>> + Send + Sync>;
+    Box<dyn Fn(Services) -> BoxFuture<'static, Result<PassOutcome, Error>> + Send + Sync>;
 
 /// Outcome of a pass that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl PeriodicTask {
     /// A task that every server runs, at once and then once per period. A stop aborts it.
     fn new<F, R>(name: &'static str, period: Duration, run: F) -> Self
     where
-        F: Fn(Ports) -> R + Send + Sync + 'static,
+        F: Fn(Services) -> R + Send + Sync + 'static,
         R: Future<Output = Result<PassOutcome, Error>> + Send + 'static,
     {
         Self {

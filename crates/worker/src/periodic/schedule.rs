@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures::FutureExt;
 use labdata_application::{
-    Ports,
+    Services,
     maintenance::periodic_pass::{Guard, PassFailure, PassStart, begin_pass, finish_pass},
     subscription::Subscription,
 };
@@ -21,7 +21,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// Runs the task until `stopping` becomes true.
 pub(crate) async fn keep_running(
     task: PeriodicTask,
-    ports: Ports,
+    ports: Services,
     observer: &dyn TaskObserver,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -63,7 +63,7 @@ async fn notified(wakeups: Option<&mut Subscription>) {
 /// The pause until the next attempt, if the pass must not start now.
 async fn claim(
     task: &PeriodicTask,
-    ports: &Ports,
+    ports: &Services,
     observer: &dyn TaskObserver,
 ) -> Result<(), Duration> {
     let started = Instant::now();
@@ -89,7 +89,7 @@ async fn claim(
 /// Runs one pass and reports its result; returns the pause before the next one.
 async fn run_pass(
     task: &PeriodicTask,
-    ports: &Ports,
+    ports: &Services,
     observer: &dyn TaskObserver,
     stopping: &mut watch::Receiver<bool>,
 ) -> Duration {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     impl Server {
-        fn start(ports: &Ports, task: PeriodicTask) -> Self {
+        fn start(ports: &Services, task: PeriodicTask) -> Self {
             let (observer, reports) = mpsc::unbounded_channel();
             let (stopping, stopped) = watch::channel(false);
             let ports = ports.clone();

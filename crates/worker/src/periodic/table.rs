@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     agent::end_write_sessions,
     events::sweep_events::sweep_events,
     executions::sweep_executions::sweep_executions,
@@ -100,12 +100,12 @@ pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
 
 /// Records whether the training backend of this worker can take work.
 pub(crate) fn recording_training_backend(
-    ports: &Ports,
+    ports: &Services,
     runner: Arc<dyn JobRunner>,
     policy: BackendPolicy,
 ) -> PeriodicTask {
     let worker = new_worker(ports);
-    let record = move |ports: Ports| {
+    let record = move |ports: Services| {
         let runner = Arc::clone(&runner);
         async move {
             record_backend(&ports, &*runner, policy, worker).await?;
@@ -119,7 +119,7 @@ pub(crate) fn recording_training_backend(
 /// been accepted already, and would be sent twice.
 pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
     let settings = Arc::new(settings);
-    let send = move |ports: Ports| {
+    let send = move |ports: Services| {
         let settings = Arc::clone(&settings);
         async move {
             let claimed = send_emails(&ports, &*settings.mailer, &settings.public_url).await?;
@@ -136,7 +136,7 @@ pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
     }
 }
 
-async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
+async fn fail_overdue(ports: Services) -> Result<PassOutcome, Error> {
     let failed = sweep_executions(&ports).await?;
     if failed > 0 {
         tracing::info!(failed, "failed executions that were not closed in time");
@@ -144,7 +144,7 @@ async fn fail_overdue(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn end_sessions(ports: Ports) -> Result<PassOutcome, Error> {
+async fn end_sessions(ports: Services) -> Result<PassOutcome, Error> {
     let ended = end_write_sessions(&ports).await?;
     if ended > 0 {
         tracing::debug!(ended, "completed executions of assistants");
@@ -152,7 +152,7 @@ async fn end_sessions(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_sessions(ports: Ports) -> Result<PassOutcome, Error> {
+async fn remove_sessions(ports: Services) -> Result<PassOutcome, Error> {
     let removed = remove_ended_sessions(&ports).await?;
     if removed > 0 {
         tracing::debug!(removed, "removed sessions and links that had ended");
@@ -160,7 +160,7 @@ async fn remove_sessions(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn deliver_ended(ports: Ports) -> Result<PassOutcome, Error> {
+async fn deliver_ended(ports: Services) -> Result<PassOutcome, Error> {
     let delivered = deliver_notices(&ports).await?;
     if delivered > 0 {
         tracing::debug!(delivered, "delivered notices");
@@ -168,7 +168,7 @@ async fn deliver_ended(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn expire_work(ports: Ports) -> Result<PassOutcome, Error> {
+async fn expire_work(ports: Services) -> Result<PassOutcome, Error> {
     let swept = sweep_work(&ports).await?;
     if swept != SweptWork::default() {
         tracing::warn!(?swept, "requeued or failed work that lost its worker");
@@ -176,24 +176,24 @@ async fn expire_work(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn keep_disk_reserve(ports: Ports) -> Result<PassOutcome, Error> {
+async fn keep_disk_reserve(ports: Services) -> Result<PassOutcome, Error> {
     keep_reserve(&ports).await?;
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_uploads(ports: Ports) -> Result<PassOutcome, Error> {
+async fn remove_uploads(ports: Services) -> Result<PassOutcome, Error> {
     let swept = sweep_uploads(&ports).await?;
     tracing::debug!(?swept, "removed unfinished and unconfirmed uploads");
     Ok(PassOutcome::Idle)
 }
 
-async fn forget_responses(ports: Ports) -> Result<PassOutcome, Error> {
+async fn forget_responses(ports: Services) -> Result<PassOutcome, Error> {
     let forgotten = sweep_responses(&ports).await?;
     tracing::debug!(forgotten, "deleted expired responses of idempotency keys");
     Ok(PassOutcome::Idle)
 }
 
-async fn delete_events(ports: Ports) -> Result<PassOutcome, Error> {
+async fn delete_events(ports: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_events(&ports).await?;
     if deleted > 0 {
         tracing::debug!(deleted, "deleted old events");
@@ -201,7 +201,7 @@ async fn delete_events(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_objects(ports: Ports) -> Result<PassOutcome, Error> {
+async fn remove_objects(ports: Services) -> Result<PassOutcome, Error> {
     let removed = sweep_objects(&ports).await?;
     if removed > 0 {
         tracing::info!(removed, "removed objects that no file refers to");
@@ -209,7 +209,7 @@ async fn remove_objects(ports: Ports) -> Result<PassOutcome, Error> {
     Ok(PassOutcome::Idle)
 }
 
-async fn fire(ports: Ports) -> Result<PassOutcome, Error> {
+async fn fire(ports: Services) -> Result<PassOutcome, Error> {
     let runs = fire_triggers(&ports).await?;
     if runs > 0 {
         tracing::debug!(runs, "fired triggers");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use labdata_application::{Ports, work::renew_lease::WorkLease};
+use labdata_application::{Services, work::renew_lease::WorkLease};
 use labdata_domain::work::WORK_HEARTBEAT;
 use labdata_ports::work::{WorkClaim, WorkNews};
 use tokio::time::sleep;
@@ -12,7 +12,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Renews the lease. Returns once the worker has lost the work: it was cancelled or ended, another
 /// worker has it, or the lease may have ended while the queue was unavailable.
-pub(super) async fn until_lost(ports: &Ports, claim: WorkClaim) {
+pub(super) async fn until_lost(ports: &Services, claim: WorkClaim) {
     let mut ended = ports.work.subscribe(claim.work.kind(), WorkNews::Ended);
     let mut lease = WorkLease::new(ports, claim);
     let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use labdata_application::{
-    Ports,
+    Services,
     work::copy_log::{LogCopy, append_notice},
 };
 use labdata_ports::work::{WorkClaim, runner::JobRunner};
@@ -32,14 +32,14 @@ impl WorkLog {
 
     /// Stores what the script has written since the last call. After an error, the next call
     /// continues.
-    pub(super) async fn catch_up(&mut self, ports: &Ports, runner: &dyn JobRunner) {
+    pub(super) async fn catch_up(&mut self, ports: &Services, runner: &dyn JobRunner) {
         if let Err(error) = self.copy.copy(ports, runner).await {
             tracing::warn!(run = %self.claim.run(), %error, "could not store the log of a run");
         }
     }
 
     /// Stores the rest of the log; retries after errors.
-    pub(super) async fn finish(&mut self, ports: &Ports, runner: &dyn JobRunner) {
+    pub(super) async fn finish(&mut self, ports: &Services, runner: &dyn JobRunner) {
         for _ in 0..FINAL_ATTEMPTS {
             match self.copy.copy(ports, runner).await {
                 Ok(()) => return,
@@ -52,7 +52,7 @@ impl WorkLog {
     }
 
     /// Appends a line of the platform.
-    pub(super) async fn append_notice(&self, ports: &Ports, text: &str) {
+    pub(super) async fn append_notice(&self, ports: &Services, text: &str) {
         if let Err(error) = append_notice(ports, self.claim, text).await {
             tracing::warn!(run = %self.claim.run(), %error, "could not write to the log of a run");
         }

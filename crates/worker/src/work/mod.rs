@@ -12,7 +12,7 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use labdata_application::{Ports, work::claim_work::claim_work};
+use labdata_application::{Services, work::claim_work::claim_work};
 use labdata_domain::work::FreeSlots;
 use labdata_ports::work::WorkNews;
 use tokio::{
@@ -32,7 +32,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Claims work of one kind and runs it. Claims no more once `stopping` is true, and returns when all its runs have
 /// ended or are back in the queue.
 pub(crate) async fn work(
-    ports: Ports,
+    ports: Services,
     settings: WorkSettings,
     mut stopping: watch::Receiver<bool>,
 ) {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     work::{
         begin_work::{Begun, begin_work},
         end_work::{end_work, release_work},
@@ -53,7 +53,7 @@ enum RunOutcome {
 
 /// Runs a script and records how its work ended.
 pub(super) async fn run(
-    ports: Ports,
+    ports: Services,
     settings: Arc<WorkSettings>,
     claimed: ClaimedWork,
     mut stopping: watch::Receiver<bool>,
@@ -98,7 +98,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 }
 
 async fn work(
-    ports: &Ports,
+    ports: &Services,
     settings: &WorkSettings,
     claimed: &ClaimedWork,
     log: &mut WorkLog,
@@ -220,7 +220,11 @@ struct RunOnBackend<'a> {
 }
 
 /// Follows the run to its end and stores its log. Returns the end, and whether the script started.
-async fn follow(ports: &Ports, backend: &RunOnBackend<'_>, log: &mut WorkLog) -> (ScriptEnd, bool) {
+async fn follow(
+    ports: &Services,
+    backend: &RunOnBackend<'_>,
+    log: &mut WorkLog,
+) -> (ScriptEnd, bool) {
     let mut seen = RunView {
         status: RunStatus::Preparing,
         logged: 0,
@@ -281,7 +285,7 @@ impl RunOnBackend<'_> {
 }
 
 /// Stops the script, first with SIGTERM, and stores the rest of its log.
-async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
+async fn stop(ports: &Services, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
     if let Err(error) = runner.cancel(run).await {
         tracing::warn!(%run, %error, "could not stop a run");
         return;
@@ -309,7 +313,7 @@ async fn stop(ports: &Ports, runner: &dyn JobRunner, run: RunId, log: &mut WorkL
 }
 
 /// Records the end; retries until the worker loses the work.
-async fn record(ports: &Ports, claim: WorkClaim, end: &WorkEnd) {
+async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
     let run = claim.run();
     let mut logged = false;
     loop {
@@ -331,7 +335,7 @@ async fn record(ports: &Ports, claim: WorkClaim, end: &WorkEnd) {
 }
 
 /// Ends the lease now, so that the next sweep requeues the work or fails it.
-async fn lose(ports: &Ports, claim: WorkClaim) {
+async fn lose(ports: &Services, claim: WorkClaim) {
     let run = claim.run();
     tracing::warn!(%run, "the job backend lost a run");
     if let Err(error) = give_up(ports, claim).await {
@@ -340,7 +344,7 @@ async fn lose(ports: &Ports, claim: WorkClaim) {
 }
 
 /// Puts the work back into the queue.
-async fn release(ports: &Ports, claim: WorkClaim) {
+async fn release(ports: &Services, claim: WorkClaim) {
     match release_work(ports, claim).await {
         Ok(_) => {}
         // The lease ends soon, and the sweep requeues the work.

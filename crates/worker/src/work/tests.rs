@@ -128,7 +128,7 @@ impl Worker {
 
 /// An organization with a dataset, and a backend that the test plays.
 struct Lab {
-    ports: Ports,
+    ports: Services,
     clock: Arc<FixedClock>,
     actor: Actor,
     dataset: DatasetId,

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::Bytes;
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     events::follow_events::{EventFollower, MAX_EVENTS_PER_READ, follow_events},
     subscription::Subscription,
 };
@@ -73,7 +73,7 @@ fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> 
 /// Event stream of an organization.
 #[derive(Debug)]
 pub struct Events {
-    ports: Ports,
+    ports: Services,
     /// Checked as long as the stream lasts.
     credential: Credential,
     follower: EventFollower,

@@ -1,7 +1,7 @@
 //! Tables and files as resources.
 
 use labdata_application::{
-    Error, Ports, catalog::get_schema::get_schema, files::list_files::list_files,
+    Error, Services, catalog::get_schema::get_schema, files::list_files::list_files,
 };
 use labdata_domain::{
     agent::ToolOutput,
@@ -50,7 +50,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// A page of the resources: the tables, then the files, newest first.
 pub(super) async fn list(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
@@ -76,7 +76,7 @@ pub(super) async fn list(
 }
 
 async fn tables(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     skipped: usize,
 ) -> Result<(Vec<Resource>, Option<String>), Error> {
@@ -103,7 +103,7 @@ async fn tables(
 }
 
 async fn files(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     after: Option<Cursor>,
 ) -> Result<(Vec<Resource>, Option<String>), Error> {

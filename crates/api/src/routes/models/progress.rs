@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::Bytes;
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     models::follow_training::{TrainingFollower, follow_training},
     subscription::Subscription,
 };
@@ -36,7 +36,7 @@ pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiRes
 /// Event stream of a training.
 #[derive(Debug)]
 pub struct Progress {
-    ports: Ports,
+    ports: Services,
     follower: TrainingFollower,
     /// Wakes the follower.
     news: Subscription,

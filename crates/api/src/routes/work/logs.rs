@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use labdata_application::slots::Work;
 use labdata_application::{
-    Error, Ports,
+    Error, Services,
     subscription::Subscription,
     work::read_log::{LogReader, NextOfLog, open_log},
 };
@@ -75,7 +75,7 @@ impl Responder for Log {
 /// A log on its way to a client.
 #[derive(Debug)]
 pub struct Log {
-    ports: Ports,
+    ports: Services,
     reader: LogReader,
     /// Wakes a follower.
     news: Option<Subscription>,

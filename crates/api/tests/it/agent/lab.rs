@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use labdata_application::{Ports, agent::Agent};
+use labdata_application::{Services, agent::Agent};
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
     people::{scope::Scope, tenancy::User},
@@ -150,7 +150,7 @@ fn llm_settings(provider: &Provider, dialect: Dialect, timeout: Duration) -> Llm
 }
 
 /// The agent with the models `small` and `large` of that provider.
-fn on_provider(agent: Agent, ports: &Ports, settings: &LlmSettings) -> Agent {
+fn on_provider(agent: Agent, ports: &Services, settings: &LlmSettings) -> Agent {
     Agent {
         model: Arc::new(LlmClient::new(settings, Arc::clone(&ports.ids)).unwrap()),
         models: ModelChoice {

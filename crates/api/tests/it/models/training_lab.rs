@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use labdata_application::{
-    Ports,
+    Services,
     models::training::begin_training::TrainingContext,
     work::{WorkContext, begin_run::RunContext},
 };
@@ -180,8 +180,8 @@ impl TrainingLab {
         }
     }
 
-    /// Ports of a worker, which signs URLs of this server.
-    fn ports(&self) -> Ports {
+    /// Services of a worker, which signs URLs of this server.
+    fn ports(&self) -> Services {
         let base = format!("http://{}", self.server.address);
         let mut ports = self.server.ports.clone();
         ports.gateway = Arc::new(GatewaySigner::new(&base, &SECRET));

@@ -4,7 +4,7 @@ use futures::lock::Mutex;
 use labdata_domain::{executions::FinalStatus, ids::ExecutionId, people::actor::Actor};
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     agent::{Agent, write_session::write_session},
     executions::{
         cancel_execution::cancel_execution,
@@ -23,7 +23,7 @@ const TIMEOUT_MINUTES: u32 = 24 * 60;
 #[derive(Clone, Copy, Debug)]
 pub struct ToolContext<'c> {
     /// The ports.
-    pub ports: &'c Ports,
+    pub ports: &'c Services,
     /// The caller of the run; a tool has no other rights.
     pub actor: &'c Actor,
     /// The agent.
@@ -54,7 +54,7 @@ impl RunWrites {
     ///
     /// # Errors
     /// Those of [`start_execution`].
-    pub async fn execution(&self, ports: &Ports, actor: &Actor) -> Result<ExecutionId, Error> {
+    pub async fn execution(&self, ports: &Services, actor: &Actor) -> Result<ExecutionId, Error> {
         if let Some(own) = actor.execution {
             return Ok(own);
         }
@@ -77,7 +77,7 @@ impl RunWrites {
     }
 
     /// Cancels the execution of the run, if it has opened one.
-    pub(crate) async fn cancel(&self, ports: &Ports, actor: &Actor) {
+    pub(crate) async fn cancel(&self, ports: &Services, actor: &Actor) {
         let Some(id) = *self.opened.lock().await else {
             return;
         };
@@ -87,7 +87,7 @@ impl RunWrites {
     }
 
     /// Closes the execution of the run, if it has opened one.
-    pub(crate) async fn close(&self, ports: &Ports, actor: &Actor, status: FinalStatus) {
+    pub(crate) async fn close(&self, ports: &Services, actor: &Actor, status: FinalStatus) {
         let Some(id) = *self.opened.lock().await else {
             return;
         };

@@ -11,7 +11,7 @@ use labdata_ports::models::{PredictionRequest, ServedModel};
 use time::Duration;
 
 use super::{image_urls::image_urls, prediction_error::PredictionError};
-use crate::{Error, Ports, models::gateway_urls::sign_object};
+use crate::{Error, Services, models::gateway_urls::sign_object};
 
 /// Name of an artifact, for people who follow its URL.
 const ARTIFACT_NAME: &str = "artifact.tar.zst";
@@ -38,7 +38,7 @@ pub(super) struct ActiveModel {
 
 /// Finds the active version of a model.
 pub(super) async fn active_model(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     reference: &ModelReference,
 ) -> Result<ActiveModel, Error> {
@@ -62,7 +62,7 @@ pub(super) async fn active_model(
 /// Finds the version that predicts now: the active one, or the one before as long as the active one is not
 /// prepared on this server.
 pub(super) async fn serving_model(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     reference: &ModelReference,
 ) -> Result<ActiveModel, Error> {
@@ -89,7 +89,7 @@ pub(super) async fn serving_model(
 
 impl ActiveModel {
     async fn new(
-        ports: &Ports,
+        ports: &Services,
         organization: OrganizationId,
         version: ModelVersion,
     ) -> Result<Self, Error> {
@@ -113,7 +113,7 @@ impl ActiveModel {
     /// Predicts checked rows.
     pub(super) async fn predict(
         &self,
-        ports: &Ports,
+        ports: &Services,
         input: PredictionInput,
     ) -> Result<Predictions, PredictionError> {
         let organization = self.served.organization;
@@ -128,7 +128,7 @@ impl ActiveModel {
 
 /// Returns what a version reads and predicts. It never changes, so it is read once.
 async fn signature(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     version: &ModelVersion,
 ) -> Result<Arc<ModelSignature>, Error> {

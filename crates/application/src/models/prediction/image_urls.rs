@@ -11,13 +11,13 @@ use labdata_ports::models::PredictError;
 
 use super::prediction_error::PredictionError;
 use crate::{
-    Error, Ports,
+    Error, Services,
     models::gateway_urls::{CONCURRENT_LOOKUPS, sign_image},
 };
 
 /// Returns a URL for each image in the rows.
 pub(super) async fn image_urls(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     input: &PredictionInput,
 ) -> Result<BTreeMap<FileId, String>, PredictionError> {

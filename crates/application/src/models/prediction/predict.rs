@@ -7,7 +7,7 @@ use labdata_domain::{
 };
 
 use super::active_model::{ModelReference, serving_model};
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// The rows to predict.
 #[derive(Clone, Debug)]
@@ -34,7 +34,11 @@ pub struct Prediction {
 /// `Invalid` if no version is active, or for rows that the model cannot read;
 /// `Unavailable` while the model does not predict.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn predict(ports: &Ports, actor: &Actor, command: Predict) -> Result<Prediction, Error> {
+pub async fn predict(
+    ports: &Services,
+    actor: &Actor,
+    command: Predict,
+) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
     let serving = serving_model(ports, actor.organization, &command.model).await?;
     let input =

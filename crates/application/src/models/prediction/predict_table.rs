@@ -21,7 +21,7 @@ use super::{
     prediction_error::PredictionError,
 };
 use crate::{
-    Error, Ports,
+    Error, Services,
     data::write_data::{WriteData, choose_target, write_data},
 };
 
@@ -62,7 +62,7 @@ pub struct TablePredictions {
 /// many; `Unavailable` while the model does not predict; errors of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict_table(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     command: PredictTable,
 ) -> Result<TablePredictions, Error> {
@@ -119,7 +119,7 @@ fn listed(problems: &[InvalidTablePrediction]) -> Error {
 
 /// Reads and predicts the rows, a batch at a time. Returns their keys with the predictions.
 async fn predict_all(
-    ports: &Ports,
+    ports: &Services,
     actor: &Actor,
     active: &ActiveModel,
     plan: &TablePrediction,
@@ -164,7 +164,7 @@ struct Batch {
 impl Batch {
     async fn predict(
         self,
-        ports: &Ports,
+        ports: &Services,
         active: &ActiveModel,
         plan: &TablePrediction,
         predicted: &mut Rows,

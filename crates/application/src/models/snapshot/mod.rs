@@ -25,7 +25,7 @@ use outlet::body_of;
 use table::{SnapshotError, WrittenTable};
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     files::{ongoing_uploads::OngoingUpload, upload_room::checked},
 };
 
@@ -42,7 +42,7 @@ pub(super) struct StoredTable {
 
 /// Creates the object of what `work` writes in a thread, while `supply` hands rows to it.
 pub(super) async fn store(
-    ports: &Ports,
+    ports: &Services,
     (object, upload): (ObjectKey, &Arc<OngoingUpload>),
     work: impl FnOnce(&mut Outlet) -> Result<WrittenTable, SnapshotError> + Send + 'static,
     supply: impl Future<Output = Result<(), QueryError>>,

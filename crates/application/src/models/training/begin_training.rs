@@ -21,7 +21,7 @@ use super::{
     manifest::{CallUrls, Checkpoints, Secrets, manifest},
     signed_objects::{sign_artifact, sign_dataset},
 };
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Path at which trainings report, below the platform's URL.
 pub const REPORT_PATH: &str = "/training-report";
@@ -72,7 +72,7 @@ impl fmt::Debug for TrainingContext {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub(crate) async fn begin_training(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     training: &ClaimedTraining,
     context: &TrainingContext,

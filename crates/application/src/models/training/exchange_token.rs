@@ -8,7 +8,7 @@ use super::{
     running_training::unknown_token,
     signed_objects::{sign_artifact, sign_dataset},
 };
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Lifetime of the dataset's URL, which is read first.
 const DATASET_URL_LIFETIME: Duration = Duration::hours(2);
@@ -24,7 +24,7 @@ const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 /// `Unauthenticated` for a token that is malformed, unknown or already exchanged, or of a training
 /// that was taken from its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn exchange_token(ports: &Ports, presented: &str) -> Result<String, Error> {
+pub async fn exchange_token(ports: &Services, presented: &str) -> Result<String, Error> {
     let presented = PlainReportToken::parse(presented).ok_or_else(unknown_token)?;
     let version = presented.version();
     let mut secret = [0; 32];

@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, work::WorkClaim};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Ports, work::interpret_end::Interpretation};
+use crate::{Error, Services, work::interpret_end::Interpretation};
 
 /// Puts together what is known of a training whose process has ended: its reports and, after a success, the
 /// artifact, which is read once to compute its hash.
@@ -18,7 +18,7 @@ use crate::{Error, Ports, work::interpret_end::Interpretation};
 /// # Errors
 /// Errors of the queue and the storage.
 pub(crate) async fn interpret_training(
-    ports: &Ports,
+    ports: &Services,
     claim: WorkClaim,
     version: &ModelVersion,
     limits: TrainingLimits,
@@ -50,7 +50,7 @@ pub(crate) async fn interpret_training(
 
 /// Reads an uploaded artifact once, in parts. `None` if there is none, or it is too large.
 async fn measure(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     object: ObjectKey,
 ) -> Result<Option<Artifact>, Error> {

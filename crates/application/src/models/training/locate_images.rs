@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::running_training::RunningTraining;
 use crate::{
-    Error, Ports,
+    Error, Services,
     models::gateway_urls::{CONCURRENT_LOOKUPS, sign_image},
 };
 
@@ -32,7 +32,7 @@ struct ImagesBody {
 /// `Invalid` for a body that is no list of at most 500 ids; errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn locate_images(
-    ports: &Ports,
+    ports: &Services,
     training: &RunningTraining,
     body: &[u8],
 ) -> Result<BTreeMap<String, String>, Error> {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::running_training::{RunningTraining, unknown_token};
-use crate::{Error, Ports};
+use crate::{Error, Services};
 
 /// Body of a report.
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ struct ReportedScore {
 /// for a body that is no report.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_report(
-    ports: &Ports,
+    ports: &Services,
     training: &RunningTraining,
     body: &[u8],
 ) -> Result<(), Error> {

@@ -5,13 +5,13 @@ use labdata_ports::work::runner::JobRunner;
 use uuid::Uuid;
 
 use crate::{
-    Error, Ports,
+    Error, Services,
     work::check_backend::{CheckBackendError, check_backend},
 };
 
 /// Returns an id for a worker that starts.
 #[must_use]
-pub fn new_worker(ports: &Ports) -> Uuid {
+pub fn new_worker(ports: &Services) -> Uuid {
     ports.ids.next_id()
 }
 
@@ -21,7 +21,7 @@ pub fn new_worker(ports: &Ports) -> Uuid {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn record_backend(
-    ports: &Ports,
+    ports: &Services,
     runner: &dyn JobRunner,
     policy: BackendPolicy,
     worker: Uuid,

@@ -1,6 +1,6 @@
 //! Recognizes a running training by its token.
 
-use crate::{Error, Ports};
+use crate::{Error, Services};
 use labdata_domain::{
     ids::{ModelVersionId, OrganizationId},
     models::{PlainReportToken, ReportTokenHash},
@@ -24,7 +24,7 @@ pub struct RunningTraining {
 /// `Unauthenticated` for a token that is malformed, unknown, or of a training that was taken from
 /// its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn running_training(ports: &Ports, displayed: &str) -> Result<RunningTraining, Error> {
+pub async fn running_training(ports: &Services, displayed: &str) -> Result<RunningTraining, Error> {
     let displayed = PlainReportToken::parse(displayed).ok_or_else(unknown_token)?;
     let (version, token) = (displayed.version(), displayed.hash());
     let holder = ports.trainings.holder(version, token).await?;

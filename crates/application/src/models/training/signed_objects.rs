@@ -8,14 +8,14 @@ use labdata_domain::{
 use labdata_ports::files::blob::{SignedUpload, UploadGrant};
 use time::OffsetDateTime;
 
-use crate::{Error, Ports, models::gateway_urls::sign_object};
+use crate::{Error, Services, models::gateway_urls::sign_object};
 
 /// Name of a dataset, for people who follow its URL.
 const DATASET_NAME: &str = "dataset.parquet";
 
 /// Signs the URL of a dataset.
 pub(super) async fn sign_dataset(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     dataset: &Dataset,
     expires_at: OffsetDateTime,
@@ -32,7 +32,7 @@ pub(super) async fn sign_dataset(
 
 /// Signs the URL to which the artifact is uploaded.
 pub(super) async fn sign_artifact(
-    ports: &Ports,
+    ports: &Services,
     organization: OrganizationId,
     object: ObjectKey,
     expires_at: OffsetDateTime,
