@@ -23,6 +23,7 @@ pub trait DescribeBody: 'static {
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;
 
     /// Describes the body in its other form, if it has one.
+    #[must_use]
     fn describe_other(_: &mut Definitions) -> Option<BodyDescription> {
         None
     }

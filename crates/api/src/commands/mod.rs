@@ -146,7 +146,10 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Serve(arguments) => {
                 serve::serve(&settings, arguments.no_worker, started).await
             }
-            Command::Demo(arguments) => demo::demo(settings, &arguments, started).await,
+            Command::Demo(arguments) => {
+                // The future is large.
+                Box::pin(demo::demo(settings, &arguments, started)).await
+            }
             Command::Worker(_) => worker::worker(&settings).await,
             Command::Migrate(_) => migrate(&settings).await,
             Command::SignIn(arguments) => sign_in::sign_in(&settings, arguments).await,

@@ -193,9 +193,10 @@ fn doubts(file: &ReadTable, types: &[Option<DataType>]) -> Vec<Problem> {
         matches!(data_type, Some(DataType::Integer | DataType::Float))
     };
     let concerns = |doubt: &&Doubt| match (doubt.scope, doubt.code) {
-        (DoubtScope::Row | DoubtScope::Column, _) => false,
         // Columns are chosen by their headers, which reports those that are repeated.
-        (DoubtScope::Table, "duplicate_header") => false,
+        (DoubtScope::Row | DoubtScope::Column, _) | (DoubtScope::Table, "duplicate_header") => {
+            false
+        }
         (DoubtScope::Table, "number_format") => doubt.columns.iter().any(is_number),
         (DoubtScope::Table, _) => true,
     };

@@ -73,11 +73,14 @@ impl TableDefinition {
     }
 }
 
-/// The table that a definition is about, under its new name, and its former name if it is renamed.
+/// A table under its new name, and its former name if it is renamed.
+pub(super) type DefinedTable = (Arc<Table>, Option<String>);
+
+/// The table that a definition is about; `None` if it makes one.
 pub(super) fn defined_table(
     definition: &TableDefinition,
     catalog: &Catalog,
-) -> Result<Option<(Arc<Table>, Option<String>)>, String> {
+) -> Result<Option<DefinedTable>, String> {
     let name = &definition.name;
     let former = definition.renamed_from.as_deref();
     let former = former.and_then(|former| catalog.table(former));

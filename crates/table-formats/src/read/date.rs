@@ -342,6 +342,10 @@ fn hour_of(hour: u16, is_afternoon: bool) -> Option<u16> {
 }
 
 /// Takes an offset, which is the rest of the text; `None` if the rest is something else.
+#[expect(
+    clippy::option_option,
+    reason = "the text is no time, or a time without an offset"
+)]
 fn optional_offset(rest: &mut &str) -> Option<Option<UtcOffset>> {
     let mut after = rest.trim_start_matches(' ');
     if after.is_empty() {
@@ -407,7 +411,7 @@ fn month_name(rest: &mut &str) -> Option<u16> {
                     .get(..3)
                     .is_some_and(|short| short.eq_ignore_ascii_case(name))
     };
-    let index = MONTHS.iter().position(|month| is_month(&month))?;
+    let index = MONTHS.iter().position(|month| is_month(month))?;
     *rest = after;
     u16::try_from(index + 1).ok()
 }

@@ -52,8 +52,7 @@ impl Interpreter<'_> {
     pub(super) fn read(&self, row: &RawRow, cell: RawCell, column: &ColumnReading) -> Interpreted {
         let text = match cell {
             RawCell::Blank => return Interpreted::Null,
-            RawCell::Quoted(span) => row.span(span),
-            RawCell::Text(span) => row.span(span),
+            RawCell::Quoted(span) | RawCell::Text(span) => row.span(span),
             RawCell::Error(span) => return self.error(row, Some(row.span(span)), column),
             RawCell::Formula => return self.error(row, None, column),
             _ => return self.typed(row, cell, column),
@@ -118,16 +117,9 @@ impl Interpreter<'_> {
             return Interpreted::Value(FileCell::Date(moment.date));
         };
         match moment.instant() {
-            Some(at) => Interpreted::Value(self.instant(at, data_type)),
+            Some(at) => Interpreted::Value(instant(at, data_type)),
             None => self.local(row, PrimitiveDateTime::new(moment.date, time), data_type),
         }
-    }
-
-    fn instant(&self, at: OffsetDateTime, data_type: DataType) -> FileCell {
-        if data_type == DataType::Date && at.time() == Time::MIDNIGHT {
-            return FileCell::Date(at.date());
-        }
-        FileCell::Instant(at)
     }
 
     fn local(&self, row: &RawRow, local: PrimitiveDateTime, data_type: DataType) -> Interpreted {
@@ -167,7 +159,7 @@ impl Interpreter<'_> {
             RawCell::Float(number) => FileCell::Float(number),
             RawCell::Date(day) => return self.day(row, day, column.data_type),
             RawCell::LocalTime(local) => return self.local(row, local, column.data_type),
-            RawCell::Instant(at) => self.instant(at, column.data_type),
+            RawCell::Instant(at) => instant(at, column.data_type),
             RawCell::Clock(micros) | RawCell::Elapsed(micros) if is_number => seconds(micros),
             RawCell::Clock(micros) if !column.has_elapsed => FileCell::Text(render_clock(micros)),
             RawCell::Clock(micros) | RawCell::Elapsed(micros) => {
@@ -203,4 +195,11 @@ fn normalized(text: &str) -> String {
     } else {
         text.nfc().collect()
     }
+}
+
+fn instant(at: OffsetDateTime, data_type: DataType) -> FileCell {
+    if data_type == DataType::Date && at.time() == Time::MIDNIGHT {
+        return FileCell::Date(at.date());
+    }
+    FileCell::Instant(at)
 }

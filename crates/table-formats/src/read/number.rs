@@ -444,7 +444,8 @@ mod tests {
                 Some(Number::Integer(read)) => read.to_string().parse().unwrap(),
                 None => f64::NAN,
             };
-            prop_assert_eq!(read, number);
+            // Zero has a sign as a float, and none as an integer.
+            prop_assert_eq!((read + 0.0).to_bits(), (number + 0.0).to_bits());
             let comma = text.replace('.', ",");
             prop_assert_eq!(COMMA.read(&comma), POINT.read(&text));
         }

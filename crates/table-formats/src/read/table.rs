@@ -167,12 +167,11 @@ impl<'o> Opening<'o> {
             headers,
             mut layout,
             kinds,
-        } = match &self.file.typed {
-            Some(typed) => typed_header(typed),
-            None => {
-                let head = self.head()?;
-                self.header(&head)?
-            }
+        } = if let Some(typed) = &self.file.typed {
+            typed_header(typed)
+        } else {
+            let head = self.head()?;
+            self.header(&head)?
         };
         let named = headers.iter().rposition(|header| !header.text.is_empty());
         let named = named.map_or(0, |last| last + 1);

@@ -519,7 +519,7 @@ mod tests {
     async fn a_request_waits_for_all_its_connections_together_no_longer_than_for_one() {
         let own = TestDatabase::new().await;
         // As for a key and for its operation, which have pools of their own.
-        let wait = Duration::from_secs(60);
+        let wait = Duration::from_mins(1);
         let (keys, work) = (pool(&own, 1, wait), pool(&own, 1, wait));
         let held = keys.connection().await.expect("the only connection");
         let other = work.connection().await.expect("the only connection");

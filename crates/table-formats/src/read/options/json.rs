@@ -50,14 +50,10 @@ impl ReadOptions {
                 None | Some(Value::Null) => Ok(()),
                 Some(Value::Array(list)) if name == "null_values" => {
                     options.null_values = Some(Vec::new());
-                    let texts = list.iter();
-                    let added = texts
-                        .map(|value| {
-                            let text = value.as_str().ok_or("takes a list of texts")?;
-                            options.set(name, text)
-                        })
-                        .collect::<Result<(), &str>>();
-                    added
+                    list.iter().try_for_each(|value| {
+                        let text = value.as_str().ok_or("takes a list of texts")?;
+                        options.set(name, text)
+                    })
                 }
                 Some(Value::String(text)) => options.set(name, text),
                 Some(Value::Number(number)) => options.set(name, &number.to_string()),

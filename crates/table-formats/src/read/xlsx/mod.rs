@@ -32,12 +32,14 @@ type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
 /// Position of a cell; row and column start at 0.
 type CellPosition = (u32, u32);
 
-/// Opens a workbook; returns the rows of a sheet, its name, and all sheets. `sheet` is a name or a
-/// number; the first visible sheet with values unless given.
+/// The rows of a sheet, its name, and all sheets.
+type OpenedSheet = (Box<dyn RowSource>, String, Vec<Sheet>);
+
+/// Opens a workbook. `sheet` is a name or a number; the first visible sheet with values unless given.
 pub(super) fn open_sheet_rows(
     source: Box<dyn Source>,
     sheet: Option<&str>,
-) -> Result<(Box<dyn RowSource>, String, Vec<Sheet>), ReadError> {
+) -> Result<OpenedSheet, ReadError> {
     // The library may panic over a damaged file.
     let opened = catch_unwind(AssertUnwindSafe(|| open(source, sheet)));
     let (rows, name, sheets) = opened.unwrap_or(Err(ReadError::Damaged))?;

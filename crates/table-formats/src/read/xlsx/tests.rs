@@ -66,6 +66,7 @@ fn row(number: u32, cells: &[String]) -> String {
     format!("<row r=\"{number}\">{}</row>", cells.concat())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "each call makes its options")]
 fn open_with(bytes: Vec<u8>, options: serde_json::Value) -> Result<ReadTable, ReadError> {
     let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
     open_table(Box::new(Cursor::new(bytes)), &options, 100_000)

@@ -1,5 +1,7 @@
 //! Styles and books with several sheets.
 
+use std::fmt::Write as _;
+
 /// Styles: 1 a date, 2 a date with a time, 3 a time, 4 percent, 5 a rounded number.
 pub(super) const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
@@ -12,13 +14,17 @@ pub(super) fn workbook_of(sheets: &[(&str, &str)]) -> (String, String) {
     const NAMESPACE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
     let (mut entries, mut relations) = (String::new(), String::new());
     for ((name, state), number) in sheets.iter().zip(1..) {
-        entries += &format!(
+        write!(
+            entries,
             "<sheet name=\"{name}\" sheetId=\"{number}\" state=\"{state}\" r:id=\"rId{number}\"/>"
-        );
-        relations += &format!(
+        )
+        .unwrap();
+        write!(
+            relations,
             "<Relationship Id=\"rId{number}\" Target=\"worksheets/sheet{number}.xml\" \
              Type=\"{NAMESPACE}/worksheet\"/>"
-        );
+        )
+        .unwrap();
     }
     (
         format!("<workbook xmlns:r=\"{NAMESPACE}\"><sheets>{entries}</sheets></workbook>"),
