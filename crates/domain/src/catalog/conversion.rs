@@ -40,8 +40,7 @@ impl Scalar {
         match (self, to) {
             (_, DataType::String | DataType::Text) => Some(Self::Text(self.as_text())),
             (Self::Integer(number), DataType::Float) => {
-                let float = integer_to_float(*number);
-                is_exact(float, *number).then_some(Self::Float(float))
+                has_exact_float(*number).then(|| Self::Float(integer_to_float(*number)))
             }
             (Self::Date(date), DataType::Datetime) => {
                 let midnight = date.with_time(Time::MIDNIGHT);
@@ -65,10 +64,11 @@ impl Scalar {
     }
 }
 
-/// Returns whether a float equals the integer that it was made from.
-fn is_exact(float: f64, number: i64) -> bool {
-    // Formatted without exponent, every float is the decimal number that it stands for.
-    format!("{float}") == number.to_string()
+/// Returns whether a float equals an integer: it has 53 bits between the first and the last that is set.
+fn has_exact_float(number: i64) -> bool {
+    let magnitude = number.unsigned_abs();
+    let zeros = magnitude.leading_zeros() + magnitude.trailing_zeros();
+    u64::BITS.saturating_sub(zeros) <= f64::MANTISSA_DIGITS
 }
 
 /// A float as PostgreSQL writes it: the shortest digits that read back as the number, with an

@@ -220,8 +220,12 @@ crate::suite!(
         let large = 9_007_199_254_740_992_i64;
         let counted = |data_type| curated("counted", vec![column("count", data_type)]);
         lab.define(&counted(DataType::Integer)).await.unwrap();
-        let rows: Vec<Value> = [7, large, large + 1, -large - 1, large + 3]
+        // It has 15 digits that count, and all the same no float equals it.
+        let round = 123_456_789_012_345_000_i64;
+        let exact = [0, 7, large, 1 << 60, i64::MIN];
+        let rows: Vec<Value> = exact
             .into_iter()
+            .chain([round, large + 1, -large - 1, large + 3])
             .map(|count| json!({"count": count}))
             .collect();
         lab.insert("counted", json!(rows)).await;
@@ -234,7 +238,7 @@ crate::suite!(
         };
         assert_refused(
             lab.define(&counted(DataType::Float)).await,
-            &inexact("counted", &[-large - 1, large + 1, large + 3]),
+            &inexact("counted", &[-large - 1, large + 1, large + 3, round]),
         );
         assert_eq!(lab.tables().await.version, before.version);
         lab.insert("sample", json!([{"id": "a", "name": "a"}]))

@@ -38,7 +38,10 @@ async fn a_run_streams_its_events_in_order() {
     let result = result(events);
     assert_eq!(result.run.output, "There are none.");
     assert_eq!((result.model.as_str(), result.chat_id), ("small", None));
-    assert_eq!(outputs(&result)[0].text, "{\"jobs\":[],\"more\":false}");
+    assert_eq!(
+        outputs(&result)[0].text,
+        "{\"items\":[],\"next_cursor\":null}"
+    );
 }
 
 #[tokio::test]

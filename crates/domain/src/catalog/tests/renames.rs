@@ -102,10 +102,15 @@ fn a_column_may_be_renamed_and_changed_at_once() {
         vec![renamed("a", column("x", DataType::Text)), integer("b")],
         &["x", "b"],
     );
+    carried_out(&catalog, &retyped);
+    let narrowed = plate(
+        vec![renamed("a", column("x", DataType::Date)), integer("b")],
+        &["x", "b"],
+    );
     refused(
         &catalog,
-        &retyped,
-        "\"x\" is of type integer and cannot become text",
+        &narrowed,
+        "\"x\" is of type integer and cannot become date",
     );
 }
 
