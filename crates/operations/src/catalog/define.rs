@@ -129,7 +129,11 @@ pub(super) fn operation() -> Operation {
             than asked are refused. Needs the write scope, or admin where \
             `LABDATA_WRITERS_DEFINE_TABLES` is false.",
         returns: "The table as it stands",
-        refusals: &[],
+        refusals: &[(
+            403,
+            "The API key lacks the admin scope; with `mode=ensure` the write scope, or writers may not \
+             define tables here",
+        )],
     }
     .runs(run)
 }

@@ -153,7 +153,7 @@ async fn a_resource_is_read_as_a_model_would_get_it() {
     let picture = read(format!("labdata://files/{picture}")).await;
     let picture: Value = serde_json::from_str(picture["text"].as_str().unwrap()).unwrap();
     assert_eq!(picture["text"], Value::Null);
-    assert!(picture["reason"].is_string());
+    assert!(picture["preview_skipped_reason"].is_string());
 }
 
 #[tokio::test]

@@ -65,8 +65,8 @@ output! {
     pub struct CreatedDatasetView as "CreatedDataset" from created: CreatedDataset {
         #[flatten]
         dataset: DatasetView = created.dataset.into(),
-        /// All options as the file was read with, which can be sent back, and what was skipped; null for a
-        /// query.
+        /// All options as the file was read with, which can be sent back, and what was skipped.
+        #[optional]
         reading: Option<Map<String, Value>> = created.reading.map(|reading| reading.to_json()),
     }
 }
