@@ -411,7 +411,7 @@ fn month_name(rest: &mut &str) -> Option<u16> {
                     .get(..3)
                     .is_some_and(|short| short.eq_ignore_ascii_case(name))
     };
-    let index = MONTHS.iter().position(|month| is_month(month))?;
+    let index = MONTHS.iter().position(is_month)?;
     *rest = after;
     u16::try_from(index + 1).ok()
 }

@@ -67,6 +67,7 @@ fn read(bytes: impl AsRef<[u8]>) -> Read {
     read_with(bytes, json!({}))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "each call makes its options")]
 #[track_caller]
 fn read_with(bytes: impl AsRef<[u8]>, given: Value) -> Read {
     Read::of(bytes.as_ref(), &options(&given)).unwrap()
