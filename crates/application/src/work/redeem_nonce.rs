@@ -51,6 +51,7 @@ pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiK
                 return Err(Error::refused(NonceRefusal::Used));
             }
             Ok(NonceUse::RunLost) => return Err(Error::refused(NonceRefusal::Unknown)),
+            // Another key has the random prefix: the next one is almost certainly free.
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }

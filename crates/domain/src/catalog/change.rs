@@ -89,6 +89,7 @@ impl CatalogChange {
                 ensure(&current, definition, &wanted)
             }
             Some((current, former_name)) => {
+                // Other tables still reference the former name.
                 let is_referenced = catalog
                     .referencing(former_name.as_ref().unwrap_or(&current.name))
                     .next()

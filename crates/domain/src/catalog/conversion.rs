@@ -83,6 +83,7 @@ fn float_text(number: f64) -> String {
     };
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if (MIN_FIXED_EXPONENT..MAX_WHOLE_DIGITS).contains(&exponent) {
+        // Rust never writes an exponent here, and in this range PostgreSQL does not either.
         return number.to_string();
     }
     let sign = if exponent < 0 { '-' } else { '+' };
@@ -103,6 +104,7 @@ fn json_text(value: &Value) -> String {
 
 fn object_text(fields: &Map<String, Value>) -> String {
     let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+    // `jsonb` orders names by their length in bytes, and equally long ones by their bytes.
     fields.sort_by_key(|(name, _)| (name.len(), *name));
     let fields: Vec<String> = fields
         .into_iter()

@@ -43,6 +43,7 @@ pub(super) fn ensure(
         return Ok(CatalogChange::Nothing);
     }
     let existing = current.columns.iter().map(|column| (**column).clone());
+    // Description and labels stay as they are: this mode adds columns only.
     let after = Table {
         columns: existing.chain(added.iter().cloned()).collect(),
         ..current.clone()
@@ -75,6 +76,7 @@ fn refuse_looser(existing: &Column, wanted: &Column, refusals: &mut Vec<String>)
     }
     if wanted.is_primary_key && !existing.is_primary_key {
         refusals.push(format!("column \"{name}\" is not the primary key"));
+        // A key is unique and not null, so further differences would repeat this one.
         return;
     }
     if existing.is_nullable && !wanted.is_nullable {
@@ -96,6 +98,7 @@ fn refusal_to_add(
         return Some(format!("column \"{name}\" is not the primary key"));
     }
     let mut defined = definition.columns.iter();
+    // The data is in the column of the former name, and a new one would be empty.
     let former = defined
         .find(|defined| defined.name == *name)
         .and_then(|defined| current.column(defined.renamed_from.as_deref()?));

@@ -104,6 +104,7 @@ pub(super) fn defined_table(
             let mut table = Table::clone(former);
             table.name.clone_from(name);
             table.columns.update(|column| {
+                // A reference of the table to itself.
                 if column.references.as_ref() == Some(&former.name) {
                     column.references = Some(name.clone());
                 }
@@ -168,6 +169,7 @@ pub(super) fn renamed(
         sql_names.insert(after.sql_name().into_owned());
         done.push(renamed);
     }
+    // What still waits is refused by the caller, as the definition lacks the column's former name.
     refuse_new_order(current, &table, refusals);
     (table, done)
 }

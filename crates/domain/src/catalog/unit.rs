@@ -60,6 +60,7 @@ impl<'c> Rest<'c> {
 
     fn take_component(&mut self) -> Option<()> {
         if self.take_char('(') {
+            // The recursion is bounded: `is_ucum` limits the length of a code.
             self.take_term()?;
             return self.take_char(')').then_some(());
         }
@@ -100,6 +101,7 @@ impl<'c> Rest<'c> {
                 ']' => {
                     let was_bracketed = is_bracketed;
                     is_bracketed = false;
+                    // A bracket that closes without having opened is no part of the symbol.
                     return !was_bracketed;
                 }
                 _ if is_bracketed => return !c.is_ascii_graphic(),

@@ -21,6 +21,7 @@ impl Moment {
     pub(super) fn instant(self) -> Option<OffsetDateTime> {
         let local = PrimitiveDateTime::new(self.date, self.time?);
         let at = timestamp::to_micros(local.assume_offset(self.offset?));
+        // The offset may move a time out of the years of four digits.
         (1..=9999).contains(&at.year()).then_some(at)
     }
 }
@@ -108,6 +109,7 @@ impl DateFormat {
         }
         let count = |any: &[Token]| tokens.iter().filter(|token| any.contains(token)).count();
         let hours = count(&[Token::Hour, Token::Hour12]);
+        // Each part once, since two could contradict each other, and none without the next larger one.
         let is_complete = count(&[Token::Day]) == 1
             && count(&[Token::Month, Token::MonthName]) == 1
             && count(&[Token::Year, Token::ShortYear]) == 1
@@ -171,6 +173,7 @@ impl DateFormat {
                 Token::Offset => offset = Some(utc_offset(&mut rest)?),
                 Token::Literal(literal) => {
                     let found = rest.chars().next()?;
+                    // Some locales write a no-break space in front of AM and PM.
                     let is_blank = matches!(found, ' ' | '\u{a0}' | '\u{202f}');
                     if found != *literal && !(*literal == ' ' && is_blank) {
                         return None;
@@ -222,6 +225,7 @@ pub(super) fn read_iso(text: &str) -> Option<Moment> {
                 offset: None,
             });
         }
+        // RFC 3339 permits a lower-case `t`, and a blank.
         let after = rest.strip_prefix(['T', 't']);
         let after = after.or_else(|| Some(rest.strip_prefix(' ')?.trim_start()))?;
         return time_of(date, after);
@@ -254,6 +258,7 @@ fn time_of(date: Date, text: &str) -> Option<Moment> {
         second = digits(&mut rest, 2, 2)?;
         nanos = optional_fraction(&mut rest)?;
     }
+    // AM and PM are not in ISO 8601, but follow such times in spreadsheets.
     let mut after = rest.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
     if let Some(is_afternoon) = half_day(&mut after) {
         hour = hour_of(hour, is_afternoon)?;
@@ -299,6 +304,7 @@ fn digits(rest: &mut &str, least: usize, most: usize) -> Option<u16> {
 }
 
 fn optional_fraction(rest: &mut &str) -> Option<u32> {
+    // ISO 8601 permits both signs.
     match rest.strip_prefix(['.', ',']) {
         Some(after) => {
             *rest = after;
@@ -316,6 +322,7 @@ fn fraction(rest: &mut &str) -> Option<u32> {
     if count == 0 {
         return None;
     }
+    // Digits beyond nanoseconds are cut off.
     let nanos: String = number.chars().chain("000000000".chars()).take(9).collect();
     nanos.parse().ok()
 }
@@ -365,6 +372,7 @@ fn utc_offset(rest: &mut &str) -> Option<UtcOffset> {
     }
     let sign = match rest.chars().next()? {
         '+' => 1,
+        // ISO 8601 prefers the minus sign to the hyphen.
         '-' | '\u{2212}' => -1,
         _ => return None,
     };
@@ -429,6 +437,7 @@ fn clock(hour: u16, minute: u16, second: u16, nanos: u32) -> Option<Time> {
         part(hour)?,
         part(minute)?,
         part(second)?,
+        // PostgreSQL stores microseconds.
         nanos / 1_000 * 1_000,
     )
     .ok()

@@ -20,6 +20,7 @@ impl Header {
     /// Reads a header: trims it, and makes line breaks and runs of blanks one blank.
     pub(super) fn of(cell: &str) -> Self {
         let mut words = cell.split_whitespace();
+        // Composed, since systems differ in how they store letters with marks.
         let mut text: String = words.next().unwrap_or_default().nfc().collect();
         for word in words {
             text.push(' ');
@@ -87,6 +88,7 @@ fn column_name(header: &str) -> String {
     let mut found = String::new();
     for char in name.nfkd() {
         match char {
+            // The decomposition makes this of the micro sign as well.
             '\u{3bc}' => found.push('u'),
             '\u{df}' => found.push_str("ss"),
             _ if char.is_ascii_alphanumeric() => found.push(char.to_ascii_lowercase()),
@@ -97,17 +99,20 @@ fn column_name(header: &str) -> String {
         }
     }
     let found = found.trim_matches('_');
+    // Names of columns begin with a letter.
     let found = if found.starts_with(|first: char| first.is_ascii_digit()) {
         format!("c_{found}")
     } else {
         found.to_owned()
     };
+    // ASCII by now, so that every byte is a boundary.
     let cut = found.get(..found.len().min(MAX_NAME)).unwrap_or_default();
     cut.trim_end_matches('_').to_owned()
 }
 
 /// Numbers headers that occur more than once: `Units`, `Units_2`.
 pub(super) fn number_duplicates(headers: &mut [Header]) {
+    // Also of headers that follow: `Units_2` may be one of them.
     let mut taken: HashSet<String> = headers
         .iter()
         .map(|header| comparable(&header.text))

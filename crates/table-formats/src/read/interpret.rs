@@ -58,6 +58,7 @@ impl Interpreter<'_> {
             _ => return self.typed(row, cell, column),
         };
         if matches!(column.data_type, DataType::String | DataType::Text) {
+            // Compared with its blanks, which belong to a text.
             if self.rules.is_null_text(text) {
                 return Interpreted::Null;
             }
@@ -126,6 +127,7 @@ impl Interpreter<'_> {
         if data_type == DataType::Date && local.time() == Time::MIDNIGHT {
             return Interpreted::Value(FileCell::Date(local.date()));
         }
+        // A column of dates refuses the time of day and does not drop it.
         let Some(zone) = self.timezone.filter(|_| data_type == DataType::Datetime) else {
             return Interpreted::Value(FileCell::LocalTime(local));
         };
@@ -198,6 +200,7 @@ fn normalized(text: &str) -> String {
 }
 
 fn instant(at: OffsetDateTime, data_type: DataType) -> FileCell {
+    // Programs without a type for dates write the midnight.
     if data_type == DataType::Date && at.time() == Time::MIDNIGHT {
         return FileCell::Date(at.date());
     }

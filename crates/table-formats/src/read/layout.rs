@@ -88,6 +88,7 @@ fn is_moment(text: &str) -> bool {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return false;
     }
+    // Also formats that are not detected, such as `5.3.24`: they hardly occur in a header.
     let has_digits_only = || {
         let is_part =
             |char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '-' | ':' | ' ' | ',');
@@ -136,6 +137,7 @@ pub(super) fn find_header(rows: &[HeadRow]) -> HeaderChoice {
         .collect();
     let Some(chosen) = choose_block(rows, &blocks) else {
         return HeaderChoice {
+            // No row has texts only, so the header may have numbers in it, or be missing.
             index: (!rows.is_empty()).then(|| widest(rows)),
             alternatives: Vec::new(),
             may_have_none: true,
@@ -148,6 +150,7 @@ pub(super) fn find_header(rows: &[HeadRow]) -> HeaderChoice {
     // A row as wide as the table above its header may be the header, with a number in it.
     let is_as_wide = |row: &&HeadRow| !row.row.is_title && row.row.width() >= chosen.width;
     let above = rows.get(..chosen.header).unwrap_or_default();
+    // Settings above a blank line are pairs as well, and no header of two columns below it.
     let is_apart = rows.get(chosen.header).is_some_and(|row| row.follows_blank);
     if chosen.width > 2 || chosen.width == 2 && !is_apart {
         let as_wide = above.iter().position(|row| is_as_wide(&row));
@@ -178,6 +181,7 @@ fn block_at(rows: &[HeadRow], index: usize) -> Option<Block> {
     }
     let width = row.width();
     let below = rows.get(index + 1..).unwrap_or_default().iter();
+    // Neither a row behind blank lines nor a wider one belongs to this header.
     let below = below.take_while(|below| !below.follows_blank && below.row.width() <= width);
     Some(Block {
         header: index,
@@ -190,6 +194,7 @@ fn choose_block(rows: &[HeadRow], blocks: &[Block]) -> Option<Block> {
     let mut chosen = *blocks.iter().find(|block| block.rows > 0).or_else(|| {
         blocks
             .iter()
+            // The widest, and the first of those.
             .max_by_key(|block| (block.width, usize::MAX - block.header))
     })?;
     // Names and values of settings, and lines of text, are narrower than the table below them.
@@ -217,6 +222,7 @@ fn is_data(rows: &[HeadRow], block: Block) -> bool {
             kind_of(row, row.cell(last)) != CellKind::Text
         })
     };
+    // Fewer may be settings with numbers, such as a temperature.
     body.len() >= 3 && are_values(body)
 }
 
@@ -251,6 +257,7 @@ fn column_of_values(rows: &[HeadRow], block: Block) -> Vec<usize> {
             };
             let values = kinds().filter(|kind| *kind == CellKind::Value).count();
             let texts = kinds().filter(|kind| *kind == CellKind::Text).count();
+            // A few texts may be remarks among the values.
             values > 0 && values >= texts * 4
         })
         .collect()
@@ -261,6 +268,7 @@ pub(super) fn is_units_row(rows: &[HeadRow], header: usize) -> bool {
     let Some(HeadRow { row, follows_blank }) = rows.get(header + 1) else {
         return false;
     };
+    // Without a row of values below it, the line may be the only row.
     let Some(below) = rows.get(header + 2) else {
         return false;
     };
@@ -303,7 +311,9 @@ pub(super) fn is_unit(text: &str) -> bool {
     let is_atom = |atom: &str| {
         let atom = atom
             .trim()
+            // Exponents: `m2`, `s-1`, `cm^2`.
             .trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '-' | '^'));
+        // The `1` of `1/s` was trimmed like an exponent.
         atom.is_empty()
             || PREFIXES.iter().any(|prefix| {
                 atom.strip_prefix(prefix)

@@ -60,10 +60,12 @@ impl NumberStyle {
 
     /// Reads a number; `None` for other texts, and for numbers that no float holds.
     pub(super) fn read(self, text: &str) -> Option<Number> {
+        // First, as it is the same in every style and the most frequent form.
         if let Some(number) = plain_integer(text) {
             return Some(Number::Integer(number));
         }
         if self.decimal == Decimal::Point && text.bytes().all(is_plain) {
+            // The parser refuses what else can be spelled with these bytes, such as `1-2`.
             let number: f64 = text.parse().ok()?;
             return number.is_finite().then_some(Number::Float(number));
         }
@@ -74,6 +76,7 @@ impl NumberStyle {
         }
         plain.extend(parts.whole.chars().filter(char::is_ascii_digit));
         let is_whole = parts.fraction.is_none() && parts.exponent.is_none();
+        // More digits than 64 bits hold become a float.
         if is_whole && let Ok(number) = plain.parse() {
             return Some(Number::Integer(number));
         }
@@ -112,6 +115,7 @@ impl NumberStyle {
             Some((whole, fraction)) => (whole, Some(fraction)),
             None => (mantissa, None),
         };
+        // A second sign, as in `1.2.3`, is in the fraction here.
         if fraction.is_some_and(|fraction| !fraction.bytes().all(|byte| byte.is_ascii_digit())) {
             return None;
         }
@@ -134,7 +138,9 @@ impl NumberStyle {
             return false;
         };
         let is_sign = |found: char| match sign {
+            // Locales write a common, a no-break, a narrow or a thin space.
             ' ' => matches!(found, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}'),
+            // Swiss numbers, as typed and as typeset.
             '\'' => matches!(found, '\'' | '\u{2019}'),
             _ => found == sign,
         };
@@ -175,6 +181,7 @@ fn plain_integer(text: &str) -> Option<i64> {
 /// Returns whether a float holds all digits of a number with a decimal point.
 pub(super) fn is_exact_float(text: &str) -> bool {
     let digits = |text: &str| {
+        // Zeros at the end are no digits that a float could lose.
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let (whole, fraction) = (
             whole.trim_start_matches('+'),
@@ -281,6 +288,7 @@ impl NumberForm {
         let is_number = are_all_digits(whole)
             && are_all_digits(fraction)
             && !(whole.is_empty() && fraction.is_empty())
+            // Longer ones may exceed the largest float.
             && unsigned.len() <= 300;
         if !is_number {
             return None;

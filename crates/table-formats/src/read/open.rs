@@ -74,6 +74,7 @@ pub(super) fn open_file(
     if format != FileFormat::Xlsx && options.sheet.is_some() {
         return Err(ReadError::NoSheets);
     }
+    // The reading reports options as they were used, and these were not.
     if format != FileFormat::Csv {
         options.encoding = None;
         options.delimiter = None;
@@ -103,6 +104,7 @@ pub(super) fn open_file(
         }
         FileFormat::Parquet => {
             let (source, typed) = open_parquet_rows(source)?;
+            // Parquet has no lines, and its numbers are no texts.
             options.header_row = None;
             options.last_row = None;
             options.decimal = None;

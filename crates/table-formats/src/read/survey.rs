@@ -118,6 +118,7 @@ impl ColumnCounts {
             RawCell::Error(span) => {
                 let is_null = rules.is_null(row.span(span));
                 if is_null {
+                    // Noted, because it is an error if the column turns out to be one of texts.
                     self.null_error.get_or_insert(row.line);
                 }
                 return if is_null || rules.error_cells_are_null {
@@ -135,6 +136,7 @@ impl ColumnCounts {
                 return Ok(());
             }
         };
+        // Before the check for null: `NA` is a value in a column of texts.
         self.shown += 1;
         let trimmed = text.trim();
         if !rules.is_null(trimmed) {
@@ -186,15 +188,18 @@ impl ColumnCounts {
             }
             return;
         }
+        // Not `yes` or `1`, which are texts and numbers as well.
         if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
             self.booleans += 1;
             return;
         }
+        // No date is longer, and all formats are tried.
         if text.starts_with(|first: char| first.is_ascii_digit()) && text.len() <= 64 {
             if let Some(moment) = read_iso(text) {
                 self.iso.add(moment);
                 return;
             }
+            // All that fit are counted: `03/04/2024` is a date in two of them, which `infer_dates` reports.
             let mut is_date = false;
             for (format, counts) in rules.formats.iter().zip(&mut self.formats) {
                 if let Some(moment) = format.read(text) {
@@ -234,6 +239,7 @@ impl ColumnCounts {
             format: None,
             doubt: None,
         };
+        // The column may be anything, and a text loses nothing.
         if self.filled == 0 {
             return of(DataType::Text);
         }
@@ -251,6 +257,7 @@ impl ColumnCounts {
                 DataType::Float
             });
         }
+        // Elapsed times below a day may be formatted as times of day.
         if self.elapsed > 0 && self.elapsed + self.clocks == self.filled {
             return of(DataType::Float);
         }
@@ -264,6 +271,7 @@ impl ColumnCounts {
     }
 
     fn infer_dates(&self, has_zone: bool) -> Option<Inferred> {
+        // ISO 8601 and dates of workbooks have one meaning, so they may stand beside any other format.
         let fixed = self.iso.plus(self.raw_dates);
         let (format, counts) = if fixed.total() == self.filled {
             (None, fixed)

@@ -113,6 +113,7 @@ pub fn open_table(
     options: &ReadOptions,
     max_rows: usize,
 ) -> Result<ReadTable, ReadError> {
+    // Asked before defaults are filled in: only null values that the caller gives hold for texts, too.
     let is_null_given = options.null_values.is_some();
     let file = open_file(source, options.clone().with_defaults())?;
     Opening::new(file, options, is_null_given, max_rows).open()
@@ -173,6 +174,7 @@ impl<'o> Opening<'o> {
             let head = self.head()?;
             self.header(&head)?
         };
+        // Delimited lines may end in empty fields, which are no columns.
         let named = headers.iter().rposition(|header| !header.text.is_empty());
         let named = named.map_or(0, |last| last + 1);
         if named > MAX_COLUMNS {
@@ -224,6 +226,7 @@ impl<'o> Opening<'o> {
             }
             Some(typed) => {
                 survey.rows = typed.rows;
+                // Such a file has no lines below its table.
                 survey.last = Some(u64::MAX);
             }
             None => {
@@ -239,6 +242,7 @@ impl<'o> Opening<'o> {
     /// another column's header is merged over.
     fn kept(&self, headers: &[Header], counts: &[ColumnCounts], row_count: usize) -> Vec<usize> {
         let repeated: Vec<usize> = match row_count {
+            // Without rows no column has values, and a repeated header would vanish unreported.
             0 => Vec::new(),
             _ => duplicates(headers)
                 .into_iter()
@@ -250,6 +254,7 @@ impl<'o> Opening<'o> {
                 let header = headers.get(*index);
                 let has_header = header.is_some_and(|header| !header.text.is_empty())
                     && !repeated.contains(index);
+                // The cells of a typed file are not counted.
                 self.file.typed.is_some()
                     || has_header
                     || counts.get(*index).is_some_and(|counts| counts.shown > 0)
@@ -263,12 +268,14 @@ impl<'o> Opening<'o> {
         mut headers: Vec<Header>,
         kept: &[usize],
     ) -> Result<Vec<Header>, ReadError> {
+        // Doubts so far have the indices of the file; callers know those of the columns that are read.
         for doubt in &mut self.doubts {
             for column in &mut doubt.columns {
                 let position = kept.iter().position(|index| index == column);
                 *column = position.unwrap_or(usize::MAX);
             }
         }
+        // Before columns are left out, so that the number is that of the header's field.
         for (header, number) in headers.iter_mut().zip(1..) {
             if header.text.is_empty() {
                 header.text = format!("column_{number}");
@@ -308,12 +315,14 @@ impl<'o> Opening<'o> {
                 data_type: inferred.data_type,
                 formats: match format {
                     Some(format) => vec![format.clone()],
+                    // The column of the table may be one of dates although the cells do not show it.
                     None => self.formats.clone(),
                 },
                 has_elapsed: counts.elapsed > 0,
             }));
             let typed = self.file.typed.as_ref();
             let typed = typed.and_then(|typed| typed.columns.get(*index));
+            // Elapsed times become numbers of seconds, so their unit is known.
             let is_seconds = inferred.data_type == DataType::Float && counts.elapsed > 0;
             let unit = typed.and_then(|column| column.unit);
             let unit = unit.or(is_seconds.then_some("s"));
@@ -340,6 +349,7 @@ impl<'o> Opening<'o> {
         let typed = self.file.typed.as_ref();
         match typed.and_then(|typed| typed.columns.get(index)) {
             Some(column) => Inferred {
+                // Without a zone a local time is no instant and stays a text.
                 data_type: if column.is_local_time && has_zone {
                     DataType::Datetime
                 } else {
@@ -389,6 +399,7 @@ impl<'o> Opening<'o> {
         let index = match self.given.header_row {
             Some(0) => return self.no_header(rows),
             Some(line) => {
+                // `head` begins at the given line, so another first row means that none begins there.
                 let found = rows.first().filter(|row| row.row.line == line);
                 found.map(|_| 0).ok_or(ReadError::NoSuchRow(line))?
             }
@@ -408,6 +419,7 @@ impl<'o> Opening<'o> {
         };
         let head = rows.get(index).ok_or(ReadError::NoHeader)?;
         let row = &head.row;
+        // The survey checks the rows below the header only.
         if let Some(fault) = row.fault {
             let problem = RowProblem::of_fault(fault, self.encoding());
             self.doubts.push(Doubt::row(row.line, problem));
@@ -446,6 +458,7 @@ impl<'o> Opening<'o> {
 
     /// The first column and the number of columns of a header.
     fn extent(&self, row: &RawRow) -> (usize, usize) {
+        // A delimited line has a field for each column; the table of a sheet may begin in any column.
         if self.file.source.has_field_counts() {
             return (0, row.cells.len());
         }
@@ -456,6 +469,7 @@ impl<'o> Opening<'o> {
 
     fn no_header(&mut self, rows: &[HeadRow]) -> Result<FoundHeader, ReadError> {
         let first_row = rows.first().ok_or(ReadError::NoHeader)?;
+        // Without a header any of the rows may be the widest.
         let extents = || rows.iter().map(|row| self.extent(&row.row));
         let first = extents().map(|(first, _)| first).min().unwrap_or(0);
         let end = extents().map(|(first, width)| first + width).max();
@@ -545,6 +559,7 @@ impl<'o> Opening<'o> {
             .iter()
             .filter(|column| column.is_number_like())
             .collect();
+        // Cells that the file stores as numbers have no style, so only texts decide.
         let score = |index: usize| -> u64 {
             columns
                 .iter()
@@ -553,6 +568,7 @@ impl<'o> Opening<'o> {
         };
         let best = allowed.iter().map(|(index, _)| score(*index)).max();
         let best = best.unwrap_or(0);
+        // In the order of `STYLES`: of equally good ones, the simpler one is preferred.
         let mut fitting = allowed
             .iter()
             .filter(|(index, _)| score(*index) == best)
@@ -565,6 +581,7 @@ impl<'o> Opening<'o> {
         let commas: u64 = columns.iter().map(|column| column.ambiguous_commas).sum();
         // Fields that commas separate have no decimal commas, so a point separates decimals.
         let has_comma_fields = self.reading.options.delimiter == Some(b',');
+        // Equally good styles are a doubt only if a text such as `1.234` is another number in them.
         let differs = |other: &NumberStyle| {
             let either = |found: NumberStyle| style == found || *other == found;
             let decimals_differ = style.decimal != other.decimal;
@@ -618,6 +635,7 @@ impl<'o> Opening<'o> {
             doubt.columns = affected().map(|(index, _)| index).collect();
             self.doubts.push(doubt);
         }
+        // The numbers of a typed file are not written in any style.
         if self.file.typed.is_none() {
             self.reading.options.decimal = Some(style.decimal);
             self.reading.options.thousands = Some(style.thousands);
@@ -627,6 +645,7 @@ impl<'o> Opening<'o> {
 
     fn column_doubts(&mut self, header: &Header, counts: &ColumnCounts, inferred: Inferred) {
         let is_text = inferred.data_type == DataType::Text;
+        // The survey took the cell for a missing number, but the column became a text.
         if let Some(line) = counts.null_error.filter(|_| is_text && counts.filled > 0)
             && self.reading.options.error_cells_are_null == Some(false)
         {
@@ -776,6 +795,7 @@ impl Survey {
             if row.line <= self.layout.above {
                 continue;
             }
+            // Counted, so that the reading reports how many lines the given end leaves out.
             if given_last.is_some_and(|last| row.line > last) {
                 below = Some(below.unwrap_or(0) + u64::from(!row.is_all_blank()));
                 continue;
@@ -789,6 +809,7 @@ impl Survey {
                 self.blanks += row.line.saturating_sub(last_line + 1);
             }
             last_line = row.line;
+            // The table has ended; the rest is counted for the same reason.
             if below.is_some() {
                 below = below.map(|count| count + 1);
                 continue;
@@ -800,6 +821,7 @@ impl Survey {
             }
             // A short row behind blank lines is a row if others follow.
             let is_apart = self.blanks > 0 && self.rows > 0 || !self.footers.is_empty();
+            // A sheet does not state how many cells a row has, so none of its rows is short.
             let is_short = self.layout.has_field_counts && row.cells.len() < self.layout.width;
             let may_be_below = is_apart && is_short || self.is_footer(&row);
             if given_last.is_none() && may_be_below {
@@ -810,6 +832,7 @@ impl Survey {
                 }
                 continue;
             }
+            // A row of the table follows, so they were rows as well.
             for footer in std::mem::take(&mut self.footers) {
                 self.add(opening, &footer)?;
             }
@@ -829,14 +852,17 @@ impl Survey {
             return false;
         }
         let layout = self.layout;
+        // A shorter line may just lack its last fields; only a wider one is of another table.
         let is_other_width = if layout.has_field_counts {
             row.width() > layout.width
         } else {
             let first = row.cells.iter().position(|cell| !row.is_blank(*cell));
             row.width() > layout.first + layout.width
                 || first.is_some_and(|first| first < layout.first)
+                // One cell beside empty ones: a title or a remark.
                 || layout.width > 2 && row.filled() == 1
         };
+        // Some files repeat the header above each block of rows.
         let is_header_again = layout.width > 0
             && (0..layout.width).all(|column| {
                 let cell = row.cell(layout.first + column);
@@ -861,6 +887,7 @@ impl Survey {
                     && self
                         .columns
                         .get(column)
+                        // Filled without any text: only numbers, dates and booleans so far.
                         .is_some_and(|counts| counts.filled > 0 && counts.first_text.is_none())
             })
     }
@@ -871,6 +898,7 @@ impl Survey {
         if layout.width < 2 || self.rows == 0 || row.filled() != 1 {
             return false;
         }
+        // A line with all its delimiters is a row whose other cells are empty.
         if layout.has_field_counts && row.cells.len() == layout.width {
             return false;
         }
@@ -882,6 +910,7 @@ impl Survey {
             .columns
             .first()
             .is_some_and(|counts| counts.filled > 0 && counts.first_text.is_none());
+        // A text in a column of numbers, or several words beside empty columns, is a remark.
         is_numeric || text.trim().contains(' ') && layout.width > 2
     }
 
@@ -909,6 +938,7 @@ impl Survey {
         }
         self.rows += 1;
         self.last = Some(row.line);
+        // Blank lines between the header and the first row are not within the table.
         if self.rows > 1 {
             self.blank_lines += self.blanks;
         }
@@ -1007,6 +1037,7 @@ impl RowChecker {
         }
         let layout = self.layout;
         let end = layout.first + layout.width;
+        // By the last filled field: delimiters behind it are no values.
         if layout.has_field_counts && row.width() > end {
             return Some(RowProblem::long_row(row.line, row.cells.len(), end));
         }
@@ -1034,6 +1065,7 @@ impl RowChecker {
         if width < 2 || !row.text.contains(['\n', '\r']) {
             return false;
         }
+        // The rows that a quotation swallowed may have quotation marks themselves.
         let fits = |column: usize, text: &str| {
             let text = text.trim_matches(|char| Some(char) == self.quote);
             match self.kinds.get(column) {
@@ -1071,6 +1103,7 @@ impl RowChecker {
             is_row
                 && lines.iter().enumerate().any(|(number, line)| {
                     let fields: Vec<&str> = line.split(delimiter).collect();
+                    // The fields behind the quotation belong to the last line within it.
                     let following = if number == last { after } else { 0 };
                     fields.len() + following == width
                         && fields
@@ -1189,10 +1222,12 @@ impl ReadTable {
             self.problems.push(problem.message);
         }
         let interpreter = Interpreter {
+            // These rules decide on nulls only: each column has its formats of dates.
             rules: rules(options, self.is_null_given, &[]),
             style: self.style,
             timezone: options.timezone.as_ref(),
             text_numbers_are_null: options.text_numbers_are_null == Some(true),
+            // A decimal of Parquet states all its digits, while a number in a text is rounded as usual.
             are_numbers_exact: options.format == Some(FileFormat::Parquet),
         };
         let (mut texts, mut errors) = (0, 0);

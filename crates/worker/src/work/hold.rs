@@ -19,6 +19,7 @@ pub(super) async fn until_lost(ports: &Services, claim: WorkClaim) {
     let mut pause = heartbeat;
     loop {
         tokio::select! {
+            // Notifies of any work of the kind; the renewal finds out whether it was this.
             () = ended.next() => {}
             () = sleep(pause) => {}
         }

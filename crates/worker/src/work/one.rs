@@ -144,6 +144,7 @@ async fn work(
         Ok(Interpretation::LostByBackend) => RunOutcome::LostByBackend,
         Ok(Interpretation::LostByWorker) => RunOutcome::LostByWorker,
         Err(error) => {
+            // Without knowing the end, another attempt is safer than a guess.
             tracing::error!(%run, %error, "could not find out how a run ended");
             RunOutcome::LostByBackend
         }
@@ -288,6 +289,7 @@ impl RunOnBackend<'_> {
 async fn stop(ports: &Services, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
     if let Err(error) = runner.cancel(run).await {
         tracing::warn!(%run, %error, "could not stop a run");
+        // It may still run; the caller reaps it.
         return;
     }
     let backend = RunOnBackend {
@@ -327,6 +329,7 @@ async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
             logged = true;
         }
         sleep(RETRY_AFTER).await;
+        // `until_lost` renews no longer, and the queue may be unavailable for longer than a lease.
         if let Ok(false) = WorkLease::new(ports, claim).renew(ports).await {
             break;
         }

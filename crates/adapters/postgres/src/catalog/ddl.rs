@@ -66,6 +66,7 @@ fn create_curated(schemas: &Schemas, table: &Table) -> Vec<String> {
 
 fn curated_column(column: &Column) -> String {
     let name = ident(&column.sql_name());
+    // A reference is compared with the key that it points at, and needs its collation for that.
     let data_type = if column.is_primary_key || column.references.is_some() {
         key_type(column.data_type)
     } else {
@@ -454,6 +455,7 @@ fn alter_raw(schemas: &Schemas, alteration: &Alteration) -> Vec<String> {
 /// takes no subquery.
 fn retype_values(chunks: &str, change: &ColumnChange) -> Vec<String> {
     let (from, to) = (change.before.data_type, change.after.data_type);
+    // Strings and texts are one type in PostgreSQL, so their arrays stay.
     if sql_type(from) == sql_type(to) {
         return Vec::new();
     }

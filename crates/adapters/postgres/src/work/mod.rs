@@ -57,6 +57,7 @@ async fn lock(
     organization: OrganizationId,
     id: WorkId,
 ) -> Result<Option<(WorkRow, WorkRecord)>, Fault> {
+    // In the order of `rows`: model, work, record.
     if let WorkId::Training(version) = id {
         training_ends::lock_model_of(connection, organization, version).await?;
     }
@@ -206,6 +207,7 @@ async fn expire(
         return Ok(None);
     }
     rows::lose_worker(connection, work).await?;
+    // The row was read before the loss was counted.
     let lost_workers = u32::try_from(row.lost_workers.saturating_add(1)).unwrap_or(u32::MAX);
     let mut record = record
         .lose_worker(lost_workers, now)

@@ -74,6 +74,7 @@ impl ImportColumns {
                 }
                 None => field.as_str(),
             };
+            // A choice names its column exactly; only headers are compared loosely.
             let alike = || column_alike(table, key).filter(|_| !chosen.contains_key(field));
             let column = table.column(name).or_else(alike);
             let other = column.and_then(|column| taken.insert(&column.name, field));
@@ -111,6 +112,7 @@ impl ImportColumns {
             }
             columns.push(column.cloned());
         }
+        // A misspelled choice would otherwise have no effect.
         let unused = chosen
             .keys()
             .filter(|name| !names.contains_key(name.as_str()));
@@ -150,6 +152,7 @@ fn column_alike<'t>(table: &'t Table, key: &str) -> Option<&'t ColumnRef> {
     let mut alike = table
         .columns
         .iter()
+        // Keys have letters and digits only.
         .filter(|column| !key.is_empty() && column.name.replace('_', "") == key);
     let found = alike.next()?;
     alike.next().is_none().then_some(found)

@@ -183,6 +183,7 @@ fn random_token() -> io::Result<String> {
 /// Returns a page whose links to the same server lead through the mirror.
 fn lead_through(page: &str, origin: &str, own: &str) -> String {
     let mut page = page.replace(origin, own);
+    // Links that begin at the root of the server, as in PEP 503 (HTML) and PEP 691 (JSON).
     for start in ["href=\"", "href='", "\"url\":\"", "\"url\": \""] {
         page = page.replace(&format!("{start}/"), &format!("{start}{own}/"));
     }

@@ -57,6 +57,7 @@ impl ProxyPolicy {
         } else {
             Url::parse(&head.target)
         };
+        // Without a tunnel only plain HTTP can be forwarded.
         let url = url.ok().filter(|url| is_tunnel || url.scheme() == "http");
         let Some((url, endpoint)) = url
             .and_then(|url| Some((Endpoint::of(&url)?, url)))

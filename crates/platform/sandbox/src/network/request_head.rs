@@ -77,6 +77,8 @@ impl RequestHead {
 }
 
 fn is_of_connection(name: &str) -> bool {
+    // RFC 9110, 7.6.1: fields about one connection are not forwarded. `Transfer-Encoding` stays,
+    // because the body is copied as it was sent.
     [
         "connection",
         "proxy-connection",

@@ -49,6 +49,7 @@ impl ReadOptions {
             let set = match object.get(name) {
                 None | Some(Value::Null) => Ok(()),
                 Some(Value::Array(list)) if name == "null_values" => {
+                    // An empty list is a choice, too: only empty cells are null.
                     options.null_values = Some(Vec::new());
                     list.iter().try_for_each(|value| {
                         let text = value.as_str().ok_or("takes a list of texts")?;
@@ -56,6 +57,7 @@ impl ReadOptions {
                     })
                 }
                 Some(Value::String(text)) => options.set(name, text),
+                // As a text, because the field of a form has only that.
                 Some(Value::Number(number)) => options.set(name, &number.to_string()),
                 Some(_) => Err("takes a text or a number"),
             };

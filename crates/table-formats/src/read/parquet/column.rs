@@ -206,6 +206,7 @@ impl Cells {
                 let texts = texts.drain(..count).map(|text| {
                     let text = text.map(|text| String::from_utf8(text.data().to_vec()));
                     let text = text.transpose();
+                    // Columns without a logical type may hold other bytes than UTF-8.
                     text.map_err(|_| ReadError::UnsupportedType(column.to_owned()))
                 });
                 texts.collect::<Result<_, _>>().map(Values::Text)
@@ -250,6 +251,7 @@ impl ColumnCells {
         let descriptor = column.column_descr_ptr();
         Ok(Self {
             kind,
+            // Columns are flat: a level above 0 means only that a value may be null.
             is_nullable: descriptor.max_def_level() > 0,
             reader: get_column_reader(descriptor, Box::new(pages)),
         })
@@ -377,6 +379,7 @@ fn int64(
         })?),
         Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
             let found = instant(count.into(), units).ok_or_else(out_of_range)?;
+            // Rendered as if in UTC, whose `Z` is then removed.
             let text = timestamp::render(found);
             Ok(Some(text.trim_end_matches('Z').to_owned()))
         })?),

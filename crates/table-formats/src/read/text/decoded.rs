@@ -34,6 +34,7 @@ impl DecodedText {
         Self {
             source,
             found,
+            // A decoder that handles marks could change to another encoding.
             decoder: found.encoding.new_decoder_without_bom_handling(),
             raw: Vec::new(),
             text: String::new(),

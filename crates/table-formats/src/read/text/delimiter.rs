@@ -129,6 +129,7 @@ impl Fit {
             && pairs().any(|(_, second)| second.is_some_and(|text| text.starts_with('0')));
         Some(Self {
             delimiter,
+            // Half for equal widths alone, so that a table of texts has a score; titles above it cost some.
             score: coverage * (0.5 + typed) - if is_first { 0.0 } else { 0.25 },
             looks_like_decimals,
         })
@@ -148,6 +149,7 @@ fn single_column(sample: &str, quote: Option<u8>) -> f64 {
         let mut bytes = header.bytes();
         bytes.any(|byte| DELIMITERS.contains(&byte))
     });
+    // A delimiter in the header speaks against a single column.
     (0.5 + typed) * if is_divided { 0.3 } else { 0.6 }
 }
 
@@ -213,6 +215,7 @@ fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<Vec<String>> {
             row.push(std::mem::take(&mut field));
             is_start = true;
         } else if matches!(char, '\n' | '\r') {
+            // The row between `\r` and `\n` is blank, and not counted.
             is_start = true;
             if !end_row(&mut row, &mut field) {
                 return rows;

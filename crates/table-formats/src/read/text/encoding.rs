@@ -41,6 +41,7 @@ pub(super) fn find_encoding(
     let is_cut = head.len() == CHUNK;
     let marked = Encoding::for_bom(&head);
     if let Some(encoding) = given {
+        // A mark of another encoding than the given one is text.
         let mark = marked.filter(|(found, _)| *found == encoding);
         return Ok(FileEncoding {
             encoding,

@@ -108,6 +108,7 @@ impl Fields {
             let count = run.len();
             self.taken += count;
             self.position += u64::try_from(count).unwrap_or(0);
+            // While copying: a row may be as long as the file.
             if self.output.len() > MAX_ROW {
                 return Err(ReadError::RowTooLong(u64::try_from(MAX_ROW).unwrap_or(0)));
             }
@@ -121,6 +122,7 @@ impl Fields {
         loop {
             let read = self.copy_until(|byte| byte == quote || matches!(byte, b'\r' | b'\n'));
             let next = match read {
+                // A quotation without an end fills the row, and where it begins is the fault to name.
                 Err(ReadError::RowTooLong(_)) => return Err(ReadError::UnclosedQuote(opened)),
                 next => next?,
             };
@@ -154,6 +156,7 @@ impl Fields {
             self.output.truncate(end);
             return Ok(None);
         }
+        // The rest of the field is read, so that the next fields are in their columns.
         self.copy_until(|byte| byte == delimiter || matches!(byte, b'\r' | b'\n'))?;
         Ok(Some(RowFault::TextAfterQuote(opened)))
     }
@@ -171,6 +174,7 @@ impl RowSource for Fields {
         let is_break = |byte: u8| matches!(byte, b'\r' | b'\n');
         loop {
             let start = self.output.len();
+            // At the start of a field only: the mark of `5" pipe` is a part of the text.
             let is_quoted = self.dialect.quote.is_some() && self.peek()? == self.dialect.quote;
             if let Some(quote) = self.dialect.quote.filter(|_| is_quoted) {
                 self.skip();

@@ -103,6 +103,7 @@ fn time_of(time: &ExcelDateTime, is_time_format: bool) -> CellValue {
     if is_time_format {
         return CellValue::Elapsed(micros());
     }
+    // No date, although the format says so; Excel displays only `#` for it.
     if !(0.0..MAX_DAY).contains(&days) {
         return number_of(days);
     }
@@ -134,12 +135,14 @@ pub(super) fn is_time_format(code: &str) -> bool {
             '[' => {
                 chars.by_ref().find(|char| *char == ']');
             }
+            // Marks the next character: as a literal, for its width, or as a filler.
             '\\' | '_' | '*' => {
                 chars.next();
             }
             _ => signs.push(char.to_ascii_lowercase()),
         }
     }
+    // `e` and `g` are Japanese years and eras; `m` decides nothing, as it is a month or a minute.
     signs.contains(['h', 's']) && !signs.contains(['d', 'y', 'e', 'g'])
 }
 

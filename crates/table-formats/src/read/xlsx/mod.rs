@@ -83,6 +83,7 @@ fn open(
                 sheets.get(number.checked_sub(1)?)
             };
             let by_name = sheets.iter().find(|sheet| sheet.name == wanted);
+            // A sheet may be called `2`.
             by_name.or_else(by_number)
         }
     };
@@ -96,6 +97,7 @@ fn open(
     };
     let rows = read_sheet(&mut workbook, &name, content)?;
     let columns = || rows.values().filter_map(|row| row.cells.last());
+    // The declared size may be wrong; that of the sheet that was read is now known.
     if let Some(sheet) = sheets.iter_mut().find(|sheet| sheet.name == name) {
         let last = rows.keys().next_back().map_or(0, |last| last + 1);
         sheet.rows = last.into();
@@ -140,6 +142,7 @@ fn read_sheet(
     sheet: &str,
     content: ArchiveContent,
 ) -> Result<Rows, ReadError> {
+    // Each of both reads the sheet once more.
     let formulas = if content.has_formulas {
         formulas_without_value(workbook, sheet)?
     } else {
@@ -246,6 +249,7 @@ fn merge(
                 return Err(ReadError::TooLarge);
             }
             let cells = &mut rows.entry(row).or_default().cells;
+            // A value of the cell itself, which some programs store under a merge, stays.
             if let Err(at) = cells.binary_search_by_key(&column, |(column, _)| *column) {
                 cells.insert(at, (column, value.clone()));
             }
@@ -278,6 +282,7 @@ impl RowSource for SheetRows {
         row.is_title = found.is_title;
         for (column, value) in &found.cells {
             let column = usize::try_from(*column).unwrap_or(usize::MAX);
+            // Workbooks leave blank cells out.
             row.cells.resize(column, RawCell::Blank);
             let cell = value.push_to(row);
             row.cells.push(cell);
