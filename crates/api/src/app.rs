@@ -30,7 +30,7 @@ pub struct App {
     pub stall: Duration,
     /// Maximum time until a request is answered, except for requests with files.
     pub request_timeout: Duration,
-    /// What pages may do.
+    /// Permissions of pages.
     pub content_policy: ContentPolicy,
     /// Limits the requests of each key.
     pub rate_limit: RateLimit,

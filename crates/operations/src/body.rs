@@ -6,7 +6,7 @@ use bytes::Bytes;
 use labdata_request_body::{Definitions, FieldPath, Property, Schema, Shape, json};
 use serde_json::Value;
 
-/// How a body is received.
+/// Form in which a body is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// A body that is sent is ignored.
@@ -17,7 +17,7 @@ pub enum BodyKind {
     OptionalJson,
 }
 
-/// A body that an operation describes. That of an operation with a handler of its own may be in any form.
+/// A body that an operation describes. That of an operation with a separate handler may be in any form.
 pub trait DescribeBody: 'static {
     /// Describes the body; `None` if there is none.
     fn describe(definitions: &mut Definitions) -> Option<BodyDescription>;

@@ -33,7 +33,7 @@ pub enum Idempotency {
     Secret,
 }
 
-/// A refusal with a body of its own.
+/// A refusal with a separate body.
 pub(crate) struct TypedRefusal {
     pub(crate) status: u16,
     pub(crate) description: &'static str,
@@ -242,7 +242,7 @@ impl Operation {
         }
     }
 
-    /// Adds a refusal with a body of its own.
+    /// Adds a refusal with a separate body.
     #[must_use]
     pub fn refusing<T: Describe>(mut self, status: u16, description: &'static str) -> Self {
         self.typed_refusals.push(TypedRefusal {

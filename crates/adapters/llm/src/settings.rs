@@ -54,7 +54,7 @@ impl Provider {
     }
 }
 
-/// How models are reached.
+/// Settings of the access to models.
 #[derive(Clone, Debug)]
 pub struct LlmSettings {
     /// The provider (`LABDATA_LLM_PROVIDER`).

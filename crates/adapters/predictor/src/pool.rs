@@ -76,7 +76,7 @@ pub(crate) struct Lease {
     number: u64,
     /// Size of the request, in bytes.
     size: usize,
-    /// Where requests are sent to.
+    /// Channel to which requests are sent.
     pub(crate) requests: mpsc::Sender<Pending>,
     /// Phase of the process.
     pub(crate) phase: watch::Receiver<SessionPhase>,

@@ -67,7 +67,7 @@ pub(crate) struct Pending {
     pub(crate) rows: usize,
     /// Body of its frame.
     pub(crate) body: Arc<Vec<u8>>,
-    /// Where the response goes.
+    /// Channel of the response.
     pub(crate) reply: oneshot::Sender<Reply>,
 }
 
@@ -302,7 +302,7 @@ impl Exchange {
         phase: &watch::Sender<SessionPhase>,
     ) -> ExchangeEnd {
         let Streams { mut input, output } = streams;
-        // Frames begin with a short header, which would otherwise cost a system call of its own.
+        // Frames begin with a short header, which would otherwise cost a separate system call.
         let mut output = BufReader::with_capacity(1 << 16, output);
         let first = match timeout(LOADING, frames::read(&mut output, MAX_FRAME)).await {
             Ok(Ok(first)) => first,

@@ -80,7 +80,7 @@ impl Packages {
         let (result, preparation) = watch::channel(None);
         *current = Some(preparation.clone());
         let sandbox = Arc::clone(sandbox);
-        // A task of its own, since the caller that needs the packages first may leave.
+        // A separate task, since the caller that needs the packages first may leave.
         tokio::spawn(async move {
             let prepared = prepare(&sandbox).await;
             if let Err(error) = &prepared {

@@ -33,7 +33,7 @@ pub(crate) enum BrokenReport {
     Protocol(&'static str),
 }
 
-/// What a process has reported so far.
+/// Report of a process so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     /// Start of its standard output.

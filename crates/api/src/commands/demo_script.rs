@@ -142,7 +142,7 @@ impl DemoScript {
             .current_dir(&self.directory)
             .env("PYTHONPATH", &self.python_path)
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            // The curves are drawn in characters beyond ASCII, whatever the locale.
+            // The curves are drawn in characters beyond ASCII, in every locale.
             .env("PYTHONUTF8", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -52,7 +52,7 @@ fn announce(server: &RunningServer, links: bool) {
     say(&format!(
         "labdata serves on {url}\nReference of the API: {url}/docs"
     ));
-    // Whoever reads a journal or a log must not be signed in by it.
+    // Readers of a journal or a log must not be signed in by it.
     if let Some(console) = server.console.as_ref().filter(|_| links) {
         say(&format!(
             "Console, signed in as the administrator (good once, within 30 minutes):\n{console}"

@@ -37,7 +37,7 @@ const CHECK_WITHIN: Duration = Duration::from_mins(1);
 /// Time that an external database is waited for.
 const DATABASE_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a check found, in one line.
+/// Finding of a check, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// It works.

@@ -1,4 +1,4 @@
-//! What a request shows of its caller: an API key, or the cookie of a session (contract §13).
+//! Credential of a request: an API key, or the cookie of a session (contract §13).
 
 use actix_web::{
     HttpRequest,
@@ -30,7 +30,7 @@ const SECURE_COOKIE: &str = "__Host-labdata-session";
 /// Name of the cookie over plain HTTP, where browsers refuse the other one.
 const PLAIN_COOKIE: &str = "labdata-session";
 
-/// What a request shows of its caller.
+/// Credential of a request.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// An API key.

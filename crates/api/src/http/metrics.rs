@@ -39,7 +39,7 @@ pub struct Metrics {
     measured: Arc<Mutex<Option<Measured>>>,
 }
 
-/// Age at which measurements of the platform are taken again: nobody needs a key to ask for them.
+/// Age at which measurements of the platform are taken again: they can be read without a key.
 const MEASURED_FOR: TimeSpan = TimeSpan::SECOND;
 
 /// Result of measuring the platform; none where that failed.

@@ -28,7 +28,7 @@ struct TooSlow;
 pub(super) struct Paced {
     body: BoxBody,
     size: BodySize,
-    /// What was taken from the body and is not given yet.
+    /// Bytes that were taken from the body and are not given yet.
     held: Bytes,
     /// The last chunk: its size, and when it was given.
     given: Option<(usize, Instant)>,

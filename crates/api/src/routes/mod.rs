@@ -1,4 +1,4 @@
-//! What is served: the operations of `labdata-operations`, and the handlers that are written by hand because
+//! Routes: the operations of `labdata-operations`, and the handlers that are written by hand because
 //! they stream, receive a file, or set a cookie.
 //!
 //! See `docs/ADDING-AN-ENDPOINT.md`.

@@ -76,11 +76,11 @@ pub struct PythonRun {
 pub struct DescribedInput {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its content.
     pub content: DescribedContent,
 }
 
-/// What an input is.
+/// Content of an input.
 #[derive(Debug)]
 pub enum DescribedContent {
     /// Rows.

@@ -16,14 +16,14 @@ use labdata_ports::{PortError, data::ChangedRows};
 
 use crate::{Error, Services};
 
-/// What an execution changed, with the names of those concerned.
+/// Changes of an execution, with the names of those concerned.
 #[derive(Clone, Debug)]
 pub struct ChangesReport {
     /// Rows, series, and the revert.
     pub changes: ExecutionChanges,
     /// The newest files uploaded under the execution.
     pub files: Vec<File>,
-    /// Who reverted it.
+    /// Author of the revert.
     pub reverted_by: Option<Author>,
 }
 

@@ -36,7 +36,7 @@ pub struct ImportTable {
     pub write: ImportWrite,
     /// Columns for fields of the header; `None` to leave a field out.
     pub columns: BTreeMap<String, Option<String>>,
-    /// How the file is to be read.
+    /// Options of the reading.
     pub options: ReadOptions,
     /// Id of the execution to record it under; one is created if it is missing.
     pub job_execution_id: Option<String>,
@@ -104,9 +104,9 @@ pub async fn read_import(
 /// An import that was written.
 #[derive(Clone, Debug)]
 pub struct WrittenImport {
-    /// What was written.
+    /// Result of the write.
     pub imported: Imported,
-    /// How the file was read.
+    /// Reading of the file.
     pub reading: Reading,
 }
 

@@ -40,7 +40,7 @@ pub enum PreviewSource {
 pub struct TablePreview {
     /// The file; `None` for bytes that came with the request.
     pub file: Option<File>,
-    /// How the table is read.
+    /// Reading of the table.
     pub reading: Reading,
     /// The columns, in order.
     pub columns: Vec<PreviewedColumn>,
@@ -50,7 +50,7 @@ pub struct TablePreview {
     pub rows: Vec<Vec<Value>>,
     /// The sheets of a workbook.
     pub sheets: Option<Vec<Sheet>>,
-    /// What an import would have to guess, or refuses.
+    /// Points that an import would have to guess, or refuses.
     pub doubts: Vec<Doubt>,
 }
 

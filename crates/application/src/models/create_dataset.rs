@@ -28,7 +28,7 @@ pub struct CreateDataset {
 pub struct CreatedDataset {
     /// The dataset.
     pub dataset: Dataset,
-    /// How its file was read; `None` for a query.
+    /// Reading of its file; `None` for a query.
     pub reading: Option<Reading>,
 }
 

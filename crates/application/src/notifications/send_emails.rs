@@ -48,7 +48,7 @@ pub async fn send_emails(
         settle(ports, email, &outcome).await
     });
     let settled = join_all(sending).await;
-    // Only after all of them: the failure of one must not cut the others off.
+    // Only after all of them: the failure of one must not cut off the rest.
     settled.into_iter().collect::<Result<Vec<()>, Error>>()?;
     Ok(claimed.len())
 }

@@ -11,7 +11,7 @@ use labdata_domain::{
 
 use crate::{Error, Services};
 
-/// What a key stands for.
+/// User and organization of a key.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Organization to which the key gives access.

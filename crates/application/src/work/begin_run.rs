@@ -26,7 +26,7 @@ pub const KEY_PATH: &str = "/run-key";
 /// Environment variable of the run's key.
 const KEY_VARIABLE: &str = "LABDATA_API_KEY";
 
-/// What a worker passes to all its runs.
+/// Context that a worker passes to all its runs.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     /// URL at which scripts reach the platform, without a trailing slash.

@@ -1,4 +1,4 @@
-//! What a worker passes to its work.
+//! Context that a worker passes to its work.
 
 use labdata_domain::work::{BackendPolicy, RunLimits, WorkKind};
 

@@ -47,7 +47,7 @@ pub const SHOWN_ERRORS: usize = 2 << 10;
 /// Maximum number of characters of the name of an input.
 const MAX_INPUT_NAME: usize = 64;
 
-/// How a snippet ended.
+/// End of a snippet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PythonEnd {
     /// It ran to its end.
@@ -160,7 +160,7 @@ impl PythonOutput {
 /// Outcome of a snippet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PythonOutcome {
-    /// How it ended.
+    /// Its end.
     pub end: PythonEnd,
     /// Its standard output.
     pub stdout: PythonOutput,

@@ -73,7 +73,7 @@ impl ColumnDefinition {
     }
 }
 
-/// What a definition does to a table that exists.
+/// Effect of a definition on a table that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefinitionMode {
     /// The table becomes as defined.
@@ -91,7 +91,7 @@ pub struct TableDefinition {
     pub name: String,
     /// Former name: an existing table of that name is renamed, with its data.
     pub renamed_from: Option<String>,
-    /// What it does to a table that exists.
+    /// Effect on a table that exists.
     pub mode: DefinitionMode,
     /// Description.
     pub description: Option<String>,

@@ -40,7 +40,7 @@ pub fn is_ucum(code: &str) -> bool {
     code.len() <= MAX_LENGTH && rest.take_main().is_some() && rest.0.is_empty()
 }
 
-/// What is left to be read of a code.
+/// Unread rest of a code.
 struct Rest<'c>(&'c str);
 
 impl<'c> Rest<'c> {
@@ -70,7 +70,7 @@ impl<'c> Rest<'c> {
         let digits = self.take_while(|c| c.is_ascii_digit());
         match digits {
             "" => self.take_unit()?,
-            // Ten to a power is a unit of its own, `10*3`; any other number is a factor.
+            // Ten to a power is a unit itself, `10*3`; any other number is a factor.
             "10" if self.take_char('*') || self.take_char('^') => self.take_exponent()?,
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! What an execution changed, and who undid it (contract §12).
+//! Changes of an execution, and who undid them (contract §12).
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl RowChange {
     }
 }
 
-/// What an execution changed in one table. A second revert of the same rows changes nothing here: the
+/// Changes of an execution in one table. A second revert of the same rows changes nothing here: the
 /// numbers are those of the writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableChanges {
@@ -96,7 +96,7 @@ pub struct Reverted {
     pub api_key: Option<ApiKeyId>,
 }
 
-/// What an execution changed.
+/// Changes of an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionChanges {
     /// By table.

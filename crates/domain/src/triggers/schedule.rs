@@ -20,7 +20,7 @@ const PREVIEWED_TICKS: usize = 5;
 /// When something happens again and again, by the clocks of a time zone.
 ///
 /// Where clocks jump forward, what was to happen at a fixed time in the hour that is left out
-/// happens at its end; what happens every so many minutes goes on. Where they go back, what
+/// happens at its end; what happens every few minutes continues. Where they go back, what
 /// happens at a fixed time happens once, in the first of the two hours.
 #[derive(Clone, Debug)]
 pub struct Schedule {

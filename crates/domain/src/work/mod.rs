@@ -103,7 +103,7 @@ pub struct NewRun {
 }
 
 impl NewRun {
-    /// Who or what starts it.
+    /// User, key or trigger that starts it.
     #[must_use]
     pub const fn started_by(&self) -> StartedBy {
         StartedBy {

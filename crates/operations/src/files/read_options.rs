@@ -52,7 +52,7 @@ shape! {
     }
     example json!({"decimal": ",", "timezone": "Europe/Berlin"});
     rules |at| {
-        // Each text has a syntax of its own, which the reader of files knows.
+        // Each text has a separate syntax, which the reader of files knows.
         for (name, text) in [
             ("format", format),
             ("encoding", encoding),

@@ -21,7 +21,7 @@ const DEFAULT_ITEMS: u32 = 20;
 /// The argument of lists for the number of items.
 const LIMIT: &str = "limit";
 
-/// What a model is told of an operation that is a tool.
+/// Facts for a model about an operation that is a tool.
 pub(crate) struct ToolFacts {
     /// The tool's name, if it is not the operation's.
     pub(crate) name: Option<&'static str>,
@@ -33,7 +33,7 @@ pub(crate) struct ToolFacts {
     pub(crate) filled: Option<FilledField>,
 }
 
-/// A field that the platform fills in, and the model is not told of.
+/// A field that the platform fills in, and that the model does not know.
 pub(crate) struct FilledField {
     /// Its name.
     pub(crate) name: &'static str,

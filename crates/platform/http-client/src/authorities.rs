@@ -43,7 +43,7 @@ impl Authorities {
     /// [`InvalidAuthorities::NoneOnThisMachine`].
     pub fn of_machine() -> Result<Self, InvalidAuthorities> {
         let mut roots = RootCertStore::empty();
-        // Skips certificates that rustls cannot read: machines have some, and the others suffice.
+        // Skips certificates that rustls cannot read: machines have some, and the rest suffices.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(InvalidAuthorities::NoneOnThisMachine);

@@ -1,4 +1,4 @@
-//! The time that one request waits, in all, for what it shares with others.
+//! The total time that one request waits for what it shares with others.
 //!
 //! A request asks for a connection several times: for its key, then for its operation. Each wait alone
 //! is bounded; the budget bounds their sum. Work outside of a request has no budget.
@@ -14,7 +14,7 @@ task_local! {
     static LEFT: Cell<Duration>;
 }
 
-/// Does work whose waits take no longer than the budget in all.
+/// Does work whose waits take no longer than the budget in total.
 pub async fn with_budget<T>(budget: Duration, work: impl Future<Output = T>) -> T {
     LEFT.scope(Cell::new(budget), work).await
 }

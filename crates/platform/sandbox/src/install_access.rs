@@ -1,4 +1,4 @@
-//! What an installation reaches: package indexes, without their credentials.
+//! Network access of an installation: package indexes, without their credentials.
 
 use labdata_redacted::Variables;
 use url::Url;

@@ -20,7 +20,7 @@ pub struct ExchangedTraining {
     pub artifact: ObjectKey,
 }
 
-/// What the current attempt at a training has left so far.
+/// Reports of the current attempt at a training so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reported {
     /// The object that it may upload, once it has begun.

@@ -45,11 +45,11 @@ impl WorkClaim {
 pub struct ClaimedWork {
     /// The claim.
     pub claim: WorkClaim,
-    /// What is to be done.
+    /// Task of the claim.
     pub task: Task,
 }
 
-/// What a claim is to do.
+/// Task of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Run a script.

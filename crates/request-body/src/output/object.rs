@@ -10,7 +10,7 @@
 ///
 /// - `#[example = …]`: an example of its value
 /// - `#[optional]`: an `Option` that is left out where it is `None`
-/// - `#[flatten]`: an object whose fields stand beside the others
+/// - `#[flatten]`: an object whose fields stand beside those of the outer one
 ///
 /// ```
 /// use labdata_request_body::output;

@@ -1,4 +1,4 @@
-//! What an import would have to guess, or refuses.
+//! Doubts about a table: points that an import would have to guess, or refuses.
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ pub struct Doubt {
     pub path: String,
     /// Stable word for its kind.
     pub code: &'static str,
-    /// What is doubtful, and how to settle it.
+    /// The doubt, and how to settle it.
     pub message: String,
     /// Alternatives: each an object of options that settles it.
     pub options: Vec<Map<String, Value>>,

@@ -27,7 +27,7 @@ pub(super) enum Interpreted {
     Refused(RowProblem),
 }
 
-/// How the cells of a column are read.
+/// Reading of the cells of a column.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnReading {
     pub(super) data_type: DataType,
@@ -37,7 +37,7 @@ pub(super) struct ColumnReading {
     pub(super) has_elapsed: bool,
 }
 
-/// How the cells of a table are read.
+/// Reads the cells of a table.
 pub(super) struct Interpreter<'o> {
     pub(super) rules: CellRules<'o>,
     pub(super) style: NumberStyle,
@@ -104,7 +104,7 @@ impl Interpreter<'_> {
         let found = read_iso(text).or_else(|| {
             let mut found = formats.filter_map(|format| format.read(text));
             let first = found.next();
-            // Two formats in which the text is another day are a question, not an answer.
+            // Two formats in which the text is another day are a question for a person.
             first.filter(|first| found.all(|other| other.date == first.date))
         });
         match found {

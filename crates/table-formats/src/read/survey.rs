@@ -72,7 +72,7 @@ pub(super) struct ColumnCounts {
     pub(super) first_text: Option<(u64, String)>,
 }
 
-/// What the cells of a table are compared with.
+/// Rules for the cells of a table.
 pub(super) struct CellRules<'o> {
     pub(super) null_values: &'o [String],
     /// True if `null_values` also hold for texts.

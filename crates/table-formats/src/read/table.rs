@@ -1116,7 +1116,7 @@ impl RowChecker {
 }
 
 impl ReadTable {
-    /// How the table is read.
+    /// Returns the reading of the table.
     #[must_use]
     pub const fn reading(&self) -> &Reading {
         &self.reading
@@ -1128,7 +1128,7 @@ impl ReadTable {
         &self.columns
     }
 
-    /// What an import would have to guess, or refuses.
+    /// Returns the points that an import would have to guess, or refuses.
     #[must_use]
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts

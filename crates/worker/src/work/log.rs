@@ -1,4 +1,4 @@
-//! Keeps the stored log of work up to date.
+//! Updates the stored log of work.
 
 use std::time::Duration;
 

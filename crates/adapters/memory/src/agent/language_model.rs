@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use labdata_domain::agent::{ModelFailure, ModelResponse};
 use labdata_ports::agent::{LanguageModel, ModelRequest, ResponsePart, ResponseStream};
 
-/// What a [`ScriptedModel`] does with a request.
+/// Reaction of a [`ScriptedModel`] to a request.
 #[derive(Clone, Debug)]
 pub enum ScriptedResponse {
     /// It responds, word by word.

@@ -1,4 +1,4 @@
-//! What an execution changed.
+//! Changes of an execution.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -101,7 +101,7 @@ impl Tables {
             .unwrap_or_default()
     }
 
-    /// The rows of a table that meet a condition, as `known` tells of each.
+    /// The rows of a table that meet a condition, as `known` reports for each.
     pub(crate) fn find<R>(
         &self,
         table: &str,

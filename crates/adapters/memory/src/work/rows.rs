@@ -23,7 +23,7 @@ pub(crate) struct WorkRow {
     pub(crate) nonce: Option<RunNonce>,
     /// Token with which the training reports.
     pub(crate) token: Option<ReportTokenHash>,
-    /// What the training has left so far.
+    /// Reports of the training so far.
     pub(crate) reported: Reported,
 }
 

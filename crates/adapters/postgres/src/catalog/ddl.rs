@@ -511,7 +511,7 @@ pub(crate) fn inexact_values(
         format!(
             // A float holds 53 bits, so the quotient by the lowest bit that is set must be below 2^53.
             // Comparing is no way: as floats both sides are rounded alike, and a cast of a float to
-            // numeric keeps 15 digits. The smallest integer, a power of two, cannot be negated.
+            // numeric retains 15 digits. The smallest integer, a power of two, cannot be negated.
             "SELECT DISTINCT u.value AS id FROM {values} \
              WHERE CASE WHEN u.value = 0 OR u.value < -9223372036854775807 THEN false \
              ELSE abs(u.value / (u.value & -u.value)) >= 9007199254740992 END \

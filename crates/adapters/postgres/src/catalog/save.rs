@@ -109,7 +109,7 @@ pub(super) async fn rename_column(
 ) -> Result<(), DefineError> {
     diesel::sql_query(
         // Before the columns are saved: `save_column` finds them by
-        // name, and would add this one anew.
+        // name, and would add this one again.
         "UPDATE labdata.catalog_column SET name = $3 WHERE table_id = $1 AND name = $2",
     )
     .bind::<BigInt, _>(table)

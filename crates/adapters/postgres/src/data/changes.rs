@@ -1,4 +1,4 @@
-//! What an execution changed, by its entries in the ledger and the rows that carry its id.
+//! Changes of an execution, by its entries in the ledger and the rows that carry its id.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ use crate::database::{
 /// An insert from one array per column.
 pub(super) struct Insertion<'v> {
     names: Vec<String>,
-    /// What is selected for each name.
+    /// Selected expression for each name.
     selected: Vec<String>,
     rows: Unnested<'v>,
 }

@@ -37,7 +37,7 @@ struct MatchRow {
     stored: Option<String>,
 }
 
-/// What the rows of a step match.
+/// Matches of the rows of a step.
 pub(super) struct Matches {
     /// A match for each row of the step.
     pub(super) found: Vec<RowMatch<MatchedRow>>,
@@ -63,7 +63,7 @@ pub(super) async fn match_rows(
             format!("t.{} = u.{value}", column_name(key.column()))
         })
         .collect();
-    // A row that another writer has just changed is locked, and shown, as it is after that change.
+    // A row that another writer has just changed is locked, and returned, as it is after that change.
     // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock. The
     // join is inner: rows without a match come back as nothing, and are filled in below.
     let query = statement(format!(

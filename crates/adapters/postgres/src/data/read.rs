@@ -99,7 +99,7 @@ fn position(plan: &ReadPlan, last: &Rendered) -> Option<Position> {
 
 /// Parts of a target's statement.
 struct Source<'s> {
-    /// What it selects from.
+    /// The FROM clause.
     from: String,
     /// Expressions of the row's own position, each with the direction of the order.
     row: &'s [(&'s str, &'s str)],

@@ -3,7 +3,7 @@
 use diesel::result::DatabaseErrorInformation;
 
 /// A condition that decides how to continue. diesel-async retains the SQLSTATE of violated constraints
-/// and serialization failures only; of the others it passes on the message. Sessions report errors in
+/// and serialization failures only; of other errors it passes on the message. Sessions report errors in
 /// English ([`super::connect`]; a server that does not allow that is reported, [`super::language`]),
 /// so the beginnings and ends of the messages stand for the SQLSTATE. Nothing else reads messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

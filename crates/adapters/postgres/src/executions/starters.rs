@@ -1,4 +1,4 @@
-//! Who or what started executions.
+//! Users, keys and triggers that started executions.
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,7 @@ pub enum BackupError {
     Failed {
         /// `pg_dump` or `pg_restore`.
         program: &'static str,
-        /// What it said.
+        /// Its message.
         message: String,
     },
 }

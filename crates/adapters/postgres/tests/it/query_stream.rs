@@ -13,7 +13,7 @@ use labdata_ports::data::query::{
 
 use crate::query_lab::{LIMITS, QueryLab};
 
-/// Counts what it takes, and takes only so many parts.
+/// Counts what it takes, and takes a limited number of parts.
 #[derive(Default)]
 struct Counting {
     columns: Vec<ResultColumn>,

@@ -114,7 +114,7 @@ async fn a_unit_that_is_rolled_back_or_dropped_changes_nothing() {
 async fn calls_of_other_repositories_take_no_part() {
     let lab = Lab::start().await;
     let unit = lab.unit().await;
-    // Within the unit's own task, and yet a transaction of its own.
+    // Within the unit's own task, and yet a separate transaction.
     let job = lab
         .create(&lab.store.repositories(), "parse")
         .await

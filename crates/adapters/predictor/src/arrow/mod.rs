@@ -69,7 +69,7 @@ fn array(values: &FeatureValues) -> Result<ArrayRef, ArrowError> {
 /// streams, so callers catch panics.
 ///
 /// # Errors
-/// If the stream is not such a response.
+/// If the stream is no such response.
 pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions), ArrowError> {
     let reader = StreamReader::try_new(body, None)?;
     let schema = reader.schema();

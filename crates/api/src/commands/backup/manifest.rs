@@ -1,4 +1,4 @@
-//! What a backup says about itself.
+//! Manifest of a backup.
 
 use std::{
     fs::File,
@@ -47,7 +47,7 @@ pub(super) struct Manifest {
     pub(super) objects: Objects,
 }
 
-/// What every version of the layout has.
+/// Fields that every version of the layout has.
 #[derive(Deserialize)]
 struct Format {
     format: u32,

@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-/// What was copied.
+/// Result of the copy.
 pub(super) struct Copied {
     pub(super) count: u64,
     pub(super) bytes: u64,

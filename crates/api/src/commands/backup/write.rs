@@ -31,7 +31,7 @@ use crate::{
     system::SystemClock,
 };
 
-/// What a backup holds.
+/// Contents of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     /// Size of the database's copy in bytes.

@@ -71,7 +71,7 @@ fn failed(error: AgentError) -> RunFailed {
     }
 }
 
-/// The answer that sends the events of a run. A client that leaves drops them.
+/// Response that sends the events of a run. A client that leaves drops them.
 pub(super) fn response(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
     let sending = Sending {
         events,

@@ -24,7 +24,7 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunRe
     };
     let run = run_agent(call.ports(), &call.app.platform.agent, &call.actor, command).await?;
     let (work, mut events) = (run.work, run.events);
-    // Apart from the answer, so that a client that leaves cancels the run but not what it has to close.
+    // Apart from the response, so that a client that leaves cancels the run but not what it has to close.
     tokio::spawn(async move {
         let pause = |time: Duration| sleep(time.unsigned_abs()).boxed();
         work.finish(&pause).await;
@@ -42,7 +42,7 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunRe
     Err(Error::Internal("a run of the agent has no end".to_owned()).into())
 }
 
-/// Answer to the request for a run.
+/// Response to the request for a run.
 pub enum RunResponse {
     /// The result.
     Result(ResultView),

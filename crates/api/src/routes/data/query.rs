@@ -22,7 +22,7 @@ fn written(result: QueryResult, form: ResultForm) -> Result<Chunks, FormatError>
     })
 }
 
-/// The result as the text of a JSON object, a piece per row.
+/// The result as the text of a JSON object, a chunk per row.
 fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let columns = Value::from(result.columns);
     let beginning = format!("{{\"columns\":{columns},\"data\":[");

@@ -32,7 +32,7 @@ impl Responder for Rows {
     }
 }
 
-/// The rows as the text of a JSON array, in long pieces.
+/// The rows as the text of a JSON array, in long chunks.
 fn json_chunks(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let mut length: usize = rows.iter().map(|row| row.as_str().len() + 1).sum();
     let mut rows = rows.into_iter();
@@ -56,7 +56,7 @@ fn json_chunks(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, Forma
     })
 }
 
-/// Reads rows, and sends them in long pieces.
+/// Reads rows, and sends them in long chunks.
 pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> ApiResult<Rows> {
     let JsonBody(body) = call.body.clone();
     let query = ReadRows {

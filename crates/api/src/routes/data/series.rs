@@ -46,7 +46,7 @@ impl Serialize for Column<'_> {
 /// Maximum number of values per chunk of JSON.
 const PIECE: usize = 8192;
 
-/// The series as the text of a JSON object: a beginning, a piece per column and part of it, an end.
+/// The series as the text of a JSON object: a beginning, a chunk per column and part of it, an end.
 pub(super) fn json_chunks(series: Series) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
     let points = series.points.points;
     let parent = Scalar::from(series.parent).to_json();

@@ -1,6 +1,6 @@
 //! Results encoded in chunks, each after the previous one was sent.
 //!
-//! Every failure is known before the first chunk, so it is an answer with a status and never a body
+//! Every failure is known before the first chunk, so it is a response with a status and never a body
 //! that ends early.
 
 use actix_web::{
@@ -21,13 +21,13 @@ use labdata_table_formats::FormatError;
 
 use crate::http::{ApiError, accept::content_type};
 
-/// The pieces of a result.
+/// Chunks of a result.
 pub(super) type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, FormatError>> + Send>;
 
-/// About how long a piece is at the least, in bytes, unless it is the last.
+/// Approximate minimum length of a chunk in bytes, except for the last one.
 pub(super) const LONG_ENOUGH: usize = 128 << 10;
 
-/// Short pieces in long ones.
+/// Joins short chunks into long ones.
 pub(super) fn joined(
     mut chunks: impl Iterator<Item = Result<Vec<u8>, FormatError>>,
 ) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
@@ -46,17 +46,17 @@ pub(super) fn joined(
     })
 }
 
-/// A result of which the first piece is made.
+/// A result whose first chunk is made.
 pub(super) struct Begun {
     first: Bytes,
-    /// `None` when the first piece is all.
+    /// `None` when the first chunk is all.
     rest: Option<Chunks>,
     /// Counts the result until it is sent.
     slot: Slot,
 }
 
 impl Begun {
-    /// Makes the first pieces of a result.
+    /// Makes the first chunks of a result.
     pub(super) fn of(mut chunks: Chunks, slot: Slot) -> Result<Self, FormatError> {
         let first = chunks.next().transpose()?.unwrap_or_default();
         let second = chunks.next().transpose()?;
@@ -69,7 +69,7 @@ impl Begun {
         })
     }
 
-    /// The answer with the result as its body.
+    /// The response with the result as its body.
     pub(super) fn send(self, mut response: HttpResponseBuilder) -> HttpResponse {
         match self.rest {
             None => response.body(self.first),
@@ -107,7 +107,7 @@ impl Written {
     }
 }
 
-/// The pieces in turn, each written where that does not keep other requests waiting.
+/// The chunks in turn, each written where that does not keep other requests waiting.
 fn streamed(chunks: Chunks, slot: Slot) -> impl Stream<Item = Result<Bytes, Interrupted>> {
     let next = async |(mut chunks, slot): (Chunks, Slot)| {
         let writing = tokio::task::spawn_blocking(move || (chunks.next(), chunks));

@@ -42,7 +42,7 @@ pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
         credential,
         follower,
         news,
-        // The head of the answer is sent with its first piece.
+        // The head of the response is sent with its first chunk.
         waiting: VecDeque::from([PING]),
         looked_at: None,
         sent_at: Instant::now(),
@@ -83,14 +83,14 @@ pub struct Events {
     waiting: VecDeque<Bytes>,
     /// Time of the last look, if there was nothing more.
     looked_at: Option<Instant>,
-    /// Time of the last piece.
+    /// Time of the last chunk.
     sent_at: Instant,
     /// Counts the stream until it is over.
     _slot: Slot,
 }
 
 impl Events {
-    /// The next piece; `None` once the key is no longer valid.
+    /// The next chunk; `None` once the key is no longer valid.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(event) = self.waiting.pop_front() {

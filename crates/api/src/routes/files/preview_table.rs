@@ -40,7 +40,7 @@ pub enum PreviewRequest {
     Sent {
         /// The file's bytes, on the disk.
         bytes: File,
-        /// How it is to be read.
+        /// Options of the reading.
         options: Box<ReadOptions>,
         /// Counts the file until it is closed.
         room: ReceivedRoom,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::http::{ApiResult, endpoint::Endpoint};
 
-/// Where the files of a version may be kept for ever: another version has other addresses.
+/// Cache policy of the files of a version: they never change, as another version has other addresses.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 pub(in crate::routes) fn endpoints() -> [Endpoint; 5] {

@@ -9,7 +9,7 @@ use crate::http::{Admin, ApiResult, Call};
 /// Checks what the server depends on.
 pub async fn handle(call: Call<Admin>) -> ApiResult<Json<DependenciesView>> {
     let (ports, actor) = (call.ports().clone(), call.actor);
-    // Apart from the answer: the checks of a client who leaves go on, and are kept for the next.
+    // Apart from the response: the checks of a client who leaves continue, and are cached for the next.
     let checks = tokio::spawn(async move { check_dependencies(&ports, &actor).await });
     let report = checks
         .await

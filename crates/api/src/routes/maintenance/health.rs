@@ -3,7 +3,7 @@
 use actix_web::web::Json;
 use labdata_operations::maintenance::health::HealthView;
 
-/// Answers while the process runs.
+/// Succeeds while the process runs.
 pub async fn handle() -> Json<HealthView> {
     Json(HealthView::ok())
 }

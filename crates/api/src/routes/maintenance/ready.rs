@@ -13,7 +13,7 @@ use crate::app::App;
 /// Maximum time for the checks.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Checks that the database and the storage answer.
+/// Checks that the database and the storage respond.
 pub async fn handle(app: Data<App>) -> HttpResponse {
     let checked = timeout(CHECK_TIMEOUT, check_health(&app.ports)).await;
     let failure = match checked {

@@ -1,7 +1,7 @@
 //! `POST /mcp`: the tools of the agent for assistants elsewhere, over the Model Context Protocol.
 //!
 //! The transport is Streamable HTTP without sessions: each request is answered by itself, as JSON, on
-//! whichever server it reaches. `rmcp` reads and answers the messages.
+//! whichever server it reaches. `rmcp` reads the messages and responds to them.
 
 mod caller;
 mod origin;
@@ -29,13 +29,13 @@ use crate::http::{
     body::{BODY_LIMIT, RawJson},
 };
 
-/// Maximum time to answer a request. Longer than any tool takes.
+/// Maximum time to respond to a request. Longer than any tool takes.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// Headers of requests and answers that the protocol defines start with this.
+/// Headers of requests and responses that the protocol defines start with this.
 const PROTOCOL_PREFIX: &str = "mcp-";
 
-/// Answers a message of the Model Context Protocol.
+/// Responds to a message of the Model Context Protocol.
 pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     check_origin(&call.app.public_url, &call.request)?;
     let _slot = admit_assistant(call.ports(), &call.actor).await?;

@@ -27,7 +27,7 @@ const JSON: &str = "application/json";
 /// Number of resources of a page.
 const PAGE: u32 = 100;
 
-/// Number of rows of a table that are shown.
+/// Number of rows of a table that are listed.
 const SHOWN_ROWS: u32 = 20;
 
 /// Start of a cursor: the number of tables before the page.

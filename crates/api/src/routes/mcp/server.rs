@@ -1,4 +1,4 @@
-//! Answers of the Model Context Protocol.
+//! Responses of the Model Context Protocol.
 
 use labdata_domain::agent::ASSISTANT_INSTRUCTIONS;
 use rmcp::{

@@ -51,7 +51,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// Exchanges the token in `Authorization: Bearer <token>`. The field is `key`, as in the answer to a run's nonce.
+/// Exchanges the token in `Authorization: Bearer <token>`. The field is `key`, as in the response to a run's nonce.
 ///
 /// # Errors
 /// 401 for a token of no running training, or one that was exchanged.
@@ -76,7 +76,7 @@ pub async fn report(
     Ok(HttpResponse::Ok().json(json!({})))
 }
 
-/// Answers with URLs of images.
+/// Returns URLs of images.
 ///
 /// # Errors
 /// 401 for a token of no running training; 413 and 422 for a body that is no list of ids.

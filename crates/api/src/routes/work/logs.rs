@@ -80,7 +80,7 @@ pub struct Log {
     /// Wakes a follower.
     news: Option<Subscription>,
     events: Option<Events>,
-    /// Pieces of the answer that are ready.
+    /// Chunks of the response that are ready.
     waiting: VecDeque<Bytes>,
     over: bool,
     /// Time of the last look, if it found nothing.
@@ -101,7 +101,7 @@ impl Log {
         })
     }
 
-    /// The next piece of the answer; `None` at its end.
+    /// The next chunk of the response; `None` at its end.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(chunk) = self.waiting.pop_front() {
@@ -171,7 +171,7 @@ impl Events {
     fn text(&mut self, bytes: &[u8], id: u64) -> Option<Bytes> {
         self.begun.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.begun) {
-            // What is broken for good is shown as such.
+            // Malformed bytes are sent as such; only a character that is cut waits.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Ok(_) | Err(_) => self.begun.len() - unfinished(&self.begun),
         };

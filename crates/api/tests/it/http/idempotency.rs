@@ -294,7 +294,7 @@ async fn forty_equal_keys_at_once_hold_one_connection_and_nobody_else_waits() {
         ..DatabaseSettings::default()
     };
     let lab = OnPostgres::with_tables(settings).await;
-    // The first request waits for this lock, and the others for the first.
+    // The first request waits for this lock, and the rest for the first.
     let behind = lab.behind().await;
     let lock = "SELECT pg_advisory_lock(hashtextextended('x', 0)); \
          BEGIN; LOCK TABLE labdata.instrument IN EXCLUSIVE MODE";

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::process::{Program, directory};
 
-/// The checks of a server with a directory of its own, on the machine of the test.
+/// The checks of a server with a separate directory, on the machine of the test.
 struct Checks {
     directory: TempDir,
 }

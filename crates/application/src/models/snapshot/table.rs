@@ -28,7 +28,7 @@ pub(in crate::models) enum Rows {
 pub(in crate::models) struct WrittenTable {
     pub(in crate::models) columns: Vec<DatasetColumn>,
     pub(in crate::models) row_count: u64,
-    /// How the file was read; `None` for a query.
+    /// Reading of the file; `None` for a query.
     pub(in crate::models) reading: Option<Reading>,
 }
 

@@ -174,7 +174,7 @@ impl Lexer<'_> {
                 None => Err(never_ends("a text")),
             };
         }
-        // A text `U&'…'` ends where an ordinary one does, so it needs no case of its own.
+        // A text `U&'…'` ends where an ordinary one does, so it needs no separate case.
         if word.eq_ignore_ascii_case(b"u") && self.follows(end, b"&\"") {
             let end = self.quoted(end + 1, b'"', "a quoted name")?;
             return Ok((Some(TokenKind::UnicodeName), end));

@@ -333,7 +333,7 @@ impl WantedValues {
                         format!("lookup: column \"{name}\" {problem}"),
                     ));
                 }
-                // In SQL nothing equals null, so it needs a condition of its own.
+                // In SQL nothing equals null, so it needs a separate condition.
                 Ok(None) => wanted.null_columns.push(column.clone()),
                 Ok(Some(scalar)) => wanted.columns.push((column.clone(), scalar)),
             }

@@ -1,4 +1,4 @@
-//! What one process reaches: its listeners and who serves them.
+//! Network access of one process: its listeners and who serves them.
 
 use std::{
     io,

@@ -61,7 +61,7 @@ impl std::fmt::Debug for MirroredServer {
 
 /// Servers of an installation, at `/<token>/<number>/` of a listener.
 pub(crate) struct Mirror {
-    /// Start of all paths: on the machine's own network a secret that stores other processes away.
+    /// Start of all paths: on the machine's own network a secret that excludes other processes.
     token: String,
     servers: Vec<MirroredServer>,
     client: HttpClient<Empty<Bytes>>,

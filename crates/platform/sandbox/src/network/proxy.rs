@@ -21,7 +21,7 @@ use super::{
 /// Time limit of a request's head, of a name lookup and of a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the proxy connects to.
+/// Destinations to which the proxy connects.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyPolicy {
     /// Public addresses, and those of `allow`. Otherwise only the endpoints.

@@ -90,7 +90,7 @@ fn become_program(request: &LaunchRequest, cgroup: Option<File>, stdios: Stdios)
             std::io::Write::write_all(&mut members, b"0")
                 .map_err(|error| format!("the control group: {error}"))?;
         }
-        // A session of its own: the terminal's signals and job control do not reach the script.
+        // A separate session: the terminal's signals and job control do not reach the script.
         setsid().map_err(|error| format!("setsid: {error}"))?;
         // Before the account changes: an ordinary account may lower limits, not raise them.
         resource_limits::apply(&request.limits)?;

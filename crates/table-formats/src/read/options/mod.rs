@@ -75,11 +75,11 @@ pub struct ReadOptions {
 pub struct OptionProblem {
     /// Name of the option.
     pub name: &'static str,
-    /// What it takes.
+    /// Values that it takes.
     pub message: String,
 }
 
-/// How a table was read.
+/// Reading of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// All options as they were used.

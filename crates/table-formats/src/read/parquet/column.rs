@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Float,
     /// With the number of its decimals; a float holds every number of so few digits.
     Decimal(i32),
-    /// With the number of its decimals, of so many digits that it is a text at first.
+    /// With the number of its decimals; has too many digits for a float, so that it is a text at first.
     WideDecimal(i32),
     /// An elapsed time, with the number of its units in a second.
     Duration(i32),

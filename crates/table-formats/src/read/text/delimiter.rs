@@ -83,7 +83,7 @@ fn sep_line(sample: &str) -> Option<u8> {
     }
 }
 
-/// How well a delimiter divides a text.
+/// Score of a delimiter for a text.
 #[derive(Debug)]
 struct Fit {
     delimiter: u8,

@@ -136,7 +136,7 @@ impl Fields {
                     self.skip();
                     self.output.push(quote);
                 }
-                // The breaks of the text are kept as they are.
+                // The breaks of the text are retained as they are.
                 Some(byte) => {
                     self.output.push(byte);
                     self.skip();

@@ -107,7 +107,7 @@ pub(super) fn check_archive(
     Ok(content)
 }
 
-/// What some sheet of a workbook has. What none has need not be looked for.
+/// Features that some sheet of a workbook has. One that none has need not be looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ArchiveContent {
     pub(super) has_formulas: bool,

@@ -56,7 +56,7 @@ const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (gr
 /// Runs queries in PostgreSQL.
 pub struct PgQueryRunner {
     database: Database,
-    /// Where queries run.
+    /// Server on which queries run.
     server: Arc<Server>,
     is_on_replica: bool,
     secret: [u8; 32],

@@ -27,7 +27,7 @@ const MAX_RESPONSE_BYTES: usize = 4 << 20;
 pub(super) struct Collector {
     client: HttpClient<Full<Bytes>>,
     timeout: Duration,
-    /// The exporter calls the client on a thread of its own, without a runtime.
+    /// The exporter calls the client on a separate thread, without a runtime.
     runtime: Handle,
 }
 

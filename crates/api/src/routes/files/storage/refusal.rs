@@ -16,7 +16,7 @@ use labdata_ports::{
 
 use crate::http::error::UNAVAILABLE_RETRY_SECONDS;
 
-/// Why a request to a signed URL was refused. The answer is XML with a code, as clients of Google
+/// Why a request to a signed URL was refused. The response is XML with a code, as clients of Google
 /// Cloud Storage know it.
 #[derive(Debug, thiserror::Error)]
 #[error("{code}: {message}")]

@@ -33,7 +33,7 @@ const TURN_INTERVAL: Duration = Duration::from_millis(20);
 const WAITING: usize = 4;
 
 /// A refused body of at most this length is read to its end, so that the client comes to see the
-/// answer; who announces a longer one is answered at once.
+/// response; a client that announces a longer one is answered at once.
 const WORTH_DRAINING: u64 = 32 << 20;
 
 /// An incoming body.
@@ -49,7 +49,7 @@ impl FromRequest for Incoming {
     }
 }
 
-/// Serves a signed upload URL: creates the object, and never replaces one. Answers as Google Cloud
+/// Serves a signed upload URL: creates the object, and never replaces one. Responds as Google Cloud
 /// Storage does.
 ///
 /// # Errors
@@ -122,7 +122,7 @@ fn announced(request: &HttpRequest) -> Option<u64> {
         .ok()
 }
 
-/// Forwards the payload's chunks until it ends or the receiver is gone.
+/// Forwards the payload's chunks until it ends or the receiver is dropped.
 async fn forward(payload: &mut Payload, sender: mpsc::Sender<Result<Bytes, BodyBroken>>) {
     let mut timeout = body_timeout();
     loop {
