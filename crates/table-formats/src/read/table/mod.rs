@@ -1,0 +1,309 @@
+//! The table of a file: found, checked, and read row by row.
+
+mod extent;
+mod opening;
+mod row_checker;
+
+use labdata_domain::{
+    data::write::FileCell,
+    scalar::{DataType, Scalar, Values},
+};
+
+use self::{opening::Opening, row_checker::RowChecker};
+use super::{
+    PART_BYTES, PART_ROWS, ReadError, Source,
+    date::DateFormat,
+    doubt::{Doubt, DoubtScope},
+    header::{Header, match_key},
+    interpret::{ColumnReading, Interpreted, Interpreter},
+    number::NumberStyle,
+    open::{Sheet, open_file},
+    options::{FileFormat, ReadOptions, Reading},
+    raw::{RawRow, RowSource},
+    survey::CellRules,
+};
+
+/// Maximum number of doubts that a refusal names.
+const MAX_MESSAGES: usize = 5;
+
+/// Column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadColumn {
+    /// Header as people see it.
+    pub header: String,
+    /// Column name made from the header.
+    pub name: String,
+    /// Type of its values.
+    pub data_type: DataType,
+    /// Unit that stands in brackets behind the header, or below it.
+    pub unit: Option<String>,
+    /// Index of its cells in a row.
+    index: usize,
+}
+
+impl ReadColumn {
+    /// Letters and digits of the header in lower case, without its unit.
+    #[must_use]
+    pub fn match_key(&self) -> String {
+        match_key(&self.header)
+    }
+}
+
+/// A row of a table.
+#[derive(Debug)]
+pub struct TableRow<'r> {
+    /// Line on which it begins, or number of the sheet's row, starting at 1.
+    pub line: u64,
+    /// A cell per column; blank and null cells, and those of columns that are left out, are `None`.
+    pub cells: &'r mut [Option<FileCell>],
+    /// Why the row cannot be believed.
+    pub problems: &'r [String],
+}
+
+/// A table that is being read.
+pub struct ReadTable {
+    source: Box<dyn RowSource>,
+    reading: Reading,
+    columns: Vec<ReadColumn>,
+    doubts: Vec<Doubt>,
+    sheets: Option<Vec<Sheet>>,
+    row_count: usize,
+    layout: Layout,
+    readings: Vec<Option<ColumnReading>>,
+    style: NumberStyle,
+    is_null_given: bool,
+    row: RawRow,
+    cells: Vec<Option<FileCell>>,
+    problems: Vec<String>,
+    checker: RowChecker,
+}
+
+/// Returns a header as the columns of a table show it: trimmed, on one line.
+#[must_use]
+pub fn header_line(text: &str) -> String {
+    Header::of(text).text
+}
+
+/// Position of a table's rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
+    /// Last line above the rows.
+    above: u64,
+    last: Option<u64>,
+    /// Index of the first column.
+    first: usize,
+    width: usize,
+    has_field_counts: bool,
+    has_blank_rows: bool,
+}
+
+/// Begins to read the table of a file. It is read once, for its position, the types of its columns and
+/// what is doubtful, and then row by row.
+///
+/// # Errors
+/// [`ReadError`] if it is no table, or has more than `max_rows` rows.
+pub fn open_table(
+    source: Box<dyn Source>,
+    options: &ReadOptions,
+    max_rows: usize,
+) -> Result<ReadTable, ReadError> {
+    // Asked before defaults are filled in: only null values that the caller gives hold for texts, too.
+    let is_null_given = options.null_values.is_some();
+    let file = open_file(source, options.clone().with_defaults())?;
+    Opening::new(file, options, is_null_given, max_rows).open()
+}
+
+fn rules<'o>(
+    options: &'o ReadOptions,
+    is_null_given: bool,
+    formats: &'o [DateFormat],
+) -> CellRules<'o> {
+    CellRules {
+        null_values: options.null_values.as_deref().unwrap_or_default(),
+        is_null_given,
+        formats,
+        error_cells_are_null: options.error_cells_are_null == Some(true),
+    }
+}
+
+impl ReadTable {
+    /// Returns the reading of the table.
+    #[must_use]
+    pub const fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// The columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[ReadColumn] {
+        &self.columns
+    }
+
+    /// Returns the points that an import would have to guess, or refuses.
+    #[must_use]
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
+    }
+
+    /// The first doubts that keep the table from being believed.
+    pub fn refusals(&self) -> impl Iterator<Item = &Doubt> {
+        let doubts = self.doubts.iter();
+        doubts.filter(|doubt| doubt.scope != DoubtScope::Column)
+    }
+
+    /// Checks that nothing would have to be guessed.
+    ///
+    /// # Errors
+    /// [`ReadError::Doubtful`] with the first doubts.
+    pub fn check(&self) -> Result<(), ReadError> {
+        let messages: Vec<String> = self
+            .refusals()
+            .map(Doubt::advice)
+            .take(MAX_MESSAGES)
+            .collect();
+        if messages.is_empty() {
+            Ok(())
+        } else {
+            Err(ReadError::Doubtful(messages.join("; ")))
+        }
+    }
+
+    /// The sheets of a workbook.
+    #[must_use]
+    pub fn sheets(&self) -> Option<&[Sheet]> {
+        self.sheets.as_deref()
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    /// Reads the cells of the columns as values of other types, `None` to leave a column out.
+    pub fn read_as(&mut self, types: &[Option<DataType>]) {
+        for (reading, data_type) in self.readings.iter_mut().zip(types) {
+            match (reading.as_mut(), data_type) {
+                (Some(reading), Some(data_type)) => reading.data_type = *data_type,
+                _ => *reading = None,
+            }
+        }
+    }
+
+    /// Reads the next row.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        loop {
+            if !self.source.next(&mut self.row)? {
+                return Ok(None);
+            }
+            let line = self.row.line;
+            if line <= self.layout.above {
+                continue;
+            }
+            if self.layout.last.is_none_or(|last| line > last) {
+                return Ok(None);
+            }
+            // A row of nulls is a row of a file that says how many it has.
+            if self.layout.has_blank_rows || !self.row.is_all_blank() {
+                break;
+            }
+        }
+        self.interpret();
+        Ok(Some(TableRow {
+            line: self.row.line,
+            cells: &mut self.cells,
+            problems: &self.problems,
+        }))
+    }
+
+    /// Returns to the first row.
+    #[cfg(test)]
+    pub(super) fn source_rewound(&mut self) {
+        self.source.rewind().unwrap();
+    }
+
+    fn interpret(&mut self) {
+        self.problems.clear();
+        let options = &self.reading.options;
+        let encoding = options.encoding.map_or("text", encoding_rs::Encoding::name);
+        if let Some(problem) = self.checker.check(&self.row, encoding) {
+            self.problems.push(problem.message);
+        }
+        let interpreter = Interpreter {
+            // These rules decide on nulls only: each column has its formats of dates.
+            rules: rules(options, self.is_null_given, &[]),
+            style: self.style,
+            timezone: options.timezone.as_ref(),
+            text_numbers_are_null: options.text_numbers_are_null == Some(true),
+            // A decimal of Parquet states all its digits, while a number in a text is rounded as usual.
+            are_numbers_exact: options.format == Some(FileFormat::Parquet),
+        };
+        let (mut texts, mut errors) = (0, 0);
+        let columns = self.columns.iter().zip(&self.readings);
+        for (cell, (column, reading)) in self.cells.iter_mut().zip(columns) {
+            *cell = None;
+            let Some(reading) = reading else {
+                continue;
+            };
+            let raw = self.row.cell(self.layout.first + column.index);
+            match interpreter.read(&self.row, raw, reading) {
+                Interpreted::Null => {}
+                Interpreted::NullTextNumber => texts += 1,
+                Interpreted::NullErrorCell => errors += 1,
+                Interpreted::Value(value) => *cell = Some(value),
+                Interpreted::Refused(problem) => self.problems.push(problem.message),
+            }
+        }
+        self.reading.null_text_numbers += texts;
+        self.reading.null_error_cells += errors;
+    }
+
+    /// Reads the next rows as columns of values: one vector per column, all of one length. `None` at
+    /// the end.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+        let types: Vec<DataType> = self.columns.iter().map(|column| column.data_type).collect();
+        let mut part: Vec<Values> = types
+            .iter()
+            .map(|data_type| Values::with_capacity(*data_type, 0))
+            .collect();
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < PART_ROWS && bytes < PART_BYTES {
+            let Some(row) = self.next_row()? else {
+                break;
+            };
+            if let Some(problem) = row.problems.first() {
+                return Err(ReadError::Row(problem.clone()));
+            }
+            let line = row.line;
+            for ((values, cell), data_type) in part.iter_mut().zip(row.cells).zip(&types) {
+                let value = match cell.take() {
+                    None => None,
+                    Some(cell) => Some(value_of(cell, *data_type, line)?),
+                };
+                bytes += match &value {
+                    Some(Scalar::Text(text)) => text.len() + 8,
+                    _ => 8,
+                };
+                values.push_or_null(value);
+            }
+            rows += 1;
+        }
+        Ok((rows > 0).then_some(part))
+    }
+}
+
+/// The value of a cell in a column whose type was found.
+fn value_of(cell: FileCell, data_type: DataType, line: u64) -> Result<Scalar, ReadError> {
+    match (data_type, cell) {
+        (DataType::Text, FileCell::Text(text)) => Ok(Scalar::Text(text)),
+        (_, cell) => cell
+            .to_scalar(data_type)
+            .map_err(|message| ReadError::Row(format!("row {line} {message}"))),
+    }
+}
