@@ -1,11 +1,14 @@
 import asyncio
 import io
+import json
 import uuid
+from pathlib import Path
 
 import pytest
 from conftest import KEY
 
 import labdata_client as labdata
+from labdata_client._reading import OPTIONS
 
 CSV = "Sample,Vol (µl),Remark\nA,1.5,x\nB,,\n"
 COLUMNS = {"Sample": "name", "Vol (µl)": "volume", "Remark": None}
@@ -36,7 +39,7 @@ def test_a_file_is_imported_and_reverted(lab, table, tmp_path):
 
 def test_problems_name_the_lines_of_the_file(lab, table):
     with pytest.raises(labdata.WriteRefused) as refused:
-        lab.import_file(table, b'name,volume\nA,1\n\nB,"1,5"\n', name="plate.csv")
+        lab.import_file(table, b"name,volume\nA,1\n\nB,1.5.2\n", name="plate.csv")
     assert [problem.path for problem in refused.value.problems] == ["rows[4].volume"]
     assert lab.read(table) == []
 
@@ -61,3 +64,27 @@ def test_the_asynchronous_client_imports_by_several_key_columns(server, table):
             return await lab.import_file(table, b"name,volume\nA,1\n", name="p.csv", mode="upsert", key=key)
 
     assert asyncio.run(script()).created == 1
+
+
+def test_a_preview_says_how_a_file_is_read_and_an_import_reads_it_so(lab, table):
+    export = "sep=;\nName;Volume (µl)\nA;1.234,5\nB;n.d.\nC;2\nD;3\nE;4\n".encode()
+    preview = lab.preview_file(export, name="plate.csv")
+    assert (preview.reading["decimal"], preview.reading["thousands"]) == (",", ".")
+    assert [doubt["code"] for doubt in preview.doubts] == ["text_numbers"]
+    (settled,) = preview.doubts[0]["options"]
+    preview = lab.preview_file(export, name="plate.csv", **settled)
+    assert (preview.columns[1]["unit"], preview.columns[1]["nulls"]) == ("µl", 1)
+    lab.import_file(table, export, name="plate.csv", **preview.reading)
+    rows = {row["name"]: row["volume"] for row in lab.read(table)}
+    assert rows == {"A": 1234.5, "B": None, "C": 2, "D": 3, "E": 4}
+
+
+def test_an_option_that_the_platform_would_ignore_is_a_mistake(lab, table):
+    with pytest.raises(TypeError, match="no option of the reading of a file: decimals"):
+        lab.import_file(table, b"name\nA\n", name="plate.csv", decimals=",")
+
+
+def test_the_options_are_those_of_the_platform():
+    document = Path(__file__).parents[3] / "docs" / "openapi.json"
+    schemas = json.loads(document.read_text("utf-8"))["components"]["schemas"]
+    assert set(schemas["ReadOptionFields"]["properties"]) == OPTIONS

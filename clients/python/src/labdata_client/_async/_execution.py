@@ -125,9 +125,9 @@ class AsyncExecution:
         mode: str = "insert",
         key: str | Sequence[str] | None = None,
         columns: Mapping[str, str | None] | None = None,
-        sheet: str | None = None,
         name: str | None = None,
         dry_run: bool = False,
+        **reading: Any,
     ) -> Record:
         """Import a file under this execution; the arguments are those of the client's `import_file`."""
         result = await self._lab.import_file(
@@ -136,10 +136,10 @@ class AsyncExecution:
             mode=mode,
             key=key,
             columns=columns,
-            sheet=sheet,
             name=name,
             dry_run=dry_run,
             job_execution_id=self.id,
+            **reading,
         )
         if not dry_run:
             counts = self._counts.setdefault(table, {"created": 0, "updated": 0, "deleted": 0})

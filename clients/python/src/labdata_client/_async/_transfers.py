@@ -145,21 +145,16 @@ async def download(transport: AsyncTransport, file_id: str, to: str | None, *, p
     return path
 
 
-async def import_file(
-    transport: AsyncTransport, table: str, opened: Opened, fields: Mapping[str, Any]
+async def send_table(
+    transport: AsyncTransport, path: str, opened: Opened, fields: Mapping[str, Any], *, creates: bool
 ) -> Record:
-    """Send a file whose rows go into a table."""
+    """Send a file that has a table."""
     try:
         content = await async_blocking(opened.read)
     finally:
         opened.close()
-    response = await transport.request(
-        "POST",
-        f"/tables/{table}/import",
-        data=fields,
-        files={"file": (opened.name, content, opened.content_type)},
-        creates=True,
-    )
+    files = {"file": (opened.name, content, opened.content_type)}
+    response = await transport.request("POST", path, data=fields, files=files, creates=creates)
     return Record(response.json())
 
 

@@ -21,6 +21,7 @@ from labdata_client._environment import PlatformRun, connection
 from labdata_client._json import encode
 from labdata_client._merging import distinct, merged, total_rows
 from labdata_client._progress import Progress
+from labdata_client._reading import options_of
 from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import blocking
@@ -314,21 +315,23 @@ class Operations:
         mode: str = "insert",
         key: str | Sequence[str] | None = None,
         columns: Mapping[str, str | None] | None = None,
-        sheet: str | None = None,
         name: str | None = None,
         dry_run: bool = False,
         job_execution_id: str | None = None,
+        **reading: Any,
     ) -> Record:
-        """Write the rows of a CSV, TSV, XLSX or Parquet file into a table, in one transaction.
+        """Write the rows of a file into a table, in one transaction.
 
-        `source` is a path, bytes or an open binary file; the extension of its name tells the format.
+        `source` is a path, bytes or an open binary file: a delimited text, an Excel workbook (.xlsx) or
+        Parquet, by its content.
         `columns` maps headers to columns, or to None to leave them out; other headers are for the column of
-        their name. The platform reads the cells, and names the lines of what it refuses
-        (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated` and `columns`.
+        their name. `reading` are the options of `preview_file`. The platform reads the cells, and names the
+        lines of what it refuses (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated`,
+        `columns` and `reading`, all options as they were used.
         """
         if job_execution_id is None and self.platform_run is not None:
             job_execution_id = self.platform_run.job_execution_id
-        fields: dict[str, Any] = {"mode": mode, "sheet": sheet, "job_execution_id": job_execution_id}
+        fields: dict[str, Any] = {"mode": mode, "job_execution_id": job_execution_id}
         if key is not None:
             fields["key"] = [key] if isinstance(key, str) else list(key)
         if columns is not None:
@@ -337,7 +340,23 @@ class Operations:
             fields["dry_run"] = "true"
         given = {field: value for field, value in fields.items() if value is not None}
         opened = blocking(lambda: open_source(source, name, None))
-        return _transfers.import_file(self.transport, table, opened, given)
+        path = f"/tables/{table}/import"
+        return _transfers.send_table(
+            self.transport, path, opened, {**given, **options_of(reading)}, creates=True
+        )
+
+    def preview_file(self, source: Source, *, name: str | None = None, **reading: Any) -> Record:
+        """Return how a delimited text, an Excel workbook or a Parquet file would be read; nothing is stored.
+
+        `reading` are options by name: `encoding`, `delimiter`, `decimal`, `thousands`, `sheet`, `header_row`,
+        `last_row`, `null_values`, `timezone`, `date_format`, `text_numbers` and others of the API; the
+        attribute `reading` of the result holds all as they were used, and can be passed again. Also returns
+        `columns`, the first 50 `rows`, `row_count`, `sheets`, and `doubts`: what an import would refuse, each
+        with `options` that settle it.
+        """
+        opened = blocking(lambda: open_source(source, name, None))
+        path = "/tools/preview-table"
+        return _transfers.send_table(self.transport, path, opened, options_of(reading), creates=False)
 
     # --- reading ------------------------------------------------------------------------------------------
 

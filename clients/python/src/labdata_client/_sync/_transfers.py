@@ -144,19 +144,16 @@ def download(transport: Transport, file_id: str, to: str | None, *, progress: bo
     return path
 
 
-def import_file(transport: Transport, table: str, opened: Opened, fields: Mapping[str, Any]) -> Record:
-    """Send a file whose rows go into a table."""
+def send_table(
+    transport: Transport, path: str, opened: Opened, fields: Mapping[str, Any], *, creates: bool
+) -> Record:
+    """Send a file that has a table."""
     try:
         content = blocking(opened.read)
     finally:
         opened.close()
-    response = transport.request(
-        "POST",
-        f"/tables/{table}/import",
-        data=fields,
-        files={"file": (opened.name, content, opened.content_type)},
-        creates=True,
-    )
+    files = {"file": (opened.name, content, opened.content_type)}
+    response = transport.request("POST", path, data=fields, files=files, creates=creates)
     return Record(response.json())
 
 

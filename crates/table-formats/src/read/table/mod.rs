@@ -18,7 +18,7 @@ use super::{
     interpret::{ColumnReading, Interpreted, Interpreter},
     number::NumberStyle,
     open::{Sheet, open_file},
-    options::{FileFormat, ReadOptions, Reading},
+    options::{FileFormat, NULL_VALUES, ReadOptions, Reading},
     raw::{RawRow, RowSource},
     survey::CellRules,
 };
@@ -108,7 +108,9 @@ pub fn open_table(
     max_rows: usize,
 ) -> Result<ReadTable, ReadError> {
     // Asked before defaults are filled in: only null values that the caller gives hold for texts, too.
-    let is_null_given = options.null_values.is_some();
+    // A reading that is sent back names the default ones, and must read the same.
+    let given = options.null_values.as_deref();
+    let is_null_given = given.is_some_and(|given| *given != NULL_VALUES);
     let file = open_file(source, options.clone().with_defaults())?;
     Opening::new(file, options, is_null_given, max_rows).open()
 }
