@@ -141,6 +141,14 @@ impl Response {
         Some(Duration::from_secs(seconds))
     }
 
+    fn attempt(&self) -> Attempt {
+        if self.has_unknown_outcome() {
+            Attempt::OutcomeUnknown
+        } else {
+            Attempt::Status(self.status)
+        }
+    }
+
     /// Returns true for an error that leaves open whether the request had its effect.
     fn has_unknown_outcome(&self) -> bool {
         self.status == 500 && self.text("code") == "outcome_unknown"
@@ -200,9 +208,7 @@ impl Client {
         loop {
             let began = Instant::now();
             let response = self.attempt(request).await;
-            let attempt = response
-                .as_ref()
-                .map_or(Attempt::Lost, |response| Attempt::Status(response.status));
+            let attempt = response.as_ref().map_or(Attempt::Lost, Response::attempt);
             self.statistics
                 .record(request.endpoint, attempt, began.elapsed());
             let wait = match response {

@@ -24,6 +24,8 @@ const MAX_PROBLEMS: usize = 50;
 pub(crate) enum Attempt {
     /// A response with this status.
     Status(u16),
+    /// An error that leaves open whether the request had its effect.
+    OutcomeUnknown,
     /// No response: the connection was refused or lost, or a time limit passed.
     Lost,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(f, "{status}"),
+            Self::OutcomeUnknown => f.write_str("outcome unknown"),
             Self::Lost => f.write_str("lost"),
         }
     }

@@ -639,11 +639,7 @@ fn is_ambiguous(column: &ColumnCounts) -> bool {
 }
 
 /// The doubt about numbers that are others in another style.
-fn style_doubt(
-    counts: &[ColumnCounts],
-    headers: &[Header],
-    options: Vec<Value>,
-) -> Doubt {
+fn style_doubt(counts: &[ColumnCounts], headers: &[Header], options: Vec<Value>) -> Doubt {
     let affected: Vec<usize> = counts
         .iter()
         .enumerate()
