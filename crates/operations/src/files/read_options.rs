@@ -77,6 +77,7 @@ shape! {
         }
         if let (Some(Some(decimal)), Some(Some(thousands))) = (decimal, thousands)
             && decimal == thousands
+            && !decimal.is_empty()
         {
             at.field("thousands").report(ProblemKind::value_error("must not be the decimal sign"));
         }
