@@ -104,20 +104,36 @@ async fn as_root_landlock_is_refused_where_another_account_cannot_enter() {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return; // An ordinary user has one account.
     }
-    let data = data_directory();
-    fs::set_permissions(data.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    // The platform opens its data directory, but not what is above it.
+    let home = data_directory();
+    fs::set_permissions(home.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let data = home.path().join("data");
+    fs::create_dir(&data).unwrap();
     let sandbox = Sandbox::new(Settings {
         minimum: Landlock,
-        ..settings(data.path(), Landlock)
+        ..settings(&data, Landlock)
     });
     let refused = sandbox.host().await.unwrap_err().to_string();
     assert!(
         refused.contains(&format!(
             "only its owner can enter {}",
-            data.path().display()
+            home.path().display()
         )) && refused.contains("move the data directory"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn as_root_a_data_directory_that_is_closed_lets_scripts_pass() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return; // An ordinary user has one account.
+    }
+    let data = data_directory();
+    fs::set_permissions(data.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let sandbox = Sandbox::new(settings(data.path(), Landlock));
+    sandbox.host().await.unwrap();
+    let mode = fs::metadata(data.path()).unwrap().mode() & 0o777;
+    assert_eq!(mode, 0o711, "passed, and not listed");
 }
 
 #[tokio::test]
