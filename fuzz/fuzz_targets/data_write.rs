@@ -92,6 +92,8 @@ fn catalog() -> Catalog {
         name: name.to_owned(),
         data_type,
         description: None,
+        label: None,
+        unit: None,
         is_nullable: true,
         is_unique: false,
         is_primary_key: false,
