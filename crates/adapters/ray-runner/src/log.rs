@@ -1,5 +1,7 @@
 //! Log of a job: the markers of `entry.py`, and the script's output between them.
 
+use std::borrow::Cow;
+
 use labdata_ports::work::runner::{EndReason, LOG_PIECE, LogChunk, RunExit, ScriptEnd};
 use serde::Deserialize;
 
@@ -83,7 +85,7 @@ impl Log {
             } else {
                 output
             };
-            log.push(output);
+            log.push(&without_line_of_ray(id, output));
         }
         log
     }
@@ -125,6 +127,19 @@ fn size(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
+/// Leaves out the line with which Ray names the job's command. Another process of Ray writes it, so under
+/// load it comes behind the first marker.
+fn without_line_of_ray<'o>(id: &str, output: &'o str) -> Cow<'o, str> {
+    let start = format!("Running entrypoint for job {id}: ");
+    match output.split_once(&*start) {
+        Some((before, line)) if before.is_empty() || before.ends_with('\n') => {
+            let after = line.split_once('\n').map_or("", |(_, after)| after);
+            Cow::Owned(format!("{before}{after}"))
+        }
+        _ => Cow::Borrowed(output),
+    }
+}
+
 impl From<Ended> for ScriptEnd {
     fn from(ended: Ended) -> Self {
         Self {
@@ -151,6 +166,23 @@ mod tests {
     use super::*;
 
     const HEAD: &str = "2026 INFO Runtime env is setting up.\n\u{1e}labdata j {\"begun\": null}\n";
+
+    #[test]
+    fn a_line_of_ray_behind_the_first_marker_is_no_output() {
+        let line = "Running entrypoint for job j: exec python3";
+        for (text, output) in [
+            (format!("{line}\nrunning\n"), "running\n"),
+            (format!("running\n{line}\n"), "running\n"),
+            (line.to_owned(), ""),
+            (
+                "Running entrypoint for job k: x\n".to_owned(),
+                "Running entrypoint for job k: x\n",
+            ),
+        ] {
+            let log = Log::parse("j", &format!("{HEAD}{text}"));
+            assert_eq!(&*log.read(0).bytes, output.as_bytes(), "{text:?}");
+        }
+    }
 
     #[test]
     fn the_output_is_between_the_markers() {
