@@ -124,7 +124,7 @@ export function importForm(table, done) {
     event.preventDefault();
     send(true);
   };
-  const hint = `CSV, TSV, XLSX or Parquet; the first line names the columns. The key of the table is ${keyOf(table)}. All rows are written, or none.`;
+  const hint = `A delimited text, an Excel workbook (.xlsx) or Parquet. The key of the table is ${keyOf(table)}. All rows are written, or none.`;
   return h(
     "form",
     { submit: check },
