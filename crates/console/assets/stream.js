@@ -88,7 +88,7 @@ function parsed(block) {
  * @param {string} path below /api/v1
  * @param {(event: StreamEvent) => boolean} on true for the last event
  * @param {{stop?: AbortSignal, opened?: () => void, broken?: () => void}} options `opened` is called
- *   whenever the server has begun to answer, `broken` whenever it does not answer, or no longer
+ *   whenever the server has begun to answer, `broken` whenever it does not respond, or no longer
  */
 export async function keepFollowing(path, on, { stop, opened, broken }) {
   const signal = stop ? AbortSignal.any([page.signal, stop]) : page.signal;

@@ -20,7 +20,7 @@ class LabdataError(Exception):
 
 
 class ConnectionFailed(LabdataError, ConnectionError):
-    """The platform did not answer within the time for retries."""
+    """The platform did not respond within the time for retries."""
 
 
 class ApiError(LabdataError):

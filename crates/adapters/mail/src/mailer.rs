@@ -74,9 +74,9 @@ impl SmtpMailer {
     pub async fn check(&self) -> Result<(), String> {
         match timeout(SEND_WITHIN, self.transport.test_connection()).await {
             Ok(Ok(true)) => Ok(()),
-            Ok(Ok(false)) => Err("the server does not answer as a mail server does".to_owned()),
+            Ok(Ok(false)) => Err("the server does not respond as a mail server does".to_owned()),
             Ok(Err(error)) => Err(described(&error)),
-            Err(_) => Err(format!("no answer within {} s", SEND_WITHIN.as_secs())),
+            Err(_) => Err(format!("no response within {} s", SEND_WITHIN.as_secs())),
         }
     }
 

@@ -117,7 +117,7 @@ pub(crate) async fn delete(store: &dyn ObjectStore, path: &Path) -> Result<(), P
 pub(crate) fn error(error: object_store::Error) -> PortError {
     match error {
         object_store::Error::NotFound { .. } => PortError::NotFound(Resource::Object),
-        error => PortError::Unavailable(format!("the file storage does not answer: {error}")),
+        error => PortError::Unavailable(format!("the file storage does not respond: {error}")),
     }
 }
 

@@ -162,9 +162,9 @@ pub(crate) fn read_response(
             Content::Rejected(problems.map(RowProblem::from).collect())
         }
         (None, Some(predictions)) => Content::Predicted(predictions),
-        _ => return Err(broken("an answer has neither predictions nor an error")),
+        _ => return Err(broken("a response has neither predictions nor an error")),
     };
-    let id = id.ok_or_else(|| broken("an answer has no id"))?;
+    let id = id.ok_or_else(|| broken("a response has no id"))?;
     Ok(Response { id, content })
 }
 

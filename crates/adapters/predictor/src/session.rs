@@ -258,7 +258,7 @@ impl Session {
             ExchangeEnd::Stuck => {
                 let outcome = outcome.and_then(Result::ok);
                 let errors = outcome.as_ref().map(|outcome| &*outcome.error_tail);
-                tracing::warn!(%organization, %version, errors, "ended a predictor that did not answer");
+                tracing::warn!(%organization, %version, errors, "ended a predictor that did not respond");
                 outcome.map_or(ModelFailure::TooSlow, |outcome| process::hang(&outcome))
             }
             ExchangeEnd::Broken(error) => {
@@ -373,7 +373,7 @@ impl Exchange {
     fn deliver(&self, response: Response) -> Result<(), BrokenProtocol> {
         let sent = self.ledger().take(response.id);
         let Sent { rows, reply } =
-            sent.ok_or_else(|| BrokenProtocol("an answer to no request".to_owned()))?;
+            sent.ok_or_else(|| BrokenProtocol("a response to no request".to_owned()))?;
         let (result, broken) = match response.content {
             Content::Predicted(raw) => match Predictions::check(&self.signature, rows, raw) {
                 Ok(predictions) => (Ok(predictions), None),

@@ -23,7 +23,7 @@ pub(super) async fn serve(
     if settings.follows_host() {
         let bind = settings.bind;
         say(&format!(
-            "URLs in answers follow each request's Host, as the bind address {bind} names no host; e-mails \
+            "URLs in responses follow each request's Host, as the bind address {bind} names no host; e-mails \
              and jobs use {}. Set LABDATA_PUBLIC_URL to name one",
             server.url
         ));
@@ -45,7 +45,7 @@ fn announce(server: &RunningServer, links: bool) {
     let url = &server.url;
     if let Some(key) = &server.first_key {
         say(&format!(
-            "Admin key of the organization `default`, shown this once:\n{}",
+            "Admin key of the organization `default`, displayed this once:\n{}",
             key.reveal()
         ));
     }

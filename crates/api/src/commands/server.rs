@@ -56,7 +56,7 @@ impl RunningServer {
         let (listener, address) = listen(settings.bind)?;
         let mut mark = Instant::now();
         let database = DatabaseServer::open(settings).await?;
-        tracing::debug!(milliseconds = lap(&mut mark), "the database answers");
+        tracing::debug!(milliseconds = lap(&mut mark), "the database responds");
         match Self::start_on(&database, listener, address, settings, with_worker).await {
             Ok(Started {
                 first_key,
@@ -66,7 +66,7 @@ impl RunningServer {
                 background,
                 predictor,
             }) => {
-                tracing::debug!(milliseconds = lap(&mut mark), "the server answers");
+                tracing::debug!(milliseconds = lap(&mut mark), "the server responds");
                 let url = url_of(address);
                 Ok(Self {
                     url,

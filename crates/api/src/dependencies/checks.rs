@@ -72,7 +72,7 @@ pub async fn check(settings: &Settings, dependency: Dependency) -> Finding {
     // Some wait long for a host that drops packets; one of them must not hold up the report.
     let finding = timeout(CHECK_WITHIN, check).await;
     finding.unwrap_or_else(|_| {
-        Finding::Fails(format!("no answer within {} s", CHECK_WITHIN.as_secs()))
+        Finding::Fails(format!("no response within {} s", CHECK_WITHIN.as_secs()))
     })
 }
 
@@ -287,7 +287,7 @@ async fn ray(settings: &Settings) -> Finding {
         }
         answering.push(displayed);
     }
-    Finding::Works(format!("{} answers", answering.join(", ")))
+    Finding::Works(format!("{} responds", answering.join(", ")))
 }
 
 async fn smtp(settings: &Settings) -> Finding {
@@ -312,7 +312,7 @@ async fn smtp(settings: &Settings) -> Finding {
     };
     let displayed = redacted_url(server);
     match mailer.check().await {
-        Ok(()) => Finding::Works(format!("{displayed} answers; mail comes from {from}")),
+        Ok(()) => Finding::Works(format!("{displayed} responds; mail comes from {from}")),
         Err(reason) => Finding::Fails(format!("{displayed}: {reason}; check LABDATA_SMTP_URL")),
     }
 }
@@ -332,7 +332,7 @@ async fn llm(settings: &Settings) -> Finding {
     let request = ModelRequest {
         model: model.clone(),
         // A short reply: providers charge for its tokens.
-        instructions: "Answer with one word.".to_owned(),
+        instructions: "Reply with one word.".to_owned(),
         messages: vec![Message::User("Say hello.".to_owned())],
         tools: Arc::new([]),
     };
@@ -345,7 +345,7 @@ async fn llm(settings: &Settings) -> Finding {
         Err(failure) => Err(failure),
     };
     match began {
-        Ok(_) => Finding::Works(format!("{model} answers")),
+        Ok(_) => Finding::Works(format!("{model} responds")),
         Err(failure) => Finding::Fails(format!(
             "{failure}; check LABDATA_LLM_PROVIDER, _BASE_URL, _API_KEY and _MODEL"
         )),

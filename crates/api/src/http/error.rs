@@ -103,7 +103,7 @@ impl ApiError {
             // Causes name tables, hosts and paths.
             Self::UseCase(Error::Internal(_)) => "internal error".to_owned(),
             Self::UseCase(Error::Unavailable(_)) => {
-                "a service that the platform needs does not answer; try again later".to_owned()
+                "a service that the platform needs does not respond; try again later".to_owned()
             }
             Self::UseCase(Error::OutcomeUnknown(_)) => {
                 "the connection to the database broke during the commit, so whether the request had \

@@ -286,7 +286,7 @@ impl Failure {
 
 /// Response to a request whose handler gave none.
 #[derive(Debug, thiserror::Error)]
-#[error("the request has no answer")]
+#[error("the request has no response")]
 struct Unanswered {
     failure: Failure,
     request_id: String,

@@ -21,7 +21,7 @@ const PIECE: usize = 64 << 10;
 
 /// The client took too little of the body for too long.
 #[derive(Debug, thiserror::Error)]
-#[error("the client reads the answer too slowly")]
+#[error("the client reads the response too slowly")]
 struct TooSlow;
 
 /// A body in parts, of which the next is given when the connection has taken the one before.
@@ -71,7 +71,7 @@ impl MessageBody for Paced {
         if let Some((bytes, at)) = this.given.take() {
             this.timeout.took(bytes, at.elapsed());
             if this.timeout.is_over() {
-                tracing::info!("an answer is not sent on, as its client reads too slowly");
+                tracing::info!("a response is not sent on, as its client reads too slowly");
                 return Poll::Ready(Some(Err(TooSlow.into())));
             }
         }

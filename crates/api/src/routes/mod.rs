@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::missing_errors_doc,
-    reason = "a handler's errors are documented as answers of its operation"
+    reason = "a handler's errors are documented as responses of its operation"
 )]
 
 use labdata_operations::Operation;

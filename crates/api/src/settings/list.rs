@@ -134,7 +134,7 @@ settings! {
     notifications_per_day "LABDATA_NOTIFICATIONS_PER_DAY" "notifications-per-day" "NUMBER", "1000",
         "Maximum notifications in an organization per day";
     stall_seconds "LABDATA_STALL_SECONDS" "stall-seconds" "NUMBER", "30",
-        "Seconds that a client may keep an answer waiting before it is cut off; what it reads adds to them";
+        "Seconds that a client may keep a response waiting before it is cut off; what it reads adds to them";
     request_timeout_seconds "LABDATA_REQUEST_TIMEOUT_SECONDS" "request-timeout-seconds" "NUMBER", "900",
         "Seconds until a request without a file is answered, or given up with 503";
     rate_limit_per_minute "LABDATA_RATE_LIMIT_PER_MINUTE" "rate-limit-per-minute" "NUMBER", "unset: no limit",

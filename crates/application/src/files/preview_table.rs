@@ -9,8 +9,8 @@ use futures::channel::oneshot;
 use labdata_domain::{
     data::write::FileCell,
     files::{
-        File, FileRefusal, FileState, MAX_SHOWN_TABLE_BYTES, MAX_SHOWN_TABLE_ROWS,
-        ShownTableTooLarge,
+        DisplayedTableTooLarge, File, FileRefusal, FileState, MAX_DISPLAYED_TABLE_BYTES,
+        MAX_DISPLAYED_TABLE_ROWS,
     },
     ids::FileId,
     models::preview_cell,
@@ -120,8 +120,8 @@ async fn open(
     let FileState::Confirmed { object, bytes, .. } = &file.state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
     };
-    if bytes.size > MAX_SHOWN_TABLE_BYTES {
-        return Err(Error::refused(ShownTableTooLarge));
+    if bytes.size > MAX_DISPLAYED_TABLE_BYTES {
+        return Err(Error::refused(DisplayedTableTooLarge));
     }
     let source = services.blobs.open(actor.organization, *object).await?;
     Ok((Some(file), Box::new(source)))
@@ -134,7 +134,7 @@ fn read(
     caller: Weak<()>,
 ) -> Result<TablePreview, ReadError> {
     let source = Interrupted::new(source, move || caller.strong_count() == 0);
-    let mut table = open_table(Box::new(source), options, MAX_SHOWN_TABLE_ROWS)?;
+    let mut table = open_table(Box::new(source), options, MAX_DISPLAYED_TABLE_ROWS)?;
     let mut columns: Vec<PreviewedColumn> = table
         .columns()
         .iter()

@@ -6,10 +6,10 @@ use crate::Services;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unhealthy {
     /// The database.
-    #[error("the database does not answer")]
+    #[error("the database does not respond")]
     Database,
     /// The file storage.
-    #[error("the file storage does not answer")]
+    #[error("the file storage does not respond")]
     Storage,
 }
 

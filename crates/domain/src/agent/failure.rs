@@ -30,7 +30,7 @@ pub enum ModelFailure {
     #[error("the provider of the model cannot be reached: {0}")]
     Unreachable(String),
     /// The response began and is not usable.
-    #[error("the answer of the provider of the model is not usable: {0}")]
+    #[error("the response of the provider of the model is not usable: {0}")]
     Broken(BrokenStream),
 }
 

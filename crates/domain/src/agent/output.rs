@@ -114,7 +114,7 @@ impl ToolOutput {
             return start.to_owned();
         }
         format!(
-            "{start}\n[The output is cut off: {displayed} of {} bytes are shown, {} are missing. Ask for less: \
+            "{start}\n[The output is cut off: {displayed} of {} bytes are given, {} are missing. Ask for less: \
              fewer rows or columns, a filter, or an aggregate.]",
             self.bytes,
             self.bytes - displayed
@@ -157,7 +157,7 @@ mod tests {
         assert!(output.is_truncated(&LIMITS));
         assert_eq!(
             output.for_model(&LIMITS),
-            "äääää\n[The output is cut off: 10 of 100 bytes are shown, 90 are missing. Ask for less: \
+            "äääää\n[The output is cut off: 10 of 100 bytes are given, 90 are missing. Ask for less: \
              fewer rows or columns, a filter, or an aggregate.]"
         );
     }

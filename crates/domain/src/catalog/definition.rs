@@ -195,7 +195,7 @@ impl TableDefinition {
         }
         if SystemColumn::from_name(name).is_some() {
             problems.push(format!(
-                "column \"{name}\" is kept by the server in every table; choose another name"
+                "column \"{name}\" is maintained by the server in every table; choose another name"
             ));
         }
         if RESERVED_BY_POSTGRESQL.contains(&name.as_str()) {

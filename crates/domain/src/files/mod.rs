@@ -5,6 +5,7 @@
 
 pub mod content_type;
 pub mod crc32c;
+mod displayed_table;
 pub mod disposition;
 pub mod executable;
 pub mod filter;
@@ -12,7 +13,6 @@ pub mod path;
 pub mod preview;
 mod record;
 mod refusal;
-mod shown_table;
 
 use std::{fmt, str::FromStr};
 
@@ -21,11 +21,13 @@ use uuid::Uuid;
 
 pub use content_type::ContentType;
 pub use crc32c::Crc32c;
+pub use displayed_table::{
+    DisplayedTableTooLarge, MAX_DISPLAYED_TABLE_BYTES, MAX_DISPLAYED_TABLE_ROWS,
+};
 pub use filter::{ExtensionFilter, FileFilter, NameQuery};
 pub use path::{FilePath, InvalidFilePath};
 pub use record::{Recorded, UploadState};
 pub use refusal::FileRefusal;
-pub use shown_table::{MAX_SHOWN_TABLE_BYTES, MAX_SHOWN_TABLE_ROWS, ShownTableTooLarge};
 
 use crate::{
     ids::{ExecutionId, FileId, InstrumentId},

@@ -92,12 +92,12 @@ mod tests {
         let backends = [
             backend(90, None),
             backend(20, Some("uv is missing")),
-            backend(3, Some("the Ray cluster does not answer")),
+            backend(3, Some("the Ray cluster does not respond")),
         ];
         let refusal = check_backends(&backends, NOW).unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "no model can be trained now: the Ray cluster does not answer"
+            "no model can be trained now: the Ray cluster does not respond"
         );
     }
 

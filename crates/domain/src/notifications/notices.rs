@@ -79,7 +79,7 @@ fn metrics(version: &ModelVersion) -> String {
         .collect();
     let number = version.number;
     let activity = if version.is_active {
-        "It answers predictions from now on."
+        "It predicts from now on."
     } else {
         "A newer version is active."
     };
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(ready.title, "Model \"wine\" is ready");
         assert_eq!(
             ready.body,
-            "Version 2: accuracy 0.9722. It answers predictions from now on."
+            "Version 2: accuracy 0.9722. It predicts from now on."
         );
         let failed = training_notice(&version("wine", failed("no memory"))).unwrap();
         assert_eq!(failed.title, "Training of \"wine\" failed");

@@ -66,7 +66,7 @@ impl Refuse for ForeignSite {
 /// would be a stored secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the answer holds a secret, which is not stored: send this request without Idempotency-Key"
+    "the response holds a secret, which is not stored: send this request without Idempotency-Key"
 )]
 pub struct SecretNotReplayed;
 

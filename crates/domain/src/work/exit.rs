@@ -168,7 +168,7 @@ impl ScriptEnd {
                 "the script was ended because the disk of the worker is almost full".to_owned(),
             ),
             (EndReason::Cancelled, _) => {
-                ended("the job backend was told to stop the script".to_owned())
+                ended("the job backend was asked to stop the script".to_owned())
             }
             (EndReason::Lost, _) => return None,
         })

@@ -138,16 +138,16 @@ mod tests {
 
     #[test]
     fn work_that_does_not_start_ends_with_the_words_of_its_kind() {
-        let unavailable = NotStarted::Unavailable("Ray does not answer".to_owned());
+        let unavailable = NotStarted::Unavailable("Ray does not respond".to_owned());
         let WorkEnd::Run(run) = WorkEnd::not_started(WorkKind::Run, &unavailable) else {
             panic!("a run ends as a run");
         };
         assert_eq!(
             run.error.as_deref(),
-            Some("preparing failed: Ray does not answer")
+            Some("preparing failed: Ray does not respond")
         );
         let training = WorkEnd::not_started(WorkKind::Training, &unavailable);
-        let expected = "the training did not start: Ray does not answer";
+        let expected = "the training did not start: Ray does not respond";
         assert_eq!(
             training,
             WorkEnd::Training(TrainingEnd::Failed(expected.to_owned()))

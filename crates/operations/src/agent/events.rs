@@ -124,7 +124,7 @@ events! {
     "error" => RunFailed {
         /// The reason.
         pub error: String,
-        /// HTTP status that a run without a stream answers.
+        /// HTTP status that a run without a stream responds with.
         pub status: u32,
     }
 }

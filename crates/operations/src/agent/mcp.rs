@@ -26,11 +26,11 @@ pub(super) fn operation() -> Operation {
         method: Method::Post,
         path: "/mcp",
         tag: Tag::Agent,
-        summary: "Answers a message of the Model Context Protocol",
-        description: "Streamable HTTP without sessions: a JSON-RPC message in, its answer out. Assistants \
+        summary: "Responds to a message of the Model Context Protocol",
+        description: "Streamable HTTP without sessions: a JSON-RPC message in, its response out. Assistants \
             connect to `/mcp` with an API key as bearer token, and have the tools and rights that the \
-            agent has with that key. `GET` and `DELETE`, which belong to sessions, are answered 405.",
-        returns: "The answer: a JSON-RPC message",
+            agent has with that key. `GET` and `DELETE`, which belong to sessions, have the response 405.",
+        returns: "The response: a JSON-RPC message",
         refusals: &[
             (
                 403,
@@ -41,7 +41,7 @@ pub(super) fn operation() -> Operation {
     }
     .served_by_hand::<Read, JsonRpcMessage, (), (), Value>()
     .with_empty_responses(&[
-        (202, "The message needs no answer"),
+        (202, "The message needs no response"),
         (406, "The client accepts not both application/json and text/event-stream"),
     ])
 }

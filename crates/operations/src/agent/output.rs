@@ -14,7 +14,7 @@ use serde_json::{
 /// Field of an output that lists figures.
 const FIGURES: &str = "figures";
 
-/// Figure of an output. In a saved chat it is a file; a Plotly figure is also part of the answer while the
+/// Figure of an output. In a saved chat it is a file; a Plotly figure is also part of the response while the
 /// run is in progress, and an image if it is small and there is no file.
 #[derive(Serialize)]
 struct FigureView<'a> {

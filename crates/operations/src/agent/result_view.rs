@@ -17,7 +17,7 @@ output! {
         /// The tool calls, in order.
         tool_calls: Vec<ToolCallView> =
             result.run.tool_calls().map(|call| ToolCallView::of(call, result.chat_id)).collect(),
-        /// The final answer. It says so if a limit ended the run.
+        /// The final response. It says so if a limit ended the run.
         output: String = result.run.output,
         /// The model.
         model: String = result.model,
@@ -56,7 +56,7 @@ output! {
     pub struct UsageView as "AgentUsage" from usage: Usage {
         /// Tokens of the requests.
         input_tokens: Option<u64> = usage.input_tokens,
-        /// Tokens of the answers.
+        /// Tokens of the responses.
         output_tokens: Option<u64> = usage.output_tokens,
         /// All tokens.
         total_tokens: Option<u64> = usage.total_tokens,

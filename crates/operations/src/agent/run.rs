@@ -50,10 +50,10 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/agent/runs",
         tag: Tag::Agent,
         summary: "Runs the agent",
-        description: "It answers a prompt with the tools of the platform, which have the rights of the API \
+        description: "It responds to a prompt with the tools of the platform, which have the rights of the API \
             key: those that change data need the write scope. All writes of a run fall under one job \
             execution, which can be reverted.\n\n\
-            With `stream` the answer is a stream of server-sent events (`event` is the `type` of the \
+            With `stream` the response is a stream of server-sent events (`event` is the `type` of the \
             data, `id` counts up), with a comment every 5 s. It ends with `result` or `error`. A client \
             that leaves cancels the run.",
         returns: "The result, or the events of the run",

@@ -20,7 +20,7 @@ output! {
         },
         /// Tokens of the requests.
         input_tokens: u64 = used.usage.input_tokens.unwrap_or_default(),
-        /// Tokens of the answers.
+        /// Tokens of the responses.
         output_tokens: u64 = used.usage.output_tokens.unwrap_or_default(),
         /// All tokens.
         total_tokens: u64 = used.usage.total_tokens.unwrap_or_default(),
@@ -38,7 +38,7 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/agent/usage",
         tag: Tag::Agent,
         summary: "Shows the tokens that the organization's runs have used this month",
-        description: "Where a provider reports no usage, and for answers that were cut off, an estimate \
+        description: "Where a provider reports no usage, and for responses that were cut off, an estimate \
             counts.",
         returns: "The usage",
         refusals: &[],

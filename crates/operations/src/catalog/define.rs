@@ -20,7 +20,7 @@ shape! {
     /// The definition of a table, without its name, which the path gives.
     #[derive(Debug)]
     pub struct DefineTableBody {
-        /// The table's former name: a table of that name is renamed and keeps its data, and references
+        /// The table's former name: a table of that name is renamed and retains its data, and references
         /// follow. Ignored once it is done.
         renamed_from: Option<String> = optional(text(..).with("pattern", Name::PATTERN)),
         /// Description of the contents.
@@ -79,7 +79,7 @@ shape! {
         /// The table whose row it points at.
         references: Option<String> =
             optional(text(..).with("pattern", Name::PATTERN).example("sample")),
-        /// Its former name: a column of that name is renamed and keeps its data. Ignored once it is done.
+        /// Its former name: a column of that name is renamed and retains its data. Ignored once it is done.
         renamed_from: Option<String> = optional(text(..).with("pattern", Name::PATTERN)),
     }
     unknown_fields refused;

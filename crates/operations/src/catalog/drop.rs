@@ -24,7 +24,7 @@ pub(super) fn operation() -> Operation {
         summary: "Drop a table",
         description: "Refused while another table references it, and while it holds rows unless `force` is \
             set.",
-        returns: "It is gone",
+        returns: "It is deleted",
         refusals: &[],
     }
     .runs(run)

@@ -44,7 +44,7 @@ pub(super) fn operation() -> Operation {
         description: "Refused while it holds values unless `force` is set. Refused always for a primary key, \
             a part of `unique_together`, and in a raw table for the order, the last reference, a reference \
             that points have, and the last column of values.",
-        returns: "It is gone, with its values",
+        returns: "It is deleted, with its values",
         refusals: &[],
     }
     .runs(run)

@@ -33,8 +33,8 @@ pub(super) fn operation() -> Operation {
             Columns are those of `tools/read`: int64, float64, bool, timestamp\\[µs, UTC\\], date32, and \
             utf8 for all else, JSON included. The order of rows is not fixed; points come series by \
             series.\n\n\
-            The answer is sent while the table is read. It ends early, without its last chunk, if the \
-            client keeps it waiting (for 30 s unless set otherwise), and if the table cannot be read to \
+            The response is sent while the table is read. It ends early, without its last chunk, if the \
+            client lets it wait (for 30 s unless set otherwise), and if the table cannot be read to \
             its end.",
         returns: "The table, as an attachment",
         refusals: &[(503, "Other exports of the organization are still being sent")],

@@ -51,7 +51,7 @@ pub(super) fn operation() -> Operation {
             400 says so.\n\n\
             `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Those are one \
             table of any size, with the parent's key as first column, sent while it is read. It ends \
-            early, without its last chunk, if the client keeps it waiting (for 30 s unless set otherwise).",
+            early, without its last chunk, if the client lets it wait (for 30 s unless set otherwise).",
         returns: "The series",
         refusals: &[
             (406, "The series have no form that `Accept` allows"),

@@ -29,7 +29,7 @@ pub(super) fn components() -> Value {
             "schema": { "type": "integer", "minimum": 0, "examples": [2] },
         },
         IDEMPOTENT_REPLAYED: {
-            "description": "`true` if this is the stored answer to an earlier request with the same \
+            "description": "`true` if this is the stored response to an earlier request with the same \
                 `Idempotency-Key`. Absent otherwise.",
             "schema": text("true"),
         },

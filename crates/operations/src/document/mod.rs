@@ -136,8 +136,8 @@ fn idempotency_key() -> Value {
         .with("maxLength", MAX_KEY_LENGTH)
         .with("pattern", r"^[!-~]([\t -~]*[!-~])?$");
     let description = "Names the request, 1 to 255 ASCII characters of the client's choice. Sent again \
-        within 24 hours it has no second effect: the first answer is returned, with \
-        `Idempotent-Replayed: true`. Another body under the same key is refused with 422. Answers of 4xx \
+        within 24 hours it has no second effect: the first response is returned, with \
+        `Idempotent-Replayed: true`. Another body under the same key is refused with 422. Responses of 4xx \
         and 5xx are not stored.";
     header("Idempotency-Key", description, schema)
 }

@@ -43,7 +43,7 @@ const COMMON: [(u16, &str, Refusal); 7] = [
     ),
     (
         503,
-        "The platform is overloaded, or a service that it needs does not answer",
+        "The platform is overloaded, or a service that it needs does not respond",
         ERROR,
     ),
     (

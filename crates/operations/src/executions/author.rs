@@ -37,7 +37,7 @@ output! {
     pub struct AuthorView as "Author" from author: Author {
         /// The user.
         user: NamedUserView = author.user.into(),
-        /// The key that the user showed; null if it was none, or is gone.
+        /// The key that the user presented; null if it was none, or is deleted.
         api_key: Option<NamedKeyView> = author.api_key.map(Into::into),
     }
 }
@@ -48,7 +48,7 @@ output! {
     pub struct StartedByView as "StartedBy" from starter: Starter {
         /// The user in whose name it runs.
         user: NamedUserView = starter.author.user.into(),
-        /// The key that was shown; null for a run of a trigger.
+        /// The key that was presented; null for a run of a trigger.
         api_key: Option<NamedKeyView> = starter.author.api_key.map(Into::into),
         /// The job's trigger that started it; null unless one did.
         trigger_id: Option<TriggerId> = starter.trigger,

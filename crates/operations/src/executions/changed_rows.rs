@@ -65,8 +65,8 @@ pub(super) fn operation() -> Operation {
             kept of the first 100 rows that a table write updates or deletes, as far as a row is no \
             longer than 8 KiB; the bare ids of all are at \
             `GET /job-executions/{execution_id}/changes`. A row that the execution updated several times \
-            has its values before the first and after the last update. Created rows are shown as they \
-            are now, and are gone after a revert.",
+            has its values before the first and after the last update. Created rows are given as they \
+            are now, and are deleted after a revert.",
         returns: "The rows",
         refusals: &[],
     }

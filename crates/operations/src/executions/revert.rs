@@ -56,7 +56,7 @@ pub(super) fn operation() -> Operation {
         summary: "Revert an execution",
         description: "Deletes the rows that the execution created, and their series, in one \
             transaction. Updates, deletes and series written to rows that existed before are reported \
-            as warnings. A dry run needs the read scope too, and answers like \
+            as warnings. A dry run needs the read scope too, and responds like \
             `GET /job-executions/{execution_id}/changes`.",
         returns: "What was undone, or of a dry run what was changed",
         refusals: &[],

@@ -14,7 +14,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Files,
         summary: "Deletes a file",
         description: "Its record and its bytes; URLs to it find nothing from then on.",
-        returns: "It is gone",
+        returns: "It is deleted",
         refusals: &[],
     }
     .runs(run)

@@ -33,7 +33,7 @@ shape! {
 }
 
 shape! {
-    /// A file of the platform whose table is to be shown.
+    /// A file of the platform whose table is to be displayed.
     #[derive(Clone, Debug)]
     pub struct PreviewTableBody {
         /// The file's id.

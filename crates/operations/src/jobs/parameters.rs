@@ -21,7 +21,7 @@ shape! {
         widget_type: Widget = required(choice(Widget::ALL)),
         /// Its name among the run's parameters; each name once.
         parameter_name: String = required(text(1..=MAX_PARAMETER_TEXT).with("pattern", patterns::ONE_LINE)),
-        /// Label shown instead of the name.
+        /// Label displayed instead of the name.
         label: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
         /// Source of the choices.
         model_source: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
@@ -31,9 +31,9 @@ shape! {
         max: Option<Number> = optional(number()),
         /// The distance between numbers; greater than 0.
         step: Option<Number> = optional(number().with("exclusiveMinimum", 0)),
-        /// The file that is shown, such as the image of a region.
+        /// The file that is displayed, such as the image of a region.
         file_id: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
-        /// The name of the parameter that holds the id of the file that is shown.
+        /// The name of the parameter that holds the id of the file that is displayed.
         file_id_parameter: Option<String> = optional(text(..=MAX_PARAMETER_TEXT)),
         /// True if a run needs a value.
         required: bool = or(false, boolean()),
@@ -78,7 +78,7 @@ output! {
         widget_type: ParameterWidget = definition.widget_type.as_str().into(),
         /// Its name among the run's parameters.
         parameter_name: String = definition.parameter_name,
-        /// Label shown instead of the name.
+        /// Label displayed instead of the name.
         label: Option<String> = definition.label,
         /// Source of the choices.
         model_source: Option<String> = definition.model_source,
@@ -88,9 +88,9 @@ output! {
         max: Option<Number> = definition.max,
         /// Step between numbers.
         step: Option<Number> = definition.step,
-        /// The file that is shown.
+        /// The file that is displayed.
         file_id: Option<String> = definition.file_id,
-        /// The name of the parameter that holds the id of the file that is shown.
+        /// The name of the parameter that holds the id of the file that is displayed.
         file_id_parameter: Option<String> = definition.file_id_parameter,
         /// True if a run needs a value.
         required: bool = definition.required,

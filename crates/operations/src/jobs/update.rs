@@ -91,7 +91,7 @@ pub(super) fn operation() -> Operation {
     .runs(run)
     .tool(ToolFacts {
         is_destructive: true,
-        ..ToolFacts::of("Changes a job. Earlier versions of its script are kept.")
+        ..ToolFacts::of("Changes a job. Earlier versions of its script are retained.")
     })
 }
 

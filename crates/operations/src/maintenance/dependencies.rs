@@ -41,9 +41,9 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/dependencies",
         tag: Tag::Operations,
         summary: "Checks what the server depends on",
-        description: "The checks of `labdata doctor`, made by the server that answers; for a minute, it \
-            returns the same answer. Why a check failed is in the server's log, and `labdata doctor` \
-            tells it with what to do. Takes up to a minute where something does not answer.",
+        description: "The checks of `labdata doctor`, made by the server that responds; for a minute, it \
+            returns the same response. Why a check failed is in the server's log, and `labdata doctor` \
+            prints it with what to do. Takes up to a minute where something does not respond.",
         returns: "The states",
         refusals: &[],
     }

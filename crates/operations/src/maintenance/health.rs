@@ -34,7 +34,7 @@ pub(super) fn operation() -> Operation {
         method: Method::Get,
         path: "/healthz",
         tag: Tag::Operations,
-        summary: "Answers while the process runs",
+        summary: "Responds while the process runs",
         description: "For liveness probes. No API key is needed.",
         returns: "It does",
         refusals: &[],

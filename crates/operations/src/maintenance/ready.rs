@@ -34,7 +34,7 @@ pub(super) fn operation() -> Operation {
         method: Method::Get,
         path: "/readyz",
         tag: Tag::Operations,
-        summary: "Checks that the database and the storage answer",
+        summary: "Checks that the database and the storage respond",
         description: "For readiness probes and load balancers. No API key is needed.",
         returns: "They do",
         refusals: &[(503, "One does not; the detail says which")],

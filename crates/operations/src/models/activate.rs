@@ -24,7 +24,7 @@ pub(super) fn operation() -> Operation {
         method: Method::Post,
         path: "/api/v1/ml-models/{ml_model_id}/activate",
         tag: Tag::MlModels,
-        summary: "Chooses the version that answers predictions",
+        summary: "Chooses the version that predicts",
         description: "An earlier version as well, for a rollback. It stays active until a version that was \
             requested after it is ready, or another one is chosen.",
         returns: "The version",

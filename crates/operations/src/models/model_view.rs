@@ -40,7 +40,7 @@ output! {
         archived: bool = version.archived,
         /// Counted from 1 within the model.
         version_number: u32 = version.number,
-        /// True for the version that answers predictions.
+        /// True for the version that predicts.
         currently_active: bool = version.is_active,
         /// State of the training.
         status: MlModelStatus = version.state.as_str().into(),

@@ -38,7 +38,7 @@ impl PredictionsView {
     pub(crate) fn without_images(mut self) -> Self {
         for value in &mut self.predictions {
             if let Some(PredictedValue::Mask(image)) = &mut value.0 {
-                "a PNG image, which is not shown here".clone_into(image);
+                "a PNG image, which is not displayed here".clone_into(image);
             }
         }
         self

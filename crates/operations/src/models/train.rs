@@ -100,7 +100,7 @@ pub(super) fn operation() -> Operation {
         summary: "Trains a new model, or retrains an existing one",
         description: "With `name` the first version of a new model, with `ml_model_id` the next version of \
             an existing one. The dataset's columns are checked before the training is queued. The first \
-            version that is ready answers predictions; a retrained one takes its place when it is ready.",
+            version that is ready predicts; a retrained one takes its place when it is ready.",
         returns: "The version, pending",
         refusals: &[
             (429, "Too many trainings of the organization wait; nothing was queued"),

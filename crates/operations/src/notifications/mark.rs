@@ -12,7 +12,7 @@ shape! {
     /// The state of a notification.
     #[derive(Clone, Copy, Debug)]
     pub struct MarkNotificationBody {
-        /// True for read, false for unread. One that is read keeps the time at which it was first.
+        /// True for read, false for unread. One that is read retains the time at which it was first.
         read: bool = required(boolean()),
     }
     example json!({"read": true});

@@ -69,7 +69,7 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/notifications",
         tag: Tag::Notifications,
         summary: "Sends a notification to the caller's own inbox",
-        description: "It goes by e-mail too where the caller's preferences say so; the answer never waits \
+        description: "It goes by e-mail too where the caller's preferences say so; the response never waits \
             for that. Sends are capped per user and hour and per organization and day; only \
             delivered ones count.",
         returns: "What became of it",

@@ -21,8 +21,8 @@ use serde_json::json;
 use super::own::OwnTool;
 use crate::data::write::DataWriteView;
 
-/// Number of keys of rows that are shown per table.
-const SHOWN_KEYS: usize = 50;
+/// Number of keys of rows that are given per table.
+const GIVEN_KEYS: usize = 50;
 
 shape! {
     /// Arguments of `write_data`.
@@ -57,7 +57,7 @@ impl OwnTool for WriteDataTool {
     type Output = WrittenView;
     const NAME: &'static str = "write_data";
     const DESCRIPTION: &'static str = "Inserts, upserts, updates or deletes rows and writes series, all of it \
-        in one transaction or nothing. Call it with dry_run set to true first: the answer shows problems \
+        in one transaction or nothing. Call it with dry_run set to true first: the response lists problems \
         and effects, and nothing is written.";
     const NEEDS_WRITE: bool = true;
 
@@ -81,7 +81,7 @@ impl OwnTool for WriteDataTool {
         };
         let mut outcome = write_in_run(ports, actor, writes, request).await?;
         for table in &mut outcome.tables {
-            table.ids.truncate(SHOWN_KEYS);
+            table.ids.truncate(GIVEN_KEYS);
         }
         Ok(WrittenView {
             effects: write_effects(&outcome, dry_run),

@@ -232,7 +232,9 @@ fn take_over(settings: &Settings, data_dir: &Path, control: &Control) -> Option<
         // The kernel releases the lock when its holder dies, however it dies.
         let attempt = layout::try_lock(data_dir).and_then(|lock| {
             let Some(lock) = lock else { return Ok(None) };
-            tracing::info!("the process that ran PostgreSQL is gone: running it here from now on");
+            tracing::info!(
+                "the process that ran PostgreSQL has ended: running it here from now on"
+            );
             let mut owner = Owner::prepare(lock, data_dir, settings, false)?;
             let running = owner.launch(control)?;
             Ok(Some(Server { owner, running }))

@@ -9,7 +9,7 @@ use rustls::Error as TlsError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     /// There was no response, or no next chunk of it, in time.
-    #[error("no answer within {} s", .0.as_secs())]
+    #[error("no response within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The server's certificate is not trusted, or is not valid for the address.
     #[error("the server's certificate is not trusted: {0}")]

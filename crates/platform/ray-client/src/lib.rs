@@ -72,7 +72,7 @@ impl fmt::Debug for RayClient {
 #[derive(Debug, thiserror::Error)]
 pub enum RayError {
     /// The cluster cannot be reached, or the connection broke.
-    #[error("the Ray cluster at {base} does not answer: {cause}")]
+    #[error("the Ray cluster at {base} does not respond: {cause}")]
     Unreachable {
         /// Address of the job API.
         base: String,
@@ -108,7 +108,7 @@ pub enum RayError {
         base: String,
     },
     /// The cluster answered with an unexpected status.
-    #[error("the Ray cluster at {base} answers {status}: {message}")]
+    #[error("the Ray cluster at {base} responds with {status}: {message}")]
     Status {
         /// Address of the job API.
         base: String,
@@ -126,7 +126,7 @@ pub enum RayError {
         source: serde_json::Error,
     },
     /// The response is longer than the client reads.
-    #[error("an answer of the Ray cluster at {base} is longer than {MAX_RESPONSE_BYTES} bytes")]
+    #[error("a response of the Ray cluster at {base} is longer than {MAX_RESPONSE_BYTES} bytes")]
     TooLong {
         /// Address of the job API.
         base: String,

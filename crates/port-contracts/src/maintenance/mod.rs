@@ -127,7 +127,7 @@ where
     tasks.claim("sweep", at(60), at(120)).await.unwrap();
     let failed = PassResult::Failed {
         at: at(61),
-        error: "the storage does not answer".to_owned(),
+        error: "the storage does not respond".to_owned(),
         due_at: at(90),
     };
     tasks.record("sweep", &failed).await.unwrap();
@@ -144,7 +144,7 @@ where
     tasks.claim("sweep", at(0), at(60)).await.unwrap();
     let failed = PassResult::Failed {
         at: at(2),
-        error: "the storage does not answer".to_owned(),
+        error: "the storage does not respond".to_owned(),
         due_at: at(10),
     };
     tasks.record("sweep", &failed).await.unwrap();

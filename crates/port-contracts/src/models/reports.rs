@@ -339,7 +339,7 @@ pub async fn the_last_record_of_a_workers_backend_counts<H: Models>(harness: &H)
     for backend in [
         record(one, 0, None),
         record(other, 1, Some("uv is missing")),
-        record(one, 2, Some("\"Ray\" does not answer")),
+        record(one, 2, Some("\"Ray\" does not respond")),
     ] {
         queue.record_backend(&backend).await.unwrap();
     }
@@ -347,7 +347,7 @@ pub async fn the_last_record_of_a_workers_backend_counts<H: Models>(harness: &H)
     recorded.sort_by_key(|backend| backend.checked_at);
     let expected = [
         record(other, 1, Some("uv is missing")),
-        record(one, 2, Some("\"Ray\" does not answer")),
+        record(one, 2, Some("\"Ray\" does not respond")),
     ];
     assert_eq!(recorded, expected);
 }

@@ -33,7 +33,7 @@ shape! {
             optional(text(..).with("maxLength", MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE).example("Plate import")),
         /// Check and write everything, then roll back.
         pub dry_run: bool = or(false, boolean()),
-        /// Answer with the written rows.
+        /// Return the written rows.
         pub return_rows: bool = or(false, boolean()),
     }
     example json!({

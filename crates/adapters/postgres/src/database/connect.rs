@@ -86,14 +86,14 @@ pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<()
         let (cause, is_final) = match tokio::time::timeout(CONNECT, attempt).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => (with_causes(&error), is_refusal(&error)),
-            Err(_) => (format!("no answer within {} s", CONNECT.as_secs()), false),
+            Err(_) => (format!("no response within {} s", CONNECT.as_secs()), false),
         };
         // A pause beyond the limit would only delay the report.
         if is_final || Instant::now() + RETRY >= until {
             let server = server.display();
             return Err(format!("the database at {server} cannot be used: {cause}"));
         }
-        tracing::debug!(cause, "the database does not answer yet");
+        tracing::debug!(cause, "the database does not respond yet");
         tokio::time::sleep(RETRY).await;
     }
 }

@@ -14,7 +14,7 @@ use labdata_ports::PortError;
 use crate::database::{condition::Condition, transaction};
 
 /// Message for a database that cannot be reached.
-pub(crate) const NO_ANSWER: &str = "the database does not answer";
+pub(crate) const NO_ANSWER: &str = "the database does not respond";
 
 /// Maximum number of attempts at work that clashes with other transactions.
 const MAX_ATTEMPTS: u32 = 8;
@@ -371,7 +371,7 @@ mod tests {
         );
         assert_eq!(
             port_error(error).to_string(),
-            "unavailable: the database does not answer"
+            "unavailable: the database does not respond"
         );
     }
 

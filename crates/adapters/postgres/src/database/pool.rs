@@ -410,7 +410,7 @@ async fn check(
         Ok(response) => {
             response.map_err(|error| HookError::Backend(ManagerError::QueryError(error)))
         }
-        Err(_) => Err(HookError::Message("the connection does not answer".into())),
+        Err(_) => Err(HookError::Message("the connection does not respond".into())),
     }
 }
 

@@ -138,7 +138,7 @@ impl Sends {
             })
         })?;
         let response = responses.into_iter().next();
-        response.ok_or_else(|| PortError::Internal("a send has no answer".to_owned()).into())
+        response.ok_or_else(|| PortError::Internal("a send has no response".to_owned()).into())
     }
 }
 

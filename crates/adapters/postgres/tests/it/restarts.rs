@@ -52,7 +52,7 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
         .status();
     assert!(status.expect("kill").success());
 
-    // The supervisor starts it again; requests before that fail because it does not answer, and
+    // The supervisor starts it again; requests before that fail because it does not respond, and
     // nothing of where it is.
     while postmaster(&server)
         .await
@@ -61,7 +61,7 @@ async fn requests_succeed_again_after_the_server_was_killed_and_restarted() {
         match tenancy.organizations().await {
             // The killed server's connections live on for a moment.
             Ok(organizations) => assert_eq!(organizations, []),
-            Err(PortError::Unavailable(text)) => assert_eq!(text, "the database does not answer"),
+            Err(PortError::Unavailable(text)) => assert_eq!(text, "the database does not respond"),
             Err(other) => panic!("{other:?}"),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -96,7 +96,7 @@ async fn a_server_that_is_not_there_is_unavailable_and_not_named() {
     let database = Database::new(url, DatabaseSettings::default()).expect("a pool");
     for error in [database.probe().await, migrate(&database).await.map(drop)] {
         match error {
-            Err(PortError::Unavailable(text)) => assert_eq!(text, "the database does not answer"),
+            Err(PortError::Unavailable(text)) => assert_eq!(text, "the database does not respond"),
             other => panic!("{other:?}"),
         }
     }

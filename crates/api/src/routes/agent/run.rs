@@ -52,7 +52,7 @@ pub enum RunResponse {
 
 impl std::fmt::Debug for RunResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunAnswer").finish_non_exhaustive()
+        f.debug_struct("RunResponse").finish_non_exhaustive()
     }
 }
 

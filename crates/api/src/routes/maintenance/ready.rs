@@ -19,7 +19,7 @@ pub async fn handle(app: Data<App>) -> HttpResponse {
     let failure = match checked {
         Ok(Ok(())) => return HttpResponse::Ok().json(ReadyView::ready()),
         Ok(Err(unhealthy)) => unhealthy.to_string(),
-        Err(_) => format!("no answer within {} s", CHECK_TIMEOUT.as_secs()),
+        Err(_) => format!("no response within {} s", CHECK_TIMEOUT.as_secs()),
     };
     HttpResponse::ServiceUnavailable().json(ErrorBody::new(ErrorCode::Unavailable, failure))
 }

@@ -117,7 +117,7 @@ async fn while_the_bucket_does_not_answer_the_record_keeps_waiting() {
     let (status, reported) = confirm(&program, &begun).await;
     let detail = reported["detail"].as_str().unwrap();
     assert!(
-        status == 503 && detail.contains("does not answer"),
+        status == 503 && detail.contains("does not respond"),
         "{reported}"
     );
     s3.set_down(false);

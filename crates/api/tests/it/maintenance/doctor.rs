@@ -164,7 +164,7 @@ async fn it_looks_at_the_database_of_a_running_server_its_mail_server_and_its_mo
     );
     assert!(displayed["storage"].1.ends_with("accepts objects"));
     assert_eq!(displayed["SMTP"].0, "ok");
-    assert_eq!(displayed["LLM"].1, "some-model answers");
+    assert_eq!(displayed["LLM"].1, "some-model responds");
     assert!(mail.received().is_empty(), "no e-mail is sent");
     // The server keeps running.
     let health = reqwest::get(format!("{}/healthz", server.url)).await;

@@ -33,7 +33,7 @@ async fn the_process_is_alive_even_when_the_database_is_not() {
     assert_eq!(client.get("/healthz").await.json(200)["status"], "ok");
     assert_eq!(
         client.get("/readyz").await.detail(503),
-        "the database does not answer"
+        "the database does not respond"
     );
     server.ready.broken.store(false, Ordering::Relaxed);
     assert_eq!(client.get("/readyz").await.json(200)["status"], "ready");

@@ -309,6 +309,6 @@ async fn a_long_output_is_cut_and_says_so() {
         .pop()
         .unwrap();
     assert!(
-        matches!(displayed, Message::ToolResult { output, .. } if output.contains("bytes are shown"))
+        matches!(displayed, Message::ToolResult { output, .. } if output.contains("bytes are given"))
     );
 }

@@ -30,11 +30,11 @@ impl EndReason {
     pub(super) fn note(self) -> Option<String> {
         match self {
             Self::Answered => None,
-            Self::Empty => Some("(The model gave no answer.)".to_owned()),
+            Self::Empty => Some("(The model gave no response.)".to_owned()),
             Self::Length => Some(
-                "(The answer is cut off: it reached the maximum length of the model.)".to_owned(),
+                "(The response is cut off: it reached the maximum length of the model.)".to_owned(),
             ),
-            Self::Filtered => Some("(The provider of the model withheld the answer.)".to_owned()),
+            Self::Filtered => Some("(The provider of the model withheld the response.)".to_owned()),
             Self::Steps(steps) => Some(format!(
                 "(The run ended after {steps} steps, the limit. This is the state that it had reached.)"
             )),

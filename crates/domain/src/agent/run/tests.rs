@@ -198,7 +198,7 @@ fn answers_that_are_cut_off_or_empty_say_so() {
     for (stop, content, reason, note) in [
         (StopReason::Length, "Half", EndReason::Length, "cut off"),
         (StopReason::Filtered, "", EndReason::Filtered, "withheld"),
-        (StopReason::Complete, "", EndReason::Empty, "no answer"),
+        (StopReason::Complete, "", EndReason::Empty, "no response"),
     ] {
         let response = ModelResponse {
             stop,

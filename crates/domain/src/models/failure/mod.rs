@@ -80,7 +80,7 @@ impl EndedTraining<'_> {
                     .to_owned()
             }
             (EndReason::Cancelled, _) => {
-                "the training backend was told to stop the training; retrain the model".to_owned()
+                "the training backend was asked to stop the training; retrain the model".to_owned()
             }
         };
         Some(TrainingEnd::Failed(failed))

@@ -32,7 +32,7 @@ pub enum PredictionDelay {
     )]
     Busy,
     /// It failed.
-    #[error("the model does not answer: {0}")]
+    #[error("the model does not respond: {0}")]
     Failed(ModelFailure),
     /// The packages that models need could not be installed.
     #[error(
@@ -79,7 +79,7 @@ pub enum ModelFailure {
     #[error("it took too long; send fewer rows at once")]
     TooSlow,
     /// Its response is none.
-    #[error("its answer is invalid; train it again")]
+    #[error("its response is invalid; train it again")]
     InvalidResponse,
     /// It cannot be loaded, as its process reports.
     #[error("{0}")]

@@ -48,13 +48,13 @@ pub struct ClassProbabilities {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusablePredictions {
     /// The number of rows differs.
-    #[error("an answer has another number of rows than its request")]
+    #[error("a response has another number of rows than its request")]
     Rows,
     /// A value is none that the model predicts.
-    #[error("an answer has a value that the model cannot predict")]
+    #[error("a response has a value that the model cannot predict")]
     Value,
     /// Probabilities are missing, superfluous or not between 0 and 1.
-    #[error("an answer has wrong probabilities")]
+    #[error("a response has wrong probabilities")]
     Probabilities,
 }
 

@@ -35,7 +35,7 @@ pub fn report_page(version: &ModelVersion, dataset: &Dataset, result: &TrainingR
     let name = escaped(&version.name);
     let number = version.number;
     let activity = if version.is_active {
-        "answers predictions"
+        "predicts"
     } else {
         "not active"
     };

@@ -51,14 +51,14 @@ output! {
 }
 
 output! {
-    /// A message: a prompt, or one answer of the model.
+    /// A message: a prompt, or one response of the model.
     #[derive(Debug)]
     pub struct MessageView as "AgentMessage" {
         /// Its author.
         role: AgentMessageRole,
         /// The text; may be empty if the model called tools.
         content: String,
-        /// The tool calls of an answer, in order.
+        /// The tool calls of a response, in order.
         tool_calls: Vec<ToolCallView>,
         created_at: Timestamp,
     }

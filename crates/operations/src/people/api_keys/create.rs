@@ -50,7 +50,7 @@ output! {
     pub struct NewApiKeyView as "NewApiKey" {
         #[flatten]
         about: ApiKeyView,
-        /// The key. It is shown this once and kept nowhere.
+        /// The key. It is displayed this once and stored nowhere.
         #[example = "ldk_k3v9q2mx_…"]
         key: String,
     }
@@ -63,10 +63,10 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/api-keys",
         tag: Tag::ApiKeys,
         summary: "Makes an API key",
-        description: "The answer holds the key, which is never shown again. A key cannot grant a scope \
+        description: "The response holds the key, which is never displayed again. A key cannot grant a scope \
             that the caller's key lacks. The header `Idempotency-Key` is refused, because the \
             answer would have to be stored.",
-        returns: "The key, shown this once",
+        returns: "The key, displayed this once",
         refusals: &[
             (400, "expires_at lies in the past, or the user is disabled"),
             (403, "The caller's key lacks the admin scope, or a scope that the new key is to have"),

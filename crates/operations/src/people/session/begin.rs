@@ -35,7 +35,7 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/session",
         tag: Tag::Session,
         summary: "Signs in",
-        description: "The answer sets the cookie `labdata-session` (`__Host-labdata-session` by TLS), \
+        description: "The response sets the cookie `labdata-session` (`__Host-labdata-session` by TLS), \
             which is accepted wherever an API key is. Changes that come with it need \
             `Sec-Fetch-Site: same-origin` or `none`, or where that header is missing the \
             platform's own `Origin`. The session ends with its key, after 12 h without use, or \

@@ -100,7 +100,7 @@ impl From<PortError> for Refusal {
             PortError::DiskFull(_) => InsufficientStorage::DiskFull.into(),
             PortError::Unavailable(_) | PortError::Busy(_) | PortError::Exhausted(_) => {
                 tracing::error!(%error, "a signed URL was not served");
-                let message = "The storage does not answer; try again later.";
+                let message = "The storage does not respond; try again later.";
                 Self::new(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "ServiceUnavailable",

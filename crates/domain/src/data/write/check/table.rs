@@ -454,7 +454,7 @@ pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
     if SystemColumn::from_name(name).is_some() {
         return Reason::new(
             ErrorCode::ColumnNotWritable,
-            format!("column \"{displayed}\" is kept by the server and cannot be written"),
+            format!("column \"{displayed}\" is maintained by the server and cannot be written"),
         );
     }
     // Someone who knows the table from SQL writes the reference `sample` as `sample_id`.

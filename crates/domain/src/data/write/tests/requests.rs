@@ -171,7 +171,7 @@ fn unknown_columns_say_what_they_may_have_meant() {
         (
             "sample",
             json!([{ "name": "a", "created_at": null }]),
-            "column \"created_at\" is kept by the server and cannot be written",
+            "column \"created_at\" is maintained by the server and cannot be written",
         ),
         (
             "measurement",

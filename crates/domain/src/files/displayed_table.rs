@@ -3,17 +3,17 @@
 use crate::refusal::{ErrorCode, Refuse};
 
 /// Maximum size of a file whose table is displayed, in bytes.
-pub const MAX_SHOWN_TABLE_BYTES: u64 = 100 << 20;
+pub const MAX_DISPLAYED_TABLE_BYTES: u64 = 100 << 20;
 
 /// Maximum number of rows of a file whose table is displayed.
-pub const MAX_SHOWN_TABLE_ROWS: usize = 1_000_000;
+pub const MAX_DISPLAYED_TABLE_ROWS: usize = 1_000_000;
 
-/// The file is larger than [`MAX_SHOWN_TABLE_BYTES`].
+/// The file is larger than [`MAX_DISPLAYED_TABLE_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the file is larger than {} MiB; make a dataset of it", MAX_SHOWN_TABLE_BYTES >> 20)]
-pub struct ShownTableTooLarge;
+#[error("the file is larger than {} MiB; make a dataset of it", MAX_DISPLAYED_TABLE_BYTES >> 20)]
+pub struct DisplayedTableTooLarge;
 
-impl Refuse for ShownTableTooLarge {
+impl Refuse for DisplayedTableTooLarge {
     fn code(&self) -> ErrorCode {
         ErrorCode::FileTooLarge
     }
