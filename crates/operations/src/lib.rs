@@ -20,6 +20,7 @@ pub mod errors;
 pub mod events;
 mod form;
 mod id;
+mod limits;
 mod operation;
 mod page;
 mod platform;
@@ -47,9 +48,10 @@ pub use body::{
     OptionalJson,
 };
 pub use call::{Call, Request};
-pub use document::{BODY_LIMIT, MAX_KEY_LENGTH, OPEN_BODY_LIMIT, SCHEMAS, document};
+pub use document::{SCHEMAS, document};
 pub use form::{EVENT_STREAM, EventStream, JsonOrFile, ResultForm, TableFile};
 pub use id::OrNotFound;
+pub use limits::{BODY_LIMIT, MAX_KEY_LENGTH, OPEN_BODY_LIMIT};
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
 pub use page::PageQuery;
 pub use platform::Platform;

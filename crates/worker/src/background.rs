@@ -1,9 +1,8 @@
 //! The background work of one server: periodic tasks and, on a worker, job runs and trainings.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use labdata_application::{Services, work::WorkContext};
-use labdata_ports::notifications::mailer::Mailer;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -11,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    WorkSettings,
+    MailSettings, WorkSettings,
     periodic::{
         TaskObserver, firing_triggers, housekeeping, keep_running, recording_training_backend,
         sending_emails, trimming_caches,
@@ -26,23 +25,6 @@ pub struct WorkerSettings {
     pub work: Vec<WorkSettings>,
     /// E-mail; `None` sends none.
     pub mail: Option<MailSettings>,
-}
-
-/// Settings of outgoing e-mail.
-#[derive(Clone)]
-pub struct MailSettings {
-    /// Sender of e-mails.
-    pub mailer: Arc<dyn Mailer>,
-    /// Base of links in e-mails, without a trailing slash.
-    pub public_url: String,
-}
-
-impl fmt::Debug for MailSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MailSettings")
-            .field("public_url", &self.public_url)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Running background work. Dropping it aborts the work.
@@ -128,7 +110,7 @@ mod tests {
     use labdata_ports::{
         notifications::{
             NewNotification,
-            mailer::{Email, MailOutcome},
+            mailer::{Email, MailOutcome, Mailer},
         },
         work::runner::{JobRunner, LogChunk, RunId, RunSpec, RunStatus, RunView, RunnerError},
     };

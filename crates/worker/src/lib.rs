@@ -5,11 +5,13 @@
 //! job backends by their ports.
 
 mod background;
+mod mail_settings;
 mod periodic;
 #[cfg(test)]
 mod testing;
 mod work;
 
-pub use background::{Background, MailSettings, WorkerSettings};
+pub use background::{Background, WorkerSettings};
+pub use mail_settings::MailSettings;
 pub use periodic::{NoObserver, TaskObserver};
 pub use work::{BACKEND_TIMEOUT, BackendSettings, WorkSettings};

@@ -2,16 +2,13 @@
 
 use std::{marker::PhantomData, rc::Rc};
 
-use actix_web::{
-    FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderName, web::Data,
-};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web::Data};
 use futures::future::LocalBoxFuture;
 use labdata_application::{Error, Services};
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed, scope::Scope};
 use labdata_operations::RequiredScope;
 use labdata_request_body::{FieldPath, Problems, Shape};
-use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::{
     ApiError,
@@ -20,11 +17,9 @@ use super::{
     credential::Credential,
     observe,
     once::Once,
+    request::{IDEMPOTENCY_KEY, app_of, path_document, query_document},
 };
 use crate::app::App;
-
-/// Header that identifies a request, so that a retry has no second effect.
-pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The one argument of a handler: `Call<Scope, Body, Query, Path>`.
 ///
@@ -229,29 +224,4 @@ impl<T: Shape + 'static> OpenCall<JsonBody<T>> {
         let app = app_of(request)?;
         Ok(Self { app, body })
     }
-}
-
-fn app_of(request: &HttpRequest) -> Result<Data<App>, Error> {
-    let app = request.app_data::<Data<App>>().cloned();
-    app.ok_or_else(|| Error::Internal("the server has no App".to_owned()))
-}
-
-/// The query string as an object of texts; of a repeated name the last counts.
-pub(super) fn query_document(request: &HttpRequest) -> Value {
-    url::form_urlencoded::parse(request.query_string().as_bytes())
-        .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
-        .collect()
-}
-
-/// The path's variable parts as an object of texts.
-pub(super) fn path_document(request: &HttpRequest) -> Value {
-    request
-        .match_info()
-        .iter()
-        .map(|(name, value)| {
-            // The router leaves `%2F` encoded, so that a slash in a name does not split a segment.
-            let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
-            (name.to_owned(), Value::String(value))
-        })
-        .collect()
 }

@@ -1,12 +1,15 @@
 //! An endpoint: one method of one path, and its handler.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
-use actix_web::{FromRequest, Handler, HttpRequest, Responder, Route, http::Method, web};
+use actix_web::{
+    FromRequest, Handler, HttpRequest, HttpResponse, Responder, ResponseError, Route, http::Method,
+    web,
+};
 use labdata_operations::{Operation, RequiredScope};
 use labdata_request_body::Shape;
 
-use super::{body::Body, call::Call, once, serve::serve};
+use super::{body::Body, call::Call, once::Once, serve::serve};
 
 /// One method of one path.
 pub struct Endpoint {
@@ -59,7 +62,7 @@ impl Endpoint {
     {
         let response = move |request: HttpRequest, call: Call<S, B, Q, P>| {
             let handler = handler.clone();
-            once::respond(request, call, async move |call| handler.call((call,)).await)
+            run_once(request, call, async move |call| handler.call((call,)).await)
         };
         Self::by_hand::<_, (HttpRequest, Call<S, B, Q, P>)>(operation, response)
     }
@@ -102,5 +105,26 @@ fn method_of(operation: &Operation) -> Method {
         labdata_operations::Method::Put => Method::PUT,
         labdata_operations::Method::Patch => Method::PATCH,
         labdata_operations::Method::Delete => Method::DELETE,
+    }
+}
+
+/// Calls a handler that begins its effect with [`Call::begin`], and ends its unit of work.
+async fn run_once<R: Responder, S, B, Q, P>(
+    request: HttpRequest,
+    mut call: Call<S, B, Q, P>,
+    handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
+) -> HttpResponse {
+    let once = call.body_sha256.map(|sha256| Once::of(&request, sha256));
+    let once = match once.transpose() {
+        Ok(once) => once.map(Rc::new),
+        Err(error) => return error.error_response(),
+    };
+    // Shared with the handler, which begins the unit of work when its slow preparation is done.
+    call.once.clone_from(&once);
+    let output = handler(call).await;
+    let response = output.respond_to(&request).map_into_boxed_body();
+    match once {
+        Some(once) => once.end(response).await,
+        None => response,
     }
 }

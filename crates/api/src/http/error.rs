@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use actix_web::{
     HttpResponse, HttpResponseBuilder, ResponseError,
-    http::{StatusCode, header},
+    http::{
+        StatusCode,
+        header::{self, HeaderName, HeaderValue},
+    },
 };
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
@@ -14,7 +17,11 @@ use labdata_domain::{
 use labdata_operations::errors::{ErrorBody, ShapeErrorBody, WriteDataErrorBody};
 use labdata_request_body::ShapeProblem;
 
-use super::once;
+/// Header of a replayed response.
+pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Result of a handler: a response, or an error that is mapped to one.
+pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Outcome of a request that ends its handler early.
 #[derive(Debug, thiserror::Error)]
@@ -209,7 +216,7 @@ impl ResponseError for ApiError {
             response.insert_header((header::RETRY_AFTER, seconds));
         }
         match self {
-            Self::Replayed(response) => return once::replayed(response),
+            Self::Replayed(response) => return replayed(response),
             Self::Shape(problems) => {
                 let detail = problems.clone();
                 return response.json(ShapeErrorBody { detail });
@@ -234,6 +241,17 @@ impl ResponseError for ApiError {
         let code = self.code().unwrap_or(ErrorCode::Internal);
         response.json(ErrorBody::new(code, self.detail()))
     }
+}
+
+/// The response of an earlier request.
+fn replayed(stored: &StoredResponse) -> HttpResponse {
+    let status = StatusCode::from_u16(stored.status).unwrap_or_default();
+    let mut response = HttpResponse::build(status);
+    response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
+    if !stored.content_type.is_empty() {
+        response.insert_header((header::CONTENT_TYPE, stored.content_type.as_str()));
+    }
+    response.body(stored.body.clone())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `Idempotency-Key`: a repeated POST has its effect once.
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use actix_web::{
-    HttpRequest, HttpResponse, Responder, ResponseError,
+    HttpRequest, HttpResponse, ResponseError,
     body::{BoxBody, to_bytes},
-    http::header::{CONTENT_TYPE, HeaderName, HeaderValue},
+    http::header::CONTENT_TYPE,
 };
 use labdata_application::{
     Error, Services,
@@ -25,11 +25,9 @@ use uuid::Uuid;
 
 use super::{
     ApiError,
-    call::{Call, IDEMPOTENCY_KEY, path_document},
+    error::IDEMPOTENT_REPLAYED,
+    request::{IDEMPOTENCY_KEY, path_document},
 };
-
-/// Header of a replayed response.
-pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// A request with an `Idempotency-Key`, and its unit of work once its effect has begun.
 #[derive(Debug)]
@@ -106,27 +104,6 @@ impl Once {
     }
 }
 
-/// Calls a handler that begins its effect with [`Call::begin`], and ends its unit of work.
-pub(super) async fn respond<R: Responder, S, B, Q, P>(
-    request: HttpRequest,
-    mut call: Call<S, B, Q, P>,
-    handler: impl AsyncFnOnce(Call<S, B, Q, P>) -> R,
-) -> HttpResponse {
-    let once = call.body_sha256.map(|sha256| Once::of(&request, sha256));
-    let once = match once.transpose() {
-        Ok(once) => once.map(Rc::new),
-        Err(error) => return error.error_response(),
-    };
-    // Shared with the handler, which begins the unit of work when its slow preparation is done.
-    call.once.clone_from(&once);
-    let output = handler(call).await;
-    let response = output.respond_to(&request).map_into_boxed_body();
-    match once {
-        Some(once) => once.end(response).await,
-        None => response,
-    }
-}
-
 /// The request's method and path in one spelling: the router also matches a path with needless
 /// escapes, and an id in capitals is the same id.
 fn operation_of(request: &HttpRequest) -> String {
@@ -199,15 +176,4 @@ async fn buffer(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>
         body: body.to_vec(),
     };
     (head.set_body(BoxBody::new(body)), Some(stored))
-}
-
-/// The response of an earlier request.
-pub(super) fn replayed(stored: &StoredResponse) -> HttpResponse {
-    let status = actix_web::http::StatusCode::from_u16(stored.status).unwrap_or_default();
-    let mut response = HttpResponse::build(status);
-    response.insert_header((IDEMPOTENT_REPLAYED, HeaderValue::from_static("true")));
-    if !stored.content_type.is_empty() {
-        response.insert_header((CONTENT_TYPE, stored.content_type.as_str()));
-    }
-    response.body(stored.body.clone())
 }

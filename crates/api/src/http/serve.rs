@@ -1,28 +1,25 @@
 //! Serves declared operations.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use actix_web::{
-    HttpRequest, HttpResponse, HttpResponseBuilder,
+    HttpRequest, HttpResponse,
     dev::Payload,
-    http::{
-        StatusCode,
-        header::{CACHE_CONTROL, ContentType, HeaderValue, LINK},
-    },
+    http::header::{CACHE_CONTROL, HeaderValue},
     web::{self, Bytes, Data},
 };
 use labdata_application::Error;
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed};
-use labdata_limits::{Slot, sending::while_read};
-use labdata_operations::{Access, BodyKind, Idempotency, Operation, Preparation, Reply, Request};
+use labdata_operations::{Access, BodyKind, Idempotency, Operation, Preparation, Request};
 use sha2::{Digest, Sha256};
 
 use super::{
     ApiError,
     body::{drain, receive_json_within},
-    call::{IDEMPOTENCY_KEY, admit, path_document, query_document},
+    call::admit,
     once::Once,
-    response::next_page,
+    request::{IDEMPOTENCY_KEY, path_document, query_document},
+    response::respond,
 };
 use crate::app::App;
 
@@ -126,39 +123,4 @@ async fn receive(
         body_sha256,
         preparation: preparation.map_err(ApiError::Shape)?,
     })
-}
-
-/// Length in bytes from which a counted response is sent in chunks.
-const LONG: usize = 128 << 10;
-
-fn respond(request: &HttpRequest, reply: Reply) -> HttpResponse {
-    let Some(json) = reply.json else {
-        return HttpResponse::NoContent().finish();
-    };
-    let mut response = HttpResponseBuilder::new(StatusCode::OK);
-    response.content_type(ContentType::json());
-    if let Some(link) = reply.next.and_then(|next| next_page(request, &next)) {
-        response.insert_header((LINK, link));
-    }
-    match reply.slot {
-        Some(slot) => send_counted(response, json, slot),
-        None => response.body(json),
-    }
-}
-
-/// Sends a body; a long one holds the slot until its last chunk is sent.
-pub(crate) fn send_counted(
-    mut response: HttpResponseBuilder,
-    body: Bytes,
-    slot: Slot,
-) -> HttpResponse {
-    // A single chunk: streaming it would only cost the response its Content-Length.
-    if body.len() <= LONG {
-        return response.body(body);
-    }
-    let next = async |(mut rest, slot): (Bytes, Slot)| {
-        let chunk = rest.split_to(rest.len().min(LONG));
-        Ok::<_, Infallible>((!chunk.is_empty()).then_some((chunk, (rest, slot))))
-    };
-    response.streaming(while_read((body, slot), next))
 }

@@ -3,19 +3,8 @@
 use labdata_domain::work::{ScriptEnd, WorkEnd};
 use labdata_ports::work::{ClaimedWork, Task};
 
-use super::WorkContext;
+use super::{Interpretation, WorkContext};
 use crate::{Error, Services, models::training::interpret_training::interpret_training};
-
-/// Meaning of the end of a script.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Interpretation {
-    /// The work ends so.
-    Ended(WorkEnd),
-    /// The backend lost it; another attempt may succeed.
-    LostByBackend,
-    /// The worker has lost it.
-    LostByWorker,
-}
 
 /// Finds out what the end of a script means. `prepared` is true if its dependencies were installed.
 ///

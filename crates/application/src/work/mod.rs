@@ -8,6 +8,7 @@ mod context;
 pub mod copy_log;
 pub mod end_work;
 pub mod interpret_end;
+mod interpretation;
 pub mod read_log;
 pub mod redeem_nonce;
 pub mod renew_lease;
@@ -16,3 +17,4 @@ mod run_key;
 pub mod sweep_work;
 
 pub use context::WorkContext;
+pub use interpretation::Interpretation;

@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{
     Error, Services,
     work::{
+        Interpretation,
         begin_work::{Begun, begin_work},
         end_work::{end_work, release_work},
-        interpret_end::{Interpretation, interpret_end},
+        interpret_end::interpret_end,
         renew_lease::{WorkLease, give_up},
     },
 };

@@ -1,5 +1,6 @@
 //! Logging to standard error, and export of spans.
 
+mod endpoint;
 #[cfg(feature = "otlp")]
 mod otlp;
 
@@ -12,18 +13,6 @@ use tracing_subscriber::{
 #[cfg(feature = "otlp")]
 pub(super) use self::otlp::Export;
 use crate::settings::{LogFormat, LogSettings, SettingsError};
-
-/// Standard variables with the address of a collector of spans.
-const ENDPOINTS: [&str; 2] = [
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-];
-
-/// Returns true if the address of a collector is set.
-fn is_endpoint_set() -> bool {
-    let value = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty());
-    ENDPOINTS.iter().any(value)
-}
 
 /// The export of a build that has none.
 #[cfg(not(feature = "otlp"))]
@@ -63,7 +52,7 @@ pub(super) fn start(settings: &LogSettings, default_filter: &str) -> Result<Expo
     #[cfg(not(feature = "otlp"))]
     {
         drop(subscriber.try_init());
-        if is_endpoint_set() {
+        if endpoint::is_endpoint_set() {
             tracing::warn!(
                 "no spans are exported: this program was built without the feature `otlp`"
             );

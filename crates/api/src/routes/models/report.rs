@@ -8,7 +8,7 @@ use labdata_application::models::get_report::get_report;
 use labdata_domain::refusal::Resource;
 use labdata_operations::models::{ModelPath, VersionQuery};
 
-use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, serve::send_counted};
+use crate::http::{ApiResult, Call, NoBody, OrNotFound, Read, response::send_counted};
 
 /// The page has its styles and pictures in itself, runs no script, and has no origin.
 const CONTENT_POLICY: &str =

@@ -10,7 +10,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, work::WorkClaim};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Services, work::interpret_end::Interpretation};
+use crate::{Error, Services, work::Interpretation};
 
 /// Puts together what is known of a training whose process has ended: its reports and, after a success, the
 /// artifact, which is read once to compute its hash.

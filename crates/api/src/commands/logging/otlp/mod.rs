@@ -15,7 +15,7 @@ use tracing_subscriber::{
 };
 
 use self::collector::Collector;
-use super::ENDPOINTS;
+use super::endpoint::{ENDPOINTS, is_endpoint_set};
 use crate::settings::SettingsError;
 
 /// Exports spans until it is closed.
@@ -27,7 +27,7 @@ impl Export {
     /// # Errors
     /// [`SettingsError`] for an endpoint that is not a URL.
     pub(super) fn start() -> Result<Self, SettingsError> {
-        if !super::is_endpoint_set() {
+        if !is_endpoint_set() {
             return Ok(Self(None));
         }
         let refused = |error: String| SettingsError(format!("{}: {error}", ENDPOINTS.join(" or ")));
