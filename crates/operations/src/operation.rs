@@ -74,6 +74,8 @@ pub struct Operation {
     pub(crate) success_status: u16,
     pub(crate) describe_success: fn(&mut Definitions) -> Vec<(&'static str, Schema)>,
     read: Option<Box<Read>>,
+    /// The function of its tool, if it is another.
+    read_as_tool: Option<Box<Read>>,
 }
 
 /// The schemas of a request.
@@ -200,6 +202,7 @@ impl About {
             success_status: R::STATUS,
             describe_success: R::content,
             read: None,
+            read_as_tool: None,
         }
     }
 }
@@ -239,6 +242,26 @@ impl Operation {
         Self {
             tool: Some(tool),
             ..self
+        }
+    }
+
+    /// As [`Self::tool`], with a function of its own for the tool, because a model needs other data.
+    #[must_use]
+    pub(crate) fn tool_running<S, B, Q, P, R, F, U>(self, tool: ToolFacts, run: F) -> Self
+    where
+        S: RequiredScope,
+        B: Body,
+        Q: Shape + Send + 'static,
+        P: Shape + Send + 'static,
+        R: Respond + 'static,
+        F: Fn(Call<S, B, Q, P>) -> U + Send + Sync + 'static,
+        U: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        let form = self.about.runs(run);
+        Self {
+            describe_arguments: form.describe_arguments,
+            read_as_tool: form.read,
+            ..self.tool(tool)
         }
     }
 
@@ -294,15 +317,35 @@ impl Operation {
     /// # Errors
     /// The problems of the request's shape.
     pub fn read(&self, request: Request) -> Result<Preparation, Vec<ShapeProblem>> {
-        if let Some(read) = &self.read {
-            return read(request);
-        }
-        let effect: Effect = Box::new(|_| {
-            let missing = Error::Internal("the operation has no function".to_owned());
-            Box::pin(ready(Err(missing)))
-        });
-        Ok(Box::pin(ready(effect)))
+        read_by(self.read.as_deref(), request)
     }
+
+    /// True if its tool runs a function of its own.
+    pub(crate) const fn has_tool_function(&self) -> bool {
+        self.read_as_tool.is_some()
+    }
+
+    /// As [`Self::read`], of a call of its tool.
+    ///
+    /// # Errors
+    /// The problems of the arguments' shape.
+    pub(crate) fn read_as_tool(&self, request: Request) -> Result<Preparation, Vec<ShapeProblem>> {
+        read_by(
+            self.read_as_tool.as_deref().or(self.read.as_deref()),
+            request,
+        )
+    }
+}
+
+fn read_by(read: Option<&Read>, request: Request) -> Result<Preparation, Vec<ShapeProblem>> {
+    if let Some(read) = read {
+        return read(request);
+    }
+    let effect: Effect = Box::new(|_| {
+        let missing = Error::Internal("the operation has no function".to_owned());
+        Box::pin(ready(Err(missing)))
+    });
+    Ok(Box::pin(ready(effect)))
 }
 
 impl std::fmt::Debug for Operation {

@@ -134,7 +134,7 @@ impl Conversation {
         Self {
             run_id,
             // Counted once: the definitions are part of every request and do not change.
-            tools_bytes: tools.iter().map(description_bytes).sum(),
+            tools_bytes: tools.iter().map(|tool| bytes(tool.size())).sum(),
             tools,
             ports: ports.clone(),
             agent: agent.clone(),
@@ -418,13 +418,12 @@ async fn unless<T>(signals: &Signals, work: impl Future<Output = T>) -> Result<T
     }
 }
 
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
+fn bytes(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
-fn description_bytes(tool: &ToolDefinition) -> u64 {
-    let schema = serde_json::to_string(&tool.schema).unwrap_or_default();
-    length(&tool.name) + length(&tool.description) + length(&schema)
+fn length(text: &str) -> u64 {
+    bytes(text.len())
 }
 
 fn request_bytes(request: &ModelRequest) -> u64 {

@@ -3,7 +3,7 @@
 use labdata_application::{Error, catalog::get_schema::get_schema};
 
 use super::table_view::TableView;
-use crate::{About, Call, Method, Operation, Read, Tag};
+use crate::{About, Call, Method, Operation, Read, Tag, tools::get_schema};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -18,6 +18,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[],
     }
     .runs(run)
+    .tool_running(get_schema::FACTS, get_schema::run)
 }
 
 async fn run(call: Call<Read>) -> Result<Vec<TableView>, Error> {

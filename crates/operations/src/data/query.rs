@@ -1,15 +1,27 @@
 //! `POST /api/v1/tools/query`
 
+use labdata_application::{
+    Error,
+    data::query_data::{QueryData, query_data},
+    slots::Held,
+};
+use labdata_domain::data::query::MAX_LENGTH;
 use labdata_request_body::{
     Reader as _,
     fields::{or, required},
     output,
-    readers::{any, list, text},
+    readers::{any, list, text, unsigned},
     shape,
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
-use crate::{About, JsonBody, JsonOrFile, Method, Operation, Read, Tag};
+use crate::{About, Call, JsonBody, JsonOrFile, Method, Operation, Read, Tag, tools::ToolFacts};
+
+/// Number of rows that a model gets unless it asks for another.
+const DEFAULT_ROWS: u32 = 200;
+
+/// Maximum number of rows that a model gets.
+const MAX_ROWS: u32 = 1_000;
 
 shape! {
     /// The query to run.
@@ -39,6 +51,32 @@ output! {
     }
 }
 
+shape! {
+    /// The query of a model.
+    struct ModelQuery {
+        /// One SELECT statement in the SQL of PostgreSQL.
+        query: String = required(text(1..=MAX_LENGTH)),
+        /// Values of the placeholders $1, $2, … in the query.
+        params: Vec<Value> = or(json!([]), list(any())),
+        /// Maximum number of rows to return.
+        limit: u32 = or(DEFAULT_ROWS, unsigned(1..=MAX_ROWS)),
+    }
+}
+
+output! {
+    /// Rows of a query, for a model.
+    struct RowsView {
+        /// The names of the columns, in order.
+        columns: Vec<String>,
+        /// Number of rows of the whole result.
+        row_count: usize,
+        /// Number of rows of `data`.
+        rows_shown: usize,
+        /// The first rows.
+        data: Vec<Box<RawValue>>,
+    }
+}
+
 pub(super) fn operation() -> Operation {
     About {
         name: "query_data",
@@ -63,4 +101,33 @@ pub(super) fn operation() -> Operation {
         ],
     }
     .served_by_hand::<Read, JsonBody<QueryBody>, (), (), JsonOrFile<QueryView>>()
+    .tool_running(
+        ToolFacts::of(
+            "Runs a read-only SQL query over the tables of get_schema. Aggregate and filter in SQL: few \
+             rows are returned.",
+        ),
+        run_for_model,
+    )
+}
+
+async fn run_for_model(call: Call<Read, JsonBody<ModelQuery>>) -> Result<RowsView, Error> {
+    let command = QueryData {
+        sql: call.body.query,
+        params: call.body.params,
+    };
+    let Held {
+        value: result,
+        slots: _slots,
+    } = query_data(&call.ports, &call.actor, command).await?;
+    let row_count = result.rows.len();
+    let limit = usize::try_from(call.body.limit).unwrap_or(usize::MAX);
+    let rows = result.rows.into_iter().take(limit);
+    let data: serde_json::Result<Vec<_>> = rows.map(RawValue::from_string).collect();
+    let data = data.map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(RowsView {
+        columns: result.columns,
+        row_count,
+        rows_shown: data.len(),
+        data,
+    })
 }

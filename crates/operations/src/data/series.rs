@@ -11,7 +11,7 @@ use labdata_request_body::{
 use serde_json::Value;
 
 use super::RenderedObject;
-use crate::{About, JsonOrFile, Method, NoBody, Operation, Read, Tag};
+use crate::{About, JsonOrFile, Method, NoBody, Operation, Read, Tag, tools::read_series};
 
 shape! {
     /// The path of a raw table.
@@ -63,4 +63,5 @@ pub(super) fn operation() -> Operation {
         refusals: &[(406, "The series has no form that `Accept` allows")],
     }
     .served_by_hand::<Read, NoBody, SeriesQuery, SeriesPath, JsonOrFile<SeriesView>>()
+    .tool_running(read_series::FACTS, read_series::run)
 }

@@ -12,7 +12,7 @@ use labdata_domain::{
 use labdata_request_body::{names, output};
 
 use super::FilePathId;
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag};
+use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag, tools::read_file};
 
 names! {
     /// Reason why a file has no preview.
@@ -53,6 +53,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[(400, "The upload of the file is not confirmed yet")],
     }
     .runs(run)
+    .tool_running(read_file::FACTS, read_file::run)
 }
 
 async fn run(call: Call<Read, NoBody, (), FilePathId>) -> Result<FileContentView, Error> {

@@ -12,7 +12,7 @@ use labdata_request_body::{
     shape,
 };
 
-use crate::Operation;
+use crate::{Operation, tools::parse_table};
 
 pub mod confirm;
 pub mod content;
@@ -92,6 +92,6 @@ pub(crate) fn operations() -> Vec<Operation> {
         content::operation(),
         get::operation(),
         delete::operation(),
-        preview_table::operation(),
+        preview_table::operation().tool_running(parse_table::FACTS, parse_table::run),
     ]
 }

@@ -22,7 +22,7 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::predictions_view::PredictionsView;
-use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Read, Tag};
+use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Read, Tag, tools::ToolFacts};
 
 shape! {
     /// The model, and the rows to predict.
@@ -99,9 +99,17 @@ pub(super) fn operation() -> Operation {
         ],
     }
     .runs(run)
+    .tool_running(
+        ToolFacts::of("Predicts rows with the active version of an ML model."),
+        run_for_model,
+    )
 }
 
 async fn run(call: Call<Read, JsonBody<PredictBody>>) -> Result<PredictionsView, Error> {
     let command = Predict::try_from(call.body)?;
     Ok(predict(&call.ports, &call.actor, command).await?.into())
+}
+
+async fn run_for_model(call: Call<Read, JsonBody<PredictBody>>) -> Result<PredictionsView, Error> {
+    Ok(run(call).await?.without_images())
 }

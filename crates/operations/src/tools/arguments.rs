@@ -1,6 +1,7 @@
 //! Arguments of tools.
 
-use labdata_domain::agent::ToolOutput;
+use labdata_domain::agent::{ToolInput, ToolOutput};
+use labdata_ports::agent::ToolDefinition;
 use labdata_request_body::{LocationStep, Property, ShapeProblem, object_of};
 use serde_json::{Map, Value};
 
@@ -13,21 +14,22 @@ pub(super) fn schema_of(fields: Vec<Property>) -> Map<String, Value> {
     }
 }
 
-/// Refuses an argument that the schema does not have: a misspelled optional one would otherwise have no
-/// effect and raise no error.
-pub(super) fn refuse_unknown(
-    tool: &str,
-    schema: &Map<String, Value>,
-    arguments: &Map<String, Value>,
-) -> Result<(), ToolOutput> {
-    let known = schema.get("properties").and_then(Value::as_object);
+/// The arguments of a call; otherwise its output, which says what is wrong.
+pub(super) fn arguments<'i>(
+    tool: &ToolDefinition,
+    input: &'i ToolInput,
+) -> Result<&'i Map<String, Value>, ToolOutput> {
+    let arguments = input.object()?;
+    let known = tool.schema.get("properties").and_then(Value::as_object);
     let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+    // A misspelled optional argument would otherwise have no effect and raise no error.
     let Some(unknown) = arguments.keys().find(|name| !is_known(name)) else {
-        return Ok(());
+        return Ok(arguments);
     };
     let unknown: String = unknown.chars().take(100).collect();
     Err(ToolOutput::error(format!(
-        "{tool} has no argument \"{unknown}\""
+        "{} has no argument \"{unknown}\"",
+        tool.name
     )))
 }
 

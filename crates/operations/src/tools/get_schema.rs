@@ -1,7 +1,6 @@
 //! The tool `get_schema`.
 
-use async_trait::async_trait;
-use labdata_application::{Error, agent::tools::ToolContext, catalog::get_schema::get_schema};
+use labdata_application::{Error, catalog::get_schema::get_schema};
 use labdata_domain::catalog::{Column, Origin, Table};
 use labdata_request_body::{
     fields::optional,
@@ -10,11 +9,12 @@ use labdata_request_body::{
     shape,
 };
 
-use super::own::OwnTool;
+use super::ToolFacts;
+use crate::{Call, JsonBody, Read};
 
 shape! {
     /// Arguments of `get_schema`.
-    pub(super) struct GetSchemaInput {
+    pub(crate) struct GetSchemaInput {
         /// Only these tables; all of them unless given.
         tables: Option<Vec<String>> = optional(list(text(..))),
     }
@@ -22,7 +22,7 @@ shape! {
 
 output! {
     /// Tables.
-    pub(super) struct SchemaView {
+    pub(crate) struct SchemaView {
         /// The tables.
         tables: Vec<TableView>,
     }
@@ -84,34 +84,25 @@ output! {
     }
 }
 
-/// The tables of the organization.
-pub(super) struct GetSchema;
-
-#[async_trait]
-impl OwnTool for GetSchema {
-    type Input = GetSchemaInput;
-    type Output = SchemaView;
-    const NAME: &'static str = "get_schema";
-    const DESCRIPTION: &'static str = "Lists the tables with their columns, references and about how many \
+/// Facts of the tool.
+pub(crate) const FACTS: ToolFacts = ToolFacts::of(
+    "Lists the tables with their columns, references and about how many \
         rows they hold. In SQL a column has the name sql_column_name where there is one. Raw tables hold \
-        series, one row per point.";
+        series, one row per point.",
+);
 
-    async fn run(
-        &self,
-        context: &ToolContext<'_>,
-        input: GetSchemaInput,
-    ) -> Result<SchemaView, Error> {
-        let (catalog, counts) = get_schema(context.ports, context.actor).await?;
-        let is_wanted = |table: &Table| {
-            let wanted = input.tables.as_ref();
-            wanted.is_none_or(|wanted| wanted.contains(&table.name))
-        };
-        let tables = catalog.tables().iter().zip(counts);
-        let tables = tables.filter(|(table, _)| is_wanted(table));
-        Ok(SchemaView {
-            tables: tables
-                .map(|(table, rows)| TableView::from((&**table, rows)))
-                .collect(),
-        })
-    }
+/// The tables of the organization.
+pub(crate) async fn run(call: Call<Read, JsonBody<GetSchemaInput>>) -> Result<SchemaView, Error> {
+    let (catalog, counts) = get_schema(&call.ports, &call.actor).await?;
+    let is_wanted = |table: &Table| {
+        let wanted = call.body.tables.as_ref();
+        wanted.is_none_or(|wanted| wanted.contains(&table.name))
+    };
+    let tables = catalog.tables().iter().zip(counts);
+    let tables = tables.filter(|(table, _)| is_wanted(table));
+    Ok(SchemaView {
+        tables: tables
+            .map(|(table, rows)| TableView::from((&**table, rows)))
+            .collect(),
+    })
 }

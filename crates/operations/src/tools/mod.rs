@@ -1,14 +1,13 @@
 //! Tools of the agent and of assistants over MCP: operations, and what only models need.
 
 mod arguments;
-mod get_schema;
+mod facts;
+pub(crate) mod get_schema;
 mod of_operation;
 mod own;
-mod parse_table;
-mod predict;
-mod query_data;
-mod read_file;
-mod read_series;
+pub(crate) mod parse_table;
+pub(crate) mod read_file;
+pub(crate) mod read_series;
 mod run_python;
 mod write_data;
 
@@ -16,21 +15,15 @@ use std::sync::Arc;
 
 use labdata_application::agent::tools::{Tool, ToolRegistry};
 
-pub(crate) use self::of_operation::{FilledField, ToolFacts};
+pub(crate) use self::facts::{FilledField, ToolFacts};
 use self::{of_operation::OperationTool, own::Own};
 
 /// All tools.
 #[must_use]
 pub fn all() -> ToolRegistry {
-    let own: [Arc<dyn Tool>; 8] = [
-        Arc::new(Own(get_schema::GetSchema)),
-        Arc::new(Own(query_data::QueryDataTool)),
-        Arc::new(Own(read_series::ReadSeriesTool)),
-        Arc::new(Own(read_file::ReadFile)),
-        Arc::new(Own(parse_table::ParseTableTool)),
-        Arc::new(Own(predict::PredictTool)),
-        Arc::new(run_python::RunPythonTool),
-        Arc::new(Own(write_data::WriteDataTool)),
+    let own: [Arc<dyn Tool>; 2] = [
+        Arc::new(Own::new(run_python::RunPythonTool)),
+        Arc::new(Own::new(write_data::WriteDataTool)),
     ];
     let operations = crate::all().into_iter().filter_map(OperationTool::new);
     let operations = operations.map(|tool| {

@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use labdata_application::{
-    Error, Services,
+    Error,
     agent::tools::{Tool, ToolContext, failure},
 };
-use labdata_domain::{agent::ToolOutput, people::scope::Scope};
+use labdata_domain::{
+    agent::{ToolInput, ToolOutput},
+    people::scope::Scope,
+};
+use labdata_ports::agent::ToolDefinition;
 use labdata_request_body::Definitions;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::arguments::{refuse_unknown, schema_of, unfit};
+use super::{
+    arguments::{arguments, schema_of, unfit},
+    facts::{FilledField, ToolFacts},
+};
 use crate::{Access, BaseUrl, Operation, Platform, Reply, Request};
 
 /// Number of items of a list unless the model asks for another: few enough for what it is given of an
@@ -21,43 +28,13 @@ const DEFAULT_ITEMS: u32 = 20;
 /// The argument of lists for the number of items.
 const LIMIT: &str = "limit";
 
-/// Facts for a model about an operation that is a tool.
-pub(crate) struct ToolFacts {
-    /// The tool's name, if it is not the operation's.
-    pub(crate) name: Option<&'static str>,
-    /// Its purpose.
-    pub(crate) description: &'static str,
-    /// True if it may change or remove what is there.
-    pub(crate) is_destructive: bool,
-    /// A field of the body that the platform fills in.
-    pub(crate) filled: Option<FilledField>,
-}
-
-/// A field that the platform fills in, and that the model does not know.
-pub(crate) struct FilledField {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// Its value.
-    pub(crate) value: fn(&Services) -> String,
-}
-
-impl ToolFacts {
-    /// A tool that reads, or only adds.
-    pub(crate) const fn of(description: &'static str) -> Self {
-        Self {
-            name: None,
-            description,
-            is_destructive: false,
-            filled: None,
-        }
-    }
-}
-
 /// An operation as a tool. Its arguments are the fields of path, query string and body in one object.
 pub(super) struct OperationTool {
     operation: Operation,
     facts: ToolFacts,
-    schema: Map<String, Value>,
+    definition: ToolDefinition,
+    /// True if it has the argument [`LIMIT`] of the operation.
+    is_list: bool,
 }
 
 impl OperationTool {
@@ -70,13 +47,22 @@ impl OperationTool {
             .into_iter()
             .filter(|field| Some(field.name) != filled)
             .collect();
-        for field in fields.iter_mut().filter(|field| field.name == LIMIT) {
-            field.default = Some(DEFAULT_ITEMS.into());
+        let mut is_list = false;
+        if !operation.has_tool_function() {
+            for field in fields.iter_mut().filter(|field| field.name == LIMIT) {
+                field.default = Some(DEFAULT_ITEMS.into());
+                is_list = true;
+            }
         }
         Some(Self {
-            schema: schema_of(fields),
+            definition: ToolDefinition {
+                name: facts.name.unwrap_or(operation.about.name).to_owned(),
+                description: facts.description.to_owned(),
+                schema: schema_of(fields),
+            },
             operation,
             facts,
+            is_list,
         })
     }
 
@@ -90,8 +76,7 @@ impl OperationTool {
         if let Some(FilledField { name, value }) = &self.facts.filled {
             arguments.insert((*name).to_owned(), value(ports).into());
         }
-        let properties = self.schema.get("properties");
-        if properties.is_some_and(|properties| properties.get(LIMIT).is_some()) {
+        if self.is_list {
             let limit = arguments.entry(LIMIT).or_insert(Value::Null);
             if limit.is_null() {
                 *limit = DEFAULT_ITEMS.into();
@@ -116,7 +101,7 @@ impl OperationTool {
 
     async fn respond(&self, request: Request) -> Result<ToolOutput, Error> {
         let ports = Arc::clone(&request.platform.ports);
-        let preparation = match self.operation.read(request) {
+        let preparation = match self.operation.read_as_tool(request) {
             Ok(preparation) => preparation,
             Err(problems) => return Ok(unfit(&problems)),
         };
@@ -147,12 +132,8 @@ impl Tool for OperationTool {
         self.facts.name.unwrap_or(self.operation.about.name)
     }
 
-    fn description(&self) -> &'static str {
-        self.facts.description
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        self.schema.clone()
+    fn definition(&self) -> ToolDefinition {
+        self.definition.clone()
     }
 
     fn needs_write(&self) -> bool {
@@ -163,11 +144,12 @@ impl Tool for OperationTool {
         self.facts.is_destructive
     }
 
-    async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput {
-        if let Err(refused) = refuse_unknown(self.name(), &self.schema, &input) {
-            return refused;
-        }
-        let output = match self.request(context, input) {
+    async fn call(&self, context: &ToolContext<'_>, input: &ToolInput) -> ToolOutput {
+        let request = match arguments(&self.definition, input) {
+            Ok(input) => self.request(context, input.clone()),
+            Err(refused) => return refused,
+        };
+        let output = match request {
             Ok(request) => self.respond(request).await,
             Err(error) => Err(error),
         };

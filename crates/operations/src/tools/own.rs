@@ -5,12 +5,12 @@ use labdata_application::{
     Error,
     agent::tools::{Tool, ToolContext, failure},
 };
-use labdata_domain::agent::ToolOutput;
+use labdata_domain::agent::{ToolInput, ToolOutput};
+use labdata_ports::agent::ToolDefinition;
 use labdata_request_body::{Definitions, Shape, read};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::arguments::{refuse_unknown, schema_of, unfit};
+use super::arguments::{arguments, schema_of, unfit};
 
 /// A tool that is no operation, because a model needs another form of its data.
 #[async_trait]
@@ -18,10 +18,10 @@ pub(super) trait OwnTool: Send + Sync {
     /// Its arguments.
     type Input: Shape + Send;
     /// Its result.
-    type Output: Serialize;
+    type Output: ToolResult + Send;
     /// See [`Tool::name`].
     const NAME: &'static str;
-    /// See [`Tool::description`].
+    /// Its purpose, for the model.
     const DESCRIPTION: &'static str;
     /// See [`Tool::needs_write`]. One that does may change what is there.
     const NEEDS_WRITE: bool = false;
@@ -34,8 +34,34 @@ pub(super) trait OwnTool: Send + Sync {
     ) -> Result<Self::Output, Error>;
 }
 
+/// The result of a tool.
+pub(super) trait ToolResult {
+    /// The output for the model.
+    fn output(self) -> serde_json::Result<ToolOutput>;
+}
+
+impl<T: Serialize> ToolResult for T {
+    fn output(self) -> serde_json::Result<ToolOutput> {
+        Ok(ToolOutput::result(serde_json::to_string(&self)?))
+    }
+}
+
 /// Makes a tool of one that is declared by [`OwnTool`].
-pub(super) struct Own<T>(pub(super) T);
+pub(super) struct Own<T> {
+    tool: T,
+    definition: ToolDefinition,
+}
+
+impl<T: OwnTool> Own<T> {
+    pub(super) fn new(tool: T) -> Self {
+        let definition = ToolDefinition {
+            name: T::NAME.to_owned(),
+            description: T::DESCRIPTION.to_owned(),
+            schema: schema_of(T::Input::properties(&mut Definitions::inline())),
+        };
+        Self { tool, definition }
+    }
+}
 
 #[async_trait]
 impl<T: OwnTool> Tool for Own<T> {
@@ -43,12 +69,8 @@ impl<T: OwnTool> Tool for Own<T> {
         T::NAME
     }
 
-    fn description(&self) -> &'static str {
-        T::DESCRIPTION
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        schema_of(T::Input::properties(&mut Definitions::inline()))
+    fn definition(&self) -> ToolDefinition {
+        self.definition.clone()
     }
 
     fn needs_write(&self) -> bool {
@@ -59,27 +81,20 @@ impl<T: OwnTool> Tool for Own<T> {
         T::NEEDS_WRITE
     }
 
-    async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput {
-        let input = match arguments(T::NAME, &self.schema(), input) {
-            Ok(input) => input,
+    async fn call(&self, context: &ToolContext<'_>, input: &ToolInput) -> ToolOutput {
+        let input = match arguments(&self.definition, input) {
+            Ok(input) => read::<T::Input>("arguments", input.clone().into()),
             Err(refused) => return refused,
         };
-        let outcome = self.0.run(context, input).await.and_then(|output| {
-            serde_json::to_string(&output).map_err(|error| Error::Internal(error.to_string()))
+        let input = match input {
+            Ok(input) => input,
+            Err(problems) => return unfit(&problems),
+        };
+        let result = self.tool.run(context, input).await;
+        let output = result.and_then(|result| {
+            let output = result.output();
+            output.map_err(|error| Error::Internal(error.to_string()))
         });
-        match outcome {
-            Ok(text) => ToolOutput::result(text),
-            Err(error) => failure(T::NAME, &error),
-        }
+        output.unwrap_or_else(|error| failure(T::NAME, &error))
     }
-}
-
-/// Reads the arguments of a call; otherwise returns its output, which says what is wrong.
-pub(super) fn arguments<I: Shape>(
-    tool: &str,
-    schema: &Map<String, Value>,
-    input: Map<String, Value>,
-) -> Result<I, ToolOutput> {
-    refuse_unknown(tool, schema, &input)?;
-    read::<I>("arguments", Value::Object(input)).map_err(|problems| unfit(&problems))
 }

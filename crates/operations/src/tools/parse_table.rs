@@ -1,9 +1,7 @@
 //! The tool `parse_table`.
 
-use async_trait::async_trait;
 use labdata_application::{
     Error,
-    agent::tools::ToolContext,
     files::preview_table::{PreviewSource, PreviewedColumn, TablePreview, preview_table},
 };
 use labdata_domain::{ids::FileId, refusal::Resource};
@@ -15,15 +13,15 @@ use labdata_request_body::{
 };
 use serde_json::{Map, Value};
 
-use super::own::OwnTool;
+use super::ToolFacts;
 use crate::{
-    OrNotFound,
+    Call, JsonBody, OrNotFound, Read,
     files::{preview_table::DoubtView, read_options::ReadOptionFields},
 };
 
 shape! {
     /// Arguments of `parse_table`.
-    pub(super) struct ParseTableInput {
+    pub(crate) struct ParseTableInput {
         /// Id of the file.
         file_id: MaybeId<FileId> = required(id()),
         /// Number of rows to show.
@@ -35,7 +33,7 @@ shape! {
 
 output! {
     /// The table of a file.
-    pub(super) struct ParsedTableView from table: TablePreview {
+    pub(crate) struct ParsedTableView from table: TablePreview {
         /// The file's path.
         original_path: Option<String> = table.file.map(|file| file.path.as_str().to_owned()),
         /// Its columns, in order.
@@ -65,28 +63,24 @@ output! {
     }
 }
 
-/// Tables in files.
-pub(super) struct ParseTableTool;
-
-#[async_trait]
-impl OwnTool for ParseTableTool {
-    type Input = ParseTableInput;
-    type Output = ParsedTableView;
-    const NAME: &'static str = "parse_table";
-    const DESCRIPTION: &'static str = "Reads a delimited text, an XLSX or a Parquet file as a table: \
+/// Facts of the tool.
+pub(crate) const FACTS: ToolFacts = ToolFacts {
+    name: Some("parse_table"),
+    ..ToolFacts::of(
+        "Reads a delimited text, an XLSX or a Parquet file as a table: \
         its columns with their types and units, the number of rows, the first rows, how it was read, and \
-        what is doubtful, with the options that settle it.";
+        what is doubtful, with the options that settle it.",
+    )
+};
 
-    async fn run(
-        &self,
-        context: &ToolContext<'_>,
-        input: ParseTableInput,
-    ) -> Result<ParsedTableView, Error> {
-        let id = input.file_id.or_not_found(Resource::File)?;
-        let displayed = usize::try_from(input.rows).unwrap_or(usize::MAX);
-        let options = input.options.unwrap_or_default().options();
-        let source = PreviewSource::File(id);
-        let table = preview_table(context.ports, context.actor, source, options, displayed).await?;
-        Ok(table.into())
-    }
+/// Tables in files.
+pub(crate) async fn run(
+    call: Call<Read, JsonBody<ParseTableInput>>,
+) -> Result<ParsedTableView, Error> {
+    let id = call.body.file_id.or_not_found(Resource::File)?;
+    let displayed = usize::try_from(call.body.rows).unwrap_or(usize::MAX);
+    let options = call.body.options.unwrap_or_default().options();
+    let source = PreviewSource::File(id);
+    let table = preview_table(&call.ports, &call.actor, source, options, displayed).await?;
+    Ok(table.into())
 }

@@ -1,9 +1,6 @@
 //! The tool `read_file`.
 
-use async_trait::async_trait;
-use labdata_application::{
-    Error, agent::tools::ToolContext, files::get_file_content::get_file_content,
-};
+use labdata_application::{Error, files::get_file_content::get_file_content};
 use labdata_domain::{
     agent::AgentLimits,
     files::preview::{Preview, Skipped},
@@ -17,12 +14,12 @@ use labdata_request_body::{
     shape,
 };
 
-use super::own::OwnTool;
-use crate::OrNotFound;
+use super::ToolFacts;
+use crate::{Call, JsonBody, OrNotFound, Read};
 
 shape! {
     /// Arguments of `read_file`.
-    pub(super) struct ReadFileInput {
+    pub(crate) struct ReadFileInput {
         /// Id of the file.
         file_id: MaybeId<FileId> = required(id()),
         /// First character to return, counted from 0.
@@ -32,7 +29,7 @@ shape! {
 
 output! {
     /// A part of a file.
-    pub(super) struct FilePartView {
+    pub(crate) struct FilePartView {
         /// Its path.
         original_path: String,
         /// The part; null if the file has no text.
@@ -46,49 +43,43 @@ output! {
     }
 }
 
+/// Facts of the tool.
+pub(crate) const FACTS: ToolFacts = ToolFacts {
+    name: Some("read_file"),
+    ..ToolFacts::of(
+        "Reads a text file: 64 KiB of its start, in parts. Other files and \
+        large ones have no text.",
+    )
+};
+
 /// The start of a file as text.
-pub(super) struct ReadFile;
-
-#[async_trait]
-impl OwnTool for ReadFile {
-    type Input = ReadFileInput;
-    type Output = FilePartView;
-    const NAME: &'static str = "read_file";
-    const DESCRIPTION: &'static str = "Reads a text file: 64 KiB of its start, in parts. Other files and \
-        large ones have no text.";
-
-    async fn run(
-        &self,
-        context: &ToolContext<'_>,
-        input: ReadFileInput,
-    ) -> Result<FilePartView, Error> {
-        let id = input.file_id.or_not_found(Resource::File)?;
-        let found = get_file_content(context.ports, context.actor, id).await?;
-        let part = FilePartView {
-            original_path: found.file.path.as_str().to_owned(),
-            text: None,
-            next_offset: None,
-            preview_truncated: false,
-            preview_skipped_reason: None,
-        };
-        Ok(match found.preview {
-            Preview::Skipped(reason) => FilePartView {
-                preview_skipped_reason: Some(Skipped::as_str(reason)),
+pub(crate) async fn run(call: Call<Read, JsonBody<ReadFileInput>>) -> Result<FilePartView, Error> {
+    let id = call.body.file_id.or_not_found(Resource::File)?;
+    let found = get_file_content(&call.ports, &call.actor, id).await?;
+    let part = FilePartView {
+        original_path: found.file.path.as_str().to_owned(),
+        text: None,
+        next_offset: None,
+        preview_truncated: false,
+        preview_skipped_reason: None,
+    };
+    Ok(match found.preview {
+        Preview::Skipped(reason) => FilePartView {
+            preview_skipped_reason: Some(Skipped::as_str(reason)),
+            ..part
+        },
+        Preview::Text { text, truncated } => {
+            let offset = usize::try_from(call.body.offset).unwrap_or(usize::MAX);
+            let displayed: String = text.chars().skip(offset).take(part_length()).collect();
+            let end = offset.saturating_add(displayed.chars().count());
+            FilePartView {
+                next_offset: text.chars().nth(end).map(|_| end),
+                text: Some(displayed),
+                preview_truncated: truncated,
                 ..part
-            },
-            Preview::Text { text, truncated } => {
-                let offset = usize::try_from(input.offset).unwrap_or(usize::MAX);
-                let displayed: String = text.chars().skip(offset).take(part_length()).collect();
-                let end = offset.saturating_add(displayed.chars().count());
-                FilePartView {
-                    next_offset: text.chars().nth(end).map(|_| end),
-                    text: Some(displayed),
-                    preview_truncated: truncated,
-                    ..part
-                }
             }
-        })
-    }
+        }
+    })
 }
 
 /// Number of characters of one part: what a model gets, with room for escapes.

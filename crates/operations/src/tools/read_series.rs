@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use labdata_application::{
     Error,
-    agent::tools::ToolContext,
     data::read_series::{ReadSeries, read_series},
 };
 use labdata_domain::scalar::Values;
@@ -17,7 +15,8 @@ use labdata_request_body::{
 };
 use serde_json::Value;
 
-use super::own::OwnTool;
+use super::ToolFacts;
+use crate::{Call, JsonBody, Read};
 
 /// Number of points that are returned unless the model asks for another.
 const DEFAULT_POINTS: u32 = 200;
@@ -27,7 +26,7 @@ const MAX_POINTS: u32 = 1_000;
 
 shape! {
     /// Arguments of `read_series`.
-    pub(super) struct ReadSeriesInput {
+    pub(crate) struct ReadSeriesInput {
         /// The raw table.
         table: String = required(text(..)),
         /// Primary key of the row that the series belongs to.
@@ -41,7 +40,7 @@ shape! {
 
 output! {
     /// Points of one series.
-    pub(super) struct SeriesView {
+    pub(crate) struct SeriesView {
         /// Primary key of the row that the series belongs to.
         parent_id: String,
         /// Number of points of the whole series.
@@ -53,41 +52,32 @@ output! {
     }
 }
 
+/// Facts of the tool.
+pub(crate) const FACTS: ToolFacts = ToolFacts::of(
+    "Reads one series of a raw table, column by column. A long series is \
+        thinned out evenly; compute over all points with query_data.",
+);
+
 /// Series of points.
-pub(super) struct ReadSeriesTool;
-
-#[async_trait]
-impl OwnTool for ReadSeriesTool {
-    type Input = ReadSeriesInput;
-    type Output = SeriesView;
-    const NAME: &'static str = "read_series";
-    const DESCRIPTION: &'static str = "Reads one series of a raw table, column by column. A long series is \
-        thinned out evenly; compute over all points with query_data.";
-
-    async fn run(
-        &self,
-        context: &ToolContext<'_>,
-        input: ReadSeriesInput,
-    ) -> Result<SeriesView, Error> {
-        let query = ReadSeries {
-            table: input.table,
-            parent_column: input.parent_column,
-            parent: input.parent,
-        };
-        let series = read_series(context.ports, context.actor, query).await?;
-        let points = series.points.points;
-        let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
-        let step = points.div_ceil(limit).max(1);
-        let columns = series.points.columns.iter();
-        Ok(SeriesView {
-            parent_id: series.parent.to_string(),
-            points,
-            every: step,
-            columns: columns
-                .map(|(name, values)| (name.clone(), thinned(values, points, step)))
-                .collect(),
-        })
-    }
+pub(crate) async fn run(call: Call<Read, JsonBody<ReadSeriesInput>>) -> Result<SeriesView, Error> {
+    let query = ReadSeries {
+        table: call.body.table,
+        parent_column: call.body.parent_column,
+        parent: call.body.parent,
+    };
+    let series = read_series(&call.ports, &call.actor, query).await?;
+    let points = series.points.points;
+    let limit = usize::try_from(call.body.limit).unwrap_or(usize::MAX);
+    let step = points.div_ceil(limit).max(1);
+    let columns = series.points.columns.iter();
+    Ok(SeriesView {
+        parent_id: series.parent.to_string(),
+        points,
+        every: step,
+        columns: columns
+            .map(|(name, values)| (name.clone(), thinned(values, points, step)))
+            .collect(),
+    })
 }
 
 fn thinned(values: &Values, points: usize, step: usize) -> Vec<Value> {

@@ -8,7 +8,7 @@ use labdata_application::{
             DescribedContent, DescribedInput, InputSource, MAX_PARENTS, PythonRun, RequestedInput,
             RunPython, run_python,
         },
-        tools::{Tool, ToolContext, failure},
+        tools::ToolContext,
     },
     data::query_data::QueryData,
 };
@@ -19,15 +19,14 @@ use labdata_domain::{
 };
 use labdata_ports::IdSource;
 use labdata_request_body::{
-    Definitions, Shape as _,
     fields::{optional, or, required},
     output,
     readers::{MaybeId, any, id, list, shape, text},
     shape,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{arguments::schema_of, own::arguments};
+use super::own::{OwnTool, ToolResult};
 use crate::OrNotFound;
 
 shape! {
@@ -169,78 +168,77 @@ impl From<DescribedInput> for InputView {
 /// Runs Python on data of the platform.
 pub(super) struct RunPythonTool;
 
-const NAME: &str = "run_python";
-
 #[async_trait]
-impl Tool for RunPythonTool {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs Python with numpy, pandas, pyarrow, scipy, matplotlib and plotly. It has no network, no \
+impl OwnTool for RunPythonTool {
+    type Input = RunPythonInput;
+    type Output = PythonResult;
+    const NAME: &'static str = "run_python";
+    const DESCRIPTION: &'static str = "Runs Python with numpy, pandas, pyarrow, scipy, matplotlib and plotly. It has no network, no \
          credentials and no state of earlier calls: pass data as inputs, and write results with write_data. \
          Returns what it prints, the value of the last expression, and errors. The user sees matplotlib \
          figures that are open at the end and Plotly figures; you see their names only, so print the numbers \
-         that you need. Limits: 120 s, 1 GiB of memory."
-    }
+         that you need. Limits: 120 s, 1 GiB of memory.";
 
-    fn schema(&self) -> Map<String, Value> {
-        schema_of(RunPythonInput::properties(&mut Definitions::inline()))
-    }
-
-    fn needs_write(&self) -> bool {
-        false
-    }
-
-    async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput {
-        let input = match arguments(NAME, &self.schema(), input) {
-            Ok(input) => input,
-            Err(refused) => return refused,
+    async fn run(
+        &self,
+        context: &ToolContext<'_>,
+        input: RunPythonInput,
+    ) -> Result<PythonResult, Error> {
+        let inputs = input.inputs.into_iter().enumerate();
+        let inputs = inputs.map(|(index, input)| input.requested(index));
+        let command = RunPython {
+            code: input.code,
+            inputs: inputs.collect::<Result<_, _>>()?,
         };
-        let output = run(context, input).await;
-        output.unwrap_or_else(|error| failure(NAME, &error))
+        let run = run_python(context.ports, context.actor, command).await?;
+        Ok(PythonResult::of(&*context.ports.ids, run))
     }
 }
 
-async fn run(context: &ToolContext<'_>, input: RunPythonInput) -> Result<ToolOutput, Error> {
-    let inputs = input.inputs.into_iter().enumerate();
-    let inputs = inputs.map(|(index, input)| input.requested(index));
-    let command = RunPython {
-        code: input.code,
-        inputs: inputs.collect::<Result<_, _>>()?,
-    };
-    let run = run_python(context.ports, context.actor, command).await?;
-    output_of(&*context.ports.ids, run)
+/// Outcome of a snippet: a text for the model, and figures for the user.
+pub(super) struct PythonResult {
+    view: PythonView,
+    is_error: bool,
+    figures: Vec<Attachment>,
 }
 
-/// The output: a text for the model, and the figures.
-fn output_of(ids: &dyn IdSource, run: PythonRun) -> Result<ToolOutput, Error> {
-    let outcome = run.outcome;
-    let error = outcome.end.error();
-    let is_error = error.is_some();
-    let (stdout, stderr) = (outcome.stdout.display(), outcome.displayed_errors());
-    let value = outcome.displayed_value();
-    let figures = outcome.figures.into_iter().map(|figure| {
-        let id = ChatFileId::new(ids.next_id());
-        Attachment::new(id, &figure.name, figure.kind, figure.content)
-    });
-    let figures: Vec<Attachment> = figures.collect();
-    let present = |text: String| Some(text).filter(|text| !text.is_empty());
-    let view = PythonView {
-        error: error.and_then(present),
-        stdout: present(stdout),
-        stderr: present(stderr),
-        value: value.and_then(present),
-        figures: figures.iter().map(Into::into).collect(),
-        figures_left_out: Some(outcome.omitted_figures).filter(|reasons| !reasons.is_empty()),
-        inputs: run.inputs.into_iter().map(Into::into).collect(),
-    };
-    let text = serde_json::to_string(&view).map_err(|error| Error::Internal(error.to_string()))?;
-    let output = if is_error {
-        ToolOutput::error(text)
-    } else {
-        ToolOutput::result(text)
-    };
-    Ok(output.with_attachments(figures))
+impl PythonResult {
+    fn of(ids: &dyn IdSource, run: PythonRun) -> Self {
+        let outcome = run.outcome;
+        let (stdout, stderr) = (outcome.stdout.display(), outcome.displayed_errors());
+        let (error, value) = (outcome.end.error(), outcome.displayed_value());
+        let figures = outcome.figures.into_iter().map(|figure| {
+            let id = ChatFileId::new(ids.next_id());
+            Attachment::new(id, &figure.name, figure.kind, figure.content)
+        });
+        let figures: Vec<Attachment> = figures.collect();
+        let present = |text: String| Some(text).filter(|text| !text.is_empty());
+        let is_error = error.is_some();
+        let view = PythonView {
+            error: error.and_then(present),
+            stdout: present(stdout),
+            stderr: present(stderr),
+            value: value.and_then(present),
+            figures: figures.iter().map(Into::into).collect(),
+            figures_left_out: Some(outcome.omitted_figures).filter(|reasons| !reasons.is_empty()),
+            inputs: run.inputs.into_iter().map(Into::into).collect(),
+        };
+        Self {
+            view,
+            is_error,
+            figures,
+        }
+    }
+}
+
+impl ToolResult for PythonResult {
+    fn output(self) -> serde_json::Result<ToolOutput> {
+        let text = serde_json::to_string(&self.view)?;
+        let output = if self.is_error {
+            ToolOutput::error(text)
+        } else {
+            ToolOutput::result(text)
+        };
+        Ok(output.with_attachments(self.figures))
+    }
 }

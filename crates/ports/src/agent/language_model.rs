@@ -42,6 +42,15 @@ pub struct ToolDefinition {
     pub schema: Map<String, Value>,
 }
 
+impl ToolDefinition {
+    /// Its size in a request in bytes, roughly.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let schema = serde_json::to_string(&self.schema).unwrap_or_default();
+        self.name.len() + self.description.len() + schema.len()
+    }
+}
+
 /// Part of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResponsePart {

@@ -13,10 +13,11 @@ pub(super) fn definition(tool: &dyn Tool) -> model::Tool {
         .read_only(!tool.needs_write())
         .destructive(tool.is_destructive())
         .open_world(false);
+    let described = tool.definition();
     let mut definition = model::Tool::default();
     definition.name = Cow::Borrowed(tool.name());
-    definition.description = Some(Cow::Borrowed(tool.description()));
-    definition.input_schema = Arc::new(tool.schema());
+    definition.description = Some(described.description.into());
+    definition.input_schema = Arc::new(described.schema);
     definition.annotations = Some(annotations);
     definition
 }

@@ -11,10 +11,11 @@ use labdata_application::agent::{
     Agent,
     tools::{Tool, ToolContext, ToolRegistry},
 };
-use labdata_domain::agent::ToolOutput;
+use labdata_domain::agent::{ToolInput, ToolOutput};
 use labdata_llm::Provider as Dialect;
+use labdata_ports::agent::ToolDefinition;
 use labdata_test_llm::{Fault, Reply, Request};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::lab::{AgentLab, KEY, run};
 
@@ -27,19 +28,19 @@ impl Tool for Counting {
         "count"
     }
 
-    fn description(&self) -> &'static str {
-        "Counts."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::from_iter([("type".to_owned(), "object".into())])
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Counts.".to_owned(),
+            schema: Map::from_iter([("type".to_owned(), "object".into())]),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, _context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         self.0.fetch_add(1, Ordering::Relaxed);
         ToolOutput::result("{}".to_owned())
     }

@@ -129,7 +129,10 @@ async fn the_schema_of_every_tool_is_the_one_of_the_agent() {
     {
         let offered = tools.iter().find(|offered| offered["name"] == tool.name());
         let offered = offered.unwrap_or_else(|| panic!("{}", tool.name()));
-        assert_eq!(offered["inputSchema"], Value::Object(tool.schema()));
+        assert_eq!(
+            offered["inputSchema"],
+            Value::Object(tool.definition().schema)
+        );
         let hints = &offered["annotations"];
         assert_eq!(hints["readOnlyHint"], !tool.needs_write());
         assert_eq!(hints["destructiveHint"], tool.is_destructive());

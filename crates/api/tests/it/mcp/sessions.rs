@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use futures::future;
 use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry};
 use labdata_domain::{
-    agent::ToolOutput,
+    agent::{ToolInput, ToolOutput},
     people::scope::Scope::{self, Read, Write},
 };
+use labdata_ports::agent::ToolDefinition;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
@@ -32,19 +33,19 @@ impl Tool for Endless {
         "wait"
     }
 
-    fn description(&self) -> &'static str {
-        "Waits forever."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::from_iter([("type".to_owned(), "object".into())])
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Waits forever.".to_owned(),
+            schema: Map::from_iter([("type".to_owned(), "object".into())]),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, _context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         self.0.add_permits(1);
         future::pending().await
     }

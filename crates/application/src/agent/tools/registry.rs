@@ -35,7 +35,7 @@ impl ToolRegistry {
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let definitions = |may_write: bool| {
             let allowed = tools.iter().filter(|tool| may_write || !tool.needs_write());
-            allowed.map(|tool| definition(&**tool)).collect()
+            allowed.map(|tool| tool.definition()).collect()
         };
         Self {
             all: definitions(true),
@@ -72,10 +72,7 @@ impl ToolRegistry {
         if tool.needs_write() && !context.actor.scopes.contains(Scope::Write) {
             return ToolOutput::error(WriteNotAllowed(call.name.clone()).to_string());
         }
-        match call.input.object() {
-            Ok(input) => tool.call(context, input.clone()).await,
-            Err(output) => output,
-        }
+        tool.call(context, &call.input).await
     }
 
     /// Calls a tool for a run, which continues after the request that began it: a key that has been revoked
@@ -98,13 +95,5 @@ impl ToolRegistry {
             "there is no tool of that name; the tools are {}",
             names.join(", ")
         )
-    }
-}
-
-fn definition(tool: &dyn Tool) -> ToolDefinition {
-    ToolDefinition {
-        name: tool.name().to_owned(),
-        description: tool.description().to_owned(),
-        schema: tool.schema(),
     }
 }

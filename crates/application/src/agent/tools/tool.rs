@@ -1,8 +1,8 @@
 //! Interface of a tool.
 
 use async_trait::async_trait;
-use labdata_domain::agent::ToolOutput;
-use serde_json::{Map, Value};
+use labdata_domain::agent::{ToolInput, ToolOutput};
+use labdata_ports::agent::ToolDefinition;
 
 use super::context::ToolContext;
 use crate::Error;
@@ -13,11 +13,8 @@ pub trait Tool: Send + Sync {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its purpose, for the model.
-    fn description(&self) -> &'static str;
-
-    /// JSON schema of its arguments: an object without further properties.
-    fn schema(&self) -> Map<String, Value>;
+    /// Its description for a model. The schema is that of an object without further properties.
+    fn definition(&self) -> ToolDefinition;
 
     /// True if it changes something, for which the caller needs the write scope.
     fn needs_write(&self) -> bool;
@@ -27,8 +24,8 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Calls it. A failure is an output that the model reads.
-    async fn call(&self, context: &ToolContext<'_>, input: Map<String, Value>) -> ToolOutput;
+    /// Calls it. A failure is an output that the model reads, as that of arguments that do not fit.
+    async fn call(&self, context: &ToolContext<'_>, input: &ToolInput) -> ToolOutput;
 }
 
 /// The output of a call that failed.

@@ -11,15 +11,15 @@ use labdata_application::agent::{
     tools::{Tool, ToolContext, ToolRegistry},
 };
 use labdata_domain::{
-    agent::{EndReason, ToolOutput},
+    agent::{EndReason, ToolInput, ToolOutput},
     executions::ExecutionState,
     ids::AgentRunId,
     page::PageRequest,
     people::scope::Scope::{Read, Write},
 };
 use labdata_memory::ScriptedResponse;
-use labdata_ports::executions::ExecutionFilter;
-use serde_json::{Map, Value, json};
+use labdata_ports::{agent::ToolDefinition, executions::ExecutionFilter};
+use serde_json::{Map, json};
 
 use super::harness::{Scripted, calls, experiment, outputs, prompted, result};
 
@@ -32,19 +32,19 @@ impl Tool for EndlessTool {
         "wait"
     }
 
-    fn description(&self) -> &'static str {
-        "Waits forever."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::new()
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Waits forever.".to_owned(),
+            schema: Map::new(),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, _context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         future::pending().await
     }
 }

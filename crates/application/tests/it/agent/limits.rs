@@ -12,12 +12,13 @@ use labdata_application::agent::{
 use labdata_domain::{
     agent::{
         CALL_OUT_OF_TIME, EndReason, Message, ModelResponse, RequestedCall, RunRefusal,
-        TooManyRuns, ToolOutput, Usage,
+        TooManyRuns, ToolInput, ToolOutput, Usage,
     },
     people::scope::Scope::Read,
 };
 use labdata_memory::{FixedClock, ScriptedResponse};
-use serde_json::{Map, Value, json};
+use labdata_ports::agent::ToolDefinition;
+use serde_json::{Map, json};
 use time::Duration;
 use tokio::sync::Semaphore;
 
@@ -32,19 +33,19 @@ impl Tool for SlowTool {
         "wait"
     }
 
-    fn description(&self) -> &'static str {
-        "Waits a minute."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::new()
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Waits a minute.".to_owned(),
+            schema: Map::new(),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, _context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         self.0.advance(Duration::MINUTE);
         ToolOutput::result("waited".to_owned())
     }
@@ -127,19 +128,19 @@ impl Tool for StuckTool {
         "wait"
     }
 
-    fn description(&self) -> &'static str {
-        "Waits."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::new()
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Waits.".to_owned(),
+            schema: Map::new(),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, _context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, _context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         std::future::pending().await
     }
 }

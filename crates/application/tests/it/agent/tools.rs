@@ -7,7 +7,7 @@ use labdata_application::agent::tools::{Tool, ToolContext, ToolRegistry};
 use labdata_domain::{
     agent::{
         JOB_ARCHIVED, Message, ModelResponse, RUN_QUEUED, RequestedCall, SCRIPT_REPLACED,
-        ToolOutput,
+        ToolInput, ToolOutput,
     },
     people::{
         credential::InvalidCredential,
@@ -15,6 +15,7 @@ use labdata_domain::{
     },
 };
 use labdata_memory::ScriptedResponse;
+use labdata_ports::agent::ToolDefinition;
 use serde_json::{Map, Value, json};
 
 use super::harness::{Scripted, calls, executions, experiment, outputs, says};
@@ -126,19 +127,19 @@ impl Tool for Revoke {
         "revoke"
     }
 
-    fn description(&self) -> &'static str {
-        "Revokes the key of this run."
-    }
-
-    fn schema(&self) -> Map<String, Value> {
-        Map::new()
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition {
+            name: self.name().to_owned(),
+            description: "Revokes the key of this run.".to_owned(),
+            schema: Map::new(),
+        }
     }
 
     fn needs_write(&self) -> bool {
         false
     }
 
-    async fn call(&self, context: &ToolContext<'_>, _input: Map<String, Value>) -> ToolOutput {
+    async fn call(&self, context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
         let (ports, actor) = (context.ports, context.actor);
         let now = ports.clock.now();
         let revoked = ports
