@@ -59,27 +59,3 @@ impl<H> std::ops::Deref for Itself<H> {
         &self.0
     }
 }
-
-/// Makes one test of each clause of a suite. The macros of the suites call it.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! clauses {
-    ([] $harness:ty, $suite:ident in $($module:ident)::+: $($clause:ident),+ $(,)?) => {
-        $crate::clauses! { [tokio::test] $harness, $suite in $($module)::+: $($clause),+ }
-    };
-    ([$test:meta] $harness:ty, $suite:ident in $($module:ident)::+: $($clause:ident),+ $(,)?) => {
-        mod $suite {
-            #[allow(unused_imports, reason = "the harness may be named by its path")]
-            use super::*;
-            use $crate::$($module)::+ as clauses;
-
-            $(
-                #[$test]
-                async fn $clause() {
-                    let harness = <$harness as $crate::Harness>::fresh().await;
-                    clauses::$clause(&harness).await;
-                }
-            )+
-        }
-    };
-}

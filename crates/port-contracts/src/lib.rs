@@ -91,17 +91,20 @@ macro_rules! store {
         $crate::notification_caps! { $harness $(, $test)? }
         $crate::notification_emails! { $harness $(, $test)? }
         $crate::idempotency! { $harness $(, $test)? }
-        $crate::models_contract! { $harness $(, $test)? }
-        $crate::training_ends_contract! { $harness $(, $test)? }
-        $crate::training_reports_contract! { $harness $(, $test)? }
-        $crate::training_notices_contract! { $harness $(, $test)? }
-        $crate::triggers_contract! { $harness $(, $test)? }
-        $crate::event_log_contract! { $harness $(, $test)? }
+        $crate::models! { $harness $(, $test)? }
+        $crate::training_queue_limit! { $harness $(, $test)? }
+        $crate::training_ends! { $harness $(, $test)? }
+        $crate::training_reports! { $harness $(, $test)? }
+        $crate::training_notices! { $harness $(, $test)? }
+        $crate::triggers! { $harness $(, $test)? }
+        $crate::schedules! { $harness $(, $test)? }
+        $crate::event_log! { $harness $(, $test)? }
         $crate::work_queue! { $harness $(, $test)? }
         $crate::work_queue_ends! { $harness $(, $test)? }
         $crate::work_logs! { $harness $(, $test)? }
-        $crate::runs_of_jobs_contract! { $harness $(, $test)? }
-        $crate::events_contract! { $harness $(, $test)? }
+        $crate::runs_of_jobs! { $harness $(, $test)? }
+        $crate::run_nonces! { $harness $(, $test)? }
+        $crate::events! { $harness $(, $test)? }
         $crate::catalog! { $harness $(, $test)? }
         $crate::catalog_columns! { $harness $(, $test)? }
         $crate::catalog_drops! { $harness $(, $test)? }
@@ -120,8 +123,8 @@ macro_rules! store {
         $crate::data_revert! { $harness $(, $test)? }
         $crate::data_changes! { $harness $(, $test)? }
         $crate::data_races! { $harness $(, $test)? }
-        $crate::failure_notices_contract! { $harness $(, $test)? }
-        $crate::periodic_tasks_contract! { $harness $(, $test)? }
-        $crate::store_health_contract! { $harness $(, $test)? }
+        $crate::failure_notices! { $harness $(, $test)? }
+        $crate::periodic_tasks! { $harness $(, $test)? }
+        $crate::store_health! { $harness $(, $test)? }
     };
 }

@@ -21,9 +21,7 @@ use labdata_ports::files::{AddFileError, ConfirmFileError, FileRepository};
 use time::OffsetDateTime;
 
 use crate::{
-    Subject,
     assertions::assert_not_found,
-    fixtures::{Executions, Instruments},
     given::{self, at},
     lab::lab,
     paging::ALL,
@@ -140,21 +138,6 @@ impl FilesLab {
         let page = self.files.list(self.ours, &all, ALL);
         page.await.unwrap().items
     }
-}
-
-/// A harness that can store instruments and executions for files.
-pub trait Files: Executions + Instruments + Subject<dyn FileRepository> {}
-impl<H: Executions + Instruments + Subject<dyn FileRepository>> Files for H {}
-
-pub(crate) fn files<H: Files>(harness: &H) -> std::sync::Arc<dyn FileRepository> {
-    Subject::<dyn FileRepository>::subject(harness)
-}
-
-pub(crate) async fn reader<H: Files>(harness: &H, organization: OrganizationId) -> Attribution {
-    of(
-        Some(harness.instrument(organization, "reader").await.id),
-        None,
-    )
 }
 
 macro_rules! assert_refused {

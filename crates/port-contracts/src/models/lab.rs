@@ -1,86 +1,50 @@
 //! Models and trainings for clauses.
 
-use std::sync::Arc;
-
 use labdata_domain::{
-    ids::{DatasetId, ModelId, ModelVersionId, OrganizationId, UserId},
+    ids::{ModelId, ModelVersionId, OrganizationId, UserId},
     models::{ModelVersion, NewModel, NewVersion, ReportTokenHash, TrainingEnd},
     storage::StorageQuota,
     work::{FreeSlots, WorkEnd, WorkKind, WorkRecord},
 };
 use labdata_ports::{
+    events::EventLog,
     files::FileRepository,
+    maintenance::StoreHealth,
     models::{DatasetRepository, ModelRepository, TrainingStore},
-    work::{Task, WorkClaim, WorkQueue},
+    notifications::NotificationRepository,
+    work::{ExpiredWork, Task, WorkClaim, WorkQueue},
 };
 use time::OffsetDateTime;
 
 use crate::{
-    Subject,
-    fixtures::Tenants,
     given::{self, at},
-    work::lab::{plan, terms},
+    lab::lab,
+    work::lab::{lose, plan, terms},
 };
 
 pub(crate) use crate::work::lab::{result, trained as success};
 
-/// A harness in which models can be trained.
-pub trait Models:
-    Tenants
-    + Subject<dyn ModelRepository>
-    + Subject<dyn TrainingStore>
-    + Subject<dyn WorkQueue>
-    + Subject<dyn DatasetRepository>
-    + Subject<dyn FileRepository>
-{
-    /// The records of models.
-    fn models(&self) -> Arc<dyn ModelRepository> {
-        Subject::<dyn ModelRepository>::subject(self)
+lab!(
+    /// Models of two organizations, and what their trainings change.
+    pub struct TrainingsLab {
+        /// The records of models.
+        pub models: dyn ModelRepository,
+        /// Tokens and reports of trainings.
+        pub trainings: dyn TrainingStore,
+        /// The queue.
+        pub queue: dyn WorkQueue,
+        /// Datasets that models learn from.
+        pub datasets: dyn DatasetRepository,
+        /// Files of the same store.
+        pub files: dyn FileRepository,
+        /// Notices of ended trainings.
+        pub notifications: dyn NotificationRepository,
+        /// Figures of the store.
+        pub health: dyn StoreHealth,
+        /// The event log.
+        pub log: dyn EventLog,
     }
-
-    /// Tokens and reports of trainings.
-    fn trainings(&self) -> Arc<dyn TrainingStore> {
-        Subject::<dyn TrainingStore>::subject(self)
-    }
-
-    /// The queue.
-    fn queue(&self) -> Arc<dyn WorkQueue> {
-        Subject::<dyn WorkQueue>::subject(self)
-    }
-}
-
-impl<H> Models for H where
-    H: Tenants
-        + Subject<dyn ModelRepository>
-        + Subject<dyn TrainingStore>
-        + Subject<dyn WorkQueue>
-        + Subject<dyn DatasetRepository>
-        + Subject<dyn FileRepository>
-{
-}
-
-/// A user and a dataset of an organization.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lab {
-    pub(crate) organization: OrganizationId,
-    pub(crate) user: UserId,
-    pub(crate) dataset: DatasetId,
-}
-
-/// The organization of that name, with a user and a dataset.
-pub(crate) async fn lab<H: Models>(harness: &H, name: &str) -> Lab {
-    let organization = harness.organization(name).await.id;
-    let user = harness.user(organization, "ada@example.org").await.id;
-    let dataset = given::dataset("wines", user, at(0));
-    let datasets = Subject::<dyn DatasetRepository>::subject(harness);
-    let added = datasets.add(organization, &dataset, StorageQuota::UNLIMITED);
-    added.await.unwrap();
-    Lab {
-        organization,
-        user,
-        dataset: dataset.id,
-    }
-}
+);
 
 /// A model that is not stored yet.
 pub(crate) fn model(name: &str) -> NewModel {
@@ -90,108 +54,11 @@ pub(crate) fn model(name: &str) -> NewModel {
     }
 }
 
-/// A version that is not stored yet.
-pub(crate) fn version(lab: Lab, requested_at: OffsetDateTime) -> NewVersion {
-    NewVersion {
-        id: ModelVersionId::new(given::uuid()),
-        description: Some("\"Rot\" und weiß".to_owned()),
-        dataset: lab.dataset,
-        plan: plan(),
-        requested_by: lab.user,
-        requested_at,
-    }
-}
-
-/// A new model of that name, whose first version is pending.
-pub(crate) async fn pending<H: Models>(
-    harness: &H,
-    lab: Lab,
-    name: &str,
-    requested_at: OffsetDateTime,
-) -> ModelVersion {
-    let version = version(lab, requested_at);
-    let models = harness.models();
-    let created = models
-        .create(lab.organization, &model(name), &version)
-        .await;
-    created.unwrap()
-}
-
-/// A further version, pending.
-pub(crate) async fn retrained<H: Models>(
-    harness: &H,
-    lab: Lab,
-    model: ModelId,
-    requested_at: OffsetDateTime,
-) -> ModelVersion {
-    let version = version(lab, requested_at);
-    let models = harness.models();
-    let added = models.add_version(lab.organization, model, &version).await;
-    added.unwrap()
-}
-
 /// A claimed training.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Training {
     pub(crate) claim: WorkClaim,
     pub(crate) version: ModelVersion,
-}
-
-/// Claims trainings at that time.
-pub(crate) async fn claim<H: Models>(
-    harness: &H,
-    now: OffsetDateTime,
-    limit: u32,
-) -> Vec<Training> {
-    let (queue, slots) = (harness.queue(), FreeSlots::for_any(limit));
-    let claimed = queue.claim(WorkKind::Training, slots, terms(now)).await;
-    let trainings = claimed.unwrap().into_iter().map(|work| match work.task {
-        Task::Training(training) => Training {
-            claim: work.claim,
-            version: training.version,
-        },
-        Task::Run(run) => panic!("{run:?} is no training"),
-    });
-    trainings.collect()
-}
-
-/// A new model of that name, whose first version was claimed then, alone in the queue.
-pub(crate) async fn claimed<H: Models>(
-    harness: &H,
-    lab: Lab,
-    name: &str,
-    now: OffsetDateTime,
-) -> Training {
-    let pending = pending(harness, lab, name, now).await;
-    let claimed = claim(harness, now, 1).await.remove(0);
-    assert_eq!(claimed.version.version, pending.version);
-    claimed
-}
-
-/// A new model of that name, whose first version is ready.
-pub(crate) async fn ready<H: Models>(
-    harness: &H,
-    lab: Lab,
-    name: &str,
-    now: OffsetDateTime,
-) -> ModelVersion {
-    let claimed = claimed(harness, lab, name, now).await;
-    finish(harness, &claimed, &success(), now).await.unwrap()
-}
-
-/// Ends a training.
-pub(crate) async fn finish<H: Models>(
-    harness: &H,
-    claimed: &Training,
-    end: &TrainingEnd,
-    now: OffsetDateTime,
-) -> Option<ModelVersion> {
-    let end = WorkEnd::Training(end.clone());
-    let ended = harness.queue().finish(claimed.claim, &end, now).await;
-    match ended.unwrap()? {
-        WorkRecord::Training(version) => Some(*version),
-        WorkRecord::Run(execution) => panic!("{execution:?} is no training"),
-    }
 }
 
 /// The end of a training that failed.
@@ -206,14 +73,123 @@ pub(crate) fn token() -> ReportTokenHash {
     ReportTokenHash(hash)
 }
 
-/// The version as it is stored.
-pub(crate) async fn stored<H: Models>(
-    harness: &H,
-    lab: Lab,
-    version: &ModelVersion,
-) -> ModelVersion {
-    let models = harness.models();
-    let number = Some(version.number);
-    let stored = models.get(lab.organization, version.model, number).await;
-    stored.unwrap()
+impl TrainingsLab {
+    /// The user who trains the models of an organization.
+    pub(crate) fn trainer(&self, organization: OrganizationId) -> UserId {
+        let user = [&self.ada, &self.eve]
+            .into_iter()
+            .find(|user| user.organization == organization);
+        user.unwrap().id
+    }
+
+    /// A version that is not stored yet, of a new dataset.
+    pub(crate) async fn version(
+        &self,
+        organization: OrganizationId,
+        requested_at: OffsetDateTime,
+    ) -> NewVersion {
+        let requested_by = self.trainer(organization);
+        let dataset = given::dataset("wines", requested_by, at(0));
+        let quota = StorageQuota::UNLIMITED;
+        let added = self.datasets.add(organization, &dataset, quota).await;
+        added.unwrap();
+        NewVersion {
+            id: ModelVersionId::new(given::uuid()),
+            description: Some("\"Rot\" und weiß".to_owned()),
+            dataset: dataset.id,
+            plan: plan(),
+            requested_by,
+            requested_at,
+        }
+    }
+
+    /// A new model of that name, whose first version is pending.
+    pub(crate) async fn pending(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        requested_at: OffsetDateTime,
+    ) -> ModelVersion {
+        let version = self.version(organization, requested_at).await;
+        let model = model(name);
+        let created = self.models.create(organization, &model, &version);
+        created.await.unwrap()
+    }
+
+    /// A further version, pending.
+    pub(crate) async fn retrained(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+        requested_at: OffsetDateTime,
+    ) -> ModelVersion {
+        let version = self.version(organization, requested_at).await;
+        let added = self.models.add_version(organization, model, &version);
+        added.await.unwrap()
+    }
+
+    /// Claims trainings at that time.
+    pub(crate) async fn claim(&self, now: OffsetDateTime, limit: u32) -> Vec<Training> {
+        let (kind, slots) = (WorkKind::Training, FreeSlots::for_any(limit));
+        let claimed = self.queue.claim(kind, slots, terms(now)).await.unwrap();
+        let trainings = claimed.into_iter().map(|work| match work.task {
+            Task::Training(training) => Training {
+                claim: work.claim,
+                version: training.version,
+            },
+            Task::Run(run) => panic!("{run:?} is no training"),
+        });
+        trainings.collect()
+    }
+
+    /// A new model of ours of that name, whose first version was claimed then, alone in the queue.
+    pub(crate) async fn claimed(&self, name: &str, now: OffsetDateTime) -> Training {
+        let pending = self.pending(self.ours, name, now).await;
+        let claimed = self.claim(now, 1).await.remove(0);
+        assert_eq!(claimed.version.version, pending.version);
+        claimed
+    }
+
+    /// A new model of ours of that name, whose first version is ready.
+    pub(crate) async fn ready(&self, name: &str, now: OffsetDateTime) -> ModelVersion {
+        let claimed = self.claimed(name, now).await;
+        self.finish(&claimed, &success(), now).await.unwrap()
+    }
+
+    /// Ends a training.
+    pub(crate) async fn finish(
+        &self,
+        claimed: &Training,
+        end: &TrainingEnd,
+        now: OffsetDateTime,
+    ) -> Option<ModelVersion> {
+        let end = WorkEnd::Training(end.clone());
+        match self.queue.finish(claimed.claim, &end, now).await.unwrap()? {
+            WorkRecord::Training(version) => Some(*version),
+            WorkRecord::Run(execution) => panic!("{execution:?} is no training"),
+        }
+    }
+
+    /// Takes a training from its holder at that time.
+    pub(crate) async fn lose(&self, claimed: &Training, now: OffsetDateTime) -> ExpiredWork {
+        lose(&*self.queue, claimed.claim, now).await
+    }
+
+    /// Cancels the trainings of a model of ours.
+    pub(crate) async fn cancel(&self, model: ModelId, now: OffsetDateTime) -> ModelVersion {
+        self.models.cancel(self.ours, model, now).await.unwrap()
+    }
+
+    /// Archives a model of ours.
+    pub(crate) async fn archive(&self, model: ModelId, now: OffsetDateTime) -> ModelVersion {
+        self.models.archive(self.ours, model, now).await.unwrap()
+    }
+
+    /// The version of ours as it is stored.
+    pub(crate) async fn stored(&self, version: &ModelVersion) -> ModelVersion {
+        let stored = self
+            .models
+            .get(self.ours, version.model, Some(version.number));
+        stored.await.unwrap()
+    }
 }

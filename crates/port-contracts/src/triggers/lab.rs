@@ -1,6 +1,6 @@
 //! A laboratory whose jobs have triggers.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use labdata_domain::{
     executions::Execution,
@@ -13,9 +13,7 @@ use labdata_domain::{
     work::{NewRun, PlatformRun, RunEnd},
 };
 use labdata_ports::{
-    executions::ExecutionRepository,
     files::FileRepository,
-    jobs::JobRepository,
     triggers::{TickDecision, TriggerStore},
     work::WorkQueue,
 };
@@ -23,33 +21,11 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::{
-    Subject,
-    files::{Files, confirmed, of},
-    fixtures::Instruments,
+    files::{confirmed, of},
     given::{self, at},
-    work::runs::{self, Run, claim_from},
+    lab::lab,
+    work::run_lab::{self, Run, claim_from},
 };
-
-/// A harness with all prerequisites of triggers.
-pub trait Triggers:
-    Files
-    + Instruments
-    + Subject<dyn TriggerStore>
-    + Subject<dyn JobRepository>
-    + Subject<dyn WorkQueue>
-    + Subject<dyn ExecutionRepository>
-{
-}
-impl<
-    H: Files
-        + Instruments
-        + Subject<dyn TriggerStore>
-        + Subject<dyn JobRepository>
-        + Subject<dyn WorkQueue>
-        + Subject<dyn ExecutionRepository>,
-> Triggers for H
-{
-}
 
 /// Decides as the domain does: one run for each firing of each candidate.
 pub(crate) fn respond(event: TriggerEvent<'_>) -> Vec<NewRun> {
@@ -73,77 +49,66 @@ pub(crate) fn tick(candidate: &Candidate, now: OffsetDateTime) -> TickDecision {
     }
 }
 
-/// An organization with a user.
-pub(crate) struct Lab<'a, H> {
-    pub(crate) harness: &'a H,
-    pub(crate) user: User,
-    pub(crate) instrument: InstrumentId,
-    pub(crate) triggers: Arc<dyn TriggerStore>,
-    pub(crate) queue: Arc<dyn WorkQueue>,
-    pub(crate) jobs: Arc<dyn JobRepository>,
-    pub(crate) files: Arc<dyn FileRepository>,
-}
-
-impl<'a, H: Triggers> Lab<'a, H> {
-    pub(crate) async fn new(harness: &'a H) -> Self {
-        Self::named(harness, "lab").await
+lab!(
+    /// Jobs with triggers, and what they wait for.
+    pub struct TriggersLab {
+        /// Triggers.
+        pub triggers: dyn TriggerStore,
+        /// The queue of the runs that they start.
+        pub queue: dyn WorkQueue,
+        /// Files.
+        pub files: dyn FileRepository,
     }
+);
 
-    pub(crate) async fn named(harness: &'a H, name: &str) -> Self {
-        let organization = harness.organization(name).await.id;
-        Self {
-            harness,
-            user: harness.user(organization, "somebody@example.org").await,
-            instrument: harness.instrument(organization, "reader").await.id,
-            triggers: harness.subject(),
-            queue: harness.subject(),
-            jobs: harness.subject(),
-            files: harness.subject(),
-        }
-    }
-
-    /// A stored job with that trigger.
+impl TriggersLab {
+    /// A job of ours with that trigger.
     pub(crate) async fn job(&self, name: &str, category: Category, conditions: Value) -> Job {
-        let trigger = given::trigger(category, conditions, self.user.id);
-        self.job_with(name, Some(trigger)).await
+        let trigger = given::trigger(category, conditions, self.ada.id);
+        self.job_of(&self.ada, name, trigger).await
     }
 
-    pub(crate) async fn job_with(&self, name: &str, trigger: Option<Trigger>) -> Job {
+    /// A job of that user's organization, with that trigger.
+    pub(crate) async fn job_of(&self, user: &User, name: &str, trigger: Trigger) -> Job {
         let job = Job {
             version_number: Some(1),
             parameters: given::parameters(),
-            trigger,
+            trigger: Some(trigger),
             ..given::job(name, at(0))
         };
-        let script = given::script(1, "pass\n", self.user.id);
-        let added = self.jobs.add(self.user.organization, &job, &script).await;
-        added.unwrap();
+        let script = given::script(1, "pass\n", user.id);
+        let added = self.jobs.add(user.organization, &job, &script);
+        added.await.unwrap();
         job
     }
 
     pub(crate) async fn change(&self, job: &Job) -> Job {
-        let saved = self
-            .jobs
-            .update(self.user.organization, job.revision, job, None)
-            .await;
-        assert!(saved.unwrap());
-        self.jobs.get(self.user.organization, job.id).await.unwrap()
+        let saved = self.jobs.update(self.ours, job.revision, job, None);
+        assert!(saved.await.unwrap());
+        self.jobs.get(self.ours, job.id).await.unwrap()
     }
 
-    /// A stored, confirmed file of the instrument, or of an execution.
+    /// A new instrument of ours.
+    pub(crate) async fn reader(&self) -> InstrumentId {
+        let name = given::uuid().to_string();
+        self.instrument(self.ours, &name).await.id
+    }
+
+    /// A stored, confirmed file of an instrument, or of an execution.
     pub(crate) async fn file(&self, path: &str, execution: Option<ExecutionId>) -> FileId {
-        let instrument = execution.is_none().then_some(self.instrument);
+        let instrument = match execution {
+            Some(_) => None,
+            None => Some(self.reader().await),
+        };
         let file = confirmed(path, of(instrument, execution), at(1));
         self.store(&file).await;
         file.id
     }
 
     pub(crate) async fn store(&self, file: &File) {
-        let added = self
-            .files
-            .add(self.user.organization, file, StorageQuota::UNLIMITED, at(1))
-            .await;
-        added.unwrap();
+        let quota = StorageQuota::UNLIMITED;
+        let added = self.files.add(self.ours, file, quota, at(1));
+        added.await.unwrap();
     }
 
     /// Handles all pending events and returns the number of runs started.
@@ -176,7 +141,7 @@ impl<'a, H: Triggers> Lab<'a, H> {
 
     pub(crate) async fn finish(&self, run: &Run, code: i32) {
         let end = RunEnd::exited(code, "");
-        let ended = runs::finish(&*self.queue, run.claim, &end, at(7)).await;
+        let ended = run_lab::finish(&*self.queue, run.claim, &end, at(7)).await;
         assert!(ended.is_some());
     }
 }

@@ -27,7 +27,7 @@ macro_rules! harness {
 
         mod $module {
             use super::$name;
-            labdata_port_contracts::runs_contract!($name);
+            labdata_port_contracts::runs!($name);
         }
     };
 }

@@ -201,4 +201,4 @@ impl Snippets for Python {
 labdata_port_contracts::python!(Python);
 labdata_port_contracts::store!(InMemory);
 labdata_port_contracts::blob!(InMemory);
-labdata_port_contracts::runs_contract!(Runs);
+labdata_port_contracts::runs!(Runs);

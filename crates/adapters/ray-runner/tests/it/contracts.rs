@@ -23,4 +23,4 @@ impl Subject<dyn JobRunner> for OnRay {
     }
 }
 
-labdata_port_contracts::runs_contract!(OnRay);
+labdata_port_contracts::runs!(OnRay);
