@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use labdata_application::{Error, Services, agent::Agent, slots::Work};
-use labdata_domain::ids::OrganizationId;
-use labdata_limits::Slot;
+use labdata_application::{Services, agent::Agent};
 
 /// The parts of a server that operations use, shared by all of its requests.
 #[derive(Clone, Debug)]
@@ -13,14 +11,4 @@ pub struct Platform {
     pub ports: Arc<Services>,
     /// The agent.
     pub agent: Agent,
-}
-
-impl Platform {
-    /// Waits for permission to hold a page of rows, or of a list, of that organization.
-    ///
-    /// # Errors
-    /// `Unavailable` if too many are held for 10 s.
-    pub async fn page_slot(&self, organization: OrganizationId) -> Result<Slot, Error> {
-        self.ports.slots.enter(Work::Page, organization).await
-    }
 }

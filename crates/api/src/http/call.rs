@@ -176,7 +176,7 @@ pub(super) async fn admit(
         actor.require(scope).map_err(Error::from)?;
     }
     // For bodies whose room is shared among organizations.
-    request.extensions_mut().insert(actor.organization);
+    request.extensions_mut().insert(actor.clone());
     Ok((app, actor))
 }
 

@@ -5,16 +5,18 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Services, subscription::Subscription};
+use crate::{Error, Services, slots::Slot, subscription::Subscription};
 
 /// Maximum number of events that are read at a time.
 pub const MAX_EVENTS_PER_READ: u32 = 200;
 
 /// A follower of the events that its caller may see.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct EventFollower {
     actor: Actor,
     position: EventPosition,
+    /// Counts the follower.
+    _slot: Slot,
 }
 
 /// Begins to follow events: those after the given one, or those from now on. A position of which the
@@ -23,7 +25,7 @@ pub struct EventFollower {
 /// an event is recorded on any server; data writes are found by polling.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope; `Unavailable` if the organization has too many followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_events(
     ports: &Services,
@@ -31,6 +33,7 @@ pub async fn follow_events(
     after: Option<EventPosition>,
 ) -> Result<(EventFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
+    let slot = ports.slots.follow(actor.organization)?;
     // Before the position is read, so that no signal is missed.
     let news = Subscription::new(ports.events.follow(actor.organization));
     let (organization, user) = (actor.organization, actor.user);
@@ -43,6 +46,7 @@ pub async fn follow_events(
     let follower = EventFollower {
         actor: actor.clone(),
         position,
+        _slot: slot,
     };
     Ok((follower, news))
 }

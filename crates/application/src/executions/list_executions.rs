@@ -7,22 +7,25 @@ use labdata_domain::{
 };
 use labdata_ports::executions::ExecutionFilter;
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    slots::{Held, Work},
+};
 
 /// The organization's executions that match, newest first.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_executions(
     ports: &Services,
     actor: &Actor,
     filter: &ExecutionFilter,
     page: PageRequest,
-) -> Result<Page<Execution>, Error> {
+) -> Result<Held<Page<Execution>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports
-        .executions
-        .list(actor.organization, filter, page)
-        .await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let executions = &ports.executions;
+    let value = executions.list(actor.organization, filter, page).await?;
+    Ok(Held { value, slots })
 }

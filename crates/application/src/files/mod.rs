@@ -1,5 +1,6 @@
 //! Files: uploads, lists, content.
 
+mod admit_spooled_file;
 pub mod begin_upload;
 pub mod confirm_upload;
 pub mod delete_file;
@@ -16,3 +17,5 @@ pub mod receive_upload;
 pub mod sweep_uploads;
 pub mod upload_file;
 pub mod upload_room;
+
+pub use admit_spooled_file::admit_spooled_file;

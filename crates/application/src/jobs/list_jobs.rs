@@ -7,19 +7,24 @@ use labdata_domain::{
 };
 use labdata_ports::jobs::JobFilter;
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    slots::{Held, Work},
+};
 
 /// The organization's jobs that match, newest first.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_jobs(
     ports: &Services,
     actor: &Actor,
     filter: &JobFilter,
     page: PageRequest,
-) -> Result<Page<Job>, Error> {
+) -> Result<Held<Page<Job>>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.jobs.list(actor.organization, filter, page).await?)
+    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
+    let value = ports.jobs.list(actor.organization, filter, page).await?;
+    Ok(Held { value, slots })
 }

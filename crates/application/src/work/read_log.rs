@@ -8,14 +8,20 @@ use labdata_domain::{
     work::WorkId,
 };
 
-use crate::{Error, Services, subscription::Subscription};
+use crate::{
+    Error, Services,
+    slots::{Slot, Work},
+    subscription::Subscription,
+};
 
 /// The log of one execution, to be read chunk by chunk.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct LogReader {
     organization: OrganizationId,
     execution: ExecutionId,
     offset: u64,
+    /// Counts the log until it is read.
+    _slot: Slot,
 }
 
 /// Result of reading on in a log.
@@ -32,7 +38,7 @@ pub enum NextOfLog {
 /// Opens the log of an execution. That of a script which ran elsewhere is empty.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound`.
+/// `Forbidden` without the read scope; `NotFound`; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_log(
     ports: &Services,
@@ -40,19 +46,44 @@ pub async fn open_log(
     id: ExecutionId,
 ) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;
-    ports.executions.get(actor.organization, id).await?;
-    Ok(LogReader {
-        organization: actor.organization,
-        execution: id,
-        offset: 0,
-    })
+    let slot = ports.slots.enter(Work::Result, actor.organization).await?;
+    LogReader::open(ports, actor, id, slot).await
+}
+
+/// Opens the log of an execution as [`open_log`] does, to read it while it grows. The subscription wakes
+/// the reader at appends, and at the end of the run.
+///
+/// # Errors
+/// `Forbidden` without the read scope; `NotFound`; `Unavailable` if the organization has too many
+/// followers.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn follow_log(
+    ports: &Services,
+    actor: &Actor,
+    id: ExecutionId,
+) -> Result<(LogReader, Subscription), Error> {
+    actor.require(Scope::Read)?;
+    let slot = ports.slots.follow(actor.organization)?;
+    let reader = LogReader::open(ports, actor, id, slot).await?;
+    let news = ports.work.follow(WorkId::Execution(id));
+    Ok((reader, Subscription::new(news)))
 }
 
 impl LogReader {
-    /// Subscribes to what follows: appends to the log, and the end of the run.
-    #[must_use]
-    pub fn follow(&self, ports: &Services) -> Subscription {
-        Subscription::new(ports.work.follow(WorkId::Execution(self.execution)))
+    async fn open(
+        ports: &Services,
+        actor: &Actor,
+        execution: ExecutionId,
+        slot: Slot,
+    ) -> Result<Self, Error> {
+        let organization = actor.organization;
+        ports.executions.get(organization, execution).await?;
+        Ok(Self {
+            organization,
+            execution,
+            offset: 0,
+            _slot: slot,
+        })
     }
 
     /// Offset of the next chunk.

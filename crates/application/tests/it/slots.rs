@@ -5,14 +5,23 @@ use std::time::Duration;
 use labdata_application::{
     Error,
     data::read_series::{ReadSeries, read_series},
-    files::preview_table::{PreviewSource, preview_table},
+    events::follow_events::follow_events,
+    executions::list_executions::list_executions,
+    files::{
+        admit_spooled_file,
+        preview_table::{PreviewSource, preview_table},
+    },
+    jobs::list_jobs::list_jobs,
     slots::Work,
+    work::read_log::{follow_log, open_log},
 };
 use labdata_domain::{
-    ids::FileId,
+    ids::{ExecutionId, FileId},
+    page::PageRequest,
     people::scope::Scope,
     refusal::{Refusal, RefusalKind},
 };
+use labdata_ports::{executions::ExecutionFilter, jobs::JobFilter};
 use labdata_table_formats::read::ReadOptions;
 use tokio::time::timeout;
 
@@ -21,14 +30,12 @@ use crate::lab::Lab;
 /// Time in which a use case that needs not wait would have ended.
 const MOMENT: Duration = Duration::from_millis(50);
 
+fn is_refused<T>(outcome: &Result<T, Error>, as_kind: RefusalKind) -> bool {
+    matches!(outcome, Err(Error::Refused(Refusal { kind, .. })) if *kind == as_kind)
+}
+
 fn is_not_found<T>(outcome: &Result<T, Error>) -> bool {
-    matches!(
-        outcome,
-        Err(Error::Refused(Refusal {
-            kind: RefusalKind::NotFound,
-            ..
-        }))
-    )
+    is_refused(outcome, RefusalKind::NotFound)
 }
 
 #[tokio::test]
@@ -68,4 +75,57 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
     results.pop();
     let refused = read().await;
     assert!(is_not_found(&refused), "{refused:?}");
+}
+
+#[tokio::test]
+async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Read]);
+    let (ports, page) = (
+        &lab.ports,
+        PageRequest {
+            limit: None,
+            after: None,
+        },
+    );
+    let mut slots = Vec::new();
+    for (work, number) in [(Work::Page, 12), (Work::Result, 4), (Work::SpooledFile, 4)] {
+        for _ in 0..number {
+            slots.push(ports.slots.enter(work, actor.organization).await.unwrap());
+        }
+    }
+    let (jobs, executions) = (JobFilter::default(), ExecutionFilter::default());
+    let unknown = ExecutionId::new(ports.ids.next_id());
+    let jobs = || list_jobs(ports, &actor, &jobs, page);
+    let executions = || list_executions(ports, &actor, &executions, page);
+    assert!(timeout(MOMENT, jobs()).await.is_err(), "jobs");
+    assert!(timeout(MOMENT, executions()).await.is_err(), "executions");
+    let log = timeout(MOMENT, open_log(ports, &actor, unknown)).await;
+    assert!(log.is_err(), "logs");
+    let file = timeout(MOMENT, admit_spooled_file(ports, &actor)).await;
+    assert!(file.is_err(), "files");
+    slots.clear();
+    let (listed, ran) = (jobs().await.unwrap(), executions().await.unwrap());
+    assert_eq!((listed.items.len(), ran.items.len()), (0, 0));
+    assert!(is_not_found(&open_log(ports, &actor, unknown).await));
+    admit_spooled_file(ports, &actor).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_follower_too_many_is_refused_at_once() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Read]);
+    let ports = &lab.ports;
+    let mut followers = Vec::new();
+    for _ in 0..31 {
+        followers.push(ports.slots.follow(actor.organization).unwrap());
+    }
+    let last = follow_events(ports, &actor, None).await.unwrap();
+    let unknown = ExecutionId::new(ports.ids.next_id());
+    let refused = follow_events(ports, &actor, None).await;
+    assert!(is_refused(&refused, RefusalKind::Unavailable));
+    let refused = follow_log(ports, &actor, unknown).await;
+    assert!(is_refused(&refused, RefusalKind::Unavailable));
+    drop(last);
+    assert!(is_not_found(&follow_log(ports, &actor, unknown).await));
 }

@@ -3,6 +3,7 @@
 use labdata_application::{
     Error,
     executions::{list_executions::list_executions, starters::page_with_starters},
+    slots::Held,
 };
 use labdata_domain::{
     executions::ExecutionState,
@@ -65,8 +66,8 @@ async fn run(
         status: query.status.map(str::to_owned),
         trigger_file: file,
     };
-    let slot = call.platform.page_slot(call.actor.organization).await?;
     let page = list_executions(&call.ports, &call.actor, &filter, query.page).await?;
-    let page = page_with_starters(&call.ports, &call.actor, page).await?;
-    Ok(Listing::from(page).counted(slot))
+    let value = page_with_starters(&call.ports, &call.actor, page.value).await?;
+    let slots = page.slots;
+    Ok(Held { value, slots }.into())
 }

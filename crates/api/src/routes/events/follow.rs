@@ -13,7 +13,7 @@ use labdata_domain::{
     events::{EventPosition, LoggedEvent},
     refusal::RefusalKind,
 };
-use labdata_limits::{Slot, sending::while_read};
+use labdata_limits::sending::while_read;
 use labdata_operations::events::follow::EventView;
 use labdata_request_body::{ProblemKind, ShapeProblem};
 use serde_json::Value;
@@ -35,7 +35,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
     let credential = Credential::of(&call.request, &call.app.public_url)?;
-    let slot = call.app.ports.slots.follow(call.actor.organization)?;
     let (follower, news) = follow_events(call.ports(), &call.actor, after).await?;
     Ok(Events {
         ports: call.ports().clone(),
@@ -46,7 +45,6 @@ pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
         waiting: VecDeque::from([PING]),
         looked_at: None,
         sent_at: Instant::now(),
-        _slot: slot,
     })
 }
 
@@ -85,8 +83,6 @@ pub struct Events {
     looked_at: Option<Instant>,
     /// Time of the last chunk.
     sent_at: Instant,
-    /// Counts the stream until it is over.
-    _slot: Slot,
 }
 
 impl Events {

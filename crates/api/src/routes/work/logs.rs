@@ -5,17 +5,13 @@ use std::collections::VecDeque;
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
-use labdata_application::slots::Work;
 use labdata_application::{
     Error, Services,
     subscription::Subscription,
-    work::read_log::{LogReader, NextOfLog, open_log},
+    work::read_log::{LogReader, NextOfLog, follow_log, open_log},
 };
 use labdata_domain::refusal::Resource;
-use labdata_limits::{
-    Slot,
-    sending::{Interrupted, while_read},
-};
+use labdata_limits::sending::{Interrupted, while_read};
 use labdata_operations::{
     executions::ExecutionPath,
     work::logs::{LogEndView, LogEventView, LogTextView, LogsQuery},
@@ -30,18 +26,12 @@ use crate::http::{
 /// Sends a log.
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
-    let organization = call.actor.organization;
-    let slot = if call.query.follow {
-        call.app.ports.slots.follow(organization)?
+    let (reader, news) = if call.query.follow {
+        let (reader, news) = follow_log(call.ports(), &call.actor, id).await?;
+        (reader, Some(news))
     } else {
-        call.app
-            .ports
-            .slots
-            .enter(Work::Result, organization)
-            .await?
+        (open_log(call.ports(), &call.actor, id).await?, None)
     };
-    let reader = open_log(call.ports(), &call.actor, id).await?;
-    let news = call.query.follow.then(|| reader.follow(call.ports()));
     Ok(Log {
         ports: call.ports().clone(),
         reader,
@@ -51,7 +41,6 @@ pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiRe
         over: false,
         looked_at: None,
         sent_at: Instant::now(),
-        _slot: slot,
     })
 }
 
@@ -87,8 +76,6 @@ pub struct Log {
     looked_at: Option<Instant>,
     /// When the client last heard something.
     sent_at: Instant,
-    /// Counts the log until it is sent.
-    _slot: Slot,
 }
 
 impl Log {

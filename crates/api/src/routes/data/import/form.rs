@@ -3,8 +3,8 @@
 use std::fs::File;
 
 use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
-use labdata_application::{Error, slots::Work};
-use labdata_domain::{data::import::MAX_IMPORT_BYTES, ids::OrganizationId};
+use labdata_application::{Error, files::admit_spooled_file};
+use labdata_domain::{data::import::MAX_IMPORT_BYTES, people::actor::Actor};
 use labdata_limits::Slot;
 use labdata_operations::data::import::ImportTableBody;
 use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
@@ -108,16 +108,12 @@ impl Body for ImportForm {
     }
 }
 
-/// Waits for room on the disk for a file of the caller's organization.
+/// Waits for room on the disk for a file of the caller.
 pub(crate) async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
     let app = request.app_data::<Data<App>>();
-    let organization = request.extensions().get::<OrganizationId>().copied();
-    match (app, organization) {
-        (Some(app), Some(organization)) => Ok(app
-            .ports
-            .slots
-            .enter(Work::SpooledFile, organization)
-            .await?),
+    let actor = request.extensions().get::<Actor>().cloned();
+    match (app, actor) {
+        (Some(app), Some(actor)) => Ok(admit_spooled_file(&app.ports, &actor).await?),
         _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
     }
 }
