@@ -9,6 +9,7 @@ mod list;
 mod load;
 mod read;
 mod source;
+mod values;
 
 use std::{
     net::SocketAddr,

@@ -8,7 +8,6 @@ use std::{
 };
 
 use labdata_domain::{people::PlainApiKey, storage::StorageQuota, work::Isolation};
-use labdata_redacted::redacted_url;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
@@ -16,124 +15,8 @@ use super::{
     AgentSettings, Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings,
     NotificationSettings, PredictorSettings, Secret, Settings, SettingsError, TrainingSettings,
     source::Given,
+    values::{Values, http_url},
 };
-
-/// Given values by key.
-struct Values<'a>(&'a BTreeMap<&'static str, Given>);
-
-impl Values<'_> {
-    /// Parses the value, if given. Where `parse` returns `None`, the error names the accepted values
-    /// by `takes`.
-    fn parsed<T>(
-        &self,
-        key: &str,
-        takes: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, SettingsError> {
-        let Some(Given { name, value }) = self.0.get(key) else {
-            return Ok(None);
-        };
-        if let Some(parsed) = parse(value) {
-            return Ok(Some(parsed));
-        }
-        // A URL may have a password, also one that does not parse.
-        let displayed = if value.contains("://") {
-            redacted_url(value)
-        } else {
-            value.clone()
-        };
-        Err(SettingsError(format!(
-            "{name} is {displayed:?}; it takes {takes}"
-        )))
-    }
-
-    /// Like [`Self::parsed`], for values that may hold a secret: the error does not repeat them.
-    fn secret<T>(
-        &self,
-        key: &str,
-        takes: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, SettingsError> {
-        let Some(Given { name, value }) = self.0.get(key) else {
-            return Ok(None);
-        };
-        match parse(value) {
-            Some(parsed) => Ok(Some(parsed)),
-            None => Err(SettingsError(format!(
-                "{name} is malformed; it takes {takes}"
-            ))),
-        }
-    }
-
-    fn text(&self, key: &str) -> Result<Option<String>, SettingsError> {
-        self.parsed(key, "a text that is not blank", |value| {
-            let value = value.trim();
-            (!value.is_empty()).then(|| value.to_owned())
-        })
-    }
-
-    fn number(&self, key: &str, default: u32) -> Result<u32, SettingsError> {
-        Ok(self.optional_number(key)?.unwrap_or(default))
-    }
-
-    fn optional_number(&self, key: &str) -> Result<Option<u32>, SettingsError> {
-        let parse = |value: &str| value.trim().parse().ok().filter(|number| *number >= 1);
-        self.parsed(key, "a whole number from 1 to 4294967295", parse)
-    }
-
-    fn bytes(&self, key: &str) -> Result<Option<u64>, SettingsError> {
-        let parse = |value: &str| value.trim().parse().ok().filter(|bytes| *bytes >= 1);
-        self.parsed(key, "a number of bytes, at least 1", parse)
-    }
-
-    /// Applies an adapter's check to a value that was given.
-    fn check(
-        &self,
-        key: &str,
-        value: &str,
-        check: impl FnOnce(&str) -> Result<(), String>,
-    ) -> Result<(), SettingsError> {
-        check(value).map_err(|reason| {
-            let name = self.0.get(key).map_or(key, |given| given.name.as_str());
-            // The error is one line, which the reason of a library need not be.
-            SettingsError(format!("{name}: {}", reason.replace('\n', " ")))
-        })
-    }
-
-    fn directory(&self, key: &str) -> Result<Option<PathBuf>, SettingsError> {
-        self.path(key, "a directory")
-    }
-
-    /// A path that must exist as `is_there` wants it.
-    fn existing(
-        &self,
-        key: &str,
-        takes: &str,
-        is_there: impl Fn(&Path) -> bool,
-    ) -> Result<Option<PathBuf>, SettingsError> {
-        self.parsed(key, takes, |value| {
-            (!value.is_empty() && !value.contains('\0'))
-                // Absolute: PostgreSQL and scripts run in other working directories.
-                .then(|| std::path::absolute(value).ok())
-                .flatten()
-                .filter(|path| is_there(path))
-        })
-    }
-
-    fn path(&self, key: &str, takes: &str) -> Result<Option<PathBuf>, SettingsError> {
-        self.parsed(key, takes, |value| {
-            (!value.is_empty() && !value.contains('\0'))
-                .then(|| std::path::absolute(value).ok())
-                .flatten()
-        })
-    }
-
-    fn http_url(&self, key: &str) -> Result<Option<String>, SettingsError> {
-        self.parsed(key, "a URL such as https://lab.example.org", |value| {
-            http_url(value).map(|_| value.trim_end_matches('/').to_owned())
-        })
-    }
-}
 
 /// Checks of values that adapters use; an error is the reason in one line, without secrets.
 pub(super) struct Checks {
@@ -257,13 +140,6 @@ fn address(value: &str) -> Option<SocketAddr> {
         Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
         None => value.parse().ok(),
     }
-}
-
-fn http_url(value: &str) -> Option<Url> {
-    let url = Url::parse(value).ok()?;
-    // Paths are appended to it, which a query or fragment would swallow.
-    let plain = url.query().is_none() && url.fragment().is_none();
-    (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
 }
 
 fn database_url(
