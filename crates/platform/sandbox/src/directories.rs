@@ -3,11 +3,15 @@
 use std::{
     fs::{self, DirBuilder, File, Permissions, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown, symlink},
+    },
     path::{Path, PathBuf},
 };
 
 use labdata_python_packages::CLIENT_WHEEL;
+use sha2::{Digest, Sha256};
 
 use crate::{
     accounts::{Account, AccountRegistry},
@@ -233,12 +237,17 @@ impl RunDirectories {
         Ok(found)
     }
 
-    /// Creates an environment of that Python with only the standard library. Packages installed for
-    /// the system are hidden from scripts, and would slow their start.
+    /// Creates an environment of that Python with only the standard library, unless it exists. Packages
+    /// installed for the system are hidden from scripts, and would slow their start.
     pub(crate) fn bare_environment(&self, python: &Path) -> io::Result<PathBuf> {
-        let bare = self.own.join("python");
+        let program = Sha256::digest(python.as_os_str().as_bytes());
+        let all = self.own.join("python");
+        let bare = all.join(base16ct::lower::encode_string(&program));
+        if bare.exists() {
+            return Ok(bare);
+        }
         let bin = bare.join("bin");
-        for directory in [&bare, &bin] {
+        for directory in [&all, &bare, &bin] {
             create_directory(directory, 0o755)?;
         }
         for name in ["python", "python3"] {

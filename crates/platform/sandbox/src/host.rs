@@ -62,20 +62,7 @@ impl HostCapabilities {
     }
 
     async fn open_with(settings: &Settings, python: Python) -> Result<Self, String> {
-        let required = python.required_paths();
-        let mut readable = readable_paths(&required, &settings.hidden);
-        readable.extend(settings.readable.iter().cloned());
-        // Readable paths are bound as they are, so everything below them is readable, too.
-        if let Some(above) = readable
-            .iter()
-            .find(|path| settings.data_dir.starts_with(path))
-        {
-            return Err(format!(
-                "the data directory {} is below {}, which scripts can read; move it",
-                settings.data_dir.display(),
-                above.display()
-            ));
-        }
+        let readable = readable(settings, &python)?;
         let data_dir = settings.data_dir.clone();
         let program = python.program.clone();
         let (directories, bare, accounts) = blocking(move || {
@@ -105,17 +92,52 @@ impl HostCapabilities {
             readable,
             isolation: Isolation::Nothing,
             settings: settings.clone(),
-            // The copies that `at` makes share it, so uv is looked for once.
             uv: Arc::default(),
         })
     }
 
-    /// Returns these capabilities with processes at that level of isolation.
-    pub(crate) fn at(&self, isolation: Isolation) -> Self {
-        Self {
+    /// Returns these capabilities with processes at that level of isolation. Where only root can run the
+    /// Python that was found, and processes are not root's, it is another one.
+    pub(crate) async fn at(&self, isolation: Isolation) -> Result<Self, String> {
+        let mut host = Self {
             isolation,
+            uv: Arc::default(),
             ..self.clone()
+        };
+        if self.settings.python.is_some() || host.is_usable(&self.python.program) {
+            return Ok(host);
         }
+        let (directories, tried) = (Arc::clone(&self.directories), host.clone());
+        let found = blocking(move || {
+            let Some(python) = Python::find_that(|it| tried.is_usable(&it.program)) else {
+                return Ok(None);
+            };
+            let bare = directories.bare_environment(&python.program);
+            let bare = bare.map_err(|error| format!("an environment of Python: {error}"))?;
+            Ok(Some((python, bare)))
+        });
+        // Otherwise the first process is refused with what to do.
+        if let Some((python, bare)) = found.await? {
+            host.readable = readable(&self.settings, &python)?;
+            (host.python, host.bare) = (python, bare);
+        }
+        Ok(host)
+    }
+
+    /// Returns true if processes can reach the file at this isolation. In namespaces they always can.
+    fn is_usable(&self, file: &Path) -> bool {
+        !self.needs_passage() || first_closed(file).is_none()
+    }
+
+    /// Returns true if processes have other accounts than the platform, and its view of the file system.
+    /// Namespaces bind paths into the run's own tree; Landlock leaves the directories above them closed.
+    fn needs_passage(&self) -> bool {
+        self.isolation == Isolation::Landlock && self.accounts.is_some()
+    }
+
+    /// Returns the path of Python, outside of any virtual environment.
+    pub(crate) fn python_program(&self) -> &Path {
+        &self.python.program
     }
 
     /// Returns the isolation of all processes of this sandbox.
@@ -146,21 +168,19 @@ impl HostCapabilities {
         workspace: &Workspace,
         script: &str,
     ) -> Result<ActiveWorkspace, SandboxError> {
-        self.activate_at(self.isolation, workspace, script)
+        self.try_activate(workspace, script)
             .await
             .map_err(SandboxError::Unavailable)
     }
 
-    pub(crate) async fn activate_at(
+    pub(crate) async fn try_activate(
         &self,
-        isolation: Isolation,
         workspace: &Workspace,
         script: &str,
     ) -> Result<ActiveWorkspace, String> {
         let (workspace, script) = (workspace.clone(), script.to_owned());
-        let accounts = self.accounts_at(isolation).cloned();
-        // Namespaces bind the paths into the run's own tree; Landlock leaves the directories above them closed.
-        if isolation == Isolation::Landlock && accounts.is_some() {
+        let accounts = self.accounts_in_use().cloned();
+        if self.needs_passage() {
             self.check_accessible()?;
         }
         blocking(move || {
@@ -178,16 +198,19 @@ impl HostCapabilities {
 
     /// Returns the registry of accounts, if processes get dedicated ones: the platform is root, and
     /// something retains the accounts apart from the rest of the machine.
-    fn accounts_at(&self, isolation: Isolation) -> Option<&Arc<AccountRegistry>> {
+    fn accounts_in_use(&self) -> Option<&Arc<AccountRegistry>> {
         self.accounts
             .as_ref()
-            .filter(|_| isolation != Isolation::Nothing)
+            .filter(|_| self.isolation != Isolation::Nothing)
     }
 
     /// Checks that accounts other than root's can enter the data directory and run Python. In
     /// namespaces they always can.
     fn check_accessible(&self) -> Result<(), String> {
-        let program = (&self.python.program, "set LABDATA_PYTHON to another one");
+        let program = (
+            &self.python.program,
+            "install Python 3 for all users, or set LABDATA_PYTHON to another one",
+        );
         let data = (&self.settings.data_dir, "move the data directory");
         for (path, remedy) in [program, data] {
             if let Some(closed) = first_closed(path) {
@@ -203,7 +226,7 @@ impl HostCapabilities {
 
     /// Creates the cache of a scope if it is missing, and returns its account.
     pub(crate) async fn cache(&self, scope: &str) -> Result<Option<Account>, String> {
-        let accounts = self.accounts_at(self.isolation).cloned();
+        let accounts = self.accounts_in_use().cloned();
         let (directories, scope) = (Arc::clone(&self.directories), scope.to_owned());
         blocking(move || {
             directories
@@ -276,7 +299,7 @@ impl HostCapabilities {
             upstream: Upstream::of_this_process(),
             ..Reach::default()
         };
-        let request = self.launch_request(self.isolation, workspace, spec);
+        let request = self.launch_request(workspace, spec);
         self.launch(request, pipes, reach, stop, on_output)
             .await
             .map_err(SandboxError::Unavailable)
@@ -343,7 +366,6 @@ impl HostCapabilities {
     /// Translates a specification into a request for a supervisor.
     pub(crate) fn launch_request(
         &self,
-        isolation: Isolation,
         active: &ActiveWorkspace,
         spec: &ProcessSpec,
     ) -> LaunchRequest {
@@ -375,7 +397,7 @@ impl HostCapabilities {
         .chain(spec.environment.iter().cloned());
         let command = std::iter::once(text(&python)).chain(spec.arguments.iter().cloned());
         LaunchRequest {
-            isolation,
+            isolation: self.isolation,
             command: command.collect(),
             environment: environment.collect(),
             has_pipes: false,
@@ -400,18 +422,40 @@ impl HostCapabilities {
     pub(crate) async fn uv(&self) -> Result<&Uv, String> {
         let found = self.uv.get_or_try_init(|| {
             let (named, tools) = (self.settings.uv.clone(), self.directories.tools());
-            let python = self.python.clone();
-            blocking(move || Uv::find(named.as_deref(), &tools, &python))
+            let host = self.clone();
+            blocking(move || {
+                Uv::find_that(named.as_deref(), &tools, &host.python, |uv| {
+                    host.is_usable(uv)
+                })
+            })
         });
         found.await
     }
 }
 
+/// Returns the paths that every process with that Python may read.
+fn readable(settings: &Settings, python: &Python) -> Result<Vec<PathBuf>, String> {
+    let mut readable = readable_paths(&python.required_paths(), &settings.hidden);
+    readable.extend(settings.readable.iter().cloned());
+    // Readable paths are bound as they are, so everything below them is readable, too.
+    match readable
+        .iter()
+        .find(|path| settings.data_dir.starts_with(path))
+    {
+        None => Ok(readable),
+        Some(above) => Err(format!(
+            "the data directory {} is below {}, which scripts can read; move it",
+            settings.data_dir.display(),
+            above.display()
+        )),
+    }
+}
+
 /// Returns the first directory on the way to the path that only its owner or group can enter.
 fn first_closed(path: &Path) -> Option<PathBuf> {
-    // The account needs to pass the directories above a link's target.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut above: Vec<&Path> = path.ancestors().collect();
+    // The account needs to pass the directories above a link, and those above its target.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut above: Vec<&Path> = target.ancestors().chain(path.ancestors()).collect();
     // The outermost closed directory is the one to name: opening one below it would not help.
     above.reverse();
     let closed = above.into_iter().find(|path| {

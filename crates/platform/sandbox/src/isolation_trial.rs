@@ -31,7 +31,8 @@ const LIMITS: Limits = Limits {
 
 /// Isolation that works.
 pub(crate) struct WorkingIsolation {
-    pub(crate) level: Isolation,
+    /// The host at that level.
+    pub(crate) host: HostCapabilities,
     /// Why stronger levels do not work.
     pub(crate) refused: String,
 }
@@ -47,10 +48,10 @@ impl HostCapabilities {
         let mut refused = Vec::new();
         let levels = LEVELS.into_iter();
         for level in levels.filter(|level| (weakest..=strongest).contains(level)) {
-            match self.start_idle(level).await {
-                Ok(()) => {
+            match self.tried(level).await {
+                Ok(host) => {
                     return Ok(WorkingIsolation {
-                        level,
+                        host,
                         refused: refused.join("; "),
                     });
                 }
@@ -60,9 +61,16 @@ impl HostCapabilities {
         Err(refused.join("; "))
     }
 
-    async fn start_idle(&self, level: Isolation) -> Result<(), String> {
-        let workspace = self.directories.workspace(&format!("{level:?}"));
-        let active = self.activate_at(level, &workspace, "").await?;
+    /// Returns these capabilities at that level, at which an idle Python has run.
+    async fn tried(&self, level: Isolation) -> Result<Self, String> {
+        let host = self.at(level).await?;
+        host.start_idle().await?;
+        Ok(host)
+    }
+
+    async fn start_idle(&self) -> Result<(), String> {
+        let workspace = self.workspace(&format!("{:?}", self.isolation()));
+        let active = self.try_activate(&workspace, "").await?;
         let spec = ProcessSpec {
             arguments: ["-I", "-c", "pass"].map(str::to_owned).into(),
             packages: None,
@@ -71,7 +79,7 @@ impl HostCapabilities {
             limits: LIMITS,
             logged: 0,
         };
-        let request = self.launch_request(level, &active, &spec);
+        let request = self.launch_request(&active, &spec);
         let (_handle, mut stop) = stop_channel();
         let outcome = self
             .launch(request, None, Reach::default(), &mut stop, |_| ())

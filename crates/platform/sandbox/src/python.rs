@@ -46,6 +46,26 @@ impl Python {
         })
     }
 
+    /// Returns a Python of the path or of the system that satisfies a condition. Blocks.
+    pub(crate) fn find_that(is_usable: impl Fn(&Self) -> bool) -> Option<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let system = ["/usr/local/bin", "/usr/bin"].map(PathBuf::from);
+        let directories: Vec<PathBuf> = std::env::split_paths(&path).chain(system).collect();
+        // Those that training takes come before older ones.
+        let names = ["python3", "python3.13", "python3.12", "python3.11"];
+        names
+            .into_iter()
+            .flat_map(|name| {
+                directories
+                    .iter()
+                    .map(move |directory| directory.join(name))
+            })
+            // A relative entry is below the working directory, where anyone may have put one.
+            .filter(|program| program.is_absolute() && program.is_file())
+            .filter_map(|program| Self::probe(&program).ok())
+            .find(is_usable)
+    }
+
     fn probe(program: &Path) -> Result<Self, String> {
         let output = Command::new(program)
             .args(["-I", "-c", PROBE])

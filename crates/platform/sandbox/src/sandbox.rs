@@ -68,11 +68,11 @@ impl Sandbox {
         // Held during the trial, so that callers wait for one trial instead of starting their own.
         let mut state = self.state.lock().await;
         let State { examined, host } = &mut *state;
-        if let Some(tried) = host {
+        if let (Some(tried), Some(examined)) = (host.as_mut(), examined.as_ref()) {
             if tried.host.isolation() < self.settings.isolation
                 && tried.tried_at.elapsed() >= self.settings.retrial
             {
-                self.try_stronger(tried).await;
+                self.try_stronger(tried, examined).await;
             }
             return Ok(Arc::clone(&tried.host));
         }
@@ -83,7 +83,7 @@ impl Sandbox {
         };
         let working = self.try_all(examined).await?;
         self.report(&working);
-        let found = Arc::new(examined.at(working.level));
+        let found = Arc::new(working.host);
         *host = Some(TriedHost {
             host: Arc::clone(&found),
             tried_at: Instant::now(),
@@ -134,25 +134,27 @@ impl Sandbox {
     }
 
     /// Replaces the host if stronger isolation works by now.
-    async fn try_stronger(&self, tried: &mut TriedHost) {
+    async fn try_stronger(&self, tried: &mut TriedHost, examined: &HostCapabilities) {
         let current = tried.host.isolation();
-        let working = tried.host.try_isolation(self.settings.isolation, current);
+        let working = examined.try_isolation(self.settings.isolation, current);
         if let Ok(working) = working.await
-            && working.level > current
+            && working.host.isolation() > current
         {
             self.report(&working);
-            tried.host = Arc::new(tried.host.at(working.level));
+            tried.host = Arc::new(working.host);
         }
         tried.tried_at = Instant::now();
     }
 
     /// Logs the isolation of all processes from now on, and what limits their network.
     fn report(&self, working: &WorkingIsolation) {
-        let reason = &*working.refused;
-        match working.level {
-            Isolation::Namespaces => tracing::info!("scripts run in namespaces"),
+        let (reason, level) = (&*working.refused, working.host.isolation());
+        let python = working.host.python_program().display();
+        match level {
+            Isolation::Namespaces => tracing::info!(%python, "scripts run in namespaces"),
             Isolation::Landlock => tracing::warn!(
                 reason,
+                %python,
                 "scripts run under Landlock, without namespaces: see docs/SCRIPTS-AND-MODELS.md for its \
                  limits"
             ),
@@ -163,7 +165,7 @@ impl Sandbox {
             ),
         }
         if self.settings.network.access != Network::Host {
-            match working.level {
+            match level {
                 Isolation::Namespaces => {}
                 Isolation::Landlock if can_limit_tcp() => tracing::warn!(
                     "scripts connect by TCP to the ports of the platform and the proxy only, at any \

@@ -88,8 +88,7 @@ impl HostCapabilities {
         let Some(packages) = request.packages else {
             return Ok(EnvironmentOutcome::NotNeeded);
         };
-        let version = self.python.version();
-        let name = match environment_name(packages, request.completion, &version) {
+        let name = match environment_name(packages, request.completion, &self.python) {
             Ok(None) => return Ok(EnvironmentOutcome::NotNeeded),
             Ok(Some(name)) => name,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
@@ -304,7 +303,7 @@ impl HostCapabilities {
             limits: installation.limits,
             logged,
         };
-        let mut request = self.launch_request(self.isolation(), active, &spec);
+        let mut request = self.launch_request(active, &spec);
         request.account = account.map(|account| LaunchAccount {
             // The script is readable by the run's group only.
             group: active.account.as_ref().map(|account| account.id),

@@ -1,8 +1,12 @@
 //! Environments that scripts share, by their inline metadata (PEP 723).
 
+use std::os::unix::ffi::OsStrExt;
+
 use labdata_python_packages::{CLIENT_WHEEL, DeclaredPackages};
 use pep440_rs::{Version, VersionSpecifiers};
 use sha2::{Digest, Sha256};
+
+use crate::python::Python;
 
 /// Environment variables that an installation inherits: package index, proxy and certificates. Build
 /// scripts of packages can read them, without credentials.
@@ -29,15 +33,15 @@ pub const INSTALL_VARIABLES: [&str; 19] = [
 ];
 
 /// Returns the name of the script's environment, which is the same for all scripts with the same
-/// block, client and completion, or none if the script has no dependencies.
+/// block, client, completion and Python, or none if the script has no dependencies.
 ///
 /// The error is for the script's author: the block excludes this Python.
 pub(crate) fn environment_name(
     packages: &DeclaredPackages,
     completion: Option<&str>,
-    python: &Version,
+    python: &Python,
 ) -> Result<Option<String>, String> {
-    check_python(&packages.requires_python, python)?;
+    check_python(&packages.requires_python, &python.version())?;
     if !packages.has_dependencies() {
         return Ok(None);
     }
@@ -50,6 +54,9 @@ pub(crate) fn environment_name(
         digest.update([0]);
         digest.update(code.as_bytes());
     }
+    // Another Python, which other accounts can run, is used where the isolation needs one.
+    digest.update([2]);
+    digest.update(python.program().as_os_str().as_bytes());
     let mut name = base16ct::lower::encode_string(&digest.finalize());
     name.truncate(32);
     Ok(Some(name))
@@ -72,7 +79,14 @@ fn check_python(wanted: &VersionSpecifiers, python: &Version) -> Result<(), Stri
 mod tests {
     use super::*;
 
-    const PYTHON: [u64; 3] = [3, 11, 7];
+    fn python(program: &str) -> Python {
+        let facts = serde_json::json!({
+            "program": program,
+            "prefixes": [],
+            "version": [3, 11, 7],
+        });
+        serde_json::from_value(facts).unwrap()
+    }
 
     fn declared(dependencies: &[&str], requires_python: &str) -> DeclaredPackages {
         DeclaredPackages {
@@ -83,7 +97,7 @@ mod tests {
     }
 
     fn named(packages: &DeclaredPackages, completion: Option<&str>) -> String {
-        let name = environment_name(packages, completion, &Version::new(PYTHON));
+        let name = environment_name(packages, completion, &python("/usr/bin/python3"));
         name.unwrap().unwrap()
     }
 
@@ -95,18 +109,21 @@ mod tests {
         assert_eq!(named(&httpx.clone(), None), one);
         assert_ne!(named(&declared(&["polars"], ">=3.11"), None), one);
         assert_ne!(named(&httpx, Some("1")), one);
+        let other = environment_name(&httpx, None, &python("/opt/bin/python3"));
+        assert_ne!(other.unwrap().unwrap(), one);
     }
 
     #[test]
     fn without_dependencies_there_is_none() {
-        let name = environment_name(&declared(&[], ">=3.9"), None, &Version::new(PYTHON));
+        let name = environment_name(&declared(&[], ">=3.9"), None, &python("/usr/bin/python3"));
         assert_eq!(name, Ok(None));
     }
 
     #[test]
     fn a_script_says_which_python_it_needs() {
-        let needs =
-            |wanted: &str| environment_name(&declared(&[], wanted), None, &Version::new(PYTHON));
+        let needs = |wanted: &str| {
+            environment_name(&declared(&[], wanted), None, &python("/usr/bin/python3"))
+        };
         for wanted in [
             "", ">=3.9", ">=3.11.7", "==3.11.*", "~=3.11", ">=3.9,<4", "!=3.12",
         ] {

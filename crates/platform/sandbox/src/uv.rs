@@ -61,8 +61,18 @@ impl Uv {
     /// # Errors
     /// The reason why there is no uv, with what to install.
     pub fn find(named: Option<&Path>, tools: &Path, python: &Python) -> Result<Self, String> {
+        Self::find_that(named, tools, python, |_| true)
+    }
+
+    /// Like [`Uv::find`], for those that satisfy a condition, such as that an account can run them.
+    pub(crate) fn find_that(
+        named: Option<&Path>,
+        tools: &Path,
+        python: &Python,
+        is_usable: impl Fn(&Path) -> bool,
+    ) -> Result<Self, String> {
         Ok(Self {
-            program: program(named, tools, python)?,
+            program: program(named, tools, python, is_usable)?,
             index: package_index::variables(&python.invoked),
             python: python.program.clone(),
         })
@@ -146,18 +156,23 @@ fn run(uv: &mut Command) -> Result<(), String> {
     }
 }
 
-fn program(named: Option<&Path>, tools: &Path, python: &Python) -> Result<PathBuf, String> {
+fn program(
+    named: Option<&Path>,
+    tools: &Path,
+    python: &Python,
+    is_usable: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, String> {
     if let Some(named) = named {
-        return is_uv(named)
+        return (is_uv(named) && is_usable(named))
             .then(|| named.to_owned())
-            .ok_or_else(|| format!("{} is no uv that runs", named.display()));
+            .ok_or_else(|| format!("{} is no uv that runs for scripts", named.display()));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
         .map(|directory| directory.join("uv"))
         // A relative entry of the path is below the working directory, where anyone may have put a
         // uv.
-        .find(|candidate| candidate.is_absolute() && is_uv(candidate));
+        .find(|candidate| candidate.is_absolute() && is_usable(candidate) && is_uv(candidate));
     match found {
         // The sandbox permits paths, not links to them.
         Some(found) => Ok(found.canonicalize().unwrap_or(found)),

@@ -27,12 +27,9 @@ pub(crate) struct Lab {
 pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
     let supervisor = std::env::var_os(SUPERVISOR)
         .unwrap_or_else(|| OsString::from(env!("CARGO_BIN_EXE_labdata-run-supervisor")));
-    let is_root = nix::unistd::geteuid().is_root();
     Settings {
         isolation,
         minimum: Isolation::Nothing,
-        // Under Landlock the account of a script must be able to run it.
-        python: (is_root && isolation == Isolation::Landlock).then(|| "/usr/bin/python3".into()),
         uv: uv(),
         ..Settings::new(data.to_owned(), vec![supervisor])
     }

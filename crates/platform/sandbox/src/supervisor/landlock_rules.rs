@@ -1,10 +1,18 @@
 //! Landlock rules: the kernel denies access to other files and processes, without any privilege.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+use nix::{
+    libc::O_PATH,
+    unistd::{Pid, getpid},
 };
 
 use crate::{
@@ -24,16 +32,58 @@ pub(super) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
+/// Facts about the machine that libraries need, such as the memory that is free. They name no process, no
+/// file and no connection. In namespaces the whole `/proc` is of the run.
+const MACHINE: [&str; 8] = [
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/version",
+    "/proc/vmstat",
+    "/sys/devices/system/cpu",
+];
+
+/// What the program may read of itself below `/proc`. Not the directory as a whole: `net` and `mounts` in it
+/// are those of the machine.
+const OWN: [&str; 9] = [
+    "cmdline", "fd", "io", "limits", "maps", "smaps", "stat", "statm", "status",
+];
+
+/// Returns the permitted files of a process.
+fn own_files(process: Pid) -> impl Iterator<Item = PathBuf> {
+    let directory = PathBuf::from(format!("/proc/{process}"));
+    OWN.into_iter().map(move |name| directory.join(name))
+}
+
+/// Opens the permitted files of the program, as names only. Its rules hold while they are open: the kernel
+/// makes another file of the same name once it has forgotten one that is not in use.
+pub(super) fn hold_own_files(request: &LaunchRequest, program: Pid) -> Vec<File> {
+    if request.isolation != Isolation::Landlock {
+        return Vec::new();
+    }
+    let mut named = File::options();
+    named.read(true).custom_flags(O_PATH);
+    own_files(program)
+        .filter_map(|path| named.open(path).ok())
+        .collect()
+}
+
 /// Restricts this process and its descendants: files to those of the request, signals and sockets with
 /// a path or a name to each other, no inspection of other processes, and TCP to the ports of the request
 /// if the network is not that of the machine.
 pub(super) fn restrict(request: &LaunchRequest) -> Result<(), String> {
     let has_own_root = request.isolation == Isolation::Namespaces;
     let mut readable: Vec<&Path> = request.readable.iter().map(|path| &**path).collect();
+    let own: Vec<PathBuf> = own_files(getpid()).collect();
     let mut writable: Vec<&Path> = request.writable.iter().map(|path| &**path).collect();
     if has_own_root {
         readable.extend(["/proc", "/dev"].map(Path::new));
         writable.extend(["/tmp", "/dev/shm"].map(Path::new));
+    } else {
+        readable.extend(MACHINE.map(Path::new));
+        readable.extend(own.iter().map(|path| &**path));
     }
     let all = AccessFs::from_all(NEWEST);
     let devices = AccessFs::from_file(NEWEST);

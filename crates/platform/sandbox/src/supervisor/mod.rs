@@ -147,6 +147,8 @@ fn inner(
         namespaces::build_root(request)?;
     }
     let (program, output) = program::start(request, pipes, cgroup)?;
+    #[cfg(target_os = "linux")]
+    let _held = landlock_rules::hold_own_files(request, program);
     match monitor::run_to_end(request, program, output, log) {
         Some(outcome) => {
             Event::Ended(outcome).send();

@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::{
-        fs::{MetadataExt, PermissionsExt},
+        fs::{MetadataExt, PermissionsExt, symlink},
         net::UnixListener,
     },
     path::Path,
@@ -12,7 +12,7 @@ use std::{
 
 use labdata_sandbox::{
     Isolation::{Landlock, Namespaces, Nothing},
-    Network, Sandbox, SandboxError, Settings,
+    Network, Python, Sandbox, SandboxError, Settings,
 };
 use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 
@@ -121,6 +121,66 @@ async fn as_root_landlock_is_refused_where_another_account_cannot_enter() {
         )) && refused.contains("move the data directory"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn as_root_scripts_have_another_python_where_only_root_can_run_that_of_the_path() {
+    const NAME: &str =
+        "isolation::as_root_scripts_have_another_python_where_only_root_can_run_that_of_the_path";
+    const REPEATED: &str = "LABDATA_TEST_CLOSED_PATH";
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return; // An ordinary user runs scripts itself.
+    }
+    if std::env::var_os(REPEATED).is_some() {
+        if let Some(lab) = Lab::isolated(Landlock).await {
+            let (outcome, log) = lab.run("print('ran')\n", Network::Host).await;
+            assert_eq!(log, "ran\n", "{outcome:?}");
+        }
+        return;
+    }
+    // A temporary directory is its owner's alone, as `/root` is.
+    let closed = tempfile::tempdir().unwrap();
+    let python = Python::find(None).unwrap();
+    symlink(python.program(), closed.path().join("python3")).unwrap();
+    let repeated = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env("PATH", closed.path())
+        .env(REPEATED, "yes")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&repeated.stdout);
+    assert!(
+        repeated.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn libraries_find_the_machine_and_their_own_process_and_no_other() {
+    const NEEDED: &str = "/proc/meminfo /proc/cpuinfo /proc/stat /proc/self/statm /proc/self/stat \
+                          /proc/self/status /proc/self/maps /proc/self/fd";
+    const OF_THE_MACHINE: &str = "/proc /proc/1/cmdline /proc/self/net/tcp /proc/self/task \
+                                  /proc/self/mounts /proc/sys/kernel/hostname /dev/shm";
+    for isolation in [Namespaces, Landlock] {
+        let Some(lab) = Lab::isolated(isolation).await else {
+            continue;
+        };
+        let paths = format!("{NEEDED} {OF_THE_MACHINE}");
+        let script = format!(
+            "import os\nfor path in '{paths}'.split():\n    try:\n        \
+             os.listdir(path) if os.path.isdir(path) else open(path, 'rb').read(1)\n        \
+             print(path)\n    except OSError:\n        pass\n"
+        );
+        let (_, log) = lab.run(&script, Network::Host).await;
+        // In namespaces these are of the run alone.
+        let expected = match isolation {
+            Landlock => NEEDED,
+            Namespaces | Nothing => &*paths,
+        };
+        let found: Vec<&str> = log.lines().collect();
+        let expected: Vec<&str> = expected.split_whitespace().collect();
+        assert_eq!(found, expected, "{isolation:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,12 +1,6 @@
 //! Sandboxes for the tests.
 
-use std::{
-    ffi::OsString,
-    os::unix::fs::{MetadataExt, PermissionsExt},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{ffi::OsString, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
 use labdata_redacted::Variables;
 use labdata_sandbox::{
@@ -79,15 +73,8 @@ pub(crate) fn settings(data: &Path, isolation: Isolation) -> Settings {
     Settings {
         isolation,
         minimum: Isolation::Nothing,
-        python: python(isolation),
         ..Settings::new(data.to_owned(), vec![supervisor])
     }
-}
-
-/// Returns a Python that other accounts can run, where the isolation needs one.
-fn python(isolation: Isolation) -> Option<PathBuf> {
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-    (is_root && isolation == Isolation::Landlock).then(|| "/usr/bin/python3".into())
 }
 
 /// Returns the process that runs a workspace's script.
