@@ -12,3 +12,4 @@ mod network;
 mod processes;
 mod services;
 mod support;
+mod table;
