@@ -5,6 +5,7 @@ mod conditions;
 pub mod event;
 mod firing;
 mod glob;
+mod local_times;
 mod schedule;
 
 use serde_json::{Map, Value};

@@ -6,9 +6,10 @@ use croner::{
     Cron,
     parser::{CronParser, Seconds, Year},
 };
-use jiff::{Timestamp, Zoned, tz::TimeZone};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use time::OffsetDateTime;
 
+use super::local_times::{first_moment_of, has_day_of, next_shown};
 use crate::refusal::{ErrorCode, Refuse};
 
 /// The most characters of the five fields.
@@ -19,12 +20,13 @@ const PREVIEWED_TICKS: usize = 5;
 
 /// When something happens again and again, by the clocks of a time zone.
 ///
-/// Where clocks jump forward, what was to happen at a fixed time in the hour that is left out
-/// happens at its end; what happens every few minutes continues. Where they go back, what
-/// happens at a fixed time happens once, in the first of the two hours.
+/// Fixed times, which are minutes and hours without `*` and `/`, are each due once per day of the zone: in
+/// the hour that a clock change leaves out, right after it; in the hour that comes twice, the first time.
+/// Other schedules are due whenever the clocks show a time that fits.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     cron: Cron,
+    has_fixed_times: bool,
     zone: TimeZone,
 }
 
@@ -67,6 +69,10 @@ impl Schedule {
         if cron.split_whitespace().any(has_empty_item) {
             return wrong("a list has an empty item");
         }
+        let has_fixed_times = !cron
+            .split_whitespace()
+            .take(2)
+            .any(|field| field.contains(['*', '/']));
         let parser = CronParser::builder()
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
@@ -75,7 +81,11 @@ impl Schedule {
             .parse(cron)
             .map_err(|error| InvalidSchedule::Cron(error.to_string()))?;
         let zone = TimeZone::get(zone).map_err(|_| InvalidSchedule::Zone(zone.to_owned()))?;
-        let schedule = Self { cron, zone };
+        let schedule = Self {
+            cron,
+            has_fixed_times,
+            zone,
+        };
         // A fixed start, so that a text is valid on every day or on none; `0 0 30 2 *` never comes.
         match schedule.next_after(OffsetDateTime::UNIX_EPOCH) {
             Some(_) => Ok(schedule),
@@ -88,10 +98,34 @@ impl Schedule {
     #[must_use]
     pub fn next_after(&self, now: OffsetDateTime) -> Option<OffsetDateTime> {
         let now = Timestamp::from_second(now.unix_timestamp()).ok()?;
-        let now: Zoned = now.to_zoned(self.zone.clone());
-        // `false` excludes `now`: a tick that has just fired would be due again at once.
-        let next = self.cron.find_next_occurrence(&now, false).ok()?;
-        OffsetDateTime::from_unix_timestamp(next.timestamp().as_second()).ok()
+        let next = if self.has_fixed_times {
+            self.next_fixed(now)
+        } else {
+            next_shown(&self.zone, now, |time| self.next_time(time))
+        };
+        OffsetDateTime::from_unix_timestamp(next?.as_second()).ok()
+    }
+
+    /// The next of the times that are each due once per day of the zone.
+    fn next_fixed(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut time = self.zone.to_datetime(now);
+        loop {
+            time = self.next_time(time)?;
+            let due = first_moment_of(&self.zone, time)?;
+            // Where clocks have just gone back, the next times on the clock were due already.
+            if due > now && has_day_of(&self.zone, time) {
+                return Some(due);
+            }
+        }
+    }
+
+    /// The next time on a clock that is never changed.
+    fn next_time(&self, after: DateTime) -> Option<DateTime> {
+        // In UTC, because the library's own rules for clock changes differ from those of the contract.
+        let after = after.to_zoned(TimeZone::UTC).ok()?;
+        // `false` excludes `after`: a tick that has just fired would be due again at once.
+        let next = self.cron.find_next_occurrence(&after, false).ok()?;
+        Some(next.datetime())
     }
 
     /// Returns the next five times after that one, earliest first.
@@ -110,6 +144,12 @@ fn has_empty_item(field: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use jiff::{
+        civil::{Date, date},
+        tz::Offset,
+    };
     use proptest::prelude::*;
     use time::{Duration, macros::datetime};
 
@@ -209,6 +249,54 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_fixed_times_is_due_once_a_day() {
+        let spring = datetime!(2026-03-28 12:00 UTC);
+        assert_eq!(
+            times("30 2,14 * * *", "Europe/Berlin", spring, 3),
+            [
+                datetime!(2026-03-28 13:30 UTC),
+                datetime!(2026-03-29 01:00 UTC),
+                datetime!(2026-03-29 12:30 UTC),
+            ]
+        );
+        let autumn = datetime!(2026-10-24 22:00 UTC);
+        assert_eq!(
+            times("0,30 1-3 * * *", "Europe/Berlin", autumn, 7),
+            [
+                datetime!(2026-10-24 23:00 UTC),
+                datetime!(2026-10-24 23:30 UTC),
+                datetime!(2026-10-25 00:00 UTC),
+                datetime!(2026-10-25 00:30 UTC),
+                datetime!(2026-10-25 02:00 UTC),
+                datetime!(2026-10-25 02:30 UTC),
+                datetime!(2026-10-26 00:00 UTC),
+            ]
+        );
+        // Samoa left out 30 December 2011 as a whole.
+        let before = datetime!(2011-12-29 12:00 UTC);
+        assert_eq!(
+            times("0 9 * * *", "Pacific/Apia", before, 2),
+            [
+                datetime!(2011-12-29 19:00 UTC),
+                datetime!(2011-12-30 19:00 UTC),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_hour_at_a_minute_follows_elapsed_time() {
+        let before = datetime!(2026-10-24 23:45 UTC);
+        assert_eq!(
+            times("30 * * * *", "Europe/Berlin", before, 3),
+            [
+                datetime!(2026-10-25 00:30 UTC),
+                datetime!(2026-10-25 01:30 UTC),
+                datetime!(2026-10-25 02:30 UTC),
+            ]
+        );
+    }
+
+    #[test]
     fn intervals_continue_where_clocks_go_back() {
         let before = datetime!(2026-10-25 00:15 UTC);
         assert_eq!(
@@ -291,6 +379,114 @@ mod tests {
         assert!(Schedule::parse(&padded(200), "UTC").is_ok());
         let refused = Schedule::parse(&padded(201), "UTC").unwrap_err();
         assert!(refused.to_string().contains("too long"), "{refused}");
+    }
+
+    /// Minutes on both sides of a change of clocks that the reference walks through.
+    const AROUND: i64 = 30 * 60;
+
+    /// Changes of clocks of all zones in those years, each once.
+    fn clock_changes(years: &[i16]) -> BTreeMap<(Timestamp, Offset, Offset), TimeZone> {
+        let mut found = BTreeMap::new();
+        for name in jiff::tz::db().available() {
+            let zone = TimeZone::get(name.as_str()).unwrap();
+            for year in years {
+                let start = date(*year, 1, 1).to_zoned(TimeZone::UTC).unwrap();
+                let end = date(year + 1, 1, 1).to_zoned(TimeZone::UTC).unwrap();
+                let mut before = zone.to_offset(start.timestamp());
+                for change in zone.following(start.timestamp()) {
+                    if change.timestamp() >= end.timestamp() {
+                        break;
+                    }
+                    // Minutes cannot tell where clocks of old differ by seconds.
+                    let has_minutes = [before, change.offset()]
+                        .iter()
+                        .all(|it| it.seconds() % 60 == 0);
+                    if change.offset() != before && has_minutes {
+                        let key = (change.timestamp(), before, change.offset());
+                        found.entry(key).or_insert_with(|| zone.clone());
+                    }
+                    before = change.offset();
+                }
+            }
+        }
+        found
+    }
+
+    /// The minutes around a change, and what the clocks show.
+    fn minutes_around(zone: &TimeZone, change: Timestamp) -> Vec<(Timestamp, DateTime)> {
+        let minute = change.as_second().div_euclid(60);
+        (minute - AROUND..=minute + AROUND)
+            .map(|minute| Timestamp::from_second(minute * 60).unwrap())
+            .map(|moment| (moment, zone.to_datetime(moment)))
+            .collect()
+    }
+
+    /// Ticks of a schedule among those minutes.
+    fn ticks(schedule: &Schedule, minutes: &[(Timestamp, DateTime)]) -> Vec<Timestamp> {
+        let (first, last) = (minutes[0].0, minutes[minutes.len() - 1].0);
+        let next = |now: Timestamp| {
+            let now = OffsetDateTime::from_unix_timestamp(now.as_second()).unwrap();
+            let next = schedule.next_after(now).unwrap();
+            Timestamp::from_second(next.unix_timestamp()).unwrap()
+        };
+        iter::successors(Some(next(first)), |tick| Some(next(*tick)))
+            .take_while(|tick| *tick <= last)
+            .collect()
+    }
+
+    /// A plain reference of fixed times: each is due at the first minute at which the clocks show it or a
+    /// later time, on every day that they show.
+    fn due(hours: &[i8], minute: i8, minutes: &[(Timestamp, DateTime)]) -> BTreeSet<Timestamp> {
+        let days: BTreeSet<Date> = minutes.iter().map(|(_, shown)| shown.date()).collect();
+        let times = days
+            .iter()
+            .flat_map(|day| hours.iter().map(|hour| day.at(*hour, minute, 0, 0)));
+        let first = minutes[0].1;
+        times
+            .filter(|time| *time > first)
+            .filter_map(|time| minutes.iter().find(|(_, shown)| *shown >= time))
+            .map(|(moment, _)| *moment)
+            .collect()
+    }
+
+    #[test]
+    fn at_every_clock_change_fixed_times_are_due_once_a_day_and_intervals_follow_the_clocks() {
+        let changes = clock_changes(&[1969, 1993, 2007, 2011, 2016, 2024, 2026, 2037]);
+        assert!(changes.len() > 150, "{}", changes.len());
+        for ((change, _, after), zone) in changes {
+            let minutes = minutes_around(&zone, change);
+            let hour = after.to_datetime(change).hour();
+            let hours = [-2, -1, 0, 1, 13].map(|by| (hour + by).rem_euclid(24));
+            let name = zone.iana_name().unwrap().to_owned();
+            for minute in [0, 15, 30, 59] {
+                let listed = hours.map(|hour| hour.to_string()).join(",");
+                let schedule = Schedule::parse(&format!("{minute} {listed} * * *"), &name).unwrap();
+                let expected = due(&hours, minute, &minutes);
+                let ticks = ticks(&schedule, &minutes);
+                assert!(
+                    ticks.iter().eq(&expected),
+                    "{name} {change} {minute}: {ticks:?} {expected:?}"
+                );
+            }
+            for (cron, step) in [("*/20 * * * *", 1), ("20 */2 * * *", 2), ("20 * * * *", 1)] {
+                let schedule = Schedule::parse(cron, &name).unwrap();
+                let is_due = |shown: &DateTime| {
+                    let minute = shown.minute();
+                    let fits = if cron.starts_with("*/") {
+                        minute % 20 == 0
+                    } else {
+                        minute == 20
+                    };
+                    fits && shown.hour() % step == 0 && shown.second() == 0
+                };
+                let expected = minutes[1..].iter().filter(|(_, shown)| is_due(shown));
+                let ticks = ticks(&schedule, &minutes);
+                assert!(
+                    ticks.iter().eq(expected.map(|(moment, _)| moment)),
+                    "{name} {change} {cron}"
+                );
+            }
+        }
     }
 
     proptest! {
