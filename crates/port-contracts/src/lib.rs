@@ -98,6 +98,7 @@ macro_rules! store {
         $crate::training_notices! { $harness $(, $test)? }
         $crate::triggers! { $harness $(, $test)? }
         $crate::schedules! { $harness $(, $test)? }
+        $crate::backfills! { $harness $(, $test)? }
         $crate::event_log! { $harness $(, $test)? }
         $crate::work_queue! { $harness $(, $test)? }
         $crate::work_queue_ends! { $harness $(, $test)? }

@@ -1,5 +1,6 @@
 //! Work on the platform, runs and trainings alike: queue, logs, runner.
 
+pub mod backfill;
 pub mod begin_run;
 pub mod begin_work;
 pub mod check_backend;

@@ -1,6 +1,7 @@
 //! Triggers: they start jobs after uploads, after other jobs, and by schedule.
 
 mod arming;
+mod backfill;
 mod conditions;
 pub mod event;
 mod firing;
@@ -17,6 +18,10 @@ use crate::{
 };
 
 pub use arming::Arming;
+pub use backfill::{
+    Backfill, BackfillFiles, BackfillOnly, LISTED_BACKFILL_FILES, MAX_BACKFILL_RUNS, NoFileTrigger,
+    StoredUpload,
+};
 pub use conditions::{
     Conditions, EndStatus, FileConditions, FileFacts, InvalidConditions, JobConditions,
 };

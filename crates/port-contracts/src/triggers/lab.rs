@@ -9,12 +9,15 @@ use labdata_domain::{
     jobs::Job,
     people::tenancy::User,
     storage::StorageQuota,
-    triggers::{Candidate, Category, Response, Trigger, TriggerEvent},
+    triggers::{
+        Backfill, BackfillFiles, BackfillOnly, Candidate, Category, Response, StoredUpload,
+        Trigger, TriggerEvent,
+    },
     work::{NewRun, PlatformRun, RunEnd},
 };
 use labdata_ports::{
     files::FileRepository,
-    triggers::{TickDecision, TriggerStore},
+    triggers::{BackfillRequest, TickDecision, TriggerStore},
     work::WorkQueue,
 };
 use serde_json::Value;
@@ -24,7 +27,10 @@ use crate::{
     files::{confirmed, of},
     given::{self, at},
     lab::lab,
-    work::run_lab::{self, Run, claim_from},
+    work::{
+        lab::new_run,
+        run_lab::{self, Run, claim_from},
+    },
 };
 
 /// Decides as the domain does: one run for each firing of each candidate.
@@ -103,6 +109,52 @@ impl TriggersLab {
         let file = confirmed(path, of(instrument, execution), at(1));
         self.store(&file).await;
         file.id
+    }
+
+    /// A stored file of an instrument that was confirmed that many seconds in.
+    pub(crate) async fn file_at(
+        &self,
+        instrument: InstrumentId,
+        path: &str,
+        seconds: i64,
+    ) -> FileId {
+        let file = confirmed(path, of(Some(instrument), None), at(seconds));
+        self.store(&file).await;
+        file.id
+    }
+
+    /// Backfills a job and returns the files of the runs.
+    pub(crate) async fn backfill(
+        &self,
+        job: &Job,
+        files: BackfillFiles,
+        only: BackfillOnly,
+    ) -> Vec<FileId> {
+        let backfill = Backfill::of(job, &files, only).unwrap();
+        let request = BackfillRequest {
+            job: job.id,
+            files,
+            limit: 10_000,
+            is_dry_run: false,
+        };
+        let decide = |file: &StoredUpload| backfill.takes(file).then(|| self.run(job, file));
+        let runs = self
+            .triggers
+            .backfill(self.ours, &request, &decide)
+            .await;
+        runs.unwrap()
+            .iter()
+            .filter_map(|run| run.trigger_file)
+            .collect()
+    }
+
+    /// A run of a job for a file.
+    pub(crate) fn run(&self, job: &Job, file: &StoredUpload) -> NewRun {
+        NewRun {
+            trigger_file: Some(file.id),
+            source: file.upload.source(),
+            ..new_run(job.id, self.ada.id, at(5))
+        }
     }
 
     pub(crate) async fn store(&self, file: &File) {

@@ -1,5 +1,6 @@
 //! Contract of [`TriggerStore`](labdata_ports::triggers::TriggerStore).
 
+pub mod backfills;
 pub mod events;
 pub mod lab;
 pub(crate) mod recorded;

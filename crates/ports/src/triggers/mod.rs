@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    triggers::{Candidate, TriggerEvent},
+    ids::{JobId, OrganizationId},
+    triggers::{BackfillFiles, Candidate, StoredUpload, TriggerEvent},
     work::NewRun,
 };
 use time::OffsetDateTime;
@@ -24,6 +25,23 @@ pub type DecideEvent<'a> = &'a (dyn Fn(TriggerEvent<'_>) -> Vec<NewRun> + Send +
 
 /// Decision about a tick of a candidate's schedule. The conditions of [`DecideEvent`] apply.
 pub type DecideTick<'a> = &'a (dyn Fn(&Candidate) -> TickDecision + Send + Sync);
+
+/// Decision about a stored file: the run to queue; `None` to leave the file out. The conditions of
+/// [`DecideEvent`] apply.
+pub type DecideBackfill<'a> = &'a (dyn Fn(&StoredUpload) -> Option<NewRun> + Send + Sync);
+
+/// Files that a backfill of a job considers, and what follows from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackfillRequest {
+    /// The job.
+    pub job: JobId,
+    /// Its files.
+    pub files: BackfillFiles,
+    /// Largest number of runs.
+    pub limit: usize,
+    /// Queues nothing.
+    pub is_dry_run: bool,
+}
 
 /// Consequences of a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +80,21 @@ pub trait TriggerStore: Send + Sync {
         limit: u32,
         decide: DecideTick<'_>,
     ) -> Result<Fired, PortError>;
+
+    /// Passes the organization's confirmed files of the request to `decide`, oldest first by the time
+    /// of confirmation, then id, until `limit` runs follow or no file is left; queues the runs, in one
+    /// step, unless it is a dry run; returns them in that order. Of racing calls for one job each MUST
+    /// see the runs that the others queued.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when the job, or a named file, is not the organization's, or a named file
+    /// is not confirmed. Nothing is queued then.
+    async fn backfill(
+        &self,
+        organization: OrganizationId,
+        request: &BackfillRequest,
+        decide: DecideBackfill<'_>,
+    ) -> Result<Vec<NewRun>, PortError>;
 
     /// Subscribes to signals of new events, from all servers.
     fn subscribe(&self) -> Box<dyn Wakeups>;

@@ -1,5 +1,6 @@
 //! Triggers in memory.
 
+mod backfill;
 mod outbox;
 
 use async_trait::async_trait;
@@ -12,10 +13,11 @@ use labdata_domain::{
         Candidate, MAX_CHAIN, Occurrence, TriggerEvent,
         event::{Event, EventKind},
     },
+    work::NewRun,
 };
 use labdata_ports::{
     PortError,
-    triggers::{DecideEvent, DecideTick, Fired, TriggerStore},
+    triggers::{BackfillRequest, DecideBackfill, DecideEvent, DecideTick, Fired, TriggerStore},
     work::Wakeups,
 };
 use time::OffsetDateTime;
@@ -135,6 +137,28 @@ impl TriggerStore for InMemoryTriggerStore {
             }
         }
         Ok(fired)
+    }
+
+    async fn backfill(
+        &self,
+        organization: OrganizationId,
+        request: &BackfillRequest,
+        decide: DecideBackfill<'_>,
+    ) -> Result<Vec<NewRun>, PortError> {
+        let mut state = self.memory.lock();
+        state.job(organization, request.job)?;
+        let uploads = state.uploads_to_backfill(organization, request)?;
+        let runs: Vec<NewRun> = uploads
+            .iter()
+            .filter_map(decide)
+            .take(request.limit)
+            .collect();
+        if !request.is_dry_run {
+            for run in &runs {
+                state.queue_run(organization, run)?;
+            }
+        }
+        Ok(runs)
     }
 
     fn subscribe(&self) -> Box<dyn Wakeups> {

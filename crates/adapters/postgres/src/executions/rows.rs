@@ -22,6 +22,9 @@ use crate::{
     work,
 };
 
+/// Executions that one statement stores: PostgreSQL takes 65,535 parameters.
+const ROWS_PER_STATEMENT: usize = 1_000;
+
 #[derive(Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = job_execution)]
 pub(crate) struct ExecutionRow {
@@ -123,6 +126,71 @@ pub(crate) async fn load(
     Ok(row.try_into()?)
 }
 
+/// A new execution as it is stored.
+#[derive(Insertable)]
+#[diesel(table_name = job_execution, treat_none_as_default_value = false)]
+struct NewExecutionRow<'e> {
+    id: Uuid,
+    organization_id: Uuid,
+    job_id: Uuid,
+    origin: &'static str,
+    status: &'static str,
+    deadline: Option<OffsetDateTime>,
+    error_message: Option<&'e str>,
+    started_by: Uuid,
+    api_key_id: Option<Uuid>,
+    trigger_id: Option<Uuid>,
+    created_at: OffsetDateTime,
+    started_at: Option<OffsetDateTime>,
+    completed_at: Option<OffsetDateTime>,
+    script_version: Option<i64>,
+    trigger_file_id: Option<Uuid>,
+    parameters: Option<Value>,
+    source_execution_id: Option<Uuid>,
+    exit_code: Option<i64>,
+}
+
+impl<'e> NewExecutionRow<'e> {
+    fn of(organization: OrganizationId, execution: &'e Execution, started_by: StartedBy) -> Self {
+        let run = execution.origin.run();
+        Self {
+            id: execution.id.as_uuid(),
+            organization_id: organization.as_uuid(),
+            job_id: execution.job_id.as_uuid(),
+            origin: execution.origin.as_str(),
+            status: execution.state.as_str(),
+            deadline: execution.state.deadline(),
+            error_message: execution.state.error(),
+            started_by: started_by.user.as_uuid(),
+            api_key_id: started_by.api_key.map(ApiKeyId::as_uuid),
+            trigger_id: started_by.trigger.map(TriggerId::as_uuid),
+            created_at: execution.created_at,
+            started_at: execution.started_at,
+            completed_at: execution.state.completed_at(),
+            script_version: run.map(|run| i64::from(run.script_version)),
+            trigger_file_id: run.and_then(|run| run.trigger_file).map(FileId::as_uuid),
+            parameters: run.map(|run| Value::Object(run.parameters.clone())),
+            source_execution_id: run.and_then(|run| run.source).map(ExecutionId::as_uuid),
+            exit_code: run.and_then(|run| run.exit_code).map(i64::from),
+        }
+    }
+}
+
+/// Names what an execution depends on but is not the organization's.
+fn missing(error: diesel::result::Error) -> Fault {
+    // The constraints say what is missing: looking first would cost a round trip for each reference.
+    Fault::from(error)
+        .on_violation("job_execution_job_id_fkey", || {
+            PortError::NotFound(Resource::Job)
+        })
+        .on_violation("job_execution_started_by_fkey", || {
+            PortError::NotFound(Resource::User)
+        })
+        .on_violation("job_execution_source_execution_id_fkey", || {
+            PortError::NotFound(Resource::Execution)
+        })
+}
+
 /// Stores a new execution. What it depends on but is not the organization's is not found.
 pub(crate) async fn insert(
     connection: &mut Connection,
@@ -130,45 +198,11 @@ pub(crate) async fn insert(
     execution: &Execution,
     started_by: StartedBy,
 ) -> Result<(), Fault> {
-    let run = execution.origin.run();
     diesel::insert_into(job_execution::table)
-        .values((
-            job_execution::id.eq(execution.id.as_uuid()),
-            job_execution::organization_id.eq(organization.as_uuid()),
-            job_execution::job_id.eq(execution.job_id.as_uuid()),
-            job_execution::origin.eq(execution.origin.as_str()),
-            job_execution::status.eq(execution.state.as_str()),
-            job_execution::deadline.eq(execution.state.deadline()),
-            job_execution::error_message.eq(execution.state.error()),
-            job_execution::started_by.eq(started_by.user.as_uuid()),
-            job_execution::api_key_id.eq(started_by.api_key.map(ApiKeyId::as_uuid)),
-            job_execution::trigger_id.eq(started_by.trigger.map(TriggerId::as_uuid)),
-            job_execution::created_at.eq(execution.created_at),
-            job_execution::started_at.eq(execution.started_at),
-            job_execution::completed_at.eq(execution.state.completed_at()),
-            job_execution::script_version.eq(run.map(|run| i64::from(run.script_version))),
-            job_execution::trigger_file_id
-                .eq(run.and_then(|run| run.trigger_file).map(FileId::as_uuid)),
-            job_execution::parameters.eq(run.map(|run| Value::Object(run.parameters.clone()))),
-            job_execution::source_execution_id
-                .eq(run.and_then(|run| run.source).map(ExecutionId::as_uuid)),
-            job_execution::exit_code.eq(run.and_then(|run| run.exit_code).map(i64::from)),
-        ))
+        .values(NewExecutionRow::of(organization, execution, started_by))
         .execute(connection)
         .await
-        // The constraints say what is missing: looking first would cost a round trip for each reference.
-        .map_err(|error| {
-            Fault::from(error)
-                .on_violation("job_execution_job_id_fkey", || {
-                    PortError::NotFound(Resource::Job)
-                })
-                .on_violation("job_execution_started_by_fkey", || {
-                    PortError::NotFound(Resource::User)
-                })
-                .on_violation("job_execution_source_execution_id_fkey", || {
-                    PortError::NotFound(Resource::Execution)
-                })
-        })?;
+        .map_err(missing)?;
     Ok(())
 }
 
@@ -183,6 +217,32 @@ pub(crate) async fn queue(
     insert(connection, organization, &execution, run.started_by()).await?;
     let work = WorkId::Execution(run.id);
     work::rows::insert(connection, organization, work, run.queued_at).await
+}
+
+/// Stores the executions of runs that wait in the queue, as sets.
+pub(crate) async fn queue_all(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    runs: &[NewRun],
+) -> Result<(), Fault> {
+    for runs in runs.chunks(ROWS_PER_STATEMENT) {
+        let executions: Vec<Execution> = runs
+            .iter()
+            .map(|run| Execution::queue(run, String::new()))
+            .collect();
+        let rows: Vec<NewExecutionRow<'_>> = executions
+            .iter()
+            .zip(runs)
+            .map(|(execution, run)| NewExecutionRow::of(organization, execution, run.started_by()))
+            .collect();
+        diesel::insert_into(job_execution::table)
+            .values(&rows)
+            .execute(connection)
+            .await
+            .map_err(missing)?;
+        work::rows::insert_runs(connection, organization, runs).await?;
+    }
+    Ok(())
 }
 
 /// Reads and locks an execution against changes, and against writes under it, until the

@@ -203,7 +203,7 @@ pub(super) async fn load_candidates(
 }
 
 /// Logs a row that cannot be read.
-fn readable<T>(row: Result<T, PortError>, consequence: &str) -> Option<T> {
+pub(super) fn readable<T>(row: Result<T, PortError>, consequence: &str) -> Option<T> {
     row.inspect_err(|error| tracing::error!(%error, "{consequence}"))
         .ok()
 }
@@ -217,7 +217,7 @@ struct ChainRow {
 }
 
 /// For each execution, the jobs of the platform's runs from it back, nearest first.
-async fn chains(
+pub(super) async fn chains(
     connection: &mut Connection,
     executions: &[Uuid],
 ) -> Result<BTreeMap<Uuid, Vec<JobId>>, Fault> {

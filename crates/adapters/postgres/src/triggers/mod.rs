@@ -1,5 +1,6 @@
 //! Triggers: events and ticks of schedules become runs in one transaction.
 
+mod backfill;
 mod facts;
 pub(crate) mod outbox;
 pub(crate) mod rows;
@@ -7,9 +8,10 @@ pub(crate) mod rows;
 use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use labdata_domain::{ids::OrganizationId, work::NewRun};
 use labdata_ports::{
     PortError,
-    triggers::{DecideEvent, DecideTick, Fired, TriggerStore},
+    triggers::{BackfillRequest, DecideBackfill, DecideEvent, DecideTick, Fired, TriggerStore},
     work::Wakeups,
 };
 use time::OffsetDateTime;
@@ -121,6 +123,18 @@ impl TriggerStore for PgTriggerStore {
         Ok(transacted!(
             self.database,
             connection => fire_schedules(connection, now, limit, decide)
+        )?)
+    }
+
+    async fn backfill(
+        &self,
+        organization: OrganizationId,
+        request: &BackfillRequest,
+        decide: DecideBackfill<'_>,
+    ) -> Result<Vec<NewRun>, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => backfill::backfill(connection, organization, request, decide)
         )?)
     }
 

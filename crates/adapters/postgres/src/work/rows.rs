@@ -11,7 +11,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::OrganizationId,
-    work::{WorkId, WorkKind},
+    work::{NewRun, WorkId, WorkKind},
 };
 use labdata_ports::{PortError, work::WorkClaim};
 use time::OffsetDateTime;
@@ -74,6 +74,29 @@ pub(crate) async fn insert(
         .execute(connection)
         .await?;
     notify(connection, Channel::Queued(id.kind())).await
+}
+
+/// Puts runs into the queue, as [`insert`] does.
+pub(crate) async fn insert_runs(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    runs: &[NewRun],
+) -> Result<(), Fault> {
+    let rows: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            (
+                work::organization_id.eq(organization.as_uuid()),
+                work::execution_id.eq(run.id.as_uuid()),
+                work::queued_at.eq(run.queued_at),
+            )
+        })
+        .collect();
+    diesel::insert_into(work::table)
+        .values(&rows)
+        .execute(connection)
+        .await?;
+    notify(connection, Channel::Queued(WorkKind::Run)).await
 }
 
 /// Locks work; `None` if the queue does not have it. The caller has locked the model of a training, and

@@ -1,5 +1,6 @@
 //! Platform runs: queue, logs, runner.
 
+mod backfills;
 mod followed_logs;
 mod job_runs;
 mod nonces;
