@@ -1,6 +1,8 @@
 """`labdata-watch`, against a real platform; time is an argument, so that no test waits."""
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from conftest import KEY
 
 import labdata_client as labdata
 from labdata_client.watch import paths
+from labdata_client.watch.__main__ import main
 from labdata_client.watch.state import Sent, State, default_path
 from labdata_client.watch.watcher import Watcher
 
@@ -303,6 +306,242 @@ def test_a_refused_file_is_not_tried_again_until_it_changes(watched):
     assert watched.names() == ["program.txt"]
 
 
+def test_one_bad_name_or_time_stops_no_other_file(watched):
+    bad = os.fsencode(watched.root) + b"/plate \xff.txt"
+    try:
+        with open(bad, "wb") as file:
+            file.write(b"a")
+    except OSError:
+        pytest.skip("this file system has text names only")
+    for number, time_of_change in enumerate([-(2**40), 2**40, 10**13]):
+        path = watched.root / f"strange time {number}.txt"
+        path.write_text("a")
+        with contextlib.suppress(OSError, OverflowError):
+            os.utime(path, (0, time_of_change))
+    (watched.root / "z.txt").write_text("z")
+    watched.look(4)
+    assert watched.names() == [*(f"strange time {n}.txt" for n in range(3)), "z.txt"]
+    assert watched.watcher.failures == 1
+    assert watched.watcher.is_settled
+    for path in watched.root.glob("strange*"):
+        path.write_text("changed")
+        with contextlib.suppress(OSError, OverflowError):
+            os.utime(path, ns=(0, 2**62))
+    watched.look(2)
+    assert len(watched.names()) == 7
+
+
+@pytest.mark.parametrize("modified_ns", [-(10**21), -1, 0, 10**21, 2**200])
+def test_a_time_that_no_calendar_has_is_a_name_all_the_same(modified_ns):
+    name = paths.versioned("run/plate.txt", modified_ns)
+    assert name.startswith("run/plate (")
+    assert name.endswith(").txt")
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_names_that_differ_by_their_unicode_form_are_two_files(watched, same):
+    for name in ("M\u00fcller.txt", "Mu\u0308ller.txt"):
+        (watched.root / name).write_text("same" if same else name)
+    watched.look(3)
+    assert watched.names() == ["Mu\u0308ller.txt", "M\u00fcller.txt"]
+    watched.restart()
+    watched.look(3)
+    assert len(watched.names()) == 2
+
+
+def test_sharp_s_and_ss_are_two_files_on_windows():
+    keys = {paths.state_key(WINDOWS / name, WINDOWS) for name in ("Ma\u00df.txt", "MASS.TXT", "mass.txt")}
+    assert len(keys) == 2
+
+
+def test_files_that_cannot_be_reached_are_logged(watched, monkeypatch):
+    (watched.root / "plate.txt").write_text("a")
+    (watched.root / "locked").mkdir()
+    (watched.root / "locked" / "plate.txt").write_text("a")
+    real_stat = os.stat
+
+    def stat(path, *arguments, **options):
+        if "locked" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real_stat(path, *arguments, **options)
+
+    monkeypatch.setattr("os.stat", stat)
+    watched.look(3)
+    assert watched.names() == ["plate.txt"]
+    assert watched.watcher.failures == 1
+    monkeypatch.undo()
+    watched.look(2)
+    assert watched.names() == ["locked/plate.txt", "plate.txt"]
+
+
+def test_a_failing_file_is_tried_again_with_growing_pauses(watched, monkeypatch):
+    (watched.root / "plate.txt").write_text("a")
+    tried = []
+
+    def refuse(*_arguments, **_options):
+        tried.append(watched.now)
+        raise labdata.ApiError("no room", status=507, request_id=None)
+
+    monkeypatch.setattr(watched.lab, "upload", refuse)
+    watched.look(100)
+    pauses = [later - earlier for earlier, later in zip(tried, tried[1:])]
+    assert pauses == sorted(pauses)
+    assert len(tried) < 10
+    assert watched.watcher.failures == 1
+
+
+def test_an_outage_is_logged_once_for_all_files(watched, caplog):
+    caplog.set_level("INFO", "labdata-watch")
+    away = labdata.connect("http://127.0.0.1:9", KEY, retry_seconds=0)
+    for number in range(20):
+        (watched.root / f"{number}.txt").write_text("a")
+    watched.watcher = Watcher(away, watched.root, watched.instrument, State(watched.state_path))
+    watched.look(10)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "the platform is away" in caplog.text
+    assert watched.watcher.failures == 1
+    watched.watcher._lab = watched.lab
+    watched.look(10)
+    assert len(watched.names()) == 20
+    assert caplog.text.count("the platform answers again") == 1
+
+
+class TestOnce:
+    def look(self, watched, directory_changes=None, times=60):
+        watcher = Watcher(watched.lab, watched.root, watched.instrument, State(watched.state_path), once=True)
+        for number in range(times):
+            watched.now += 10
+            watcher.step(watched.now)
+            if watcher.is_settled:
+                return watcher
+            if directory_changes is not None:
+                directory_changes(number)
+        pytest.fail("--once does not end")
+
+    def test_a_file_that_never_stands_still_is_given_up(self, watched):
+        (watched.root / "plate.txt").write_text("a")
+        growing = watched.root / "growing.txt"
+        growing.write_text("a")
+        watcher = self.look(watched, lambda number: growing.write_text("a" * (number + 2)))
+        assert watched.names() == ["plate.txt"]
+        assert watcher.failures == 1
+
+    def test_files_that_come_later_are_for_the_next_time(self, watched):
+        (watched.root / "plate.txt").write_text("a")
+        watcher = self.look(watched, lambda number: (watched.root / f"later {number}.txt").write_text("a"))
+        assert watched.names() == ["plate.txt"]
+        assert watcher.failures == 0
+
+    def test_a_file_that_vanishes_is_not_waited_for(self, watched, monkeypatch):
+        (watched.root / "plate.txt").write_text("a")
+        (watched.root / "ghost.txt").write_text("a")
+        real_open = open
+
+        def vanished(path, *arguments, **options):
+            if str(path).endswith("ghost.txt"):
+                raise FileNotFoundError(2, "No such file", str(path))
+            return real_open(path, *arguments, **options)
+
+        monkeypatch.setattr("builtins.open", vanished)
+        self.look(watched)
+        monkeypatch.undo()
+        assert watched.names() == ["plate.txt"]
+
+    def test_a_refused_file_is_a_failure(self, watched):
+        (watched.root / "program.txt").write_bytes(b"\x7fELF" + bytes(1_000))
+        assert self.look(watched).failures == 1
+
+
+def test_the_write_scope_suffices(lab, server, instrument, watched):
+    key = lab.request("POST", "/api-keys", json={"name": "watch", "scopes": ["write"]})["key"]
+    lab.upload(b"earlier", name="plate.txt", instrument=instrument)
+    (watched.root / "plate.txt").write_text("a")
+    (watched.root / "large.bin").write_bytes(os.urandom(5_000_000))
+    with labdata.connect(server.url, key) as writer:
+        found = writer.instrument_id(instrument)
+        for _ in range(2):
+            watched.watcher = Watcher(writer, watched.root, found, State(watched.state_path))
+            watched.look(2)
+            watched.state_path.unlink()
+    names = watched.names()
+    assert len(names) == 3
+    assert names[1].startswith("plate (")
+
+
+class TestService:
+    """With a systemctl that only notes how it is called."""
+
+    @pytest.fixture(autouse=True)
+    def calls(self, tmp_path, monkeypatch):
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        calls = tmp_path / "calls"
+        systemctl = programs / "systemctl"
+        systemctl.write_text(f'#!/bin/sh\necho "$@" >> {calls}\ncase "$*" in *status*) exit 3;; esac\n')
+        systemctl.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        monkeypatch.setenv("LABDATA_BASE_URL", "https://labdata.example.org/api/v1")
+        monkeypatch.setenv("LABDATA_API_KEY", KEY)
+        return calls
+
+    def install(self, tmp_path, instrument, *options):
+        folder = tmp_path / 'exports "of" $HOME 100%'
+        folder.mkdir(exist_ok=True)
+        assert main(["install", str(folder), "--instrument", instrument, *options]) == 0
+        return folder, tmp_path / "config" / "systemd" / "user"
+
+    def test_it_is_installed_shown_and_removed(self, calls, tmp_path):
+        folder, units = self.install(tmp_path, "Reader 1", "--pattern", "*.txt")
+        unit = units / "labdata-watch-reader-1.service"
+        text = unit.read_text()
+        assert KEY not in text
+        assert "$$HOME 100%%" in text
+        assert '"--base-url" "https://labdata.example.org"' in text
+        key = tmp_path / "config" / "labdata-watch" / "labdata-watch-reader-1.service.key"
+        assert key.read_text().strip() == KEY
+        assert key.stat().st_mode & 0o777 == 0o600
+        assert main(["status"]) == 3
+        assert main(["uninstall", "--name", "Reader 1"]) == 0
+        assert not unit.exists()
+        assert not key.exists()
+        name = unit.name
+        assert calls.read_text().splitlines() == [
+            "--user daemon-reload",
+            f"--user enable --now {name}",
+            f"--user status --no-pager {name}",
+            f"--user disable --now {name}",
+            "--user daemon-reload",
+        ]
+        assert main(["status"]) == main(["uninstall"]) == 2
+        assert folder.is_dir()
+
+    def test_systemd_takes_the_unit(self, tmp_path):
+        analyze = shutil.which("systemd-analyze")
+        if analyze is None:
+            pytest.skip("there is no systemd here")
+        _, units = self.install(tmp_path, "Reader % 1")
+        unit = next(units.glob("*.service"))
+        found = subprocess.run(
+            [analyze, "verify", "--man=no", str(unit)], check=False, capture_output=True, text=True
+        )
+        assert unit.name not in found.stdout + found.stderr
+
+    def test_a_second_installation_replaces_the_first(self, tmp_path):
+        self.install(tmp_path, "Reader 1")
+        _, units = self.install(tmp_path, "Reader 1", "--poll", "60")
+        assert '"--poll" "60.0"' in next(units.glob("*.service")).read_text()
+
+    def test_mistakes_are_one_line(self, tmp_path, monkeypatch, capsys):
+        assert main(["install", str(tmp_path / "missing"), "--instrument", "x"]) == 2
+        assert main(["install", str(tmp_path), "--instrument", "x\ny"]) == 2
+        monkeypatch.setenv("PATH", "")
+        assert main(["install", str(tmp_path), "--instrument", "x"]) == 2
+        assert "Task Scheduler" in capsys.readouterr().err
+        monkeypatch.delenv("LABDATA_API_KEY")
+        assert main(["install", str(tmp_path), "--instrument", "x"]) == 2
+
+
 class TestCommand:
     @pytest.fixture
     def command(self, server, instrument, tmp_path):
@@ -344,6 +583,18 @@ class TestCommand:
         assert process.returncode == 0, errors
         names = {file["original_path"] for file in lab.files(instrument=instrument)}
         assert names >= {"plate.txt", "next.txt"}, errors
+
+    def test_once_with_a_file_that_is_refused(self, command, tmp_path):
+        (tmp_path / "folder" / "program.txt").write_bytes(b"\x7fELF" + bytes(1_000))
+        process = command("--once", "--settle", "0.1")
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 1, errors
+
+    def test_once_with_a_platform_that_is_away(self, command):
+        process = command("--once", "--settle", "0.1", "--base-url", "http://127.0.0.1:9")
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 1, errors
+        assert errors.count("\n") == 1
 
     def test_mistakes_are_one_line(self, command):
         process = command("--once", "--instrument", "no such")

@@ -120,6 +120,10 @@ async fn instruments(report: &mut Report) {
             same(READS, &get("/instruments")),
         )
         .await;
+    let named = get("/instruments/by-name?name=Reader+1");
+    report
+        .run("GET /instruments/by-name", "", same(READS, &named))
+        .await;
     report
         .run(
             &format!("GET {one}"),
@@ -191,6 +195,20 @@ async fn notifications(report: &mut Report) {
         .await;
 }
 
+/// Measures runs of a job for all files.
+async fn backfill(report: &mut Report) {
+    let job = json!({ "name": "backfilled", "code": "print('done')", "trigger_enabled": true,
+        "trigger_category": "file_uploaded" });
+    let (_, responses) = timed(&report.base, 1, vec![post("/jobs", &job)]).await;
+    let all = post(
+        format!("/jobs/{}/backfill", responses[0].text("/id")),
+        &json!({}),
+    );
+    report
+        .run("POST /jobs/{job_id}/backfill", "640 files", same(4, &all))
+        .await;
+}
+
 async fn files(report: &mut Report) {
     let instrument = post("/instruments", &json!({ "name": "Files" }));
     let (_, responses) = timed(&report.base, 1, vec![instrument]).await;
@@ -251,6 +269,7 @@ async fn files(report: &mut Report) {
     report
         .run("GET /files/usage", "", same(READS, &get("/files/usage")))
         .await;
+    backfill(report).await;
     let content = |id: &str| get(format!("/files/{id}/content"));
     report
         .run("GET /files/{file_id}/content", "", each(&stored, content))

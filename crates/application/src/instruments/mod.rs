@@ -2,6 +2,7 @@
 
 pub mod create_instrument;
 pub mod delete_instrument;
+pub mod find_instrument;
 pub mod get_instrument;
 pub mod list_instruments;
 pub mod update_instrument;

@@ -13,6 +13,7 @@ use crate::Operation;
 
 pub mod create;
 pub mod delete;
+pub mod find;
 pub mod get;
 pub mod list;
 pub mod update;
@@ -21,6 +22,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     vec![
         create::operation(),
         list::operation(),
+        find::operation(),
         get::operation(),
         update::operation(),
         delete::operation(),

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._sync._lab import Lab
-from ..errors import ConnectionFailed, LabdataError
+from ..errors import Busy, ConnectionFailed, LabdataError
+from . import service
 from .state import State, default_path
 from .watcher import Watcher, log
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 MIN_PAUSE_SECONDS = 0.5
 """Between two looks at the folder, however often its files change."""
 
+RETRY_SECONDS = 20.0
+"""Of one request; the watcher itself tries again after a pause."""
+
 EXIT_FAILED = 1
 EXIT_MISUSED = 2
 
@@ -31,9 +35,23 @@ EXIT_MISUSED = 2
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="labdata-watch",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Upload each new file of a folder to an instrument, once it is complete.",
-        epilog="The address and the key come from LABDATA_BASE_URL and LABDATA_API_KEY.",
+        epilog="""Address and key (scope write suffices) come from LABDATA_BASE_URL and LABDATA_API_KEY.
+
+exit status: 0  every file is uploaded, or the program was asked to stop
+             1  --once: a file or a folder could not be read or uploaded, or the platform was away
+             2  wrong arguments, folder, address, key or instrument
+
+labdata-watch install DIR --instrument NAME: run as a service of systemd; also uninstall, status.""",
     )
+    add_options(parser)
+    parser.add_argument("--once", action="store_true", help="upload the files of now, then exit")
+    return parser
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of watching, which a service has too."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="the folder, with its subfolders")
     parser.add_argument("--instrument", required=True, metavar="NAME", help="name or id of the instrument")
     parser.add_argument(
@@ -62,13 +80,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--api-key-file", type=Path, metavar="FILE", help="file with the key, instead of LABDATA_API_KEY"
     )
-    parser.add_argument("--once", action="store_true", help="upload the files of now, then exit")
-    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Watch a folder until SIGTERM or Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0] in service.COMMANDS:
+        return service.main(given, add_options)
+    options = _parser().parse_args(given)
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%d %H:%M:%S", level=logging.WARNING
     )
@@ -86,6 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, end)
     try:
         return _watch(options, stop, wake)
+    except (ConnectionFailed, Busy) as error:
+        print(f"labdata-watch: the platform is away: {error}", file=sys.stderr)
+        return EXIT_FAILED
     except (LabdataError, OSError, ValueError) as error:
         print(f"labdata-watch: {error}", file=sys.stderr)
         return EXIT_MISUSED
@@ -97,13 +119,19 @@ def _watch(options: argparse.Namespace, stop: threading.Event, wake: threading.E
         print(f"labdata-watch: {directory} is not a folder", file=sys.stderr)
         return EXIT_MISUSED
     api_key = options.api_key_file.read_text().strip() if options.api_key_file is not None else None
-    with Lab(options.base_url, api_key, progress=False) as lab:
+    with Lab(options.base_url, api_key, progress=False, retry_seconds=RETRY_SECONDS) as lab:
         instrument = _instrument(lab, options, stop, wake)
         if instrument is None:
             return 0
         state = State(options.state or default_path(lab.transport.base_url, instrument, directory))
         watcher = Watcher(
-            lab, directory, instrument, state, settle_seconds=options.settle, patterns=options.pattern
+            lab,
+            directory,
+            instrument,
+            state,
+            settle_seconds=options.settle,
+            patterns=options.pattern,
+            once=options.once,
         )
         listener = _announce(directory, stop, wake)
         try:
@@ -125,20 +153,23 @@ def _loop(watcher: Watcher, options: argparse.Namespace, stop: threading.Event, 
         pause = options.poll if watcher.is_idle else min(options.poll, options.settle)
         wake.wait(max(pause, 0.0))
         stop.wait(MIN_PAUSE_SECONDS)
-    return 0
+    return EXIT_FAILED if options.once else 0
 
 
 def _instrument(
     lab: Lab, options: argparse.Namespace, stop: threading.Event, wake: threading.Event
 ) -> str | None:
     """Return the instrument's id, once the platform answers: a computer may start before its network."""
+    is_away = False
     while not stop.is_set():
         try:
             return lab.instrument_id(options.instrument)
-        except ConnectionFailed as error:
+        except (ConnectionFailed, Busy) as error:
             if options.once:
                 raise
-            log.warning("waiting for the platform: %s", error)
+            if not is_away:
+                log.warning("the platform is away, trying again: %s", error)
+            is_away = True
             wake.wait(options.poll)
     return None
 

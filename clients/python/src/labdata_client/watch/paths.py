@@ -27,19 +27,27 @@ IGNORED = (
 )
 """Lock files and half-written files of other programs."""
 
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
 LONG_WINDOWS_PATH = 240
 """Below the 260 characters at which Windows refuses a path without a prefix."""
 
 
 def remote_name(path: PurePath, root: PurePath) -> str:
     """Return the file's name on the platform: its path below the folder, with `/` on every system."""
-    return unicodedata.normalize("NFC", "/".join(path.relative_to(root).parts))
+    return unicodedata.normalize("NFC", own_name(path, root))
+
+
+def own_name(path: PurePath, root: PurePath) -> str:
+    """Return the file's path below the folder in the Unicode form that it has here."""
+    return "/".join(path.relative_to(root).parts)
 
 
 def state_key(path: PurePath, root: PurePath) -> str:
     """Return the name under which a file is remembered; on Windows, case does not tell files apart."""
-    name = remote_name(path, root)
-    return name.casefold() if isinstance(path, PureWindowsPath) else name
+    name = own_name(path, root)
+    # Not `casefold`, for which ß is ss: they are two files there.
+    return name.lower() if isinstance(path, PureWindowsPath) else name
 
 
 def is_ignored(path: PurePath, root: PurePath, patterns: Sequence[str] = ()) -> bool:
@@ -56,8 +64,12 @@ def is_ignored(path: PurePath, root: PurePath, patterns: Sequence[str] = ()) -> 
 
 def versioned(name: str, modified_ns: int) -> str:
     """Return the name for a changed file: `plate (2026-03-01T12-30-00.250000Z).txt`."""
-    modified = datetime.datetime.fromtimestamp(modified_ns // 1_000 / 1_000_000, datetime.timezone.utc)
-    stamp = modified.strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+    try:
+        modified = EPOCH + datetime.timedelta(microseconds=modified_ns // 1_000)
+        stamp = modified.strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+    except (OverflowError, ValueError):
+        # The clock of the instrument, or of the share, says a year that no calendar has.
+        stamp = f"{modified_ns} ns"
     path = PurePosixPath(name)
     return str(path.with_name(f"{path.stem} ({stamp}){path.suffix}"))
 

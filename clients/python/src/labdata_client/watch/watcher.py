@@ -7,12 +7,22 @@ import logging
 import os
 import stat
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..errors import BadRequest, Conflict, Forbidden, Invalid, LabdataError, Unauthorized
-from .paths import is_ignored, openable, remote_name, state_key, versioned
+from ..errors import (
+    BadRequest,
+    Busy,
+    Conflict,
+    ConnectionFailed,
+    Forbidden,
+    Invalid,
+    LabdataError,
+    Unauthorized,
+)
+from .paths import is_ignored, openable, own_name, remote_name, state_key, versioned
 from .state import Sent, State
 
 if TYPE_CHECKING:
@@ -24,6 +34,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("labdata-watch")
 
 CHUNK_BYTES = 1024 * 1024
+
+MAX_PAUSE_SECONDS = 3600.0
+"""Longest pause before a file that failed is tried again."""
+
+MAX_AWAY_SECONDS = 60.0
+"""Longest pause before a platform that is away is tried again."""
+
+MIN_CHANGING_SECONDS = 60.0
+"""Time that `--once` grants a file to stand still."""
+
+UNKNOWN_ID = "unknown"
+"""Id of a file that the platform has and the key cannot read."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +65,16 @@ class Version:
 class _Candidate:
     version: Version
     since: float
-    complained: bool = False
+    """When the version was first seen, or last tried."""
+    first_seen: float
+    failures: int = 0
+    has_failed: bool = False
+    """Whether this version was logged and counted."""
+
+    def is_due(self, now: float, settle_seconds: float) -> bool:
+        """Whether the version stood still, and the pause after its last failure is over."""
+        pauses = max(0, self.failures - 1)
+        return now - self.since >= min(settle_seconds * 2.0 ** min(pauses, 30), MAX_PAUSE_SECONDS)
 
 
 class Watcher:
@@ -58,6 +89,7 @@ class Watcher:
         *,
         settle_seconds: float = 5.0,
         patterns: Sequence[str] = (),
+        once: bool = False,
     ) -> None:
         self._lab = lab
         self._root = directory
@@ -65,10 +97,17 @@ class Watcher:
         self._state = state
         self._settle_seconds = settle_seconds
         self._patterns = patterns
+        self._once = once
+        self._first: set[str] | None = None
+        """Files of the first look, which are all that `--once` uploads."""
         self._candidates: dict[str, _Candidate] = {}
         self._unreadable: set[Path] = set()
+        self._twins: set[str] = set()
+        """Names that several files have which differ by their Unicode form."""
+        self._outages = 0
+        self._away_until = 0.0
         self.failures = 0
-        """Uploads that failed, and folders that could not be read, since the start."""
+        """Files that were refused or not uploaded, and folders that could not be read, since the start."""
 
     @property
     def is_idle(self) -> bool:
@@ -78,28 +117,49 @@ class Watcher:
     @property
     def is_settled(self) -> bool:
         """Whether each file that can be read is uploaded, or has failed to be."""
-        return all(candidate.complained for candidate in self._candidates.values())
+        return self._outages > 0 or all(candidate.has_failed for candidate in self._candidates.values())
 
     def step(self, now: float) -> None:
         """Look at the folder once; `now` is a monotonic time in seconds."""
         unreadable: set[Path] = set()
         found = {state_key(version.path, self._root): version for version in self._scan(unreadable)}
         for folder in self._unreadable - unreadable:
-            log.info("%s can be read again", folder)
+            log.info("%s can be read again", _shown(folder))
         self._unreadable = unreadable
+        names = Counter(remote_name(version.path, self._root) for version in found.values())
+        self._twins = {name for name, count in names.items() if count > 1}
+        if self._once:
+            self._first = set(found) if self._first is None else self._first
+            found = {key: version for key, version in found.items() if key in self._first}
         for key in set(self._candidates) - set(found):
             del self._candidates[key]
         for key, version in found.items():
-            sent = self._state.get(key)
-            if sent is not None and version.matches(sent):
-                self._candidates.pop(key, None)
-                continue
-            candidate = self._candidates.get(key)
-            if candidate is None or candidate.version != version:
-                self._candidates[key] = _Candidate(version, now)
-            elif now - candidate.since >= self._settle_seconds:
-                candidate.since = now
-                self._try(key, candidate, found)
+            self._look(key, version, found, now)
+
+    def _look(self, key: str, version: Version, found: dict[str, Version], now: float) -> None:
+        sent = self._state.get(key)
+        if sent is not None and version.matches(sent):
+            self._candidates.pop(key, None)
+            return
+        candidate = self._candidates.get(key)
+        if candidate is None or candidate.version != version:
+            first_seen = now if candidate is None else candidate.first_seen
+            candidate = _Candidate(version, now, first_seen)
+            self._candidates[key] = candidate
+        elif now >= self._away_until and candidate.is_due(now, self._settle_seconds):
+            candidate.since = now
+            self._try(key, candidate, found, now)
+        patience = max(MIN_CHANGING_SECONDS, 12 * self._settle_seconds)
+        if self._once and not candidate.has_failed and now - candidate.first_seen > patience:
+            self._complain(candidate, "it still changes")
+
+    def _complain(self, candidate: _Candidate, reason: object) -> None:
+        """Log and count a failure, once for each version of a file."""
+        if not candidate.has_failed:
+            self.failures += 1
+            log.warning("%s waits: %s", _shown(candidate.version.path), reason)
+        candidate.has_failed = True
+        candidate.failures += 1
 
     def _scan(self, unreadable: set[Path]) -> Iterator[Version]:
         """Find the files of all folders; one that cannot be read is added to the set."""
@@ -112,10 +172,7 @@ class Watcher:
                 if isinstance(error, FileNotFoundError) and folder != self._root:
                     continue
                 # A network share that went away, or another's folder: nothing is known about its files.
-                if folder not in self._unreadable:
-                    self.failures += 1
-                    log.warning("%s cannot be read, trying again: %s", folder, error)
-                unreadable.add(folder)
+                self._cannot_read(folder, unreadable, error)
                 continue
             for entry in entries:
                 path = folder / entry.name
@@ -128,12 +185,21 @@ class Watcher:
                 try:
                     # Not entry.stat(), which on Windows lags behind the writer of an open file.
                     found = os.stat(openable(path))
-                except OSError:
+                except OSError as error:
+                    # A folder that can be listed, but whose files cannot be reached.
+                    if not isinstance(error, FileNotFoundError):
+                        self._cannot_read(path, unreadable, error)
                     continue
                 if stat.S_ISREG(found.st_mode) and found.st_size:
                     yield Version(path, found.st_size, found.st_mtime_ns)
 
-    def _try(self, key: str, candidate: _Candidate, found: dict[str, Version]) -> None:
+    def _cannot_read(self, path: Path, unreadable: set[Path], error: OSError) -> None:
+        if path not in self._unreadable:
+            self.failures += 1
+            log.warning("%s cannot be read, trying again: %s", _shown(path), _shown(error))
+        unreadable.add(path)
+
+    def _try(self, key: str, candidate: _Candidate, found: dict[str, Version], now: float) -> None:
         version = candidate.version
         try:
             with open(openable(version.path), "rb") as file:
@@ -141,19 +207,37 @@ class Watcher:
                 if not _is_unchanged(version, file):
                     return
                 sent = self._send(key, version, sha256, file, found)
-        except (Unauthorized, Forbidden):
-            raise
-        except FileNotFoundError:
-            return
-        except (LabdataError, OSError) as error:
-            # The platform is away or busy, the instrument's software has locked the file, …
-            self.failures += 1
-            if not candidate.complained:
-                log.warning("%s waits: %s", version.path, error)
-            candidate.complained = True
-        else:
             self._state.remember(key, sent)
+        except FileNotFoundError:
             self._candidates.pop(key, None)
+            if self._first is not None:
+                self._first.discard(key)
+        except (ConnectionFailed, Busy) as error:
+            self._be_away(now, error)
+        except (Unauthorized, Forbidden) as error:
+            # A storage's refusal has no code and is about one file; the platform's is about the key.
+            if error.code is not None:
+                raise
+            self._complain(candidate, error)
+        except Exception as error:  # noqa: BLE001 - no fault of one file stops the others
+            # The instrument's software has locked the file, its name is no text, …
+            self._complain(candidate, _shown(error))
+        else:
+            self._candidates.pop(key, None)
+            self._be_back()
+
+    def _be_away(self, now: float, error: LabdataError) -> None:
+        """Wait before the next file: the platform is away for all of them."""
+        if self._outages == 0:
+            self.failures += 1
+            log.warning("the platform is away, trying again: %s", error)
+        self._away_until = now + min(self._settle_seconds * 2.0 ** min(self._outages, 30), MAX_AWAY_SECONDS)
+        self._outages += 1
+
+    def _be_back(self) -> None:
+        if self._outages:
+            log.info("the platform answers again")
+        self._outages = 0
 
     def _send(
         self, key: str, version: Version, sha256: str, file: BinaryIO, found: dict[str, Version]
@@ -172,6 +256,11 @@ class Watcher:
 
     def _upload_new(self, version: Version, sha256: str, file: BinaryIO, *, changed: bool) -> Sent:
         name = remote_name(version.path, self._root)
+        if name in self._twins:
+            name = own_name(version.path, self._root)
+        if _shown(name) != name:
+            message = "its name is no text in the encoding of this system: rename it"
+            raise LabdataError(message)
         other = versioned(name, version.modified_ns)
         if changed:
             name = other
@@ -184,13 +273,21 @@ class Watcher:
                 if file_id is None:
                     name = other
                     file_id = self._existing(name, version, sha256)
-                file_id = file_id or self._upload(file, name, version, sha256).file_id
+                file_id = file_id or self._upload_version(file, name, version, sha256)
         except (BadRequest, Invalid) as error:
-            log.error("%s was refused: %s", version.path, error)
+            self.failures += 1
+            log.error("%s was refused: %s", _shown(version.path), error)
             refused = str(error)
         else:
-            log.info("%s is uploaded as %s (%d bytes)", version.path, name, version.size)
+            log.info("%s is uploaded as %s (%d bytes)", _shown(version.path), _shown(name), version.size)
         return Sent(version.size, version.modified_ns, sha256, name, file_id, refused)
+
+    def _upload_version(self, file: BinaryIO, name: str, version: Version, sha256: str) -> str:
+        """Upload a file under a name with its time, which an earlier attempt may have used."""
+        try:
+            return self._upload(file, name, version, sha256).file_id
+        except Conflict:
+            return UNKNOWN_ID
 
     def _upload(self, file: BinaryIO, name: str, version: Version, sha256: str) -> Record:
         file.seek(0)
@@ -205,9 +302,13 @@ class Watcher:
         )
 
     def _existing(self, name: str, version: Version, sha256: str) -> str | None:
-        """Return the id of a file on the platform with this name and content."""
+        """Return the id of a file on the platform with this name and content, if the key can read."""
         kilobytes = -(-version.size // 1024)
-        for record in self._lab.files(name, instrument=self._instrument):
+        try:
+            known = self._lab.files(name, instrument=self._instrument)
+        except Forbidden:
+            return None
+        for record in known:
             if record["original_path"] == name and record["size_kilobytes"] == kilobytes:
                 with tempfile.TemporaryDirectory() as scratch:
                     copy = self._lab.download(record["file_id"], Path(scratch) / "copy")
@@ -223,10 +324,17 @@ class Watcher:
             return None
         for key, sent in self._state.items():
             if sent.sha256 == sha256 and version.matches(sent) and key not in found:
-                log.info("%s was uploaded as %s before it was renamed", version.path, sent.name)
+                log.info(
+                    "%s was uploaded as %s before it was renamed", _shown(version.path), _shown(sent.name)
+                )
                 self._state.forget(key)
                 return sent
         return None
+
+
+def _shown(value: object) -> str:
+    """Return a text that every terminal and log can hold, whatever bytes a name has."""
+    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -32,6 +32,20 @@ async fn an_instrument_is_registered_and_listed() {
 }
 
 #[tokio::test]
+async fn a_key_that_reads_nothing_finds_the_instrument_that_it_uploads_for() {
+    let server = TestServer::start().await;
+    let body = json!({"name": "Reader 1/a"});
+    let made = server.admin().await.post(PATH, &body).await.json(200);
+    let path = format!("{PATH}/by-name?name=Reader%201%2Fa");
+    let uploader = server.client(&[Scope::Write]).await;
+    let found = uploader.get(&path).await.json(200);
+    assert_eq!(found, json!({"id": made["id"], "name": made["name"]}));
+    let unknown = format!("{PATH}/by-name?name=Reader");
+    uploader.get(&unknown).await.json(404);
+    server.stranger().await.get(&path).await.json(404);
+}
+
+#[tokio::test]
 async fn a_name_is_taken_once_per_organization() {
     let server = TestServer::start().await;
     let (client, stranger) = (server.admin().await, server.stranger().await);
