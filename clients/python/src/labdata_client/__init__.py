@@ -10,7 +10,7 @@ with lab.execution("Import", revert_on_error=True) as run:
 from ._async._execution import AsyncExecution
 from ._async._lab import AsyncLab, connect_async
 from ._environment import PlatformRun
-from ._results import Curve, Curves, Predictions, Record, Rows, WriteResult
+from ._results import Curve, Curves, Predictions, Record, Report, Rows, WriteResult
 from ._sync._execution import Execution
 from ._sync._lab import Lab, connect
 from .errors import (
@@ -21,7 +21,11 @@ from .errors import (
     ConnectionFailed,
     Forbidden,
     Invalid,
+    InvalidArgument,
     LabdataError,
+    LocalFileError,
+    LocalFileNotFound,
+    MissingLibrary,
     NotFound,
     Problem,
     Unauthorized,
@@ -43,13 +47,18 @@ __all__ = [
     "Execution",
     "Forbidden",
     "Invalid",
+    "InvalidArgument",
     "Lab",
     "LabdataError",
+    "LocalFileError",
+    "LocalFileNotFound",
+    "MissingLibrary",
     "NotFound",
     "PlatformRun",
     "Predictions",
     "Problem",
     "Record",
+    "Report",
     "Rows",
     "Unauthorized",
     "WriteRefused",

@@ -14,7 +14,7 @@ from typing import Any, Union, cast
 
 from . import _frames
 from ._json import encode
-from .errors import Problem
+from .errors import InvalidArgument, Problem
 
 MAX_ROWS = 10_000
 MAX_VALUES = 250_000
@@ -230,7 +230,7 @@ class Packer:
         label = row.get("_ref")
         if label in self._refs:
             message = f"tables[{self._table}]: two rows have the label {label!r}"
-            raise ValueError(message)
+            raise InvalidArgument(message)
         replaced: dict[str, Any] | None = None
         for column in self._schema.references(table):
             value = row.get(column)
@@ -303,7 +303,7 @@ def _split(table: str, points: Any, named: str | None, schema: Schema | None) ->
             f"series {table!r}: name the column of the parent row with parent_column; the table's references"
             f" are {known}, the frame's columns {', '.join(columns)}"
         )
-        raise ValueError(message)
+        raise InvalidArgument(message)
     parents = columns.pop(candidates[0])
     positions: dict[Any, list[int]] = {}
     for position, parent in enumerate(parents):

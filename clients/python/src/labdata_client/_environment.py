@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import LabdataError
+import httpx
+
+from .errors import InvalidArgument, LabdataError
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,37 @@ def connection(base_url: str | None, api_key: str | None) -> Connection:
         raise LabdataError(message)
     # A script that names another platform or key does not act for the run that it is part of.
     run = _platform_run() if (url, key) == (found_url, found_key) else None
-    url = url.rstrip("/")
-    url = url.removesuffix("/api/v1")
-    return Connection(url, key.strip(), run)
+    key = _checked_key(key)
+    return Connection(_checked_url(url), key, run)
+
+
+def _checked_url(given: str) -> str:
+    """Return the address without `/api/v1` and without a slash at the end."""
+    wanted = "an address is like https://labdata.example.org or http://127.0.0.1:8080"
+    try:
+        url = httpx.URL(given.strip())
+    except (httpx.InvalidURL, TypeError, AttributeError) as error:
+        message = f"the address {given!r} cannot be used ({error}): {wanted}"
+        raise InvalidArgument(message) from error
+    is_host = re.fullmatch(r"[\w.:-]+", url.host) is not None and (url.port or 0) < 65_536
+    if url.scheme not in ("http", "https") or not is_host:
+        message = f"the address {given!r} does not begin with http:// or https:// and a host: {wanted}"
+        raise InvalidArgument(message)
+    if url.query or url.fragment or url.userinfo:
+        message = f"the address of {url.host} has more than host, port and path: {wanted}"
+        raise InvalidArgument(message)
+    return given.strip().rstrip("/").removesuffix("/api/v1")
+
+
+def _checked_key(given: str) -> str:
+    key = given.strip() if isinstance(given, str) else ""  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        message = (
+            "the API key is empty, or has blanks or characters that no key has: copy it again as it was"
+            " shown, ldk_…"
+        )
+        raise InvalidArgument(message)
+    return key
 
 
 def _platform_run() -> PlatformRun | None:
@@ -58,5 +89,14 @@ def _platform_run() -> PlatformRun | None:
         job_execution_id=execution,
         file_id=os.environ.get("LABDATA_FILE_ID") or None,
         source_job_execution_id=os.environ.get("LABDATA_SOURCE_JOB_EXECUTION_ID") or None,
-        parameters=json.loads(os.environ.get("LABDATA_PARAMETERS") or "{}"),
+        parameters=_parameters(),
     )
+
+
+def _parameters() -> dict[str, Any]:
+    text = os.environ.get("LABDATA_PARAMETERS") or "{}"
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        message = f"LABDATA_PARAMETERS is no JSON: {text!r:.100}"
+        raise InvalidArgument(message) from error

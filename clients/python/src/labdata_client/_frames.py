@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union, cast
 
+from .errors import InvalidArgument, MissingLibrary
+
 Row = Mapping[str, Any]
 Frame = Any
 """A pandas, polars or pyarrow table; none of them is a dependency, so no type can be named."""
@@ -44,11 +46,18 @@ def rows(value: Rows) -> Iterator[dict[str, Any]]:
         return _frame_rows(value)
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         message = f"rows are a frame or an iterable of mappings, not {type(value).__name__}"
-        raise TypeError(message)
+        raise InvalidArgument(message)
     if isinstance(value, Mapping):
         message = "rows are a list of mappings, not one mapping"
-        raise TypeError(message)
-    return (dict(row) for row in cast("Iterable[Row]", value))
+        raise InvalidArgument(message)
+    return map(_row, cast("Iterable[Row]", value))
+
+
+def _row(row: Any) -> dict[str, Any]:
+    if not isinstance(row, Mapping):
+        message = f"a row is a mapping of columns to values, not {type(row).__name__}: {row!r:.100}"
+        raise InvalidArgument(message)
+    return dict(cast("Row", row))
 
 
 def count(value: Rows) -> int | None:
@@ -63,15 +72,26 @@ def count(value: Rows) -> int | None:
 
 
 def _frame_rows(frame: Frame) -> Iterator[dict[str, Any]]:
-    if type(frame).__name__ == "LazyFrame":
-        frame = frame.collect()
-    if _library(frame) == "pandas":
-        frame = _with_named_index(frame)
+    frame = _plain(frame)
     total = cast("int", frame.num_rows if _library(frame) == "pyarrow" else len(frame))
     for start in range(0, total, CHUNK_ROWS):
         names, columns = _chunk(frame, start, min(CHUNK_ROWS, total - start))
         for values in zip(*columns):
             yield dict(zip(names, values))
+
+
+def _plain(frame: Frame) -> Frame:
+    """Return a frame whose columns all have names of their own."""
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
+    named = _with_named_index(frame) if _library(frame) == "pandas" else frame
+    names = [str(name) for name in (named.schema.names if _library(named) == "pyarrow" else named.columns)]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        listed = ", ".join(map(repr, repeated))
+        message = f"the frame has several columns of one name: {listed}; rename or drop them"
+        raise InvalidArgument(message)
+    return named
 
 
 def _chunk(frame: Frame, start: int, length: int) -> tuple[list[str], list[list[Any]]]:
@@ -82,14 +102,30 @@ def _chunk(frame: Frame, start: int, length: int) -> tuple[list[str], list[list[
         ]
     chunk = frame.slice(start, length)
     if _library(frame) == "polars":
-        return list(chunk.columns), [column.to_list() for column in chunk.get_columns()]
+        return list(chunk.columns), [_polars_values(column) for column in chunk.get_columns()]
     return list(chunk.schema.names), [column.to_pylist() for column in chunk.columns]
 
 
 def _with_named_index(frame: Frame) -> Frame:
     """Turn a named index into columns; an unnamed one only counts rows."""
     names = [name for name in frame.index.names if name is not None]
-    return frame.reset_index(level=names) if names else frame
+    if not names:
+        return frame
+    # An index and a column of one name are found by the caller.
+    return frame.reset_index(level=names, allow_duplicates=True)
+
+
+def _polars_values(column: Any) -> list[Any]:
+    # `to_list` would cut them off without a word.
+    if type(column.dtype).__name__ == "Datetime" and column.dtype.time_unit == "ns":
+        rest = column.dt.nanosecond() % 1000
+        if (rest != 0).any():
+            message = (
+                f"column {column.name!r} has nanoseconds, and the platform stores microseconds: round it"
+                " first, with dt.round('1us')"
+            )
+            raise InvalidArgument(message)
+    return cast("list[Any]", column.to_list())
 
 
 def _pandas_values(series: Any) -> list[Any]:
@@ -103,9 +139,7 @@ def _pandas_values(series: Any) -> list[Any]:
 def columns(value: Any) -> dict[str, list[Any]]:
     """Return a frame, rows, or a mapping of columns, column by column."""
     if is_frame(value):
-        frame = value.collect() if type(value).__name__ == "LazyFrame" else value
-        if _library(frame) == "pandas":
-            frame = _with_named_index(frame)
+        frame = _plain(value)
         total = cast("int", frame.num_rows if _library(frame) == "pyarrow" else len(frame))
         return dict(zip(*_chunk(frame, 0, total)))
     if isinstance(value, Mapping):
@@ -120,13 +154,19 @@ def values(column: Any) -> list[Any]:
     """Return the values of a list, an array, or a column of a frame."""
     if isinstance(column, list):
         return cast("list[Any]", column)
-    if type(column).__module__.partition(".")[0] == "pandas" and hasattr(column, "isna"):
+    library = type(column).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(column, "isna"):
         return _pandas_values(column)
+    if library == "polars" and type(column).__name__ == "Series":
+        return _polars_values(column)
     for name in ("to_pylist", "to_list", "tolist"):
         convert = getattr(column, name, None)
         if callable(convert):
             return cast("list[Any]", convert())
-    return list(column)
+    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+        message = f"a column is a list or an array of values, not {type(column).__name__}: {column!r:.100}"
+        raise InvalidArgument(message)
+    return list(cast("Iterable[Any]", column))
 
 
 def has_arrow() -> bool:
@@ -142,4 +182,4 @@ def library(name: str, extra: str) -> Any:
         if error.name != name:
             raise
         message = f"this needs {name}: pip install 'labdata-client[{extra}]'"
-        raise ModuleNotFoundError(message, name=name) from None
+        raise MissingLibrary(message, name=name) from None

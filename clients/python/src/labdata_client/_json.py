@@ -10,15 +10,26 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from .errors import InvalidArgument
+
 _MISSING_TYPES = frozenset({"NAType", "NaTType"})
 
 
 def encode(value: Any) -> bytes:
-    """Encode `value`; NaN becomes null, an infinite number is a ValueError that names its place."""
+    """Encode `value`; NaN becomes null, an infinite number is an error that names its place."""
     try:
         return _dumps(value)
+    except InvalidArgument:
+        raise
     except ValueError:
+        pass
+    except TypeError as error:
+        raise InvalidArgument(str(error)) from error
+    try:
         return _dumps(_without_nan(value, ()))
+    except UnicodeEncodeError as error:
+        message = f"a text has characters that no file or instrument can have written: {error}"
+        raise InvalidArgument(message) from error
 
 
 def _dumps(value: Any) -> bytes:
@@ -30,13 +41,15 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line per type
     if type(value).__name__ in _MISSING_TYPES:
         return None
     if isinstance(value, datetime.datetime):
-        return value.isoformat(timespec="microseconds")
-    if isinstance(value, datetime.date):
+        return _datetime(value)
+    if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        return _decimal(value)
     if isinstance(value, (Mapping, set, frozenset, Iterator)):
         if isinstance(value, Mapping):
             return dict(cast("Mapping[str, Any]", value))
@@ -46,7 +59,27 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line per type
         if callable(convert):
             return convert()
     message = f"{type(value).__name__} has no form in JSON: {value!r:.100}"
-    raise TypeError(message)
+    raise InvalidArgument(message)
+
+
+def _datetime(value: datetime.datetime) -> str:
+    if getattr(value, "nanosecond", 0):
+        message = (
+            f"{value.isoformat()} has nanoseconds, and the platform stores microseconds: round the column"
+            " first, as pandas does with dt.round('us')"
+        )
+        raise InvalidArgument(message)
+    return value.isoformat(timespec="microseconds")
+
+
+def _decimal(value: decimal.Decimal) -> Any:
+    """Return a number with the same digits, else a text, which a float column refuses."""
+    if not value.is_finite():
+        return float(value)
+    if value == value.to_integral_value():
+        return int(value)
+    number = float(value)
+    return number if decimal.Decimal(repr(number)) == value else str(value)
 
 
 def _without_nan(value: Any, place: tuple[Any, ...]) -> Any:
@@ -55,7 +88,7 @@ def _without_nan(value: Any, place: tuple[Any, ...]) -> Any:
             return None
         if math.isinf(value):
             message = f"{_path(place)}: JSON has no {value!r}"
-            raise ValueError(message)
+            raise InvalidArgument(message)
         return value
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from .errors import InvalidArgument
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -45,13 +47,13 @@ COUNTS = frozenset(
 def options_of(reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of options; a list is a repeated field, and what is None is left out.
 
-    A `reading` of a result can be passed as it is. Another name is a TypeError: the platform would ignore it,
+    A `reading` of a result can be passed as it is. Another name is refused: the platform would ignore it,
     and read the file in another way than was meant.
     """
     unknown = sorted(set(reading) - OPTIONS - COUNTS)
     if unknown:
         message = f"no option of the reading of a file: {', '.join(unknown)}"
-        raise TypeError(message)
+        raise InvalidArgument(message)
     return {name: _field(value) for name, value in reading.items() if name in OPTIONS and value is not None}
 
 

@@ -7,10 +7,11 @@ the types of the columns.
 from __future__ import annotations
 
 import datetime
+import html
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any
 
 from . import _frames
 from ._html import table as html_table
@@ -65,6 +66,9 @@ class WriteResult(Record):
         return html_table(names, rows, caption=f"{len(self.series)} series")
 
 
+_INTEGERS = frozenset({"int8", "int16", "int32", "int64"})
+
+
 class _Frames:
     """Conversion to frames, from an Arrow stream where there is one, else from the columns."""
 
@@ -82,9 +86,14 @@ class _Frames:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas frame."""
-        _frames.library("pandas", "pandas")
+        pandas = _frames.library("pandas", "pandas")
         table: Any = self.to_arrow()
-        return table.to_pandas()
+        frame = table.to_pandas()
+        # pandas has no null among NumPy's integers, and would make them floats, which change large ones.
+        for position, column in enumerate(table.columns):
+            if column.null_count and str(column.type) in _INTEGERS:
+                frame.isetitem(position, column.to_pandas(types_mapper=lambda _: pandas.Int64Dtype()))
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Return a polars frame; needs no pyarrow."""
@@ -132,6 +141,16 @@ class Rows(list[dict[str, Any]], _Frames):
         return html_table(names, rows, caption=f"{len(self)} rows")
 
 
+class Report(str):
+    """A page of HTML, which notebooks show."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self, quote=True)
+        return f'<iframe srcdoc="{page}" sandbox="" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+
 class Curve(Record):
     """The points of one row in one raw table."""
 
@@ -151,7 +170,7 @@ class Curve(Record):
         return self["points"]
 
 
-class Curves(Sequence[Curve], _Frames):
+class Curves(list[Curve], _Frames):
     """Curves of many rows. As a frame: one row per point, the parent's key first."""
 
     def __init__(
@@ -167,18 +186,16 @@ class Curves(Sequence[Curve], _Frames):
         self._stream = stream
         self._parents = parents
         self._types = types or {}
-        self._curves = None if curves is None else self._with_points([Curve(curve) for curve in curves])
+        if stream is not None:
+            super().__init__(self._split(stream))
+        else:
+            super().__init__(self._with_points([Curve(curve) for curve in curves or ()]))
 
     def _with_points(self, curves: list[Curve]) -> list[Curve]:
         """Leave out empty curves of rows that the caller did not name."""
         if self._parents is None:
             return [curve for curve in curves if curve.points]
         return curves
-
-    def _read(self) -> list[Curve]:
-        if self._curves is None:
-            self._curves = self._split(cast("bytes", self._stream))
-        return self._curves
 
     def _split(self, stream: bytes) -> list[Curve]:
         found = _read_columns(stream)
@@ -204,30 +221,11 @@ class Curves(Sequence[Curve], _Frames):
 
     def _columns(self) -> Columns:
         columns: dict[str, list[Any]] = {self._parent_name: []}
-        for curve in self._read():
+        for curve in self:
             columns[self._parent_name].extend([curve.parent] * curve.points)
             for name, values in curve.columns.items():
                 columns.setdefault(name, []).extend(values)
         return columns
-
-    @overload
-    def __getitem__(self, index: int) -> Curve: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Curve]: ...
-    def __getitem__(self, index: int | slice) -> Curve | Sequence[Curve]:
-        """Return the curve at this position, in the order of `parents`."""
-        return self._read()[index]
-
-    def __len__(self) -> int:
-        return len(self._read())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(cast("Sequence[Any]", other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(self._read())
 
     def _repr_html_(self) -> str:
         rows = [(curve.parent, curve.points, ", ".join(curve.columns)) for curve in self]

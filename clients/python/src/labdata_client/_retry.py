@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 LOST_CONNECTION = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError)
 """Errors that leave open whether the request arrived."""
 
+FAILED = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""Every error of a request that was not answered, those of its address, headers and proxy too."""
+
 NEVER_ARRIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 """Those of them after which the server has seen nothing."""
 

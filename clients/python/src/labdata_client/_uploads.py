@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Union, cast
 
+from .errors import InvalidArgument, local_files
+
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, BinaryIO]
 
 ONE_REQUEST_BYTES = 4 * 1024 * 1024
@@ -52,7 +54,8 @@ def open_source(source: Source, name: str | None, content_type: str | None) -> O
     elif isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name = name or path.name
-        file = path.open("rb")
+        with local_files():
+            file = path.open("rb")
     else:
         name = name or _name_of(source)
         owned = not source.seekable()
@@ -60,7 +63,7 @@ def open_source(source: Source, name: str | None, content_type: str | None) -> O
     if not name:
         file.close()
         message = "name= is needed: bytes and unnamed files have none"
-        raise ValueError(message)
+        raise InvalidArgument(message)
     start = file.tell()
     size = file.seek(0, os.SEEK_END) - start
     file.seek(start)

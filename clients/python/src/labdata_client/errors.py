@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ._html import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import httpx
 
@@ -21,6 +22,22 @@ class LabdataError(Exception):
 
 class ConnectionFailed(LabdataError, ConnectionError):
     """The platform did not respond within the time for retries."""
+
+
+class InvalidArgument(LabdataError, ValueError, TypeError):
+    """An argument, a row or a frame that cannot be sent; nothing of it was sent."""
+
+
+class MissingLibrary(LabdataError, ModuleNotFoundError):
+    """An optional library is needed; the message names the extra to install."""
+
+
+class LocalFileError(LabdataError, OSError):
+    """A file of this machine cannot be read or written."""
+
+
+class LocalFileNotFound(LocalFileError, FileNotFoundError):
+    """There is no such file on this machine."""
 
 
 class ApiError(LabdataError):
@@ -147,7 +164,35 @@ def error_from(response: httpx.Response) -> ApiError:
         detail, code = _storage_error(response.text), None
     kind = _BY_STATUS.get(response.status_code, ApiError)
     message = _sentence(detail) or response.reason_phrase
+    if response.has_redirect_location:
+        message += f": the address is now {response.headers['Location']}"
     return kind(message, status=response.status_code, request_id=request_id, code=code, detail=detail)
+
+
+def body_of(response: httpx.Response) -> Any:
+    """Return the JSON of a success."""
+    try:
+        return response.json()
+    except ValueError:
+        kind = response.headers.get("Content-Type", "no type")
+        message = (
+            f"{response.request.url} answered {response.status_code} with {kind} instead of JSON: the address"
+            " may be that of a proxy or of another program"
+        )
+        raise LabdataError(message) from None
+
+
+@contextlib.contextmanager
+def local_files() -> Iterator[None]:
+    """Raise errors of this machine's files as errors of this package."""
+    try:
+        yield
+    except LabdataError:
+        raise
+    except OSError as error:
+        kind = LocalFileNotFound if isinstance(error, FileNotFoundError) else LocalFileError
+        parts = (error.errno, error.strerror, error.filename) if error.errno is not None else error.args
+        raise kind(*parts) from error
 
 
 def _sentence(detail: Any) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labdata_client import _frames
 from labdata_client._results import Curves
+from labdata_client.errors import body_of
 
 if TYPE_CHECKING:
     from labdata_client._batches import Schema
@@ -48,7 +49,7 @@ async def read(transport: AsyncTransport, request: CurvesRequest, schema: Schema
         return Curves(parent_name=parent_name, stream=response.content, parents=request.parents)
     return Curves(
         parent_name=parent_name,
-        curves=response.json(),
+        curves=body_of(response),
         parents=request.parents,
         types=schema.types(request.table),
     )

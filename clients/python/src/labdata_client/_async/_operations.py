@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,15 +23,16 @@ from labdata_client._json import encode
 from labdata_client._merging import distinct, merged, total_rows
 from labdata_client._progress import Progress
 from labdata_client._reading import options_of
-from labdata_client._results import Curves, Predictions, Record, Rows, WriteResult, as_text
+from labdata_client._results import Curves, Predictions, Record, Report, Rows, WriteResult, as_text
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import async_blocking
-from labdata_client.errors import LabdataError, NotFound
+from labdata_client.errors import BadRequest, Forbidden, InvalidArgument, LabdataError, NotFound, body_of
 
 from . import _curves, _executions, _predictions, _transfers, _writing
 from ._transport import AsyncTransport
 
 if TYPE_CHECKING:
+    import datetime
     import os
     import ssl
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +81,7 @@ class AsyncOperations:
         `creates=True` sends an `Idempotency-Key`, so that a retry has no second effect.
         """
         response = await self.transport.request(method, path, json=json, params=params, creates=creates)
-        return response.json() if response.content else None
+        return body_of(response) if response.content else None
 
     # --- executions ---------------------------------------------------------------------------------------
 
@@ -100,6 +103,54 @@ class AsyncOperations:
         """
         path = f"/job-executions/{job_execution_id}/revert"
         return Record(await self.request("POST", path, json={"dry_run": dry_run}))
+
+    async def logs(self, run_id: str) -> str:
+        """Return what a run on the platform has written so far; `run_id` is its execution's id."""
+        response = await self.transport.request("GET", f"/job-executions/{run_id}/logs")
+        return response.text
+
+    async def backfill(
+        self,
+        job: str,
+        *,
+        file_ids: Sequence[str] | None = None,
+        instrument: str | None = None,
+        uploaded_from: datetime.datetime | str | None = None,
+        uploaded_to: datetime.datetime | str | None = None,
+        only: str = "all",
+        dry_run: bool = False,
+    ) -> Record:
+        """Queue one run of a job per file that its file trigger would have taken, oldest first.
+
+        `job` is a name or an id. Files are those of an instrument (name or id), uploaded from
+        `uploaded_from` on and before `uploaded_to`, or the `file_ids` whatever the trigger. `only` restricts
+        them to files that have `never_run`, or whose last run `failed`. Returns `count`, the first 100
+        `files` and the `execution_ids`; `dry_run=True` queues nothing.
+        """
+        body: dict[str, Any] = {
+            "file_ids": None if file_ids is None else list(file_ids),
+            "uploaded_from": uploaded_from,
+            "uploaded_to": uploaded_to,
+            "only": only,
+            "dry_run": dry_run,
+        }
+        if instrument is not None:
+            body["instrument_id"] = await self.instrument_id(instrument)
+        job_id = await self._id_of("job", "/jobs", job)
+        given = {name: value for name, value in body.items() if value is not None}
+        return Record(await self.request("POST", f"/jobs/{job_id}/backfill", json=given, creates=True))
+
+    async def _id_of(self, kind: str, path: str, name: str) -> str:
+        """Return the id of a record of a list that is given by name or id."""
+        with contextlib.suppress(ValueError):
+            return str(uuid.UUID(name))
+        known = await self._list(path, {}, None)
+        ids = [record["id"] for record in known if record["name"] == name]
+        if not ids:
+            names = ", ".join(repr(record["name"]) for record in known) or "none"
+            message = f"no {kind} {name!r}; there are: {names}"
+            raise LabdataError(message)
+        return ids[0]
 
     # --- files --------------------------------------------------------------------------------------------
 
@@ -160,7 +211,16 @@ class AsyncOperations:
         """Return the id of an instrument given by name or id."""
         if instrument in self._instruments:
             return self._instruments[instrument]
-        known = await self.instruments()
+        with contextlib.suppress(ValueError):
+            return str(uuid.UUID(instrument))
+        try:
+            known = await self.instruments()
+        except Forbidden:
+            # A key that uploads need not read.
+            params = {"name": instrument}
+            found = await self.request("GET", "/instruments/by-name", params=params)
+            self._instruments[instrument] = found["id"]
+            return found["id"]
         self._instruments = {record[field]: record["id"] for field in ("name", "id") for record in known}
         if instrument not in self._instruments:
             names = ", ".join(repr(record["name"]) for record in known) or "none"
@@ -195,13 +255,16 @@ class AsyncOperations:
         description: str | None = None,
         unique_together: Sequence[Sequence[str]] | None = None,
         renamed_from: str | None = None,
+        ensure: bool = False,
         mode: str | None = None,
     ) -> Record:
         """Create a table, or change it to be as defined; the same definition again changes nothing.
 
-        `mode="ensure"` adds missing columns and changes nothing else, for which a key needs the write
+        `ensure=True` adds missing columns and changes nothing else, for which a key needs the write
         scope only: a script may call it each time it starts.
         """
+        if ensure:
+            mode = "ensure"
         body = {
             "renamed_from": renamed_from,
             "semantic_category": semantic_category,
@@ -272,7 +335,7 @@ class AsyncOperations:
             return merged(names, [await _writing.send(self.transport, batch, envelope)])
         if dry_run:
             message = "a dry run checks one request, and this write needs several: check a part of it"
-            raise ValueError(message)
+            raise InvalidArgument(message)
         if execution_id is not None:
             return await self._send_all(packer, batch, envelope, names, total)
         envelope.pop("job_name", None)
@@ -394,6 +457,13 @@ class AsyncOperations:
                 self._core_tables.add(table)
         types = (await self._schema(*([] if table in self._core_tables else [table]))).types(table)
         names = list(found[0]) if found else list(columns or types)
+        if types and not types.keys() >= set(names):
+            # Another client has added columns since the schema was read.
+            self._cached_schema = None
+            types = (await self._schema(table)).types(table)
+        elif not types:
+            # The schema leaves out the platform's own tables, whose times are named so.
+            types = {name: "datetime" for name in names if name.endswith("_at")}
         return Rows(found[:limit], columns=names, types=types)
 
     async def _collect(self, body: Mapping[str, Any], found: list[dict[str, Any]], limit: int | None) -> None:
@@ -412,7 +482,13 @@ class AsyncOperations:
                 "POST", "/tools/query", json=body, headers={"Accept": ARROW}
             )
             return Rows.from_arrow(response.content)
-        answer = await self.request("POST", "/tools/query", json=body)
+        try:
+            answer = await self.request("POST", "/tools/query", json=body)
+        except BadRequest as error:
+            if error.code != "result_too_large":
+                raise
+            message = f"{error}; with pip install 'labdata-client[arrow]' a query returns any number of rows"
+            raise LabdataError(message) from error
         names = distinct(answer["columns"])
         rows = [dict(zip(names, map(as_text, row))) for row in answer["data"]]
         return Rows(rows, columns=names)
@@ -465,3 +541,10 @@ class AsyncOperations:
         target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
         rows = list(_frames.rows(data))
         return await _predictions.predict(self.transport, target, rows, progress=self._progress)
+
+    async def report(self, model: str, *, version_number: int | None = None) -> Report:
+        """Return the page of results of a model, given by name or id: of its active version by default."""
+        model_id = await self._id_of("model", "/ml-models", model)
+        params = {} if version_number is None else {"version_number": version_number}
+        response = await self.transport.request("GET", f"/ml-models/{model_id}/report", params=params)
+        return Report(response.text)

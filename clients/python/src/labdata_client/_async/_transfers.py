@@ -11,10 +11,17 @@ from urllib.parse import quote
 
 from labdata_client._progress import Progress
 from labdata_client._results import Record
-from labdata_client._retry import LOST_CONNECTION, Patience
+from labdata_client._retry import FAILED, LOST_CONNECTION, Patience
 from labdata_client._uploads import CHUNK_BYTES, ONE_REQUEST_BYTES, Opened
 from labdata_client._waiting import async_blocking, async_sleep
-from labdata_client.errors import ApiError, ConnectionFailed, error_from
+from labdata_client.errors import (
+    ApiError,
+    ConnectionFailed,
+    LocalFileError,
+    body_of,
+    error_from,
+    local_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -55,12 +62,12 @@ async def upload(
             creates=True,
             idempotency_key=idempotency_key,
         )
-        return Record(response.json())
+        return Record(body_of(response))
     body = {"file_name": opened.name, "content_type": opened.content_type, **fields}
     with Progress(progress, opened.name, "B", opened.size) as bar:
         file_id = await _send(transport, opened, body, idempotency_key, bar)
     response = await transport.request("POST", f"/files/{file_id}/confirm-upload")
-    return Record(response.json())
+    return Record(body_of(response))
 
 
 async def _send(
@@ -80,7 +87,7 @@ async def _send(
             creates=True,
             idempotency_key=None if renewed else idempotency_key,
         )
-        target = response.json()
+        target = body_of(response)
         try:
             await _put(transport, opened, target["upload_url"], target["headers"], bar)
         except ApiError as error:
@@ -100,8 +107,8 @@ async def _put(
         bar.restart()
         try:
             response = await transport.client.put(url, content=_chunks(opened, bar), headers=sent)
-        except LOST_CONNECTION as error:
-            pause = patience.pause()
+        except FAILED as error:
+            pause = patience.pause() if isinstance(error, LOST_CONNECTION) else None
             if pause is None:
                 message = f"the upload of {opened.name} was interrupted ({error or type(error).__name__})"
                 raise ConnectionFailed(message) from error
@@ -126,7 +133,7 @@ async def _chunks(opened: Opened, bar: Progress) -> AsyncIterator[bytes]:
         chunk = await async_blocking(lambda size=size: opened.read(size))
         if not chunk:
             message = f"{opened.name} became shorter while it was uploaded"
-            raise OSError(message)
+            raise LocalFileError(message)
         left -= len(chunk)
         yield chunk
         bar.advance(len(chunk))
@@ -134,7 +141,7 @@ async def _chunks(opened: Opened, bar: Progress) -> AsyncIterator[bytes]:
 
 async def download(transport: AsyncTransport, file_id: str, to: str | None, *, progress: bool | None) -> Path:
     """Download a file; the target appears once it is complete."""
-    record = (await transport.request("GET", f"/files/{file_id}/content")).json()
+    record = body_of(await transport.request("GET", f"/files/{file_id}/content"))
     name = Path(record["file_name"] or file_id).name
     path = Path(to) if to is not None else Path(name)
     if path.is_dir():
@@ -155,7 +162,7 @@ async def send_table(
         opened.close()
     files = {"file": (opened.name, content, opened.content_type)}
     response = await transport.request("POST", path, data=fields, files=files, creates=creates)
-    return Record(response.json())
+    return Record(body_of(response))
 
 
 async def export(
@@ -174,9 +181,10 @@ async def export(
 async def _save(transport: AsyncTransport, source: Source, path: Path, bar: Progress) -> None:
     partial = path.with_name(path.name + ".part")
     try:
-        with partial.open("wb") as file:
-            await _receive(transport, source, file, bar)
-        os.replace(partial, path)
+        with local_files():
+            with partial.open("wb") as file:
+                await _receive(transport, source, file, bar)
+            os.replace(partial, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()
@@ -205,8 +213,8 @@ async def _receive(transport: AsyncTransport, source: Source, file: Any, bar: Pr
                         bar.advance(len(chunk))
                         patience.renew()
                     return
-        except LOST_CONNECTION as error:
-            pause = patience.pause()
+        except FAILED as error:
+            pause = patience.pause() if isinstance(error, LOST_CONNECTION) else None
             if pause is None:
                 message = f"the download of {source.name} was interrupted ({error or type(error).__name__})"
                 raise ConnectionFailed(message) from error

@@ -9,7 +9,9 @@ import httpx
 
 from labdata_client._json import encode
 from labdata_client._links import next_page
+from labdata_client._proxies import proxy_hint, with_proxies
 from labdata_client._retry import (
+    FAILED,
     FIRST_CONTACT_SECONDS,
     LOST_CONNECTION,
     NEVER_ARRIVED,
@@ -18,7 +20,7 @@ from labdata_client._retry import (
     is_repeatable,
 )
 from labdata_client._waiting import async_sleep
-from labdata_client.errors import ConnectionFailed, error_from
+from labdata_client.errors import ConnectionFailed, InvalidArgument, body_of, error_from
 
 if TYPE_CHECKING:
     import ssl
@@ -45,7 +47,9 @@ class AsyncTransport:
         self.retry_seconds = retry_seconds
         self._headers = {"Authorization": f"Bearer {connection.api_key}"}
         # The key goes with each request to the platform, and with none to a signed URL.
-        self.client = httpx.AsyncClient(
+        self.client = with_proxies(
+            httpx.AsyncClient,
+            connection.base_url,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
             headers={"User-Agent": "labdata-client"},
             verify=verify,
@@ -88,28 +92,32 @@ class AsyncTransport:
             content = encode(json)
         if content is not None:
             sent.setdefault("Content-Type", "application/json")
-        request = self.client.build_request(
-            method,
-            f"{self.base_url}/api/v1{path}",
-            content=content,
-            params=params,
-            headers=sent,
-            data=None if data is None else dict(data),
-            files=files,
-        )
+        try:
+            request = self.client.build_request(
+                method,
+                f"{self.base_url}/api/v1{path}",
+                content=content,
+                params=params,
+                headers=sent,
+                data=None if data is None else dict(data),
+                files=files,
+            )
+        except (httpx.InvalidURL, TypeError, ValueError) as error:
+            message = f"{method} {path}: the request cannot be sent: {error}"
+            raise InvalidArgument(message) from error
         # A multipart body is a generator of parts; read once, it can be sent again.
         await request.aread()
         patience = Patience(self.retry_seconds)
         while True:
             try:
                 response = await self.client.send(request)
-            except LOST_CONNECTION as error:
+            except FAILED as error:
                 pause = patience.pause(at_most=None if self._answered else FIRST_CONTACT_SECONDS)
-                if pause is None or not (repeatable or isinstance(error, NEVER_ARRIVED)):
-                    message = (
-                        f"{method} {self.base_url}/api/v1{path}: no answer ({error or type(error).__name__})"
-                    )
-                    raise ConnectionFailed(message) from error
+                may_repeat = repeatable or isinstance(error, NEVER_ARRIVED)
+                if pause is None or not may_repeat or not isinstance(error, LOST_CONNECTION):
+                    place = f"{method} {self.base_url}/api/v1{path}"
+                    message = f"{place}: no answer ({type(error).__name__}: {error})"
+                    raise ConnectionFailed(message + proxy_hint(error)) from error
             else:
                 self._answered = True
                 if response.status_code < SUCCESS:
@@ -136,5 +144,5 @@ class AsyncTransport:
         following: str | None = path
         while following is not None:
             response = await self.request(method, following, json=json, params=params)
-            yield response.json()
+            yield body_of(response)
             following, params = next_page(response), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from labdata_client.errors import WriteRefused
+from labdata_client.errors import WriteRefused, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,4 +23,4 @@ async def send(
     except WriteRefused as error:
         problems = [batch.locate(problem) for problem in error.problems]
         raise WriteRefused(problems, request_id=error.request_id) from None
-    return batch, response.json()
+    return batch, body_of(response)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labdata_client import _frames
 from labdata_client._results import Curves
+from labdata_client.errors import body_of
 
 if TYPE_CHECKING:
     from labdata_client._batches import Schema
@@ -49,7 +50,7 @@ def read(transport: Transport, request: CurvesRequest, schema: Schema) -> Curves
         return Curves(parent_name=parent_name, stream=response.content, parents=request.parents)
     return Curves(
         parent_name=parent_name,
-        curves=response.json(),
+        curves=body_of(response),
         parents=request.parents,
         types=schema.types(request.table),
     )

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from labdata_client._results import Record
-from labdata_client.errors import LabdataError
+from labdata_client.errors import LabdataError, body_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +21,14 @@ def start(transport: Transport, fields: Mapping[str, Any]) -> Record:
     """Open an execution and return its record."""
     given = {name: value for name, value in fields.items() if value is not None}
     response = transport.request("POST", "/job-executions", json=given, creates=True)
-    return Record(response.json())
+    return Record(body_of(response))
 
 
 def end(transport: Transport, job_execution_id: str, status: str) -> Record:
     """End an execution as `completed` or `failed` and return its record."""
     path = f"/job-executions/{job_execution_id}"
     response = transport.request("PATCH", path, json={"status": status})
-    return Record(response.json())
+    return Record(body_of(response))
 
 
 def fail(transport: Transport, job_execution_id: str) -> Record | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labdata_client._progress import Progress
 from labdata_client._results import Predictions
+from labdata_client.errors import body_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ def predict(
         while start < len(rows) or not answer:
             chunk = rows[start : start + REQUEST_ROWS]
             response = transport.request("POST", "/ml-models/predict", json={**model, "data": chunk})
-            answer = response.json()
+            answer = body_of(response)
             probabilities = answer["probabilities"] or [None] * len(chunk)
             found.extend(
                 {"prediction": prediction, "probabilities": by_class}

@@ -10,7 +10,9 @@ import httpx
 
 from labdata_client._json import encode
 from labdata_client._links import next_page
+from labdata_client._proxies import proxy_hint, with_proxies
 from labdata_client._retry import (
+    FAILED,
     FIRST_CONTACT_SECONDS,
     LOST_CONNECTION,
     NEVER_ARRIVED,
@@ -19,7 +21,7 @@ from labdata_client._retry import (
     is_repeatable,
 )
 from labdata_client._waiting import sleep
-from labdata_client.errors import ConnectionFailed, error_from
+from labdata_client.errors import ConnectionFailed, InvalidArgument, body_of, error_from
 
 if TYPE_CHECKING:
     import ssl
@@ -46,7 +48,9 @@ class Transport:
         self.retry_seconds = retry_seconds
         self._headers = {"Authorization": f"Bearer {connection.api_key}"}
         # The key goes with each request to the platform, and with none to a signed URL.
-        self.client = httpx.Client(
+        self.client = with_proxies(
+            httpx.Client,
+            connection.base_url,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
             headers={"User-Agent": "labdata-client"},
             verify=verify,
@@ -89,28 +93,32 @@ class Transport:
             content = encode(json)
         if content is not None:
             sent.setdefault("Content-Type", "application/json")
-        request = self.client.build_request(
-            method,
-            f"{self.base_url}/api/v1{path}",
-            content=content,
-            params=params,
-            headers=sent,
-            data=None if data is None else dict(data),
-            files=files,
-        )
+        try:
+            request = self.client.build_request(
+                method,
+                f"{self.base_url}/api/v1{path}",
+                content=content,
+                params=params,
+                headers=sent,
+                data=None if data is None else dict(data),
+                files=files,
+            )
+        except (httpx.InvalidURL, TypeError, ValueError) as error:
+            message = f"{method} {path}: the request cannot be sent: {error}"
+            raise InvalidArgument(message) from error
         # A multipart body is a generator of parts; read once, it can be sent again.
         request.read()
         patience = Patience(self.retry_seconds)
         while True:
             try:
                 response = self.client.send(request)
-            except LOST_CONNECTION as error:
+            except FAILED as error:
                 pause = patience.pause(at_most=None if self._answered else FIRST_CONTACT_SECONDS)
-                if pause is None or not (repeatable or isinstance(error, NEVER_ARRIVED)):
-                    message = (
-                        f"{method} {self.base_url}/api/v1{path}: no answer ({error or type(error).__name__})"
-                    )
-                    raise ConnectionFailed(message) from error
+                may_repeat = repeatable or isinstance(error, NEVER_ARRIVED)
+                if pause is None or not may_repeat or not isinstance(error, LOST_CONNECTION):
+                    place = f"{method} {self.base_url}/api/v1{path}"
+                    message = f"{place}: no answer ({type(error).__name__}: {error})"
+                    raise ConnectionFailed(message + proxy_hint(error)) from error
             else:
                 self._answered = True
                 if response.status_code < SUCCESS:
@@ -137,5 +145,5 @@ class Transport:
         following: str | None = path
         while following is not None:
             response = self.request(method, following, json=json, params=params)
-            yield response.json()
+            yield body_of(response)
             following, params = next_page(response), None
