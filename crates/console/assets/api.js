@@ -1,5 +1,7 @@
 // Calls of the public API, in the name of the session.
 
+import { parse, stringify } from "./exact.js";
+
 /** An answer that is an error. */
 export class ApiError extends Error {
   /**
@@ -69,7 +71,7 @@ export async function call(method, path, body) {
       method,
       credentials: "same-origin",
       headers: body === undefined || isForm ? {} : { "Content-Type": "application/json" },
-      body: body === undefined ? undefined : isForm ? body : JSON.stringify(body),
+      body: body === undefined ? undefined : isForm ? body : stringify(body),
     });
   } catch {
     throw new ApiError(0, "The platform cannot be reached. Is it running, and is this machine on its network?", null);
@@ -78,7 +80,7 @@ export async function call(method, path, body) {
     return call(method, path, body);
   }
   const text = await response.text();
-  const read = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : null;
+  const read = text && response.headers.get("content-type")?.includes("json") ? parse(text) : null;
   if (!response.ok) {
     throw new ApiError(response.status, told(read, response.status), response.headers.get("x-request-id"), read?.errors);
   }

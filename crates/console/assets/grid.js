@@ -1,6 +1,7 @@
 // A table of values.
 
 import { h } from "./dom.js";
+import { isNumber, stringify } from "./exact.js";
 
 /**
  * The text of a value; numbers and ids stay as they are.
@@ -10,7 +11,7 @@ export function shown(value) {
   if (value === null || value === undefined) {
     return h("span", { class: "quiet" }, "null");
   }
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? stringify(value) : String(value);
 }
 
 /**
@@ -23,11 +24,11 @@ export function grid(columns, rows, empty) {
     return h("p", { class: "empty" }, empty);
   }
   const isEmpty = (/** @type {any} */ value) => value === null || value === undefined;
-  const isNumber = columns.map((_, index) => {
+  const areNumbers = columns.map((_, index) => {
     const values = rows.map((row) => row[index]).filter((value) => !isEmpty(value));
-    return values.length > 0 && values.every((value) => typeof value === "number");
+    return values.length > 0 && values.every(isNumber);
   });
-  const kind = (/** @type {number} */ index) => (isNumber[index] ? "number" : false);
+  const kind = (/** @type {number} */ index) => (areNumbers[index] ? "number" : false);
   const cell = (/** @type {any} */ value, /** @type {number} */ index) =>
     h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
   const head = (/** @type {string | HTMLElement} */ name, /** @type {number} */ index) =>

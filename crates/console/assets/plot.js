@@ -4,6 +4,7 @@
 // the screen's resolution 250,000 points take less time than in WebGL.
 
 import { PATIENCE, h } from "./dom.js";
+import { stringify } from "./exact.js";
 
 /**
  * @typedef {object} Curve
@@ -314,7 +315,7 @@ export function plot(label, kind) {
  */
 export function saveValues(header, rows, name) {
   const cell = (/** @type {any} */ value) => {
-    const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? stringify(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [header, ...rows].map((row) => row.map(cell).join(","));

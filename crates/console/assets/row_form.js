@@ -2,6 +2,7 @@
 
 import { post } from "./api.js";
 import { failure, h, once, show } from "./dom.js";
+import { stringify } from "./exact.js";
 import { keyOf, labelOf, named, parsed, read, title, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
@@ -31,7 +32,7 @@ function textOf(column, value) {
   if (value === null || value === undefined) {
     return "";
   }
-  return column.data_type === "json" ? JSON.stringify(value) : String(value);
+  return column.data_type === "json" ? stringify(value) : String(value);
 }
 
 /**
@@ -122,7 +123,7 @@ export function rowForm(table, all, row, names, done) {
     try {
       for (const it of fields) {
         // A new row takes the default of a column whose field is left empty, a change only what was changed.
-        if (row ? it.input.value !== it.before : it.input.value !== "") {
+        if (row ? it.input.value !== it.before : it.input.value.trim() !== "") {
           values[it.column.name] = it.value();
         }
       }

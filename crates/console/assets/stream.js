@@ -1,6 +1,7 @@
 // Server-sent events, for as long as the page that shows them is there.
 
 import { ApiError, renewed, told } from "./api.js";
+import { parse, stringify } from "./exact.js";
 
 /** Pause before a broken stream is opened again, in ms. */
 const RETRY = 3000;
@@ -31,7 +32,7 @@ export async function follow(path, on, { method = "GET", body, stop, opened } = 
       method,
       credentials: "same-origin",
       headers: { Accept: "text/event-stream", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : stringify(body),
       signal,
     });
     if (response.status === 401 && (await renewed())) {
@@ -80,7 +81,7 @@ function parsed(block) {
       data.push(line.slice(6));
     }
   }
-  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+  return data.length ? { name, data: parse(data.join("\n")) } : null;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { call, get } from "./api.js";
 import { h } from "./dom.js";
+import { numberOf, parse } from "./exact.js";
 
 /**
  * @typedef {Api["TableColumn"]} Column
@@ -121,15 +122,18 @@ export async function names(table, all, rows) {
  * @param {string} text
  */
 export function parsed(column, text) {
-  if (text === "") {
+  const isText = ["string", "text"].includes(column.data_type);
+  if (text === "" || (!isText && text.trim() === "")) {
     return null;
   }
   switch (column.data_type) {
     case "integer":
     case "float": {
-      const number = Number(text);
+      const isWhole = column.data_type === "integer";
+      const number = numberOf(text, isWhole);
       if (Number.isNaN(number)) {
-        throw new Error(`The column ${column.name} holds numbers, and "${text}" is none. Numbers have a decimal point.`);
+        const kind = isWhole ? "whole numbers" : "numbers up to 1.7e308";
+        throw new Error(`The column ${column.name} holds ${kind}, and "${text}" is none. Numbers have a decimal point.`);
       }
       return number;
     }
@@ -140,7 +144,7 @@ export function parsed(column, text) {
       return text === "true";
     case "json":
       try {
-        return JSON.parse(text);
+        return parse(text);
       } catch {
         throw new Error(`The column ${column.name} holds JSON; a text needs quotes: "…".`);
       }

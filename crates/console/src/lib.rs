@@ -38,6 +38,7 @@ assets! {
     "app.js" SCRIPT,
     "code.js" SCRIPT,
     "dom.js" SCRIPT,
+    "exact.js" SCRIPT,
     "figure.js" SCRIPT,
     "grid.js" SCRIPT,
     "images.js" SCRIPT,

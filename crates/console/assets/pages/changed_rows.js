@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { h, load } from "../dom.js";
+import { stringify } from "../exact.js";
 import { grid, shown } from "../grid.js";
 import { labeled, rowLink, schema } from "../tables.js";
 
@@ -134,5 +135,5 @@ function link(table, id) {
  * @param {unknown} b
  */
 function same(a, b) {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return stringify(a) === stringify(b);
 }

@@ -2,6 +2,7 @@
 
 import { call, get } from "../api.js";
 import { destroy, failure, h, load, show, time } from "../dom.js";
+import { stringify } from "../exact.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { markdown } from "../markdown.js";
@@ -117,7 +118,7 @@ function revert(run) {
  * @param {any} value
  */
 function text(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" ? value : stringify(value, 2);
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { call, get, post } from "../api.js";
 import { button, destroy, facts, h, load, time } from "../dom.js";
+import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
 import { log } from "../log.js";
 import { changedRows } from "./changed_rows.js";
@@ -77,7 +78,7 @@ export function execution(id) {
           ["By", starter(it.started_by)],
           ["Id", h("code", null, id)],
         ]),
-        Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, JSON.stringify(it.parameters, null, 2)) : null,
+        Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
         isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
         it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
         h("h2", null, "What it changed"),

@@ -5,6 +5,7 @@ import { button, destroy, facts, failure, form, h, input, load, select, show, ti
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { keepFollowing } from "../stream.js";
+import { parsed } from "../tables.js";
 
 const PRESETS = /** @type {[string, string][]} */ ([
   ["medium_quality", "quick"],
@@ -267,13 +268,13 @@ function predict(it, features) {
     const isNumber = ["integer", "float", "number", "numeric"].includes(feature.data_type);
     const field = feature.levels
       ? select([["", ""], ...feature.levels.map((level) => /** @type {[string, string]} */ ([String(level), String(level)]))])
-      : input({ type: isNumber ? "number" : "text", step: "any" });
+      : input({ type: "text", inputmode: isNumber ? "decimal" : "text" });
     return { feature, field, isNumber };
   });
   const go = async () => {
     const row = fields.map(({ feature, field, isNumber }) => {
-      const text = field.value;
-      return [feature.name, text === "" ? null : isNumber ? Number(text) : text];
+      const type = !isNumber ? "text" : feature.data_type === "integer" ? "integer" : "float";
+      return [feature.name, parsed({ name: feature.name, data_type: type }, field.value)];
     });
     const answer = await post("/ml-models/predict", { ml_model_id: it.id, data: [Object.fromEntries(row)] });
     const chances = Object.entries(answer.probabilities?.[0] ?? {}).sort((a, b) => Number(b[1]) - Number(a[1]));

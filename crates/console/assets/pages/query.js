@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { failure, h, load, show } from "../dom.js";
+import { isNumber } from "../exact.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 
@@ -144,7 +145,7 @@ function shown(result, took) {
  */
 function isNumeric(result, index) {
   const values = result.data.map((row) => row[index]).filter((value) => value !== null);
-  return values.length > 0 && values.every((value) => typeof value === "number");
+  return values.length > 0 && values.every(isNumber);
 }
 
 /**
@@ -159,6 +160,14 @@ function axisType(result, index) {
   const values = result.data.map((row) => row[index]).filter((value) => value !== null);
   const isDate = values.length > 0 && values.every((value) => /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
   return isDate ? "date" : "category";
+}
+
+/**
+ * A value as a plot draws it, where the last digits of a long number cannot be seen.
+ * @param {any} value
+ */
+function drawable(value) {
+  return typeof value === "bigint" ? Number(value) : value;
 }
 
 /**
@@ -194,8 +203,8 @@ function chart(result) {
       const name = String(by === null ? columns[y] : row[by]);
       const curve = curves.get(name) ?? { name, x: [], y: [] };
       curves.set(name, curve);
-      curve.x.push(type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x]) : row[x]);
-      curve.y.push(row[y]);
+      curve.x.push(type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x]) : drawable(row[x]));
+      curve.y.push(drawable(row[y]));
     }
     place.setAttribute("aria-label", `${columns[y]} over ${columns[x]}`);
     const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.input.value);

@@ -2,10 +2,11 @@
 
 import { post } from "../api.js";
 import { failure, h, load, show, time } from "../dom.js";
+import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { rowForm } from "../row_form.js";
-import { keyOf, labelOf, labeled, named, names, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { keyOf, labelOf, labeled, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { axes, axisType, series } from "./plates.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -27,7 +28,7 @@ export function row(tableName, id) {
       const all = await schema();
       const table = named(all, tableName);
       const key = /** @type {Column} */ (table.columns.find((it) => it.name === keyOf(table)));
-      const wanted = key.data_type === "integer" ? Number(id) : id;
+      const wanted = parsed(key, id);
       const { body } = await read(table, { filters: { [key.name]: wanted } });
       if (body.length === 0) {
         throw new Error(`There is no row ${id} in ${tableName}.`);
@@ -56,7 +57,7 @@ function one(table, all, found, known, again) {
     if (column.is_foreign_key) {
       return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
     }
-    return column.data_type === "datetime" ? time(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return column.data_type === "datetime" ? time(value) : typeof value === "object" ? stringify(value) : String(value);
   };
   const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>

@@ -94,6 +94,59 @@ def test_what_somebody_else_changed_is_not_overwritten(tables, server, page):
     expect(page.locator("dd", has_text="7.5")).to_be_visible()
 
 
+def test_numbers_keep_all_their_digits_and_a_blank_is_no_number(server, page):
+    long = 12345678901234567
+    columns = [
+        {"name": "name", "data_type": "string", "is_unique": True},
+        {"name": "count", "data_type": "integer"},
+        {"name": "volume", "data_type": "float"},
+        {"name": "settings", "data_type": "json"},
+    ]
+    server.call("PUT", "/tables/counted", {"semantic_category": "curated", "columns": columns})
+    row = {"name": "a", "count": long, "settings": {"serial": -long}}
+    server.call("POST", "/data/write", {"tables": [{"table": "counted", "rows": [row]}]})
+
+    def stored(name: str) -> dict:
+        body = {"target_name": "counted", "target_type": "table", "filters": {"name": name}, "mode": "single"}
+        return server.call("POST", "/tools/read", body)[0]
+
+    page.goto("/#/tables/counted")
+    expect(page.locator("td", has_text=str(long)).first).to_be_visible()
+    page.click("td >> text=a")
+    expect(page.locator("dd", has_text=f'{{"serial":-{long}}}')).to_be_visible()
+    page.click("button:has-text('Change')")
+    form = page.locator(".row-form")
+    expect(form.get_by_label("count")).to_have_value(str(long))
+    form.get_by_label("count").fill(str(long + 2))
+    form.get_by_label("settings").fill(f'{{"serial": {long + 4}, "gain": 1.5}}')
+    form.get_by_label("volume").fill(" ")
+    page.click("button:has-text('Save the change')")
+    expect(page.locator("dd", has_text=str(long + 2))).to_be_visible()
+    changed = stored("a")
+    assert (changed["count"], changed["volume"]) == (long + 2, None)
+    assert changed["settings"] == {"serial": long + 4, "gain": 1.5}
+
+    page.goto("/#/tables/counted")
+    page.click("text=Add a row")
+    form.get_by_label("name").fill("b")
+    for field, text in [("volume", "1e999"), ("volume", "0x10"), ("count", "1.5"), ("count", "1e3")]:
+        form.get_by_label(field).fill(text)
+        page.click("button:has-text('Add the row')")
+        expect(page.get_by_role("alert")).to_contain_text(f'"{text}" is none')
+        form.get_by_label(field).fill("")
+    form.get_by_label("count").fill(" ")
+    form.get_by_label("volume").fill("1e3")
+    page.click("button:has-text('Add the row')")
+    expect(page.locator("h1")).to_have_text("b")
+    added = stored("b")
+    assert (added["count"], added["volume"]) == (None, 1000.0)
+
+    page.goto("/#/sql")
+    page.fill("textarea", "select count from counted where count is not null")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("td", has_text=str(long + 2))).to_be_visible()
+
+
 def test_a_file_is_checked_before_it_is_imported(tables, page):
     page.goto("/#/tables/well")
     page.click("text=Import a file")
