@@ -28,7 +28,7 @@ def encode(value: Any) -> bytes:
     try:
         return _dumps(_without_nan(value, ()))
     except UnicodeEncodeError as error:
-        message = f"a text has characters that no file or instrument can have written: {error}"
+        message = f"a text has half of a character, which JSON cannot hold: {error}"
         raise InvalidArgument(message) from error
 
 

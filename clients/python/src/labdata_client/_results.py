@@ -92,7 +92,8 @@ class _Frames:
         # pandas has no null among NumPy's integers, and would make them floats, which change large ones.
         for position, column in enumerate(table.columns):
             if column.null_count and str(column.type) in _INTEGERS:
-                frame.isetitem(position, column.to_pandas(types_mapper=lambda _: pandas.Int64Dtype()))
+                types = {column.type: pandas.Int64Dtype()}
+                frame.isetitem(position, column.to_pandas(types_mapper=types.get))
         return frame
 
     def to_polars(self) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ._html import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     import httpx
 
@@ -183,7 +183,7 @@ def body_of(response: httpx.Response) -> Any:
 
 
 @contextlib.contextmanager
-def local_files() -> Iterator[None]:
+def local_files() -> Generator[None, None, None]:
     """Raise errors of this machine's files as errors of this package."""
     try:
         yield
