@@ -9,6 +9,7 @@ use std::{
 
 use serde_json::Value;
 
+use super::name::sql_name;
 use crate::{
     data::write::cell::scalar_of_json,
     scalar::{DataType, Scalar},
@@ -42,13 +43,13 @@ pub struct Column {
 }
 
 impl Column {
-    /// The column's name in SQL: references end in `_id` there.
+    /// The column's name in SQL: references end in `_id` there, names that are values in `_`.
     #[must_use]
     pub fn sql_name(&self) -> Cow<'_, str> {
         if self.references.is_some() {
             Cow::Owned(format!("{}_id", self.name))
         } else {
-            Cow::Borrowed(&self.name)
+            sql_name(&self.name)
         }
     }
 

@@ -1,6 +1,6 @@
 //! Definitions of tables and their validation.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::{
     Catalog, Column, Name, ORDER_COLUMN, Origin, PlatformTable, SemanticCategory, SystemColumn,
     Table,
     core_tables::{core_tables, generated_key},
+    name::sql_name,
     rename::{check_renames, check_table_rename},
     unit::is_ucum,
 };
@@ -126,7 +127,7 @@ impl TableDefinition {
     pub fn resolve(&self, catalog: &Catalog) -> Result<Table, Vec<String>> {
         let mut problems = Vec::new();
         // Nothing returns early, so that one request reports all mistakes of a definition.
-        self.check_name(&mut problems);
+        self.check_name(catalog, &mut problems);
         let mut columns: Vec<Column> = Vec::with_capacity(self.columns.len() + 1);
         for definition in &self.columns {
             self.check_column(definition, catalog, &mut problems);
@@ -169,7 +170,7 @@ impl TableDefinition {
         }
     }
 
-    fn check_name(&self, problems: &mut Vec<String>) {
+    fn check_name(&self, catalog: &Catalog, problems: &mut Vec<String>) {
         if let Err(error) = Name::parse(&self.name) {
             problems.push(error.to_string());
         }
@@ -178,6 +179,18 @@ impl TableDefinition {
             problems.push(format!(
                 "\"{}\" is the name of one of the platform's own tables; choose another",
                 self.name
+            ));
+        }
+        let sql = sql_name(&self.name);
+        let is_twin = |table: &&Arc<Table>| {
+            table.name != self.name
+                && Some(&table.name) != self.renamed_from.as_ref()
+                && table.sql_name() == sql
+        };
+        if let Some(twin) = catalog.tables().iter().find(is_twin) {
+            problems.push(format!(
+                "\"{}\" is called \"{sql}\" in SQL, as table \"{}\" is; choose another name",
+                self.name, twin.name
             ));
         }
         check_text(self.description.as_deref(), "the description", problems);

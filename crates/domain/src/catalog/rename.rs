@@ -151,8 +151,11 @@ pub(super) fn renamed(
         .collect();
     let mut done = Vec::new();
     // A name may become free by another rename.
-    while let Some(ready) = waiting.iter().position(|ColumnRename { after, .. }| {
-        !names.contains(&after.name) && !sql_names.contains(after.sql_name().as_ref())
+    while let Some(ready) = waiting.iter().position(|ColumnRename { before, after }| {
+        // `user` and `user_` are the same in SQL.
+        let has_sql_name = before.sql_name() == after.sql_name();
+        !names.contains(&after.name)
+            && (has_sql_name || !sql_names.contains(after.sql_name().as_ref()))
     }) {
         let renamed = waiting.remove(ready);
         let ColumnRename { before, after } = &renamed;

@@ -1,10 +1,13 @@
 //! Tables and columns.
 
-use std::{cmp::Ordering, ops::Deref, sync::Arc};
+use std::{borrow::Cow, cmp::Ordering, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::column::{ColumnRef, Columns};
+use super::{
+    column::{ColumnRef, Columns},
+    name::sql_name,
+};
 use crate::scalar::DataType;
 
 /// The name of a raw table's order column, if it is an `integer` (contract §5).
@@ -72,6 +75,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// The table's name in SQL: one that is a value there ends in `_`.
+    #[must_use]
+    pub fn sql_name(&self) -> Cow<'_, str> {
+        sql_name(&self.name)
+    }
+
     /// The column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnRef> {

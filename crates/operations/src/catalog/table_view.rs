@@ -26,8 +26,12 @@ output! {
     pub struct TableView as "Table" from table: &Table {
         /// The table's id; null for core tables.
         id: Option<i64> = table.id,
-        /// Its name, in the API and in SQL.
+        /// Its name, in SQL too unless `sql_table_name` is another.
         name: String = table.name.clone(),
+        /// Its name in SQL if that is another, because PostgreSQL reads the name as a value.
+        #[optional]
+        sql_table_name: Option<String> =
+            Some(table.sql_name().into_owned()).filter(|name| *name != table.name),
         /// Description of the contents.
         description: Option<String> = table.description.clone(),
         /// `curated` (rows), `raw` (series of points) or `core` (rows, in every organization).
@@ -66,7 +70,7 @@ output! {
         id: Option<i64> = column.id,
         /// Its name in writes and reads.
         name: String = column.name.clone(),
-        /// Its name in SQL, where references end in `_id`.
+        /// Its name in SQL, where references end in `_id`, and names that are values, as `user`, in `_`.
         sql_column_name: String = column.sql_name().into_owned(),
         /// Description of the contents.
         description: Option<String> = column.description.clone(),

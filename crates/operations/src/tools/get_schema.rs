@@ -33,6 +33,10 @@ output! {
     struct TableView from described: (&Table, u64) {
         /// Its name.
         name: String = described.0.name.clone(),
+        /// Its name in SQL, if it has another.
+        #[optional]
+        sql_table_name: Option<String> =
+            Some(described.0.sql_name().into_owned()).filter(|name| *name != described.0.name),
         /// Its description.
         description: Option<String> = described.0.description.clone(),
         /// Its kind; `core` of one that every organization has.

@@ -1,7 +1,7 @@
 //! SQL that creates and alters an organization's tables.
 
 use labdata_domain::{
-    catalog::{Alteration, Column, ColumnChange, ColumnRef, MAX_INEXACT_VALUES, Table},
+    catalog::{Alteration, Column, ColumnChange, ColumnRef, MAX_INEXACT_VALUES, Table, sql_name},
     scalar::{DataType, Scalar},
 };
 
@@ -330,6 +330,10 @@ pub(crate) fn rename(schemas: &Schemas, alteration: &Alteration) -> Vec<String> 
     }
     for rename in &alteration.renamed {
         let (from, to) = (rename.before.sql_name(), rename.after.sql_name());
+        // `user` is `user_` in SQL already.
+        if from == to {
+            continue;
+        }
         statements.push(format!(
             "ALTER TABLE {stored} RENAME COLUMN {} TO {}",
             ident(&from),
@@ -382,8 +386,13 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
 
 /// Statements that give a table another name.
 fn rename_table(schemas: &Schemas, table: &Table, former: &str) -> Vec<String> {
-    let name = ident(&table.name);
+    let (from, to) = (sql_name(former), table.sql_name());
+    let name = ident(&to);
     let mut statements = Vec::new();
+    // `user` is `user_` in SQL already.
+    if from == to {
+        return statements;
+    }
     if table.is_raw() {
         statements.push(format!(
             "ALTER VIEW {} RENAME TO {name}",
@@ -400,7 +409,7 @@ fn rename_table(schemas: &Schemas, table: &Table, former: &str) -> Vec<String> {
         ));
     }
     let stored = stored_table(schemas, table);
-    statements.push(rename_constraints_of_table(&stored, former, &table.name));
+    statements.push(rename_constraints_of_table(&stored, &from, &to));
     statements
 }
 

@@ -82,7 +82,8 @@ pub(super) async fn row_counts(
     for (place, table) in catalog.tables().iter().enumerate() {
         let schema = if table.is_raw() { &chunks_in } else { &rows_in };
         // A table dropped since the catalog was read counts as empty.
-        let size = sizes.get(&(schema.as_str(), table.name.as_str()));
+        let name = table.sql_name();
+        let size = sizes.get(&(schema.as_str(), name.as_ref()));
         let estimate = size.map_or(0, |size| size.rows);
         counts.push(u64::try_from(estimate).unwrap_or_default());
         counting.extend(size.and_then(|size| count(&schemas, table, place, size.pages)));

@@ -9,7 +9,7 @@ use diesel::{
     },
 };
 use labdata_domain::{
-    catalog::Table,
+    catalog::{Table, sql_name},
     ids::OrganizationId,
     scalar::{DataType, KeyValue, Scalar, Values},
 };
@@ -101,12 +101,12 @@ impl Schemas {
 
     /// A table or view by its name.
     pub(crate) fn table(&self, name: &str) -> String {
-        format!("{}.{}", self.tables, ident(name))
+        format!("{}.{}", self.tables, ident(&sql_name(name)))
     }
 
     /// The chunks behind a raw table.
     pub(crate) fn chunk_table(&self, name: &str) -> String {
-        format!("{}.{}", self.chunks, ident(name))
+        format!("{}.{}", self.chunks, ident(&sql_name(name)))
     }
 }
 

@@ -257,7 +257,7 @@ async fn no_query_meets_what_another_left_in_its_session() {
     let mut seen = Vec::new();
     for _ in 0..3 {
         seen.push(
-            lab.rows("select current_timestamp, txid from (select 1 as txid) t")
+            lab.rows("select now(), txid from (select 1 as txid) t")
                 .await,
         );
         lab.settle().await;

@@ -3,3 +3,4 @@
 mod columns;
 mod dropped_tables;
 mod scripted;
+mod sql_names;

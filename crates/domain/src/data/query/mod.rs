@@ -266,9 +266,33 @@ mod tests {
     fn names_of_a_laboratory_are_not_taken_for_the_servers() {
         for sql in [
             "select pg_per_ml, s.pg_ml from sample s",
-            "select pg_typeof(a), current_date, now() from t",
+            "select pg_typeof(a), now() from t",
             "select set_config from t",
             "select org_1.x from t org_1",
+        ] {
+            assert!(QueryText::parse(sql).is_ok(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn words_that_postgresql_reads_as_values_are_refused() {
+        for (sql, column) in [
+            ("select user from t", "\"user_\""),
+            ("select name, USER from t", "\"user_\""),
+            (
+                "select 1 where current_date > '2026-01-01'",
+                "write now()::date",
+            ),
+            ("select localtimestamp(3)", "\"localtimestamp_\""),
+            ("select * from user", "\"user_\""),
+            ("select * from t order by session_user", "\"session_user_\""),
+        ] {
+            assert!(rewritten(sql).contains(column), "{}", rewritten(sql));
+        }
+        for sql in [
+            "select user_, users, \"user\" from t",
+            "select t.user_, 'user', true, null from user_ t -- user",
+            "select name as user from t",
         ] {
             assert!(QueryText::parse(sql).is_ok(), "{sql}");
         }

@@ -5,6 +5,7 @@ use super::{
     lexer::{Token, TokenKind},
     system_names::{is_catalog, is_forbidden_function, is_forbidden_schema, is_forbidden_type},
 };
+use crate::catalog::refuse_value;
 
 /// Maximum nesting depth of parentheses.
 const MAX_DEPTH: usize = 250;
@@ -30,7 +31,13 @@ pub(super) fn check(sql: &str, tokens: &[Token]) -> Result<usize, Refusal> {
                     "names with Unicode escapes (U&\"…\") are not allowed",
                 ));
             }
-            TokenKind::Word | TokenKind::Quoted => check_name(&name(sql, it), next)?,
+            TokenKind::Word | TokenKind::Quoted => {
+                let name = name(sql, it);
+                check_name(&name, next)?;
+                if it.kind == TokenKind::Word && !is_label(sql, body.get(..index)) {
+                    check_value(&name)?;
+                }
+            }
             _ => {}
         }
     }
@@ -86,6 +93,24 @@ fn check_parentheses(body: &[Token]) -> Result<(), Refusal> {
 
 fn unbalanced() -> Refusal {
     Refusal::new("the query's parentheses do not match")
+}
+
+/// Returns whether a word that follows these tokens is a label: behind a dot or `as`.
+fn is_label(sql: &str, before: Option<&[Token]>) -> bool {
+    before
+        .and_then(<[Token]>::last)
+        .is_some_and(|last| match last.kind {
+            TokenKind::Symbol(symbol) => symbol == b'.',
+            TokenKind::Word => name(sql, last) == "as",
+            _ => false,
+        })
+}
+
+fn check_value(word: &str) -> Result<(), Refusal> {
+    match refuse_value(word) {
+        Some(reason) => Err(Refusal::new(reason)),
+        None => Ok(()),
+    }
 }
 
 fn check_name(name: &str, next: Option<TokenKind>) -> Result<(), Refusal> {
