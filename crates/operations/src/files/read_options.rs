@@ -21,7 +21,8 @@ shape! {
         pub encoding: Option<String> = optional(text(..)),
         /// Character between the fields of a text.
         pub delimiter: Option<String> = optional(text(..)),
-        /// Quotation mark of a text; empty for none.
+        /// Quotation mark of a text, `"` unless given; empty for none. Given, a quotation that looks like
+        /// several rows is no doubt.
         pub quote: Option<String> = optional(text(..)),
         /// Decimal sign: `.` or `,`.
         pub decimal: Option<String> = optional(text(..)),

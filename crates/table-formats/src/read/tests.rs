@@ -200,12 +200,17 @@ fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
         "{:?}",
         unclosed.problems
     );
-    let read_as = settles(
-        "name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,fine\"\nA4,1.8,x\n",
-        "quotation_mark",
-    );
+    let swallowed = "name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,fine\"\nA4,1.8,x\n";
+    let read_as = settles(swallowed, "quotation_mark");
     assert_eq!(read_as[0].len(), 3);
     assert_eq!(read_as[1].len(), 4);
+    // A reading that is sent back settles the doubt only if its quotation mark was given.
+    let first = read(swallowed);
+    let again = read_with(swallowed, first.table.reading().to_json().into());
+    assert_eq!(again.codes(), [("quotation_mark", "rows[3]")]);
+    let given = read_with(swallowed, json!({"quote": "\""}));
+    let again = read_with(swallowed, given.table.reading().to_json().into());
+    assert_eq!((given.codes(), again.codes()), (vec![], vec![]));
     let later = read("name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,\"fine\"\n");
     assert_eq!(later.codes(), [("quotation_mark", "rows[3]")]);
     let after = read("a,b\n1,\"a\"b\n");

@@ -43,7 +43,7 @@ shape! {
         /// A file of the platform: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its
         /// name.
         file_id: Option<MaybeId<FileId>> = optional(id()),
-        /// How the file is to be read.
+        /// How the file is to be read; not beside a query.
         options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
     example json!({
@@ -55,6 +55,11 @@ shape! {
             && query.is_some() == file_id.is_some()
         {
             at.report(ProblemKind::value_error(&NotOneSource.to_string()));
+        }
+        if let (Some(Some(_)), Some(Some(_))) = (query, options) {
+            at.field("options").report(ProblemKind::value_error(
+                "options are for the reading of a file; a query has types",
+            ));
         }
     }
 }

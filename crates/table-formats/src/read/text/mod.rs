@@ -38,7 +38,8 @@ pub(super) fn open_text(
         sample.truncate(last);
     }
     let choice = find_delimiter(&sample, options);
-    let quote = *options.quote.get_or_insert(Some(b'"'));
+    // Not noted: sent back with the reading, it would settle a doubt about quotation marks.
+    let quote = options.quote.unwrap_or(Some(b'"'));
     options.delimiter = Some(choice.delimiter);
     let dialect = Dialect {
         delimiter: choice.delimiter,

@@ -122,6 +122,12 @@ struct Search {
     tail: Vec<u8>,
 }
 
+/// Beginnings of the element of a formula, which may have a prefix.
+const FORMULAS: [&[u8]; 12] = [
+    b"<f>", b"<f ", b"<f/", b"<f\t", b"<f\r", b"<f\n", b":f>", b":f ", b":f/", b":f\t", b":f\r",
+    b":f\n",
+];
+
 /// Length of the longest word, less one.
 const SEARCH_TAIL: usize = 8;
 
@@ -131,9 +137,9 @@ impl io::Write for Search {
         self.tail.extend_from_slice(seam);
         for text in [self.tail.as_slice(), bytes] {
             let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
-            // Elements may have a prefix.
+            // The whole name, since every workbook has elements such as `<fonts>`.
             self.content.has_formulas =
-                self.content.has_formulas || has(b"<f") || has(b":f>") || has(b":f ");
+                self.content.has_formulas || FORMULAS.iter().any(|word| has(word));
             self.content.has_merged_cells = self.content.has_merged_cells || has(b"mergeCell");
         }
         let start = bytes.len().saturating_sub(SEARCH_TAIL);
@@ -212,7 +218,7 @@ mod tests {
             assert_eq!(search.content, expected, "{size}");
         }
         let mut search = Search::default();
-        io::Write::write_all(&mut search, b"<c><v>1</v></c>").unwrap();
+        io::Write::write_all(&mut search, b"<fonts/><c><v>1</v></c>").unwrap();
         assert_eq!(search.content, ArchiveContent::default());
     }
 

@@ -9,7 +9,9 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use calamine::{DataRef, Dimensions, Reader as _, SheetType, SheetVisible, Xlsx, XlsxError};
+use calamine::{
+    DataRef, Dimensions, Reader as _, SheetType, SheetVisible, Xlsx, XlsxCellReader, XlsxError,
+};
 
 use self::{
     archive::{ArchiveContent, LIMITS, check_archive},
@@ -95,7 +97,18 @@ fn open(
             return Err(ReadError::unknown_sheet(sheet, &names));
         }
     };
-    let rows = read_sheet(&mut workbook, &name, content)?;
+    let rows = match read_sheet(&mut workbook, &name, content, None) {
+        // Only a second pass knows where such a cell is, so others are spared it.
+        Err(SheetError::UnknownError) => {
+            let positions = positions(&mut workbook, &name)?;
+            read_sheet(&mut workbook, &name, content, Some(&positions))
+        }
+        read => read,
+    };
+    let rows = rows.map_err(|error| match error {
+        SheetError::Read(error) => error,
+        SheetError::UnknownError => ReadError::Damaged,
+    })?;
     let columns = || rows.values().filter_map(|row| row.cells.last());
     // The declared size may be wrong; that of the sheet that was read is now known.
     if let Some(sheet) = sheets.iter_mut().find(|sheet| sheet.name == name) {
@@ -116,7 +129,16 @@ fn open(
 fn size_of(workbook: &mut Workbook, sheet: &str) -> Result<(u64, u64), ReadError> {
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
     let declared = cells.dimensions().end;
-    while let Some(cell) = cells.next_cell().map_err(damaged)? {
+    loop {
+        let cell = match cells.next_cell() {
+            Ok(Some(cell)) => cell,
+            Ok(None) => return Ok((0, 0)),
+            // An error that the library does not know is a value.
+            Err(XlsxError::CellError(_)) => {
+                return Ok((u64::from(declared.0) + 1, u64::from(declared.1) + 1));
+            }
+            Err(error) => return Err(damaged(error)),
+        };
         if CellValue::of(cell.get_value(), false).is_some() {
             let (row, column) = cell.get_position();
             let rows = declared.0.max(row);
@@ -124,7 +146,34 @@ fn size_of(workbook: &mut Workbook, sheet: &str) -> Result<(u64, u64), ReadError
             return Ok((u64::from(rows) + 1, u64::from(columns) + 1));
         }
     }
-    Ok((0, 0))
+}
+
+/// Why a sheet is not read.
+enum SheetError {
+    Read(ReadError),
+    /// A cell has an error that the library does not know, such as `#SPILL!`: it does not return the
+    /// position of that cell, nor those behind it.
+    UnknownError,
+}
+
+impl From<ReadError> for SheetError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// Positions of all cells of a sheet, in its order.
+fn positions(workbook: &mut Workbook, sheet: &str) -> Result<Vec<CellPosition>, ReadError> {
+    let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
+    let mut found = Vec::new();
+    // Every cell, with its formula if it has one; values are not read.
+    while let Some(cell) = cells.next_formula().map_err(damaged)? {
+        if found.len() >= MAX_CELLS {
+            return Err(ReadError::TooLarge);
+        }
+        found.push(cell.get_position());
+    }
+    Ok(found)
 }
 
 /// Row of a sheet.
@@ -141,10 +190,11 @@ fn read_sheet(
     workbook: &mut Workbook,
     sheet: &str,
     content: ArchiveContent,
-) -> Result<Rows, ReadError> {
+    positions: Option<&[CellPosition]>,
+) -> Result<Rows, SheetError> {
     // Each of both reads the sheet once more.
     let formulas = if content.has_formulas {
-        formulas_without_value(workbook, sheet)?
+        formulas_without_value(workbook, sheet, positions)?
     } else {
         HashSet::new()
     };
@@ -164,26 +214,28 @@ fn read_sheet(
         .collect();
     let mut rows = Rows::new();
     let (mut last, mut count, mut texts) = (None, 0, 0);
-    while let Some((cell, style)) = cells.next_cell_with_style_id().map_err(damaged)? {
-        let position = cell.get_position();
-        let is_time = time_styles.get(style).copied().unwrap_or(false);
-        let value = match CellValue::of(cell.get_value(), is_time) {
-            None if formulas.contains(&position) => Some(CellValue::Formula),
-            value => value,
+    for index in 0.. {
+        let known = positions
+            .and_then(|positions| positions.get(index))
+            .copied();
+        let Some((position, value)) = next_cell(&mut cells, known, &time_styles)? else {
+            break;
         };
-        // Formatted blank cells do not count.
-        let Some(value) = value else {
-            continue;
+        let value = match value {
+            None if formulas.contains(&position) => CellValue::Formula,
+            // Formatted blank cells do not count.
+            None => continue,
+            Some(value) => value,
         };
         // Cells out of order, or repeated, are damage.
         if last.is_some_and(|last| last >= position) {
-            return Err(ReadError::Damaged);
+            return Err(ReadError::Damaged.into());
         }
         last = Some(position);
         count += 1;
         texts += value.size();
         if count > MAX_CELLS || texts > MAX_TEXTS {
-            return Err(ReadError::TooLarge);
+            return Err(ReadError::TooLarge.into());
         }
         let (row, column) = position;
         rows.entry(row).or_default().cells.push((column, value));
@@ -194,19 +246,52 @@ fn read_sheet(
     Ok(rows)
 }
 
+/// Reads the next cell of a sheet: its position, which may be known, and its value if it has one.
+fn next_cell(
+    cells: &mut XlsxCellReader<'_, BufReader<Box<dyn Source>>>,
+    known: Option<CellPosition>,
+    time_styles: &[bool],
+) -> Result<Option<(CellPosition, Option<CellValue>)>, SheetError> {
+    match cells.next_cell_with_style_id() {
+        Ok(None) => Ok(None),
+        Ok(Some((cell, style))) => {
+            let is_time = time_styles.get(style).copied().unwrap_or(false);
+            let value = CellValue::of(cell.get_value(), is_time);
+            Ok(Some((known.unwrap_or(cell.get_position()), value)))
+        }
+        Err(XlsxError::CellError(text)) => {
+            let position = known.ok_or(SheetError::UnknownError)?;
+            Ok(Some((position, Some(CellValue::Error(text.into())))))
+        }
+        Err(error) => Err(damaged(error).into()),
+    }
+}
+
 /// Positions of formulas whose value the file does not have, as of programs that do not calculate.
 fn formulas_without_value(
     workbook: &mut Workbook,
     sheet: &str,
-) -> Result<HashSet<CellPosition>, ReadError> {
+    positions: Option<&[CellPosition]>,
+) -> Result<HashSet<CellPosition>, SheetError> {
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
     let mut found = HashSet::new();
-    while let Some(cell) = cells.next_cell_with_formula_metadata().map_err(damaged)? {
-        if cell.formula.is_some() && matches!(cell.value, DataRef::Empty) {
-            found.insert(cell.pos);
+    for index in 0.. {
+        let known = positions
+            .and_then(|positions| positions.get(index))
+            .copied();
+        match cells.next_cell_with_formula_metadata() {
+            Ok(None) => break,
+            Ok(Some(cell)) => {
+                if cell.formula.is_some() && matches!(cell.value, DataRef::Empty) {
+                    found.insert(known.unwrap_or(cell.pos));
+                }
+            }
+            Err(XlsxError::CellError(_)) if positions.is_some() => {}
+            Err(XlsxError::CellError(_)) => return Err(SheetError::UnknownError),
+            Err(error) => return Err(damaged(error).into()),
         }
         if found.len() > MAX_CELLS {
-            return Err(ReadError::TooLarge);
+            return Err(ReadError::TooLarge.into());
         }
     }
     Ok(found)

@@ -231,6 +231,60 @@ fn errors_and_formulas_without_a_value_are_problems() {
 }
 
 #[test]
+fn errors_that_the_library_does_not_know_are_error_cells() {
+    let error =
+        |place: &str, text: &str| format!("<c{place} t=\"e\"><f>SEQUENCE(3)</f><v>{text}</v></c>");
+    // With and without positions, which decide where the cells behind are.
+    for placed in [true, false] {
+        let at = |place: &str| match placed {
+            true => format!(" r=\"{place}\""),
+            false => String::new(),
+        };
+        let number = |place: &str, number: &str| format!("<c{}><v>{number}</v></c>", at(place));
+        for text in [
+            "#SPILL!",
+            "#CALC!",
+            "#FIELD!",
+            "#BLOCKED!",
+            "#CONNECT!",
+            "#UNKNOWN!",
+            "#BUSY!",
+        ] {
+            let rows = [
+                row(
+                    1,
+                    &[inline("A1", "a"), inline("B1", "b"), inline("C1", "c")],
+                ),
+                row(
+                    2,
+                    &[error(&at("A2"), text), number("B2", "1"), number("C2", "2")],
+                ),
+                row(
+                    3,
+                    &[number("A3", "3"), number("B3", "4"), error(&at("C3"), text)],
+                ),
+            ];
+            let bytes = workbook(&rows.concat());
+            let table = open_with(bytes.clone(), json!({})).unwrap();
+            let messages: Vec<&str> = table
+                .doubts()
+                .iter()
+                .map(|it| it.message.as_str())
+                .collect();
+            let expected = [2, 3].map(|row| format!("row {row}: the cell has the error {text}"));
+            assert_eq!(messages, expected, "{placed}");
+            let mut table = open_with(bytes, json!({"error_cells": "null"})).unwrap();
+            assert_eq!(table.columns()[0].data_type, DataType::Integer);
+            assert_eq!(
+                cells(&mut table),
+                [["-", "1", "2"], ["3", "4", "-"]],
+                "{placed} {text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_row_of_formulas_is_a_row() {
     let rows = row(1, &[inline("A1", "a"), inline("B1", "b")])
         + &row(
