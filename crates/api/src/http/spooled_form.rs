@@ -37,6 +37,8 @@ pub struct SpooledForm {
 pub struct SpooledFile {
     /// The name that it was sent with.
     pub file_name: Option<String>,
+    /// The type that it was sent with.
+    pub content_type: Option<String>,
     /// Its bytes, from the beginning.
     pub bytes: File,
 }
@@ -170,6 +172,7 @@ async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<Spo
             hash.update(sha256);
             form.file = Some(SpooledFile {
                 file_name: sent_name,
+                content_type,
                 bytes,
             });
         } else {

@@ -8,11 +8,12 @@ use std::{
 
 use futures::channel::oneshot;
 use labdata_domain::{
-    catalog::Table,
+    catalog::{Catalog, Table},
     data::{
         import::{ImportColumns, ImportField, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
         write::{Problem, Reason, WriteRequest},
     },
+    ids::FileId,
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, Refuse, Resource},
     scalar::DataType,
@@ -21,13 +22,19 @@ use labdata_table_formats::read::{
     Doubt, DoubtScope, ReadError, ReadOptions, ReadTable, Reading, Source, header_line, open_table,
 };
 
-use super::write_data::{WriteData, choose_target, write_data};
+use super::{
+    import_file::{SentFile, StoredFile, store},
+    write_data::{WriteData, choose_target, write_from},
+};
 use crate::{
     Error, Services,
     files::interrupted::Interrupted,
     maintenance::disk_reserve::require_reserve,
     slots::{Slot, Work},
 };
+
+/// Job of an import that names none.
+const JOB_NAME: &str = "Import";
 
 /// The import to do.
 #[derive(Clone, Debug)]
@@ -36,10 +43,14 @@ pub struct ImportTable {
     pub write: ImportWrite,
     /// Columns for fields of the header; `None` to leave a field out.
     pub columns: BTreeMap<String, Option<String>>,
+    /// For references: the columns of the referenced tables whose values the cells hold.
+    pub lookups: BTreeMap<String, String>,
     /// Options of the reading.
     pub options: ReadOptions,
     /// Id of the execution to record it under; one is created if it is missing.
     pub job_execution_id: Option<String>,
+    /// The job of a created execution; `Import` unless given.
+    pub job_name: Option<String>,
 }
 
 /// An import whose file is read.
@@ -48,42 +59,77 @@ pub struct ReadImport {
     columns: ImportColumns,
     reading: Reading,
     job_execution_id: Option<String>,
+    job_name: String,
+    /// The file; `None` on a dry run, which stores nothing.
+    file: Option<StoredFile>,
     /// Held until the rows are written: they are in memory as long.
     slot: Slot,
 }
 
-/// Reads the file of an import to its end. A thread reads it; it stops when the caller has left.
+/// Reads the file of an import to its end, and stores its bytes. A thread reads it; it stops when the
+/// caller has left.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when there is no such table or
 /// execution; [`Error::Problems`] if the table takes no rows, the execution has ended, or the file
-/// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column.
+/// is no table of at most [`MAX_IMPORT_ROWS`] rows whose fields all have a column;
+/// `InsufficientStorage` when there is no room for the file.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_import(
     ports: &Services,
     actor: &Actor,
     source: Box<dyn Source>,
+    sent: SentFile,
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
     let slot = ports.slots.enter(Work::Import, actor.organization).await?;
     require_reserve(ports)?;
     // An unknown execution is refused before a long file is read.
-    choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
+    let job_execution_id = command.job_execution_id.clone();
+    let job_name = command.job_name.clone();
+    let job_name = job_name.unwrap_or_else(|| JOB_NAME.to_owned());
+    choose_target(
+        ports,
+        actor,
+        job_execution_id.clone(),
+        Some(job_name.clone()),
+    )
+    .await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
         .ok_or_else(|| Error::not_found(Resource::Table))?;
-    let job_execution_id = command.job_execution_id.clone();
+    let read = read_on_thread(move |caller| read(source, &table, &catalog, command, caller));
+    let (request, columns, reading) = read.await??;
+    let file = if request.dry_run {
+        None
+    } else {
+        Some(store(ports, actor, sent).await?)
+    };
+    Ok(ReadImport {
+        request,
+        columns,
+        reading,
+        job_execution_id,
+        job_name,
+        file,
+        slot,
+    })
+}
+
+/// Runs the reading of a file on a thread, which sees when the caller has left.
+async fn read_on_thread<R: Send + 'static>(
+    read: impl FnOnce(Weak<()>) -> R + Send + 'static,
+) -> Result<R, Error> {
     let caller = Arc::new(());
     let waiting = Arc::downgrade(&caller);
     let (done, outcome) = oneshot::channel();
     let thread = thread::Builder::new().name("import".to_owned());
     // Not on a blocking thread of tokio, for whose end its shutdown would wait.
     let spawned = thread.spawn(move || {
-        let read = read(source, &table, command, waiting);
         // The receiver no longer exists if the caller has left.
-        let _ = done.send(read);
+        let _ = done.send(read(waiting));
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for an import: {error}")))?;
     let read = outcome
@@ -91,14 +137,7 @@ pub async fn read_import(
         .map_err(|_| Error::Internal("the thread of an import ended early".to_owned()))?;
     // Until here the thread sees a living caller; a request that is dropped earlier stops it.
     drop(caller);
-    let (request, columns, reading) = read?;
-    Ok(ReadImport {
-        request,
-        columns,
-        reading,
-        job_execution_id,
-        slot,
-    })
+    Ok(read)
 }
 
 /// An import that was written.
@@ -108,12 +147,14 @@ pub struct WrittenImport {
     pub imported: Imported,
     /// Reading of the file.
     pub reading: Reading,
+    /// The file; `None` on a dry run.
+    pub file: Option<FileId>,
 }
 
 /// Writes the rows of an import: all of them, or none.
 ///
 /// # Errors
-/// See [`write_data`].
+/// See [`write_data`](super::write_data::write_data).
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn import_table(
     ports: &Services,
@@ -125,25 +166,35 @@ pub async fn import_table(
         columns,
         reading,
         job_execution_id,
+        job_name,
+        file,
         // Held until the rows are written, as they are in memory for as long.
         slot: _slot,
     } = import;
     let command = WriteData {
         request,
         job_execution_id,
-        job_name: None,
+        job_name: Some(job_name),
         max_rows: Some(MAX_IMPORT_ROWS),
     };
-    let outcome = write_data(ports, actor, command).await?;
+    let written = write_from(ports, actor, command, file.as_ref()).await;
+    // After another failure the write may have been applied all the same: the bytes stay.
+    if let (Err(Error::Problems(_)), Some(file)) = (&written, &file) {
+        file.discard(ports, actor).await;
+    }
+    let (outcome, file) = written?;
     Ok(WrittenImport {
+        file,
         imported: Imported::new(&outcome, &columns),
         reading,
     })
 }
 
-fn read(
+/// Reads the rows of a file into a write.
+pub(super) fn read(
     source: Box<dyn Source>,
     table: &Table,
+    catalog: &Catalog,
     command: ImportTable,
     caller: Weak<()>,
 ) -> Result<(WriteRequest, ImportColumns, Reading), Error> {
@@ -161,15 +212,16 @@ fn read(
     // Chosen by headers as the file has them, or as a preview shows them.
     let chosen = command.columns.into_iter();
     let chosen = chosen.map(|(header, column)| (header_line(&header), column));
-    let columns =
-        ImportColumns::choose(&fields, &chosen.collect(), table).map_err(Error::Problems)?;
+    let columns = ImportColumns::choose(&fields, &chosen.collect(), table)
+        .and_then(|columns| columns.with_lookups(&command.lookups, table, catalog))
+        .map_err(Error::Problems)?;
     let types = columns.types();
     let doubts = doubts(&file, &types);
     if !doubts.is_empty() {
         return Err(Error::Problems(Problem::first_of(doubts)));
     }
     file.read_as(&types);
-    let mut rows = ImportRows::new(columns);
+    let mut rows = ImportRows::new(columns, command.write);
     while let Some(row) = file.next_row().map_err(|error| refusal(&error))? {
         // One bad line does not end the import: its problem is reported with the rest.
         if row.problems.is_empty() {
@@ -182,7 +234,7 @@ fn read(
         }
     }
     let reading = file.reading().clone();
-    let (request, columns) = rows.into_request(command.write).map_err(Error::Problems)?;
+    let (request, columns) = rows.into_request().map_err(Error::Problems)?;
     Ok((request, columns, reading))
 }
 

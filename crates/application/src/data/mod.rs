@@ -2,6 +2,7 @@
 
 pub mod execution_changes;
 pub mod export_table;
+pub mod import_file;
 pub mod import_table;
 pub mod query_data;
 pub mod read_many_series;

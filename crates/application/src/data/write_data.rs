@@ -4,7 +4,7 @@ use labdata_domain::{
     catalog::Catalog,
     conflict::Conflict,
     data::write::{MAX_ROWS, Problem, Reason, WriteOutcome, WriteRequest, check_up_to},
-    ids::{ExecutionId, JobId},
+    ids::{ExecutionId, FileId, JobId},
     jobs::JobName,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     refusal::{Refuse, Resource},
@@ -14,7 +14,7 @@ use labdata_ports::{
     data::{Attribution, WriteError, WriteTarget},
 };
 
-use super::MAX_PLANS;
+use super::{MAX_PLANS, import_file::StoredFile};
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The write to do.
@@ -42,6 +42,18 @@ pub async fn write_data(
     actor: &Actor,
     command: WriteData,
 ) -> Result<WriteOutcome, Error> {
+    let (outcome, _) = write_from(ports, actor, command, None).await?;
+    Ok(outcome)
+}
+
+/// Applies a write whose rows come from a file, which becomes a file of the execution. Returns the id
+/// of that file.
+pub(super) async fn write_from(
+    ports: &Services,
+    actor: &Actor,
+    command: WriteData,
+    source: Option<&StoredFile>,
+) -> Result<(WriteOutcome, Option<FileId>), Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     let WriteData {
@@ -55,7 +67,9 @@ pub async fn write_data(
         max_rows: max_rows.unwrap_or(MAX_ROWS),
     };
     let target = choose_target(ports, actor, job_execution_id, job_name).await?;
+    let source = source.map(|source| source.record(ports, target.execution()));
     let attribution = Attribution {
+        source: source.transpose()?,
         target,
         user: actor.user,
         api_key: actor.api_key,
@@ -66,7 +80,10 @@ pub async fn write_data(
     let mut is_current = false;
     for _ in 0..MAX_PLANS {
         let stop = match plan_and_apply(ports, actor, &planned, &catalog, &attribution).await {
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => {
+                let file = attribution.source.as_ref().map(|source| source.file.id);
+                return Ok((outcome, file));
+            }
             Err(stop) => stop,
         };
         let current = match stop {
@@ -149,6 +166,7 @@ impl From<WriteError> for Stop {
             WriteError::Problems(problems) => Error::Problems(problems),
             WriteError::ExecutionNotFound => Error::not_found(Resource::Execution),
             WriteError::ExecutionEnded(status) => ended(&status),
+            WriteError::InsufficientStorage(refusal) => refusal.into(),
             WriteError::Port(error) => error.into(),
         })
     }
@@ -177,7 +195,10 @@ async fn plan_and_apply(
         .plan(&results, &mut || ports.ids.next_id())
         .map_err(Stop::Problems)?;
     let outcome = ports.data.write(actor.organization, &plan, attribution);
-    Ok(outcome.await?)
+    outcome.await.map_err(|error| match error {
+        WriteError::Problems(problems) => Stop::Failed(Error::Problems(plan.name_lines(problems))),
+        error => error.into(),
+    })
 }
 
 /// The refusal of a write under an execution that has ended.

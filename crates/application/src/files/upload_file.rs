@@ -209,7 +209,7 @@ pub(crate) fn not_recorded(refused: AddFileError) -> Error {
     }
 }
 
-fn not_stored(refused: PutBlobError) -> Error {
+pub(crate) fn not_stored(refused: PutBlobError) -> Error {
     match refused {
         PutBlobError::TooLarge { limit } => Error::refused(FileRefusal::BodyTooLarge(limit)),
         PutBlobError::Port(error) => error.into(),

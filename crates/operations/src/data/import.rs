@@ -3,7 +3,14 @@
 use std::collections::BTreeMap;
 
 use labdata_application::data::import_table::WrittenImport;
-use labdata_domain::{data::import::ImportMode, files::FilePath, ids::ExecutionId};
+use labdata_domain::{
+    data::{
+        import::{BlankCells, ImportMode},
+        write::OnMatch,
+    },
+    files::FilePath,
+    ids::{ExecutionId, FileId},
+};
 use labdata_request_body::{
     Definitions, FieldPath, ProblemKind, Reader, Schema,
     fields::{group, optional, or, required},
@@ -33,12 +40,24 @@ shape! {
         /// JSON: the column for each field of the header that has another name, or null to leave
         /// the field out.
         pub columns: Option<Vec<(String, Option<String>)>> = optional(ColumnsPart),
+        /// JSON: for a reference, the unique column of the referenced table whose values the cells hold.
+        /// Unless given, a cell may hold the row's key or, where the referenced table has exactly one
+        /// unique text column, that column's value.
+        pub lookups: Option<Vec<(String, String)>> = optional(LookupsPart),
+        /// Treatment of blank cells: `keep` (default of `upsert`) changes nothing, `null` (default of
+        /// `insert`) makes them null.
+        pub blank: Option<BlankCells> = optional(choice_of(BlankCells::ALL, BlankCells::as_str)),
+        /// Effect on the columns of a matched row: `fill_missing` sets only those that are null.
+        pub on_match: OnMatch =
+            or(OnMatch::default().as_str(), choice_of(OnMatch::ALL, OnMatch::as_str)),
         /// How the file is to be read.
         pub options: ReadOptionFields = group(),
         /// Run all checks, then roll back.
         pub dry_run: bool = or(false, boolean()),
         /// The execution to record it under; one is created and returned unless given.
         pub job_execution_id: Option<String> = optional(text(..)),
+        /// The job of a created execution; `Import` unless given.
+        pub job_name: Option<String> = optional(text(..)),
     }
     example json!({
         "file": "name,strain,volume\nA1,BY4741,150\n",
@@ -55,12 +74,8 @@ impl Reader for ColumnsPart {
     type Output = Vec<(String, Option<String>)>;
 
     fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<Self::Output> {
-        let text = value.as_str().unwrap_or_default();
-        let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
-            return at.refuse(ProblemKind::value_error(
-                "a JSON object is expected here, such as {\"Sample\": \"name\", \"Remark\": null}",
-            ));
-        };
+        let example = "{\"Sample\": \"name\", \"Remark\": null}";
+        let fields = json_object(&value, example, at)?;
         let count = fields.len();
         let read: Self::Output = fields
             .into_iter()
@@ -78,6 +93,40 @@ impl Reader for ColumnsPart {
     }
 }
 
+/// Columns of referenced tables, as JSON in a text.
+struct LookupsPart;
+
+impl Reader for LookupsPart {
+    type Output = Vec<(String, String)>;
+
+    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<Self::Output> {
+        let fields = json_object(&value, "{\"strain\": \"barcode\"}", at)?;
+        let count = fields.len();
+        let read: Self::Output = fields
+            .into_iter()
+            .filter_map(|(name, column)| match column {
+                Value::String(column) => Some((name, column)),
+                _ => at.field(&name).refuse(ProblemKind::string_type()),
+            })
+            .collect();
+        (read.len() == count).then_some(read)
+    }
+
+    fn schema(&self, _: &mut Definitions) -> Schema {
+        Schema::of("object").with("additionalProperties", Schema::of("string"))
+    }
+}
+
+/// Reads a JSON object in the text of a part.
+fn json_object(value: &Value, example: &str, at: &FieldPath<'_>) -> Option<Map<String, Value>> {
+    match serde_json::from_str(value.as_str().unwrap_or_default()) {
+        Ok(Value::Object(fields)) => Some(fields),
+        _ => at.refuse(ProblemKind::value_error(&format!(
+            "a JSON object is expected here, such as {example}"
+        ))),
+    }
+}
+
 output! {
     /// Result of an import.
     #[derive(Clone, Debug)]
@@ -91,6 +140,8 @@ output! {
         /// The header's fields that were read, with their columns.
         #[example = json!({"Sample": "name", "Vol (µl)": "volume"})]
         columns: BTreeMap<String, String> = written.imported.columns,
+        /// The file, stored as one of the execution; null on a dry run.
+        file_id: Option<FileId> = written.file,
         /// All options as they were used, which can be sent back, and what was skipped.
         reading: Map<String, Value> = written.reading.to_json(),
     }
@@ -105,14 +156,16 @@ pub(super) fn operation() -> Operation {
         summary: "Import a file into a table",
         description: "Inserts or upserts the rows of a delimited text, an Excel workbook or a Parquet file \
             of at most 100 MB (104,857,600 bytes) and 100,000 rows in one transaction, recorded under one \
-            execution that can be reverted. A header finds its column by name, without regard to case, \
-            blanks, punctuation and a unit in brackets. What would have to be guessed is a problem that \
+            execution that can be reverted, of which the file becomes one. A header finds its column by \
+            name, without regard to case, blanks, punctuation and a unit in brackets; system columns are \
+            left out, so that an export can be imported. What would have to be guessed is a problem that \
             names the options which settle it; `POST /api/v1/tools/preview-table` shows how a file is \
             read. Problems name the line of the file, such as `rows[17].volume`; all are reported \
             together, and then nothing is written.",
         returns: "What was written",
         refusals: &[
             (413, "The file has more than 104,857,600 bytes"),
+            (507, "Neither disk nor quota have room for the file"),
             (503, "Too many files are being imported; try again after `Retry-After` seconds"),
         ],
     }

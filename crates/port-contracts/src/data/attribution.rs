@@ -1,14 +1,18 @@
 //! Contract of [`labdata_ports::data::DataStore`]: the execution of a write, and tenancy.
 
 use labdata_domain::{
+    data::write::WriteRequest,
     executions::{ExecutionState, FinalStatus, Origin},
+    files::Attribution,
     ids::ExecutionId,
     jobs::Job,
     page::PageRequest,
+    storage::StorageQuota,
     triggers::Category,
 };
 use labdata_ports::{
-    data::{WriteError, WriteTarget},
+    data::{SourceFile, WriteError, WriteTarget},
+    files::FileRepository,
     jobs::JobFilter,
     triggers::TriggerStore,
 };
@@ -16,10 +20,12 @@ use serde_json::{Value, json};
 
 use crate::{
     Itself, Subject,
+    assertions::assert_not_found,
     data::{
         lab::{DataHarness, Lab, insert, labelled_sample, request, writing_time},
         refusals::assert_nothing_written,
     },
+    files::confirmed,
     fixtures::{Executions, Jobs},
     given::{self, at},
     triggers::lab::respond,
@@ -148,6 +154,50 @@ crate::suite!(
             // The end of an execution that no trigger waits for is no event.
             assert_eq!((fired.handled, fired.runs), (runs, runs), "{name}");
         }
+    }
+
+    /// The file that rows come from is recorded with them under the execution, or not at all: not
+    /// with a dry run, with a refused write, or where the quota has no room for it.
+    async fn a_source_file_is_recorded_with_its_write(
+        harness: &Itself<impl DataHarness + Subject<dyn FileRepository>>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let files = Subject::<dyn FileRepository>::subject(harness);
+        let write = async |request: WriteRequest, quota: StorageQuota| {
+            let plan = lab.plan(request).await.unwrap();
+            let target = Lab::new_execution("Import");
+            let owner = Attribution::new(None, Some(target.execution())).unwrap();
+            let source = SourceFile {
+                file: confirmed("plate.csv", owner, writing_time()),
+                quota,
+            };
+            let id = source.file.id;
+            let written = lab.apply_from(&plan, target, writing_time(), Some(source));
+            (written.await, files.get(lab.organization, id).await)
+        };
+        let rows = |name: &str| request([insert("sample", json!([{ "name": name }]))], []);
+        let unlimited = StorageQuota::UNLIMITED;
+        let (written, file) = write(rows("a"), unlimited).await;
+        let execution = file.unwrap().attribution.execution();
+        assert_eq!(execution, written.unwrap().execution);
+        let dry = WriteRequest {
+            dry_run: true,
+            ..rows("b")
+        };
+        let (written, file) = write(dry, unlimited).await;
+        written.unwrap();
+        assert_not_found(file);
+        let (refused, file) = write(rows("a"), unlimited).await;
+        assert!(
+            matches!(refused, Err(WriteError::Problems(_))),
+            "{refused:?}"
+        );
+        assert_not_found(file);
+        let (refused, file) = write(rows("c"), StorageQuota::of_bytes(1)).await;
+        let is_full = matches!(refused, Err(WriteError::InsufficientStorage(_)));
+        assert!(is_full, "{refused:?}");
+        assert_not_found(file);
+        assert_eq!(lab.count("sample").await, 1);
     }
 
     /// Writes under an open execution are recorded under it and leave it as it is.

@@ -22,8 +22,8 @@ use labdata_domain::{
 use labdata_ports::{
     catalog::{CatalogStore, DefineError},
     data::{
-        Attribution, DataStore, ReadSeriesError, RevertError, RevertRequest, WriteError,
-        WriteTarget,
+        Attribution, DataStore, ReadSeriesError, RevertError, RevertRequest, SourceFile,
+        WriteError, WriteTarget,
     },
     executions::ExecutionRepository,
     jobs::JobRepository,
@@ -166,11 +166,23 @@ impl Lab {
         target: WriteTarget,
         now: OffsetDateTime,
     ) -> Result<WriteOutcome, WriteError> {
+        self.apply_from(plan, target, now, None).await
+    }
+
+    /// Applies a plan whose rows come from a file.
+    pub async fn apply_from(
+        &self,
+        plan: &WritePlan,
+        target: WriteTarget,
+        now: OffsetDateTime,
+        source: Option<SourceFile>,
+    ) -> Result<WriteOutcome, WriteError> {
         let attribution = Attribution {
             target,
             user: self.user,
             api_key: self.api_key,
             now,
+            source,
         };
         self.data.write(self.organization, plan, &attribution).await
     }

@@ -17,8 +17,10 @@ use labdata_domain::{
         revert::{Blocker, RevertReport},
         write::{LookupResults, Problem, Questions, RowImage, WriteOutcome, WritePlan},
     },
+    files::File,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
+    storage::{InsufficientStorage, StorageQuota},
 };
 use time::OffsetDateTime;
 
@@ -41,6 +43,25 @@ pub enum WriteTarget {
     },
 }
 
+impl WriteTarget {
+    /// The id of the execution.
+    #[must_use]
+    pub const fn execution(&self) -> ExecutionId {
+        match self {
+            Self::Existing(execution) | Self::New { execution, .. } => *execution,
+        }
+    }
+}
+
+/// File from which the rows of a write come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The file, confirmed and attributed to the write's execution alone.
+    pub file: File,
+    /// Room for the organization's files.
+    pub quota: StorageQuota,
+}
+
 /// Author, time and execution of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
@@ -52,6 +73,8 @@ pub struct Attribution {
     pub api_key: ApiKeyId,
     /// Time of the write.
     pub now: OffsetDateTime,
+    /// A file that is recorded with the write, and fires no trigger; a dry run records none.
+    pub source: Option<SourceFile>,
 }
 
 /// A revert to do.
@@ -99,6 +122,9 @@ pub enum WriteError {
     /// The execution has ended, with this status.
     #[error("the execution is {0}")]
     ExecutionEnded(String),
+    /// The quota has no room for the file of the write.
+    #[error(transparent)]
+    InsufficientStorage(#[from] InsufficientStorage),
     /// The port failed; [`PortError::Busy`] after waiting 10 s for rows that others hold.
     #[error(transparent)]
     Port(#[from] PortError),

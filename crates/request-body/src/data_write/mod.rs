@@ -98,6 +98,7 @@ impl From<TableWrite> for domain::TableWrite {
             key: body.key,
             cascade: body.cascade,
             on_match: body.on_match,
+            ..Self::default()
         }
     }
 }

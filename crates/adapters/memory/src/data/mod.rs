@@ -78,7 +78,11 @@ impl DataStore for InMemoryDataStore {
             return Err(WriteError::Problems(vec![violation.into()]));
         }
         if !plan.dry_run {
-            for table in tables.written_since(recorded) {
+            let written = tables.written_since(recorded);
+            if let Some(source) = &attribution.source {
+                after.add_source(organization, source)?;
+            }
+            for table in written {
                 let kind = LoggedEventKind::DataWritten { execution, table };
                 after.log_event(organization, attribution.now, kind);
             }

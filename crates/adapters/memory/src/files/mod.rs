@@ -15,6 +15,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
+    data::SourceFile,
     files::{AddFileError, ConfirmFileError, FileRepository},
 };
 use time::OffsetDateTime;
@@ -74,6 +75,24 @@ impl State {
     fn dataset_bytes(&self, organization: OrganizationId) -> u64 {
         let datasets = owned(&self.datasets, organization);
         datasets.map(|dataset| dataset.size).sum()
+    }
+
+    /// Records the file from which the rows of a write come.
+    pub(crate) fn add_source(
+        &mut self,
+        organization: OrganizationId,
+        source: &SourceFile,
+    ) -> Result<(), InsufficientStorage> {
+        let SourceFile { file, quota } = source;
+        self.check_quota(organization, *quota, &file.state)?;
+        self.files.push(Owned {
+            organization,
+            thing: file.clone(),
+        });
+        // No event for triggers: a job would parse what the write has read.
+        let confirmed = LoggedEventKind::FileConfirmed(file.id);
+        self.log_event(organization, file.created_at, confirmed);
+        Ok(())
     }
 
     /// Stores the events of a file that is confirmed now.

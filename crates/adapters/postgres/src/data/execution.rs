@@ -193,10 +193,3 @@ pub(super) async fn create_execution(
         Err(error) => Err(error.into()),
     }
 }
-
-/// The execution that a write is recorded under.
-pub(super) const fn execution_of(target: &WriteTarget) -> ExecutionId {
-    match target {
-        WriteTarget::Existing(execution) | WriteTarget::New { execution, .. } => *execution,
-    }
-}

@@ -21,7 +21,7 @@ use labdata_ports::{
     catalog::CatalogStore,
     data::{
         Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
-        WriteError,
+        SourceFile, WriteError,
         parts::{PartSink, StreamError},
     },
 };
@@ -29,7 +29,7 @@ use labdata_ports::{
 use super::{
     apply, changes,
     context::WriteContext,
-    execution::{KnownJobs, execution_of},
+    execution::KnownJobs,
     failure::Failure,
     look_up, read, read_series,
     revert::{RevertFailure, revert},
@@ -42,10 +42,11 @@ use crate::{
     database::{
         combine::BatchOutcome,
         errors::{Attempts, retried, table_error},
-        pool::Database,
+        pool::{Connection, Database},
         sql::Schemas,
         transaction,
     },
+    files::{add_of_write, usage::lock_usage},
 };
 
 /// Attempts to count the rows of all tables while tables are dropped.
@@ -108,7 +109,8 @@ impl PgDataStore {
         let lock = catalog_lock(context.organization);
         // The lock comes with BEGIN in one round trip; until the end no definition changes.
         transaction::begin_with(&mut connection, &lock).await?;
-        match apply::apply(&mut connection, context, plan, attribution, &self.jobs).await {
+        let applied = self.apply_on(&mut connection, context, plan, attribution);
+        match applied.await {
             Ok(outcome) if plan.dry_run => {
                 transaction::rollback(&mut connection).await;
                 Ok(outcome)
@@ -125,6 +127,27 @@ impl PgDataStore {
                 Err(failure)
             }
         }
+    }
+
+    /// Applies a plan, and records the file that its rows come from.
+    async fn apply_on(
+        &self,
+        connection: &mut Connection,
+        context: &WriteContext<'_>,
+        plan: &WritePlan,
+        attribution: &Attribution,
+    ) -> Result<WriteOutcome, Failure> {
+        let source = attribution.source.as_ref().filter(|_| !plan.dry_run);
+        // Before any row is locked, as `lock_usage` demands.
+        if source.is_some_and(|source| source.quota.is_limited()) {
+            lock_usage(connection, context.organization).await?;
+        }
+        let outcome = apply::apply(connection, context, plan, attribution, &self.jobs).await?;
+        if let Some(SourceFile { file, quota }) = source {
+            let recorded = add_of_write(connection, context.organization, file, *quota).await?;
+            recorded.map_err(|refusal| Failure::from(WriteError::from(refusal)))?;
+        }
+        Ok(outcome)
     }
 
     /// Writes with as many attempts as clashes with other transactions need.
@@ -229,6 +252,7 @@ impl DataStore for PgDataStore {
     ) -> Result<WriteOutcome, WriteError> {
         // A batch commits on a separate connection, so what is part of a transaction goes alone.
         if !self.database.is_bound()
+            && attribution.source.is_none()
             && let Some(small) = SmallInsert::of(plan, attribution)
             // A batch creates no jobs.
             && self.jobs.contain(organization, small.job_name())
@@ -250,7 +274,7 @@ impl DataStore for PgDataStore {
             organization,
             schemas: Schemas::of(organization),
             catalog: &catalog,
-            execution: execution_of(&attribution.target),
+            execution: attribution.target.execution(),
             now: attribution.now,
         };
         self.write_until_done(&context, plan, attribution).await

@@ -221,6 +221,27 @@ async fn add(
     Err(PortError::Busy("other requests keep changing the same file".to_owned()).into())
 }
 
+/// Records a confirmed file of an execution that the same transaction has opened or locked. The caller
+/// has locked the usage.
+pub(crate) async fn add_of_write(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    file: &File,
+    quota: StorageQuota,
+) -> Result<Result<(), InsufficientStorage>, Fault> {
+    if let Err(refusal) = check_size(connection, organization, quota, file).await? {
+        return Ok(Err(refusal));
+    }
+    diesel::insert_into(file::table)
+        .values((IdentityRow::of(organization, file), UploadRow::of(file)?))
+        .execute(connection)
+        .await?;
+    // No event for triggers: a job would parse what the write has read.
+    let confirmed = LoggedEventKind::FileConfirmed(file.id);
+    record(connection, organization, file.created_at, &[confirmed]).await?;
+    Ok(Ok(()))
+}
+
 /// Checks that a file that is confirmed fits into the quota.
 async fn check_size(
     connection: &mut Connection,

@@ -68,7 +68,7 @@ async fn rows_of_a_file_are_written_and_can_be_reverted() {
 }
 
 #[tokio::test]
-async fn rows_that_match_are_updated_and_blank_cells_are_null() {
+async fn rows_that_match_are_updated() {
     let lab = lab().await;
     lab.insert("sample", json!([{ "name": "A", "volume": 1, "note": "x" }]))
         .await;
@@ -92,7 +92,7 @@ async fn rows_that_match_are_updated_and_blank_cells_are_null() {
     let rows = lab.rows("sample", json!({ "name": "A" })).await;
     assert_eq!(
         (&rows[0]["volume"], &rows[0]["note"]),
-        (&Value::Null, &json!("x"))
+        (&json!(1.0), &json!("x"))
     );
 }
 
@@ -120,7 +120,7 @@ async fn problems_name_the_lines_of_the_file() {
     assert!(
         messages[3]
             .1
-            .contains("no row of \"sample\" has the id \"nobody\"")
+            .contains("no row of \"sample\" has the id or the name \"nobody\"")
     );
     let ids = insert(&lab, "id,name\nx,a\ny,b\n\nx,c\n").await;
     assert_eq!(paths(&ids), ["rows[5].id"]);
@@ -275,13 +275,11 @@ async fn a_dry_run_writes_nothing() {
     );
     let repeated = run("name\nA\nA\n").await;
     assert!(
-        repeated
-            .text
-            .contains("a value that must be unique occurs twice"),
+        repeated.text.contains("rows[2] has the same value"),
         "{}",
         repeated.text
     );
-    assert_eq!(paths(&repeated), [Value::Null]);
+    assert_eq!(paths(&repeated), ["rows[3].name"]);
     assert!(lab.rows("sample", json!({})).await.is_empty());
 }
 

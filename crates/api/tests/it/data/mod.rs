@@ -4,6 +4,7 @@ mod exports;
 mod given;
 mod hostile_bodies;
 mod import;
+mod import_ends;
 mod many_series;
 mod preview_table;
 mod queries;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
     catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
-    data::write::{Problem, Reason, quoted, unknown_column, writable_table},
+    data::write::{CellLookup, Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
     scalar::DataType,
 };
@@ -25,6 +25,10 @@ pub struct ImportColumns {
     pub(super) header: Vec<String>,
     /// Their columns.
     pub(super) columns: Vec<Option<ColumnRef>>,
+    /// Lookups of the references among them.
+    pub(super) lookups: BTreeMap<String, CellLookup>,
+    /// Types of the values that the cells of these references hold.
+    lookup_types: HashMap<String, DataType>,
 }
 
 impl ImportColumns {
@@ -80,27 +84,11 @@ impl ImportColumns {
             let other = column.and_then(|column| taken.insert(&column.name, field));
             // First, because the column of a repeated field is also taken, by its twin.
             let message = if names.get(field.as_str()).is_some_and(|count| *count > 1) {
-                Some(Reason::new(
-                    ErrorCode::DuplicateColumn,
-                    "the file has several columns of this name; rename all but one, or choose null for it to leave all of them out",
-                ))
-            } else if let Some(other) = other {
-                Some(Reason::new(
-                    ErrorCode::DuplicateColumn,
-                    format!(
-                        "column \"{}\" is also the column for \"{}\"",
-                        column.map_or(name, |column| column.name.as_str()),
-                        quoted(other)
-                    ),
-                ))
+                Some(repeated_field())
+            } else if let (Some(other), Some(column)) = (other, column) {
+                Some(taken_column(&column.name, other))
             } else if column.is_none() {
-                {
-                    let Reason { code, message } = unknown_column(table, name);
-                    let message = format!(
-                        "{message}; choose a column for it in \"columns\", or null to leave it out"
-                    );
-                    Some(Reason::new(code, message))
-                }
+                Some(without_column(table, name))
             } else {
                 None
             };
@@ -125,18 +113,107 @@ impl ImportColumns {
         }));
         if problems.is_empty() {
             let header = header.iter().map(|field| field.text.clone()).collect();
-            Ok(Self { header, columns })
+            Ok(Self {
+                header,
+                columns,
+                lookups: BTreeMap::new(),
+                lookup_types: HashMap::new(),
+            })
         } else {
             Err(Problem::first_of(problems))
         }
     }
 
-    /// Returns the type of each field's column, if it has one.
+    /// Chooses what cells of references hold: the values of the columns that `chosen` names; else the
+    /// key or, where the referenced table has exactly one unique text column, that column's value.
+    ///
+    /// # Errors
+    /// A problem at `lookups.<column>` for each choice that is no reference, or names no unique column
+    /// of the referenced table.
+    pub fn with_lookups(
+        mut self,
+        chosen: &BTreeMap<String, String>,
+        table: &Table,
+        catalog: &Catalog,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (name, wanted) in chosen {
+            if let Err(reason) = self.look_up_by(name, wanted, table, catalog) {
+                problems.push(Problem::at(format!("lookups.{}", quoted(name)), reason));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(Problem::first_of(problems));
+        }
+        for (reference, target) in table.references() {
+            if !chosen.contains_key(&reference.name)
+                && let Some(target) = catalog.keyed_table(target)
+                && let Some(column) = only_unique_text(&target)
+            {
+                self.set_lookup(&reference.name, column, true);
+            }
+        }
+        Ok(self)
+    }
+
+    fn look_up_by(
+        &mut self,
+        name: &str,
+        wanted: &str,
+        table: &Table,
+        catalog: &Catalog,
+    ) -> Result<(), Reason> {
+        let reference = table
+            .column(name)
+            .ok_or_else(|| unknown_column(table, name))?;
+        let target = reference.references.as_deref();
+        let target = target.and_then(|target| catalog.keyed_table(target));
+        let target = target.ok_or_else(|| {
+            Reason::new(
+                ErrorCode::InvalidLookup,
+                format!("column \"{name}\" is no reference, so its cells are its values"),
+            )
+        })?;
+        let column = target
+            .column(wanted)
+            .ok_or_else(|| unknown_column(&target, wanted))?;
+        if !(column.is_unique || column.is_primary_key) || !column.data_type.can_be_key() {
+            return Err(Reason::new(
+                ErrorCode::InvalidLookup,
+                format!(
+                    "column \"{wanted}\" of \"{}\" is no unique text, number or UUID, by which a row \
+                     can be found",
+                    target.name
+                ),
+            ));
+        }
+        // A key needs no lookup.
+        if !column.is_primary_key {
+            self.set_lookup(name, column, false);
+        }
+        Ok(())
+    }
+
+    fn set_lookup(&mut self, reference: &str, column: &ColumnRef, takes_key: bool) {
+        let lookup = CellLookup {
+            column: column.name.clone(),
+            takes_key,
+        };
+        self.lookups.insert(reference.to_owned(), lookup);
+        self.lookup_types
+            .insert(reference.to_owned(), column.data_type);
+    }
+
+    /// Returns the type of the cells of each field, if it has a column.
     #[must_use]
     pub fn types(&self) -> Vec<Option<DataType>> {
         let columns = self.columns.iter();
         columns
-            .map(|column| column.as_ref().map(|column| column.data_type))
+            .map(|column| {
+                let column = column.as_ref()?;
+                let looked_up = self.lookup_types.get(&column.name).copied();
+                Some(looked_up.unwrap_or(column.data_type))
+            })
             .collect()
     }
 
@@ -147,13 +224,49 @@ impl ImportColumns {
     }
 }
 
-/// Returns the only column whose name is like a header.
+fn repeated_field() -> Reason {
+    Reason::new(
+        ErrorCode::DuplicateColumn,
+        "the file has several columns of this name; rename all but one, or choose null for it to leave all of them out",
+    )
+}
+
+fn taken_column(column: &str, other: &str) -> Reason {
+    Reason::new(
+        ErrorCode::DuplicateColumn,
+        format!(
+            "column \"{column}\" is also the column for \"{}\"",
+            quoted(other)
+        ),
+    )
+}
+
+fn without_column(table: &Table, name: &str) -> Reason {
+    let Reason { code, message } = unknown_column(table, name);
+    let advice = "choose a column for it in \"columns\", or null to leave it out";
+    Reason::new(code, format!("{message}; {advice}"))
+}
+
+/// Returns the only unique text column of a table besides its key.
+fn only_unique_text(table: &Table) -> Option<&ColumnRef> {
+    let mut unique = table.columns.iter().filter(|column| {
+        column.is_unique
+            && !column.is_primary_key
+            && matches!(column.data_type, DataType::String | DataType::Text)
+            && column.references.is_none()
+    });
+    let found = unique.next()?;
+    unique.next().is_none().then_some(found)
+}
+
+/// Returns the only column whose name, in writes or in SQL, is like a header.
 fn column_alike<'t>(table: &'t Table, key: &str) -> Option<&'t ColumnRef> {
+    // Keys have letters and digits only.
+    let is_alike = |name: &str| !key.is_empty() && name.replace('_', "") == key;
     let mut alike = table
         .columns
         .iter()
-        // Keys have letters and digits only.
-        .filter(|column| !key.is_empty() && column.name.replace('_', "") == key);
+        .filter(|column| is_alike(&column.name) || is_alike(&column.sql_name()));
     let found = alike.next()?;
     alike.next().is_none().then_some(found)
 }

@@ -40,12 +40,44 @@ impl ImportMode {
         self.mode().as_str()
     }
 
+    /// The treatment of blank cells unless one is chosen.
+    #[must_use]
+    pub const fn blank_cells(self) -> BlankCells {
+        match self {
+            Self::Insert => BlankCells::Null,
+            Self::Upsert => BlankCells::Keep,
+        }
+    }
+
     /// The mode of the table write.
     #[must_use]
     pub const fn mode(self) -> Mode {
         match self {
             Self::Insert => Mode::Insert,
             Self::Upsert => Mode::Upsert,
+        }
+    }
+}
+
+/// Treatment of blank cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlankCells {
+    /// They change nothing: a stored value stays, and a created row has the column's default.
+    Keep,
+    /// They are null.
+    Null,
+}
+
+impl BlankCells {
+    /// Both treatments.
+    pub const ALL: [Self; 2] = [Self::Keep, Self::Null];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Null => "null",
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{ImportColumns, ImportMode, MAX_IMPORT_CELLS};
+use super::{BlankCells, ImportColumns, ImportMode, MAX_IMPORT_CELLS};
 use crate::{
     catalog::Column,
     data::write::{
-        FileCell, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest,
+        FileCell, OnMatch, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest,
         cell::Cell,
     },
     ids::ExecutionId,
@@ -17,6 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ImportRows {
     columns: ImportColumns,
+    write: ImportWrite,
     rows: Rows,
     lines: Vec<u64>,
     problems: Vec<Problem>,
@@ -26,9 +27,10 @@ pub struct ImportRows {
 impl ImportRows {
     /// No rows yet.
     #[must_use]
-    pub fn new(columns: ImportColumns) -> Self {
+    pub fn new(columns: ImportColumns, write: ImportWrite) -> Self {
         Self {
             columns,
+            write,
             rows: Rows::default(),
             lines: Vec::new(),
             problems: Vec::new(),
@@ -49,7 +51,7 @@ impl ImportRows {
             let (Some(column), cell) = (column, cell.take()) else {
                 continue;
             };
-            if let Some(cell) = cell_for(column, cell) {
+            if let Some(cell) = self.write.cell_for(column, cell) {
                 self.rows.set(position, &column.name, cell);
             }
             position += 1;
@@ -82,19 +84,19 @@ impl ImportRows {
     ///
     /// # Errors
     /// The problems of the lines that are no rows.
-    pub fn into_request(
-        self,
-        write: ImportWrite,
-    ) -> Result<(WriteRequest, ImportColumns), Vec<Problem>> {
+    pub fn into_request(self) -> Result<(WriteRequest, ImportColumns), Vec<Problem>> {
         if !self.problems.is_empty() {
             return Err(Problem::first_of(self.problems));
         }
+        let write = self.write;
         let request = WriteRequest {
             tables: vec![TableWrite {
                 table: write.table,
                 rows: self.rows,
                 mode: write.mode.mode(),
                 key: write.key,
+                on_match: write.on_match,
+                lookups: self.columns.lookups.clone(),
                 ..TableWrite::default()
             }],
             dry_run: write.dry_run,
@@ -102,18 +104,6 @@ impl ImportRows {
             ..WriteRequest::default()
         };
         Ok((request, self.columns))
-    }
-}
-
-/// A cell of the write. A blank one is null, or left out for the default where the column must not be
-/// null.
-fn cell_for(column: &Column, cell: Option<FileCell>) -> Option<Cell> {
-    match cell {
-        Some(cell) => Some(Cell::File(cell)),
-        // A required column without a value is a problem of this cell; null reports it there.
-        None if column.is_nullable || column.is_required_to_create() => Some(Cell::Null),
-        // Not given, so that the default applies.
-        None => None,
     }
 }
 
@@ -126,8 +116,32 @@ pub struct ImportWrite {
     pub mode: ImportMode,
     /// Columns that identify an existing row; the primary key unless given.
     pub key: Option<Vec<String>>,
+    /// Effect on the columns of a matched row.
+    pub on_match: OnMatch,
+    /// Treatment of blank cells; the mode's unless given ([`ImportMode::blank_cells`]).
+    pub blank: Option<BlankCells>,
     /// Apply everything, then roll back.
     pub dry_run: bool,
+}
+
+impl ImportWrite {
+    /// A cell of the write. A blank one is null, or left out, where nothing is changed or the default
+    /// applies.
+    fn cell_for(&self, column: &Column, cell: Option<FileCell>) -> Option<Cell> {
+        if let Some(cell) = cell {
+            return Some(Cell::File(cell));
+        }
+        let mut key = self.key.iter().flatten();
+        let is_key = key.any(|name| *name == column.name);
+        let is_left_out = match self.blank.unwrap_or(self.mode.blank_cells()) {
+            // A key without a value is a problem of this cell; null reports it there.
+            BlankCells::Keep => !is_key,
+            BlankCells::Null => false,
+        };
+        // So is a required column without a value. Not given, a default applies.
+        let may_be_null = column.is_nullable || column.is_required_to_create();
+        (may_be_null && !is_left_out).then_some(Cell::Null)
+    }
 }
 
 /// The result of an import.

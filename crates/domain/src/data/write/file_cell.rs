@@ -9,7 +9,7 @@ use super::{
     problem::quoted,
 };
 use crate::{
-    scalar::{DataType, Scalar},
+    scalar::{DataType, KeyValue, Scalar},
     timestamp,
 };
 
@@ -46,6 +46,19 @@ impl FileCell {
                 self.display()
             )
         })
+    }
+
+    /// Reads the cell, which a file may have as a text, as the key of a row.
+    #[must_use]
+    pub fn to_key(&self, data_type: DataType) -> Option<KeyValue> {
+        match (data_type, self) {
+            (DataType::Integer, Self::Text(text)) => {
+                let number: i64 = text.parse().ok()?;
+                // `007` is no way to write the key 7.
+                (number.to_string() == *text).then_some(KeyValue::Integer(number))
+            }
+            _ => self.to_scalar(data_type).ok()?.into_key(),
+        }
     }
 
     fn read(&self, data_type: DataType) -> Option<Scalar> {
@@ -155,6 +168,19 @@ mod tests {
         );
         let value = Scalar::Json(json!({"a": [1]}));
         assert_eq!(text("{\"a\": [1]}", DataType::Json), Ok(value));
+    }
+
+    #[test]
+    fn a_text_is_a_key_as_the_key_is_written() {
+        let key = |text: &str, data_type| FileCell::Text(text.to_owned()).to_key(data_type);
+        assert_eq!(key("7", DataType::Integer), Some(KeyValue::Integer(7)));
+        assert_eq!(key("-7", DataType::Integer), Some(KeyValue::Integer(-7)));
+        for text in ["007", "+7", "7.0", " 7", "seven"] {
+            assert_eq!(key(text, DataType::Integer), None, "{text}");
+        }
+        let text = KeyValue::Text("007".to_owned());
+        assert_eq!(key("007", DataType::String), Some(text));
+        assert_eq!(key("no uuid", DataType::Uuid), None);
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem, Reason};
 pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};
 pub use request::{
-    InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite, WriteRequest,
+    CellLookup, InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite,
+    WriteRequest,
 };
 pub use resolved::{ResolvedColumn, ResolvedColumns};
 pub use row_image::{KEPT_BYTES, KEPT_ROWS, RowImage};

@@ -1,6 +1,9 @@
 //! Problems of a data write, each with its path in the request.
 
-use crate::{catalog::Violation, refusal::ErrorCode};
+use crate::{
+    catalog::{ViolatedKey, Violation},
+    refusal::ErrorCode,
+};
 
 /// Maximum number of problems reported one by one (specification, "Limits").
 pub const MAX_PROBLEMS: usize = 100;
@@ -48,6 +51,8 @@ pub struct Problem {
     pub code: ErrorCode,
     /// Cause, and the fix if there is one.
     pub message: String,
+    /// The values that occur twice where they must be unique.
+    pub repeated: Option<Box<ViolatedKey>>,
 }
 
 impl Problem {
@@ -66,6 +71,7 @@ impl Problem {
             path: None,
             code,
             message,
+            repeated: None,
         }
     }
 
@@ -108,7 +114,14 @@ impl From<Violation> for Problem {
             Violation::Other { .. } => ErrorCode::ConstraintViolation,
             Violation::Limit { .. } => ErrorCode::ValueTooLarge,
         };
-        Self::of_the_request(Reason::new(code, violation.to_string()))
+        let problem = Self::of_the_request(Reason::new(code, violation.to_string()));
+        match violation {
+            Violation::Repeated(key) => Self {
+                repeated: Some(Box::new(key)),
+                ..problem
+            },
+            _ => problem,
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::{
-    IdQuestion, LookupQuestion, LookupResults, Mode, Questions, RowAddress, RowKey, RowMatch,
+    CellLookup, FileCell, IdQuestion, LookupQuestion, LookupResults, Mode, Questions, RowAddress,
+    RowKey, RowMatch,
     cell::Cell,
     problem::{Reason, quoted},
 };
@@ -28,6 +29,13 @@ pub(super) enum Reference {
     Row(RowAddress),
     /// A lookup.
     Lookup(Asked),
+    /// A cell of a file: the value of a unique column, or the key.
+    Cell {
+        /// The row whose key it may be.
+        key: Box<Reference>,
+        /// The lookup by the value.
+        value: Asked,
+    },
 }
 
 /// Position of a value among the questions.
@@ -68,6 +76,8 @@ pub(super) struct ReferenceReader<'a> {
     pub(super) questions: Questions,
     asked_ids: HashMap<String, AskedIds>,
     lookup_questions: HashMap<LookupShape, usize>,
+    /// Lookups of cells of a file, by table, column and value: each is asked once.
+    asked_values: HashMap<(String, String, KeyValue), Asked>,
 }
 
 impl<'a> ReferenceReader<'a> {
@@ -79,6 +89,7 @@ impl<'a> ReferenceReader<'a> {
             questions: Questions::default(),
             asked_ids: HashMap::new(),
             lookup_questions: HashMap::new(),
+            asked_values: HashMap::new(),
         }
     }
 
@@ -202,6 +213,77 @@ impl<'a> ReferenceReader<'a> {
             .ok_or_else(|| Reason::new(ErrorCode::ReferenceNotFound, "this id cannot be looked up"))
     }
 
+    /// Reads a cell of a file that refers to a row of `target` by the value of a unique column, or
+    /// by its key.
+    pub(super) fn read_file_cell(
+        &mut self,
+        cell: &FileCell,
+        lookup: &CellLookup,
+        target: &str,
+        at: RowAddress,
+    ) -> Result<Reference, Reason> {
+        let table = self.table(target)?;
+        let column = table
+            .column(&lookup.column)
+            .ok_or_else(|| no_lookup_column(target, &lookup.column))?;
+        let value = cell.to_scalar(column.data_type).map_err(|message| {
+            Reason::new(
+                ErrorCode::WrongType,
+                format!(
+                    "must be the {} of a row of \"{target}\": {message}",
+                    column.name
+                ),
+            )
+        })?;
+        let key = cell
+            .to_key(table.key().data_type)
+            .filter(|_| lookup.takes_key);
+        let key = match key {
+            None => Reference::None,
+            Some(key) if self.is_given_before(target, &key, at) => Reference::Known(key),
+            Some(key) => self
+                .ask_id(&table, key)
+                .map_or(Reference::None, Reference::Id),
+        };
+        let value = self.ask_value(&table, column, value);
+        value
+            .map(|value| Reference::Cell {
+                key: Box::new(key),
+                value,
+            })
+            .ok_or_else(|| Reason::new(ErrorCode::LookupNoMatch, "this row cannot be looked up"))
+    }
+
+    fn is_given_before(&self, target: &str, key: &KeyValue, at: RowAddress) -> bool {
+        let given = self.given_keys.get(target).and_then(|keys| keys.get(key));
+        given.is_some_and(|given| *given < at)
+    }
+
+    /// Asks for the row with a value of a unique column.
+    fn ask_value(
+        &mut self,
+        table: &KeyedTable,
+        column: &ColumnRef,
+        value: Scalar,
+    ) -> Option<Asked> {
+        let asked = value.clone().into_key().map(|value| {
+            let (table, column) = (table.name.clone(), column.name.clone());
+            (table, column, value)
+        });
+        if let Some(known) = asked.as_ref().and_then(|key| self.asked_values.get(key)) {
+            return Some(*known);
+        }
+        let wanted = WantedValues {
+            columns: vec![(column.clone(), value)],
+            null_columns: Vec::new(),
+        };
+        let found = self.ask_lookup(table, wanted)?;
+        if let Some(key) = asked {
+            self.asked_values.insert(key, found);
+        }
+        Some(found)
+    }
+
     fn ask_id(&mut self, table: &KeyedTable, key: KeyValue) -> Option<Asked> {
         // As for given keys, `entry` would copy the table's name for every reference.
         if !self.asked_ids.contains_key(&table.name) {
@@ -281,6 +363,14 @@ pub(super) fn no_table(name: &str) -> Reason {
     Reason::new(
         ErrorCode::UnknownTable,
         format!("there is no table \"{}\"", quoted(name)),
+    )
+}
+
+/// Message for a column by which no row of a table can be looked up.
+fn no_lookup_column(table: &str, column: &str) -> Reason {
+    Reason::new(
+        ErrorCode::UnknownColumn,
+        format!("\"{table}\" has no column \"{}\"", quoted(column)),
     )
 }
 
@@ -367,6 +457,58 @@ impl Answered<'_> {
             )),
             Reference::Id(asked) => self.existing(*asked).map(Some),
             Reference::Lookup(asked) => self.found(*asked).map(Some),
+            Reference::Cell { key, value } => self.cell(key, *value).map(Some),
+        }
+    }
+
+    /// The row that a cell of a file means. A cell that is the key of one row and the value of
+    /// another is refused, since either could be meant.
+    fn cell(self, key: &Reference, value: Asked) -> Result<RowKey, Reason> {
+        let by_key = match key {
+            Reference::Known(key) => Some(key.clone()),
+            Reference::Id(asked) => match self.existing(*asked) {
+                Ok(RowKey::Known(key)) => Some(key),
+                _ => None,
+            },
+            _ => None,
+        };
+        let takes_key = !matches!(key, Reference::None);
+        let Asked { question, index } = value;
+        let found = self.results.lookups.get(question);
+        let by_value = found.and_then(|found| found.get(index));
+        let asked = self.questions.lookups.get(question);
+        let table = asked.map_or("", |asked| asked.table.name.as_str());
+        let wanted = asked.and_then(|asked| asked.columns.first());
+        let column = wanted.map_or("", |(column, _)| column.name.as_str());
+        let text = wanted.and_then(|(_, values)| values.key(index));
+        let text = text
+            .map(|value| quoted(&value.to_string()))
+            .unwrap_or_default();
+        match (by_key, by_value) {
+            (Some(key), Some(RowMatch::One(other))) if key != *other => Err(Reason::new(
+                ErrorCode::LookupAmbiguous,
+                format!(
+                    "\"{text}\" is the id of one row of \"{table}\" and the {column} of another; \
+                     choose the column in \"lookups\""
+                ),
+            )),
+            (_, Some(RowMatch::Several)) => Err(Reason::new(
+                ErrorCode::LookupAmbiguous,
+                format!("several rows of \"{table}\" have the {column} \"{text}\""),
+            )),
+            (Some(key), _) => Ok(RowKey::Known(key)),
+            (None, Some(RowMatch::One(key))) => Ok(RowKey::Known(key.clone())),
+            (None, _) => {
+                let names = if takes_key {
+                    format!("id or the {column}")
+                } else {
+                    column.to_owned()
+                };
+                Err(Reason::new(
+                    ErrorCode::ReferenceNotFound,
+                    format!("no row of \"{table}\" has the {names} \"{text}\""),
+                ))
+            }
         }
     }
 

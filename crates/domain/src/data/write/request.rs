@@ -1,6 +1,9 @@
 //! The request of a data write, read into columns.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
 
 use serde_json::{Map, Value};
 
@@ -96,6 +99,17 @@ pub struct TableWrite {
     pub cascade: bool,
     /// Effect of an update on a matched row's columns.
     pub on_match: OnMatch,
+    /// For references whose cells come from a file: the values that they may hold. Keys unless given.
+    pub lookups: BTreeMap<String, CellLookup>,
+}
+
+/// What a cell of a file may hold in a reference column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellLookup {
+    /// Unique column of the referenced table, whose value the cell holds.
+    pub column: String,
+    /// True if the cell may hold the row's key as well.
+    pub takes_key: bool,
 }
 
 /// Cell of a row that ends before its column does.

@@ -147,6 +147,7 @@ async fn write(lab: &Lab, turn: u64, request: WriteRequest) -> Seen {
             job_name: JobName::parse("some job").expect("a name"),
             job: JobId::new(id(3, turn)),
         },
+        source: None,
         user: lab.user,
         api_key: lab.api_key,
         now: at(i64::try_from(turn).expect("a small number")),

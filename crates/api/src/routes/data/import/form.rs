@@ -1,15 +1,19 @@
 //! The body of an import.
 
-use std::fs::File;
+use std::{fs::File, io};
 
 use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
-use labdata_application::{Error, files::admit_spooled_file};
+use bytes::BytesMut;
+use futures::{StreamExt, TryStreamExt, stream};
+use labdata_application::{Error, data::import_file::SentFile, files::admit_spooled_file};
 use labdata_domain::{data::import::MAX_IMPORT_BYTES, people::actor::Actor};
 use labdata_limits::Slot;
 use labdata_operations::data::import::ImportTableBody;
+use labdata_ports::files::blob::{BodyBroken, ByteStream};
 use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::{
     app::App,
@@ -21,8 +25,23 @@ use crate::{
     },
 };
 
+/// Fields besides the file, its key and the options of its reading.
+const FIELDS: [&str; 8] = [
+    "mode",
+    "columns",
+    "lookups",
+    "blank",
+    "on_match",
+    "dry_run",
+    "job_execution_id",
+    "job_name",
+];
+
 const FILE: &str = "file";
 const KEY: &str = "key";
+
+/// Size of a part of a file that is stored, in bytes.
+const CHUNK: usize = 256 << 10;
 
 /// An import: its file, and what to do with it.
 #[derive(Debug)]
@@ -31,6 +50,7 @@ pub struct ImportForm {
     pub parts: ImportTableBody,
     /// The file's bytes, on the disk.
     pub bytes: File,
+    content_type: Option<String>,
     _room: ReceivedRoom,
 }
 
@@ -43,6 +63,38 @@ pub struct ReceivedImport {
 
 /// Counts a received file until it is closed.
 pub(crate) type ReceivedRoom = std::sync::Arc<Slot>;
+
+impl ImportForm {
+    /// The file, to be stored once it is read: its bytes come from the beginning, wherever the last
+    /// reader stopped.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn sent_file(&self) -> io::Result<SentFile> {
+        let file = self.bytes.try_clone()?;
+        Ok(SentFile {
+            path: self.parts.file.clone(),
+            content_type: self.content_type.clone(),
+            size: file.metadata()?.len(),
+            body: content_of(file),
+        })
+    }
+}
+
+fn content_of(file: File) -> ByteStream {
+    let file = (tokio::fs::File::from_std(file), true);
+    let chunks = stream::try_unfold(file, |(mut file, is_first)| async move {
+        if is_first {
+            file.rewind().await?;
+        }
+        let mut chunk = BytesMut::with_capacity(CHUNK);
+        let read = file.read_buf(&mut chunk).await?;
+        Ok::<_, io::Error>((read > 0).then(|| (chunk.freeze(), (file, false))))
+    });
+    chunks
+        .map_err(|error| BodyBroken(error.to_string()))
+        .boxed()
+}
 
 impl Body for ImportForm {
     type Received = ReceivedImport;
@@ -72,6 +124,7 @@ impl Body for ImportForm {
             Ok(bytes) => Some(Self {
                 parts,
                 bytes,
+                content_type: file.content_type.clone(),
                 _room: received.room.clone(),
             }),
             Err(error) => at.refuse(ProblemKind::value_error(&format!(
@@ -92,7 +145,7 @@ impl Body for ImportForm {
             return Value::Null;
         };
         let mut fields = form.reading_options();
-        for name in ["mode", "columns", "dry_run", "job_execution_id"] {
+        for name in FIELDS {
             if let Some(text) = form.text(name) {
                 fields.insert(name.to_owned(), text.into());
             }

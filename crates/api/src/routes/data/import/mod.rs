@@ -23,25 +23,33 @@ async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadIm
         mode,
         key,
         columns,
+        lookups,
+        blank,
+        on_match,
         options,
         dry_run,
         job_execution_id,
+        job_name,
     } = call.body.parts.clone();
-    let source = call.body.bytes.try_clone();
-    let source =
-        source.map_err(|error| Error::Internal(format!("a spooled file is lost: {error}")))?;
+    let is_lost = |error| Error::Internal(format!("a spooled file is lost: {error}"));
+    let source = call.body.bytes.try_clone().map_err(is_lost)?;
+    let sent = call.body.sent_file().map_err(is_lost)?;
     let command = ImportTable {
         write: ImportWrite {
             table: call.path.name.clone(),
             mode,
             key,
+            on_match,
+            blank,
             dry_run,
         },
         columns: columns.unwrap_or_default().into_iter().collect(),
+        lookups: lookups.unwrap_or_default().into_iter().collect(),
         options: options.options(),
         job_execution_id,
+        job_name,
     };
-    Ok(read_import(call.ports(), &call.actor, Box::new(source), command).await?)
+    Ok(read_import(call.ports(), &call.actor, Box::new(source), sent, command).await?)
 }
 
 /// Imports the file.

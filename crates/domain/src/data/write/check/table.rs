@@ -322,7 +322,12 @@ impl<'a> TableChecker<'a, '_> {
                 self.at_cell(row, position, &column.name, must_not_be_null);
             }
             let address = self.address(row);
-            let reference = self.references.read(cell, target, Some(address));
+            let reference = match (cell, self.write.lookups.get(&column.name)) {
+                (Cell::File(cell), Some(lookup)) => self
+                    .references
+                    .read_file_cell(cell, lookup, target, address),
+                _ => self.references.read(cell, target, Some(address)),
+            };
             references.push(reference.unwrap_or_else(|message| {
                 self.at_cell(row, position, &column.name, || message);
                 Reference::None

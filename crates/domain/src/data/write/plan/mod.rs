@@ -1,6 +1,7 @@
 //! The second step of a data write: resolves references and makes typed columns that an adapter
 //! applies set by set.
 
+mod lines;
 mod series;
 mod steps;
 mod table;
