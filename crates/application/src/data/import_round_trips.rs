@@ -1,0 +1,552 @@
+//! Random tables, written in many dialects and as a workbook, are imported as they are, or refused.
+//!
+//! The seed is fixed; `LABDATA_ROUND_TRIP_SEED` gives another one.
+
+use std::{
+    fmt::Write as _,
+    io::{Cursor, Write as _},
+    sync::Arc,
+};
+
+use labdata_domain::{
+    catalog::{Catalog, CatalogVersion, ColumnDefinition, Table, TableDefinition},
+    data::{
+        import::{ImportMode, ImportWrite},
+        write::OnMatch,
+    },
+    scalar::{DataType, Scalar},
+    timestamp,
+};
+use labdata_table_formats::read::ReadOptions;
+use time::{Date, OffsetDateTime, UtcOffset};
+use uuid::Uuid;
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+use super::import_table::{ImportTable, read};
+use crate::Error;
+
+/// Number of random tables.
+const TABLES: u64 = 500;
+
+/// Parts of texts that readers have confused.
+const TEXTS: [&str; 40] = [
+    "a",
+    "B 2",
+    " x",
+    "x ",
+    "é",
+    "µ",
+    "μ",
+    "ß",
+    "漢字",
+    "😀",
+    "\"",
+    "\"\"",
+    "'",
+    ",",
+    ";",
+    "\t",
+    "|",
+    "\n",
+    "\r\n",
+    "007",
+    "1",
+    "-1.5",
+    "1,5",
+    "1.234",
+    "1,234.5",
+    "1e5",
+    "NA",
+    "null",
+    "true",
+    "2024-01-02",
+    "03.04.2024",
+    "12:30",
+    "=A1",
+    "#N/A",
+    "<0.01",
+    "87 %",
+    "sep=;",
+    "(µl)",
+    "\u{a0}",
+    "\\",
+];
+
+/// Types of the columns.
+const TYPES: [DataType; 8] = [
+    DataType::String,
+    DataType::Text,
+    DataType::Integer,
+    DataType::Float,
+    DataType::Boolean,
+    DataType::Date,
+    DataType::Datetime,
+    DataType::Uuid,
+];
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        let index = self.below(u64::try_from(all.len()).unwrap());
+        all[usize::try_from(index).unwrap()]
+    }
+
+    fn text(&mut self) -> String {
+        (0..=self.below(4)).map(|_| self.of(&TEXTS)).collect()
+    }
+
+    fn integer(&mut self) -> i64 {
+        let any = i64::from_le_bytes(self.next().to_le_bytes());
+        match self.below(6) {
+            0 => any,
+            1 => self.of(&[
+                i64::MAX,
+                i64::MIN,
+                9_007_199_254_740_993,
+                -9_007_199_254_740_993,
+                0,
+            ]),
+            2 => any % 1_000_000_000_000,
+            _ => any % 2_000,
+        }
+    }
+
+    fn float(&mut self) -> f64 {
+        let thousandths = self.integer() % 10_000_000;
+        let number: f64 = format!("{thousandths}e-3").parse().unwrap();
+        match self.below(6) {
+            0 => self.of(&[
+                1e300,
+                -1e-300,
+                0.1,
+                1e21,
+                123_456.789,
+                f64::MIN_POSITIVE,
+                1e5,
+            ]),
+            1 => number * 1e-9,
+            _ => number,
+        }
+    }
+
+    fn scalar(&mut self, data_type: DataType) -> Scalar {
+        let day = || 2_415_080;
+        match data_type {
+            DataType::Integer => Scalar::Integer(self.integer()),
+            DataType::Float => Scalar::Float(self.float()),
+            DataType::Boolean => Scalar::Boolean(self.below(2) == 0),
+            DataType::Date => {
+                let days = i32::try_from(self.below(80_000)).unwrap();
+                Scalar::Date(Date::from_julian_day(day() + days).unwrap())
+            }
+            DataType::Datetime => {
+                let seconds = i64::try_from(self.below(4_000_000_000)).unwrap();
+                let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap();
+                let micros = i64::try_from(self.below(3) * 250_000).unwrap();
+                Scalar::Datetime(at + time::Duration::microseconds(micros))
+            }
+            DataType::Uuid => Scalar::Uuid(Uuid::from_u64_pair(self.next(), self.next())),
+            _ => Scalar::Text(self.text()),
+        }
+    }
+
+    fn table(&mut self) -> Rows {
+        let mut types = vec![DataType::String];
+        types.extend((0..=self.below(5)).map(|_| self.of(&TYPES)));
+        let rows = (0..=self.below(12)).map(|row| {
+            let cells = types.iter().enumerate().map(|(column, data_type)| {
+                if column == 0 {
+                    return Some(Scalar::Text(format!("row {row}")));
+                }
+                (self.below(7) > 0).then(|| self.scalar(*data_type))
+            });
+            cells.collect()
+        });
+        let rows = rows.collect();
+        Rows { types, rows }
+    }
+}
+
+struct Rows {
+    types: Vec<DataType>,
+    rows: Vec<Vec<Option<Scalar>>>,
+}
+
+/// A way to write a delimited text.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    delimiter: char,
+    line_end: &'static str,
+    quotes_all: bool,
+    decimal: char,
+    thousands: Option<char>,
+    encoding: Encoding,
+    /// Lines above the header.
+    above: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    Utf8Marked,
+    Utf16Le,
+    Utf16Be,
+    /// Without characters that Latin-1 does not have.
+    Windows1252,
+}
+
+const PLAIN: Dialect = Dialect {
+    delimiter: ',',
+    line_end: "\n",
+    quotes_all: false,
+    decimal: '.',
+    thousands: None,
+    encoding: Encoding::Utf8,
+    above: "",
+};
+
+const GERMAN: Dialect = Dialect {
+    delimiter: ';',
+    decimal: ',',
+    ..PLAIN
+};
+
+const DIALECTS: [Dialect; 12] = [
+    PLAIN,
+    Dialect {
+        line_end: "\r\n",
+        quotes_all: true,
+        ..PLAIN
+    },
+    Dialect {
+        line_end: "\r",
+        ..PLAIN
+    },
+    Dialect {
+        delimiter: '\t',
+        ..PLAIN
+    },
+    Dialect {
+        delimiter: '|',
+        line_end: "\r\n",
+        ..PLAIN
+    },
+    Dialect {
+        encoding: Encoding::Utf8Marked,
+        ..PLAIN
+    },
+    GERMAN,
+    Dialect {
+        thousands: Some('.'),
+        line_end: "\r\n",
+        ..GERMAN
+    },
+    Dialect {
+        thousands: Some(' '),
+        encoding: Encoding::Windows1252,
+        ..GERMAN
+    },
+    Dialect {
+        encoding: Encoding::Utf16Le,
+        delimiter: '\t',
+        line_end: "\r\n",
+        ..GERMAN
+    },
+    Dialect {
+        encoding: Encoding::Utf16Be,
+        thousands: Some('\''),
+        delimiter: ';',
+        ..PLAIN
+    },
+    Dialect {
+        above: "sep=;\n",
+        quotes_all: true,
+        ..GERMAN
+    },
+];
+
+impl Dialect {
+    fn number(self, text: &str) -> String {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let (sign, digits) = whole
+            .strip_prefix('-')
+            .map_or(("", whole), |rest| ("-", rest));
+        let mut grouped = sign.to_owned();
+        for (index, digit) in digits.chars().enumerate() {
+            let is_start = index > 0 && (digits.len() - index) % 3 == 0;
+            if is_start && !digits.contains('e') {
+                grouped.extend(self.thousands);
+            }
+            grouped.push(digit);
+        }
+        if !fraction.is_empty() {
+            grouped.push(self.decimal);
+            grouped.push_str(fraction);
+        }
+        grouped
+    }
+
+    fn field(self, cell: Option<&Scalar>) -> String {
+        let text = match cell {
+            None => return String::new(),
+            Some(Scalar::Text(text)) => text.clone(),
+            Some(Scalar::Integer(number)) => self.number(&number.to_string()),
+            Some(Scalar::Float(number)) => self.number(&float_text(*number)),
+            Some(scalar) => plain(scalar),
+        };
+        let signs = [self.delimiter, '"', '\n', '\r'];
+        let is_empty_text = text.is_empty() || text.starts_with([' ', '\u{a0}']);
+        if self.quotes_all || is_empty_text || text.contains(signs) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
+    }
+
+    fn file(self, table: &Rows) -> Vec<u8> {
+        let mut text = self.above.to_owned();
+        let names: Vec<String> = (0..table.types.len())
+            .map(|index| format!("column {index}"))
+            .collect();
+        text.push_str(&names.join(&self.delimiter.to_string()));
+        text.push_str(self.line_end);
+        for row in &table.rows {
+            let fields: Vec<String> = row.iter().map(|cell| self.field(cell.as_ref())).collect();
+            text.push_str(&fields.join(&self.delimiter.to_string()));
+            text.push_str(self.line_end);
+        }
+        let wide = |bytes: fn(u16) -> [u8; 2]| {
+            let marked = std::iter::once(0xfeff).chain(text.encode_utf16());
+            marked.flat_map(bytes).collect()
+        };
+        match self.encoding {
+            Encoding::Utf8 => text.into_bytes(),
+            Encoding::Utf8Marked => format!("\u{feff}{text}").into_bytes(),
+            Encoding::Utf16Le => wide(u16::to_le_bytes),
+            Encoding::Utf16Be => wide(u16::to_be_bytes),
+            Encoding::Windows1252 => text
+                .chars()
+                .map(|char| u8::try_from(char).unwrap())
+                .collect(),
+        }
+    }
+
+    /// The texts that the dialect can hold.
+    fn fit(self, text: &str) -> String {
+        if self.encoding == Encoding::Windows1252 {
+            let latin = text
+                .chars()
+                .map(|char| if u32::from(char) > 255 { '?' } else { char });
+            latin.collect()
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// A float in the form that most programs write.
+fn float_text(number: f64) -> String {
+    if number != 0.0 && !(1e-6..1e15).contains(&number.abs()) {
+        format!("{number:e}")
+    } else {
+        number.to_string()
+    }
+}
+
+fn plain(scalar: &Scalar) -> String {
+    match scalar {
+        Scalar::Boolean(flag) => flag.to_string(),
+        Scalar::Date(date) => timestamp::render_date(*date),
+        Scalar::Datetime(at) => timestamp::render(at.to_offset(UtcOffset::UTC)),
+        Scalar::Uuid(id) => id.to_string(),
+        other => panic!("{other:?} has a form of the dialect"),
+    }
+}
+
+/// A workbook with the table in its only sheet: numbers and booleans as such, where a number of Excel holds
+/// them, and all else as texts.
+fn workbook(table: &Rows) -> Vec<u8> {
+    let text = |text: &str| {
+        let escaped = text
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('\r', "&#13;");
+        format!("<c t=\"inlineStr\"><is><t xml:space=\"preserve\">{escaped}</t></is></c>")
+    };
+    let mut rows = String::from("<row>");
+    (0..table.types.len()).for_each(|index| rows.push_str(&text(&format!("column {index}"))));
+    rows.push_str("</row>");
+    for row in &table.rows {
+        rows.push_str("<row>");
+        for cell in row {
+            let cell = match cell {
+                None => "<c/>".to_owned(),
+                Some(Scalar::Text(value)) => text(value),
+                Some(Scalar::Integer(number)) if number.unsigned_abs() <= 1 << 53 => {
+                    format!("<c><v>{number}</v></c>")
+                }
+                Some(Scalar::Integer(number)) => text(&number.to_string()),
+                Some(Scalar::Float(number)) => format!("<c><v>{}</v></c>", float_text(*number)),
+                Some(Scalar::Boolean(flag)) => format!("<c t=\"b\"><v>{}</v></c>", u8::from(*flag)),
+                Some(other) => text(&plain(other)),
+            };
+            rows.push_str(&cell);
+        }
+        rows.push_str("</row>");
+    }
+    package(&rows)
+}
+
+fn package(rows: &str) -> Vec<u8> {
+    const TYPES: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const RELATIONS: &str = "http://schemas.openxmlformats.org/package/2006/relationships";
+    let relation = |target: &str, kind: &str| {
+        format!(
+            "<Relationships xmlns=\"{RELATIONS}\"><Relationship Id=\"rId1\" Target=\"{target}\" \
+             Type=\"{TYPES}/{kind}\"/></Relationships>"
+        )
+    };
+    let mut book = String::new();
+    write!(
+        book,
+        "<workbook xmlns:r=\"{TYPES}\"><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"rId1\"/></sheets></workbook>"
+    )
+    .unwrap();
+    let sheet = format!("<worksheet><sheetData>{rows}</sheetData></worksheet>");
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, content) in [
+        ("_rels/.rels", relation("xl/workbook.xml", "officeDocument")),
+        ("xl/workbook.xml", book),
+        (
+            "xl/_rels/workbook.xml.rels",
+            relation("worksheets/sheet1.xml", "worksheet"),
+        ),
+        ("xl/worksheets/sheet1.xml", sheet),
+    ] {
+        writer.start_file(name, options).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// Imports a file into a table of these types; `None` if it is refused.
+fn imported(bytes: Vec<u8>, table: &Rows) -> Option<Vec<Vec<Option<Scalar>>>> {
+    let columns = table
+        .types
+        .iter()
+        .enumerate()
+        .map(|(index, data_type)| ColumnDefinition::new(format!("column_{index}"), *data_type));
+    let definition = TableDefinition::new("thing", columns.collect());
+    let empty = Catalog::new(CatalogVersion(1), Vec::new());
+    let target: Table = definition.resolve(&empty).unwrap();
+    let catalog = Catalog::new(CatalogVersion(1), vec![target.clone()]);
+    let command = ImportTable {
+        write: ImportWrite {
+            table: "thing".to_owned(),
+            mode: ImportMode::Insert,
+            key: None,
+            on_match: OnMatch::default(),
+            blank: None,
+            dry_run: true,
+        },
+        columns: [].into(),
+        lookups: [].into(),
+        options: ReadOptions::default(),
+        job_execution_id: None,
+        job_name: None,
+    };
+    let caller = Arc::new(());
+    let source = Box::new(Cursor::new(bytes));
+    let (request, ..) = match read(source, &target, &catalog, command, Arc::downgrade(&caller)) {
+        Ok(read) => read,
+        Err(Error::Problems(_)) => return None,
+        Err(error) => panic!("{error:?}"),
+    };
+    let write = request.tables.first().unwrap();
+    let mut rows = vec![Vec::new(); write.rows.len()];
+    for (index, data_type) in table.types.iter().enumerate() {
+        let column = write.rows.column(&format!("column_{index}")).unwrap();
+        for (row, cell) in rows.iter_mut().zip(column.cells()) {
+            row.push(cell.to_scalar(*data_type).ok()?);
+        }
+    }
+    Some(rows)
+}
+
+/// A table as a file can hold it.
+fn expected(table: &Rows, fit: impl Fn(&str) -> Option<String>) -> Rows {
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.iter().map(|cell| match cell {
+            Some(Scalar::Text(text)) => fit(text).map(Scalar::Text),
+            cell => cell.clone(),
+        });
+        cells.collect()
+    });
+    Rows {
+        types: table.types.clone(),
+        rows: rows.collect(),
+    }
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("LABDATA_ROUND_TRIP_SEED").ok();
+    given.map_or(20_260_301, |seed| seed.parse().expect("a number"))
+}
+
+/// Checks that the file holds the table or is refused; returns whether it was imported.
+#[track_caller]
+fn is_imported(bytes: Vec<u8>, table: &Rows, name: &str, number: u64) -> bool {
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let Some(found) = imported(bytes, table) else {
+        return false;
+    };
+    assert_eq!(
+        found,
+        table.rows,
+        "seed {}, table {number}, {name}:\n{text}",
+        seed()
+    );
+    true
+}
+
+#[test]
+fn a_table_is_imported_as_it_was_written_or_refused() {
+    let mut random = Random(seed());
+    let mut accepted = [0; DIALECTS.len() + 1];
+    for number in 0..TABLES {
+        let table = random.table();
+        for (dialect, count) in DIALECTS.iter().zip(&mut accepted) {
+            let table = expected(&table, |text| Some(dialect.fit(text)));
+            let name = format!("{dialect:?}");
+            *count += u64::from(is_imported(dialect.file(&table), &table, &name, number));
+        }
+        // A cell of a sheet that displays nothing is blank.
+        let table = expected(&table, |text| {
+            (!text.trim().is_empty()).then(|| text.to_owned())
+        });
+        let bytes = workbook(&table);
+        *accepted.last_mut().unwrap() += u64::from(is_imported(bytes, &table, "XLSX", number));
+    }
+    // A reader that refuses everything would hold the rest.
+    for (index, count) in accepted.iter().enumerate() {
+        assert!(
+            *count > TABLES * 3 / 5,
+            "dialect {index}: {count} of {TABLES}; {accepted:?}"
+        );
+    }
+}
