@@ -30,6 +30,8 @@ pub(super) enum Command {
     Backup(Backup),
     /// Restore a copy into an empty data directory or database
     Restore(Restore),
+    /// Import a file into a table of the platform that LABDATA_BASE_URL names, with LABDATA_API_KEY
+    Import(Import),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
     /// Print a link that signs a user in once, within 30 minutes
@@ -91,6 +93,34 @@ pub(super) struct Restore {
     pub(super) directory: PathBuf,
     #[command(flatten)]
     pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Import {
+    /// A delimited text, an Excel workbook (.xlsx) or Parquet
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// The table that gets the rows
+    #[arg(value_name = "TABLE")]
+    pub(super) table: String,
+    /// insert creates every row, upsert updates those that match a stored one
+    #[arg(long, default_value = "insert")]
+    pub(super) mode: String,
+    /// Column that identifies a stored row; repeated for several
+    #[arg(long, value_name = "COLUMN")]
+    pub(super) key: Vec<String>,
+    /// Any other part of the form of the API, such as decimal=, or timezone=Europe/Berlin
+    #[arg(short, long = "option", value_name = "NAME=VALUE")]
+    pub(super) options: Vec<String>,
+    /// Check everything and write nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print the response as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// URL of the platform [default: LABDATA_BASE_URL]
+    #[arg(long, value_name = "URL")]
+    pub(super) base_url: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -189,7 +219,7 @@ impl Command {
                 ApiKeyCommand::List(list) => &list.common,
                 ApiKeyCommand::Revoke(revoke) => &revoke.common,
             },
-            Self::Openapi | Self::RunSupervisor => return (None, &NONE),
+            Self::Import(_) | Self::Openapi | Self::RunSupervisor => return (None, &NONE),
         };
         (common.config.as_deref(), &common.flags)
     }

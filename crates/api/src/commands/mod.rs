@@ -6,6 +6,7 @@ mod backup;
 mod demo;
 mod demo_script;
 mod doctor;
+mod import;
 mod logging;
 mod output;
 mod serve;
@@ -122,6 +123,14 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
     if matches!(command, Command::Openapi) {
         return Ok(print_openapi()?);
     }
+    // Nor does a client, which runs on machines without a platform.
+    if let Command::Import(arguments) = command {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(anyhow::Error::from)?;
+        return Ok(runtime.block_on(import::import(arguments))?);
+    }
     let (config, flags) = command.sources();
     let settings = match &command {
         Command::Doctor(_) => doctor::settings(config, flags)
@@ -141,8 +150,8 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
     };
     let done = runtime.block_on(async {
         match command {
-            // Both are handled before; the compiler does not know.
-            Command::Openapi | Command::RunSupervisor => print_openapi(),
+            // Handled before; the compiler does not know.
+            Command::Import(_) | Command::Openapi | Command::RunSupervisor => print_openapi(),
             Command::Serve(arguments) => {
                 serve::serve(&settings, arguments.no_worker, started).await
             }

@@ -78,6 +78,65 @@ async fn the_first_start_prints_a_key_and_the_second_start_none() {
     assert_eq!(program.end("INT").0.code(), Some(0));
 }
 
+#[tokio::test]
+async fn a_file_is_imported_from_the_command_line() {
+    let directory = directory();
+    let program = Program::serve(directory.path(), &[("LABDATA_BOOTSTRAP_KEY", CHOSEN)]);
+    let columns = json!([
+        { "name": "name", "data_type": "string", "is_unique": true },
+        { "name": "volume", "data_type": "float" },
+    ]);
+    let definition = json!({ "semantic_category": "curated", "columns": columns });
+    let (status, _) = call(
+        &program,
+        CHOSEN,
+        Method::PUT,
+        "/api/v1/tables/sample",
+        definition,
+    )
+    .await;
+    assert_eq!(status, StatusCode::OK);
+    let import = |csv: &str, more: &[&str], key: &str| {
+        std::fs::write(directory.path().join("plate 1.csv"), csv).unwrap();
+        let arguments = [&["import", "plate 1.csv", "sample"], more].concat();
+        let mut command = labdata(directory.path(), &arguments);
+        run(command.envs([
+            ("LABDATA_BASE_URL", program.url.as_str()),
+            ("LABDATA_API_KEY", key),
+        ]))
+    };
+    let dry = import("name,volume\nA,1\n", &["--dry-run"], CHOSEN);
+    assert_eq!(text(&dry.stdout).trim(), "dry run: 1 created, 0 updated");
+    let created = import(
+        "name;volume\nA;1.234\n",
+        &["-o", "decimal=,", "-o", "thousands=."],
+        CHOSEN,
+    );
+    assert!(text(&created.stdout).starts_with("1 created, 0 updated; job execution "));
+    let updated = import(
+        "name,volume\nA,2\nB,\n",
+        &["--mode", "upsert", "--key", "name", "--json"],
+        CHOSEN,
+    );
+    let response: Value = serde_json::from_slice(&updated.stdout).unwrap();
+    assert_eq!(
+        (&response["created"], &response["updated"]),
+        (&json!(1), &json!(1))
+    );
+    let refused = import("name,volume\nC,x\nD,y\n", &[], CHOSEN);
+    assert_eq!(refused.status.code(), Some(1));
+    let problems = text(&refused.stderr);
+    assert!(
+        problems.contains("\nrows[2].volume: ") && problems.contains("\nrows[3].volume: "),
+        "{problems}"
+    );
+    let stranger = import("name\nC\n", &[], "ldk_wrong");
+    assert_eq!(
+        (stranger.status.code(), text(&stranger.stdout)),
+        (Some(1), String::new())
+    );
+}
+
 /// Everything below a directory that accounts but the owner may read or write.
 fn open_to_others(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
