@@ -79,6 +79,67 @@ def test_a_preview_says_how_a_file_is_read_and_an_import_reads_it_so(lab, table)
     assert rows == {"A": 1234.5, "B": None, "C": 2, "D": 3, "E": 4}
 
 
+def test_a_preview_is_a_table_in_a_notebook(lab):
+    preview = lab.preview_file("Sample;Größe (µl)\nA<1;1.234\nB;\n".encode(), name="plate.csv")
+    html = preview._repr_html_()
+    for text in ("Größe (µl)", "float µl", "A&lt;1", "2 rows", "delimiter", "doubt", "decimal"):
+        assert text in html
+    assert "A<1" not in html
+
+
+@pytest.fixture
+def wells(lab, table):
+    name = f"well_{uuid.uuid4().hex[:8]}"
+    columns = [
+        {"name": "sample", "data_type": "string", "references": table},
+        {"name": "carrier", "data_type": "string", "references": "carrier"},
+        {"name": "well", "data_type": "string", "is_nullable": False},
+        {"name": "measured_on", "data_type": "date"},
+        {"name": "od", "data_type": "float"},
+    ]
+    lab.define_table(name, columns)
+    return name
+
+
+def test_a_messy_sheet_is_linked_to_two_tables_by_one_call(lab, table, wells):
+    plate = f"P-{uuid.uuid4().hex[:8]}"
+    lab.write({table: [{"name": "S 1"}, {"name": "S 2"}], "carrier": [{"name": plate, "carrier_type": "96"}]})
+    sheet = (
+        f"Plate reader export;;;;\n;;;;\nSample;Carrier;Well;Measured on;OD (600 nm)\n"
+        f"S 1;{plate};A1;13.03.2026;0,512\nS 2;{plate};A2;14.03.2026;1.024,5\n;{plate};A3;;\n"
+    ).encode()
+    preview = lab.preview_file(sheet, name="export.txt")
+    assert [column["name"] for column in preview.columns] == [
+        "sample",
+        "carrier",
+        "well",
+        "measured_on",
+        "od",
+    ]
+    lookups = {"carrier": "name"}
+    result = lab.import_file(wells, sheet, name="export.txt", lookups=lookups, **preview.reading)
+    assert (result.created, result.reading["header_row"]) == (3, 3)
+    rows = {row["well"]: row for row in lab.read(wells)}
+    assert [rows[well]["od"] for well in ("A1", "A2", "A3")] == [0.512, 1024.5, None]
+    assert rows["A2"]["measured_on"] == "2026-03-14"
+    names = {row["id"]: row["name"] for row in lab.read(table)}
+    assert [names.get(rows[well]["sample"]) for well in ("A1", "A2", "A3")] == ["S 1", "S 2", None]
+    changes = lab.request("GET", f"/job-executions/{result.job_execution_id}/changes")
+    assert changes["files"] == [{"id": result.file_id, "file_name": "export.txt"}]
+
+
+def test_an_import_takes_all_options(lab, table):
+    lab.write({table: [{"name": "A", "volume": 1}]})
+    again = {"mode": "upsert", "key": "name", "name": "plate.csv"}
+    lab.import_file(table, b"name,volume\nA,\n", **again)
+    lab.import_file(table, b"name,volume\nA,2\n", on_match="fill_missing", **again)
+    assert [row["volume"] for row in lab.read(table)] == [1]
+    result = lab.import_file(table, b"name,volume\nA,\n", blank="null", job_name="Cleaning", **again)
+    assert [row["volume"] for row in lab.read(table)] == [None]
+    path = f"/job-executions/{result.job_execution_id}"
+    assert lab.request("GET", path)["job_name"] == "Cleaning"
+
+
 def test_an_option_that_the_platform_would_ignore_is_a_mistake(lab, table):
     with pytest.raises(TypeError, match="no option of the reading of a file: decimals"):
         lab.import_file(table, b"name\nA\n", name="plate.csv", decimals=",")

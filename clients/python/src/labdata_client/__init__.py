@@ -10,7 +10,7 @@ with lab.execution("Import", revert_on_error=True) as run:
 from ._async._execution import AsyncExecution
 from ._async._lab import AsyncLab, connect_async
 from ._environment import PlatformRun
-from ._results import Curve, Curves, Predictions, Record, Report, Rows, WriteResult
+from ._results import Curve, Curves, Predictions, Preview, Record, Report, Rows, WriteResult
 from ._sync._execution import Execution
 from ._sync._lab import Lab, connect
 from .errors import (
@@ -56,6 +56,7 @@ __all__ = [
     "NotFound",
     "PlatformRun",
     "Predictions",
+    "Preview",
     "Problem",
     "Record",
     "Report",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from labdata_client._json import encode
+
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -55,6 +57,26 @@ def options_of(reading: Mapping[str, Any]) -> dict[str, Any]:
         message = f"no option of the reading of a file: {', '.join(unknown)}"
         raise InvalidArgument(message)
     return {name: _field(value) for name, value in reading.items() if name in OPTIONS and value is not None}
+
+
+def import_fields(
+    *,
+    key: str | Sequence[str] | None,
+    columns: Mapping[str, str | None] | None,
+    lookups: Mapping[str, str] | None,
+    dry_run: bool,
+    **texts: str | None,
+) -> dict[str, Any]:
+    """Return the fields of an import besides the options of its reading; what is None is left out."""
+    fields: dict[str, Any] = dict(texts)
+    if key is not None:
+        fields["key"] = [key] if isinstance(key, str) else list(key)
+    for name, mapping in (("columns", columns), ("lookups", lookups)):
+        if mapping is not None:
+            fields[name] = encode(mapping).decode()
+    if dry_run:
+        fields["dry_run"] = "true"
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _field(value: Any) -> str | list[str]:

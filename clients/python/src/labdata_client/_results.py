@@ -66,6 +66,25 @@ class WriteResult(Record):
         return html_table(names, rows, caption=f"{len(self.series)} series")
 
 
+class Preview(Record):
+    """Table of a file, as an import would read it."""
+
+    def _repr_html_(self) -> str:
+        headers = [column["header"] for column in self["columns"]]
+        types = [" ".join(filter(None, (column["data_type"], column["unit"]))) for column in self["columns"]]
+        reading = {name: value for name, value in self["reading"].items() if value not in (None, "", [])}
+        caption = f"{self['row_count']} rows"
+        parts = [html_table(headers, [types, *self["rows"]], caption=caption)]
+        if self["doubts"]:
+            rows = [
+                (doubt["path"], doubt["message"], " or ".join(map(str, doubt["options"])))
+                for doubt in self["doubts"]
+            ]
+            parts.insert(0, html_table(("doubt", "message", "options"), rows))
+        parts.append(html_table(("option", "value"), reading.items()))
+        return "".join(parts)
+
+
 _INTEGERS = frozenset({"int8", "int16", "int32", "int64"})
 
 

@@ -20,11 +20,19 @@ from labdata_client._batches import (
     table_writes,
 )
 from labdata_client._environment import PlatformRun, connection
-from labdata_client._json import encode
 from labdata_client._merging import distinct, merged, total_rows
 from labdata_client._progress import Progress
-from labdata_client._reading import options_of
-from labdata_client._results import Curves, Predictions, Record, Report, Rows, WriteResult, as_text
+from labdata_client._reading import import_fields, options_of
+from labdata_client._results import (
+    Curves,
+    Predictions,
+    Preview,
+    Record,
+    Report,
+    Rows,
+    WriteResult,
+    as_text,
+)
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import blocking
 from labdata_client.errors import BadRequest, Forbidden, InvalidArgument, LabdataError, NotFound, body_of
@@ -378,9 +386,13 @@ class Operations:
         mode: str = "insert",
         key: str | Sequence[str] | None = None,
         columns: Mapping[str, str | None] | None = None,
+        lookups: Mapping[str, str] | None = None,
+        blank: str | None = None,
+        on_match: str | None = None,
         name: str | None = None,
         dry_run: bool = False,
         job_execution_id: str | None = None,
+        job_name: str | None = None,
         **reading: Any,
     ) -> Record:
         """Write the rows of a file into a table, in one transaction.
@@ -388,27 +400,33 @@ class Operations:
         `source` is a path, bytes or an open binary file: a delimited text, an Excel workbook (.xlsx) or
         Parquet, by its content.
         `columns` maps headers to columns, or to None to leave them out; other headers are for the column of
-        their name. `reading` are the options of `preview_file`. The platform reads the cells, and names the
-        lines of what it refuses (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated`,
-        `columns` and `reading`, all options as they were used.
+        their name. `lookups` maps references to the unique column of the referenced table that the cells
+        hold; unless given, they hold its key or its only unique text. `blank` is "keep" (default of
+        upserts) or "null", `on_match` "overwrite" or "fill_missing". `reading` are the options of
+        `preview_file`. The platform reads the cells, and names the lines of what it refuses
+        (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated`, `columns`, the
+        `file_id` under which the file is stored, and `reading`, all options as they were used.
         """
         if job_execution_id is None and self.platform_run is not None:
             job_execution_id = self.platform_run.job_execution_id
-        fields: dict[str, Any] = {"mode": mode, "job_execution_id": job_execution_id}
-        if key is not None:
-            fields["key"] = [key] if isinstance(key, str) else list(key)
-        if columns is not None:
-            fields["columns"] = encode(columns).decode()
-        if dry_run:
-            fields["dry_run"] = "true"
-        given = {field: value for field, value in fields.items() if value is not None}
+        fields = import_fields(
+            mode=mode,
+            key=key,
+            columns=columns,
+            lookups=lookups,
+            blank=blank,
+            on_match=on_match,
+            dry_run=dry_run,
+            job_execution_id=job_execution_id,
+            job_name=job_name,
+        )
         opened = blocking(lambda: open_source(source, name, None))
         path = f"/tables/{table}/import"
         return _transfers.send_table(
-            self.transport, path, opened, {**given, **options_of(reading)}, creates=True
+            self.transport, path, opened, {**fields, **options_of(reading)}, creates=True
         )
 
-    def preview_file(self, source: Source, *, name: str | None = None, **reading: Any) -> Record:
+    def preview_file(self, source: Source, *, name: str | None = None, **reading: Any) -> Preview:
         """Return how a delimited text, an Excel workbook or a Parquet file would be read; nothing is stored.
 
         `reading` are options by name: `encoding`, `delimiter`, `decimal`, `thousands`, `sheet`, `header_row`,
@@ -419,7 +437,8 @@ class Operations:
         """
         opened = blocking(lambda: open_source(source, name, None))
         path = "/tools/preview-table"
-        return _transfers.send_table(self.transport, path, opened, options_of(reading), creates=False)
+        fields = options_of(reading)
+        return Preview(_transfers.send_table(self.transport, path, opened, fields, creates=False))
 
     # --- reading ------------------------------------------------------------------------------------------
 
