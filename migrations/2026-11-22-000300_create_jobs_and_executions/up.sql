@@ -64,6 +64,8 @@ CREATE TABLE labdata.job_execution (
     exit_code bigint,
     -- The trigger that started a run; no reference, as a trigger may be removed.
     trigger_id uuid,
+    -- Scopes of the run's key.
+    run_scopes text[],
     CONSTRAINT job_execution_job_id_fkey
         FOREIGN KEY (organization_id, job_id) REFERENCES labdata.job (organization_id, id),
     CONSTRAINT job_execution_started_by_fkey
@@ -79,11 +81,13 @@ CREATE TABLE labdata.job_execution (
     CONSTRAINT job_execution_error_message_check CHECK (status = 'failed' OR error_message IS NULL),
     CONSTRAINT job_execution_run_check CHECK (
         CASE origin
-            WHEN 'platform' THEN num_nulls(script_version, parameters) = 0
+            WHEN 'platform' THEN num_nulls(script_version, parameters, run_scopes) = 0
             ELSE status <> 'queued'
-                AND num_nonnulls(script_version, trigger_file_id, parameters, source_execution_id, exit_code) = 0
+                AND num_nonnulls(
+                    script_version, trigger_file_id, parameters, source_execution_id, exit_code, run_scopes) = 0
         END
-    )
+    ),
+    CONSTRAINT job_execution_run_scopes_check CHECK (run_scopes <@ ARRAY['read', 'write'])
 );
 
 CREATE INDEX job_execution_list_idx ON labdata.job_execution (organization_id, created_at DESC, id DESC);

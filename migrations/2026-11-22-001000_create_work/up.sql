@@ -62,6 +62,7 @@ CREATE TABLE labdata.run_nonce (
     attempt bigint NOT NULL,
     -- The user to whom the key will belong.
     user_id uuid NOT NULL,
+    scopes text[] NOT NULL,
     -- SHA-256 of the whole nonce.
     hash bytea NOT NULL,
     expires_at timestamptz NOT NULL,
@@ -72,7 +73,8 @@ CREATE TABLE labdata.run_nonce (
         FOREIGN KEY (organization_id, execution_id) REFERENCES labdata.job_execution (organization_id, id),
     CONSTRAINT run_nonce_user_id_fkey
         FOREIGN KEY (organization_id, user_id) REFERENCES labdata.app_user (organization_id, id),
-    CONSTRAINT run_nonce_hash_check CHECK (octet_length(hash) = 32)
+    CONSTRAINT run_nonce_hash_check CHECK (octet_length(hash) = 32),
+    CONSTRAINT run_nonce_scopes_check CHECK (scopes <@ ARRAY['read', 'write'])
 );
 
 CREATE INDEX run_nonce_execution_id_idx ON labdata.run_nonce (organization_id, execution_id);

@@ -250,9 +250,9 @@ impl State {
         });
     }
 
-    /// The user who started an execution.
-    pub(crate) fn starter(&self, id: ExecutionId) -> Result<UserId, PortError> {
-        let starter = self.started_by.get(&id).map(|it| it.user);
+    /// User, key or trigger that started an execution.
+    pub(crate) fn started_by(&self, id: ExecutionId) -> Result<StartedBy, PortError> {
+        let starter = self.started_by.get(&id).copied();
         starter.ok_or_else(|| PortError::Corrupt(format!("{id} was started by no user")))
     }
 }

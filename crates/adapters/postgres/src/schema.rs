@@ -119,6 +119,7 @@ diesel::table! {
         source_execution_id -> Nullable<Uuid>,
         exit_code -> Nullable<BigInt>,
         trigger_id -> Nullable<Uuid>,
+        run_scopes -> Nullable<Array<Text>>,
     }
 }
 
@@ -161,6 +162,7 @@ diesel::table! {
         organization_id -> Uuid,
         attempt -> BigInt,
         user_id -> Uuid,
+        scopes -> Array<Text>,
         hash -> Bytea,
         expires_at -> Timestamptz,
         key_expires_at -> Nullable<Timestamptz>,

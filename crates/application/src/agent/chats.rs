@@ -5,7 +5,7 @@ use labdata_domain::{
     files::ObjectKey,
     ids::{ChatFileId, ChatId},
     page::{Page, PageRequest},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     refusal::Resource,
 };
 use labdata_ports::{PortError, agent::SavedChat, files::blob::BlobBody};
@@ -20,7 +20,7 @@ use crate::{
 /// The caller's chats, newest first.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_chats(
     agent: &Agent,
@@ -28,6 +28,7 @@ pub async fn list_chats(
     page: PageRequest,
 ) -> Result<Page<Chat>, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     Ok(agent
         .chats
         .list(actor.organization, actor.user, page)
@@ -37,7 +38,7 @@ pub async fn list_chats(
 /// One of the caller's chats with its messages.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound`.
+/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(
     ports: &Services,
@@ -46,6 +47,7 @@ pub async fn get_chat(
     id: ChatId,
 ) -> Result<Held<SavedChat>, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     // A chat has up to 16 MiB.
     let slots = ports.slots.enter(Work::Result, actor.organization).await?;
     let value = agent.chats.get(actor.organization, actor.user, id).await?;
@@ -71,7 +73,7 @@ impl std::fmt::Debug for ChatFile {
 /// Reads a file of one of the caller's chats.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound`.
+/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
     ports: &Services,
@@ -81,6 +83,7 @@ pub async fn get_chat_file(
     id: ChatFileId,
 ) -> Result<ChatFile, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     let (organization, user) = (actor.organization, actor.user);
     let attachment = agent.chats.file(organization, user, chat, id).await?;
     let body = ports
@@ -98,7 +101,7 @@ pub async fn get_chat_file(
 /// Deletes one of the caller's chats with its files. The read scope suffices, as it does to save one.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound`.
+/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
     ports: &Services,
@@ -107,6 +110,7 @@ pub async fn delete_chat(
     id: ChatId,
 ) -> Result<(), Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     let (organization, user) = (actor.organization, actor.user);
     let files = agent.chats.delete(organization, user, id).await?;
     for file in files {

@@ -11,7 +11,7 @@ use labdata_domain::{
         history,
     },
     ids::{AgentRunId, ChatId},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::agent::{BeginRun, BeginRunError};
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for StartedRun {
 /// in progress is applied as a whole or not at all.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `Invalid` for an empty or too long prompt and
+/// `Forbidden` without the read scope, and for a chat with the key of a run; `Invalid` for an empty or too long prompt and
 /// for a model that is not allowed; `NotFound` for an unknown chat; [`AgentError::Refused`];
 /// [`ModelFailure::NotConfigured`] if no model is set.
 #[tracing::instrument(level = "debug", skip_all)]
@@ -68,6 +68,11 @@ pub async fn run_agent(
     command: RunAgent,
 ) -> Result<StartedRun, AgentError> {
     actor.require(Scope::Read).map_err(Error::from)?;
+    if command.save || command.chat_id.is_some() {
+        actor
+            .may(GuardedAction::UsePersonalRecords)
+            .map_err(Error::from)?;
+    }
     // Before anything is stored: without a provider the run can only fail.
     agent.model.check()?;
     check_prompt(&command.prompt).map_err(Error::refused)?;

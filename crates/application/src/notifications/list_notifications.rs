@@ -3,7 +3,7 @@
 use labdata_domain::{
     notifications::Notification,
     page::{Page, PageRequest},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// The caller's inbox, newest first; only what is unread if so wanted.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
     ports: &Services,
@@ -23,6 +23,7 @@ pub async fn list_notifications(
     page: PageRequest,
 ) -> Result<Held<Page<Notification>>, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     let slots = ports.slots.enter(Work::Page, actor.organization).await?;
     let value = ports
         .notifications
@@ -34,10 +35,11 @@ pub async fn list_notifications(
 /// Counts the caller's unread notifications.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn count_unread_notifications(ports: &Services, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     Ok(ports
         .notifications
         .count_unread(actor.organization, actor.user)

@@ -3,7 +3,7 @@
 use labdata_domain::{
     ids::NotificationId,
     notifications::Notification,
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{Error, Services};
@@ -11,7 +11,7 @@ use crate::{Error, Services};
 /// Marks one of the caller's notifications as read or unread. Read again retains the first time.
 ///
 /// # Errors
-/// `Forbidden` without the write scope; `NotFound`.
+/// `Forbidden` without the write scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn mark_notification(
     ports: &Services,
@@ -20,6 +20,7 @@ pub async fn mark_notification(
     read: bool,
 ) -> Result<Notification, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     let read_at = read.then(|| ports.clock.now());
     Ok(ports
         .notifications

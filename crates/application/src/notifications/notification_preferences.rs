@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     notifications::{ChannelChange, Preferences, read_unsubscribe_token},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     refusal::Resource,
 };
 
@@ -14,10 +14,11 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 /// The caller's preferences.
 ///
 /// # Errors
-/// `Forbidden` without the read scope.
+/// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_preferences(ports: &Services, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     Ok(ports
         .notifications
         .preferences(actor.organization, actor.user)
@@ -27,7 +28,7 @@ pub async fn get_preferences(ports: &Services, actor: &Actor) -> Result<Preferen
 /// Changes the caller's preferences of messages.
 ///
 /// # Errors
-/// `Forbidden` without the write scope.
+/// `Forbidden` without the write scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn change_preferences(
     ports: &Services,
@@ -35,6 +36,7 @@ pub async fn change_preferences(
     message: ChannelChange,
 ) -> Result<Preferences, Error> {
     actor.require(Scope::Write)?;
+    actor.may(GuardedAction::UsePersonalRecords)?;
     Ok(ports
         .notifications
         .change_preferences(actor.organization, actor.user, message)

@@ -7,11 +7,9 @@ use labdata_domain::{
         ApiKey,
         actor::Actor,
         credential::InvalidCredential,
+        run_key::GuardedAction,
         scope::Scopes,
-        session::{
-            FoundSession, LINK_LIFETIME, PlainToken, RunKeyOpensNoSession, SESSION_LIFETIME,
-            Session, SignInLink,
-        },
+        session::{FoundSession, LINK_LIFETIME, PlainToken, SESSION_LIFETIME, Session, SignInLink},
         tenancy::{Organization, User, UserDisabled, fold_email},
     },
     refusal::Resource,
@@ -49,9 +47,7 @@ pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken,
         SignIn::ApiKey(key) => authenticate(ports, &key).await?,
         SignIn::Token(token) => follow_link(ports, &token).await?,
     };
-    if actor.execution.is_some() {
-        return Err(Error::refused(RunKeyOpensNoSession));
-    }
+    actor.may(GuardedAction::UsePersonalRecords)?;
     let token = random_token(ports);
     let now = ports.clock.now();
     let session = Session::begin(token.hash(), actor.organization, actor.api_key, now);

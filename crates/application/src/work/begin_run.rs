@@ -2,9 +2,11 @@
 
 use labdata_domain::{
     ids::ExecutionId,
+    jobs::ScriptVersion,
     people::{
         PlainApiKey,
         run_nonce::{PlainRunNonce, RunNonce},
+        tenancy::RunUserDisabled,
     },
     work::{BackendPolicy, PlatformRun},
 };
@@ -17,8 +19,8 @@ use labdata_ports::{
 };
 use labdata_redacted::Variables;
 
-use super::run_key::{ATTEMPTS, run_key};
-use crate::{Error, Services};
+use super::run_key::{ATTEMPTS, RunRights, run_key};
+use crate::{Error, Services, work::begin_work::Begun};
 
 /// Path at which runs exchange their nonces for their keys, below the platform's URL.
 pub const KEY_PATH: &str = "/run-key";
@@ -38,10 +40,11 @@ pub struct RunContext {
 }
 
 /// Reads the script, issues the run's own key, and puts the script's environment together. The key acts
-/// for this run only ([`labdata_domain::people::run_key`]): it reads, and what it writes is recorded under
-/// the execution. It is revoked when the run ends or the worker loses it, and expires at the execution's
-/// deadline. On a backend whose runs others see, a nonce takes the place of the key. `None` if the worker
-/// has lost the run.
+/// for this run only ([`labdata_domain::people::run_key`]): what it writes is recorded under the
+/// execution. It has the scopes of the key that started the run; where a trigger did, it belongs to the
+/// author of the script's version. It is revoked when the run ends or the worker loses it, and expires at the execution's
+/// deadline. On a backend whose runs others see, a nonce takes the place of the key. A run
+/// whose user is disabled is refused.
 ///
 /// # Errors
 /// Errors of the ports.
@@ -50,7 +53,7 @@ pub(super) async fn begin_run(
     claim: WorkClaim,
     claimed: &ClaimedRun,
     context: &RunContext,
-) -> Result<Option<RunSpec>, Error> {
+) -> Result<Begun, Error> {
     let Some(run) = claimed.execution.origin.run() else {
         return Err(Error::Internal(format!("{} is no run", claim.work)));
     };
@@ -58,12 +61,16 @@ pub(super) async fn begin_run(
     let version = ports
         .jobs
         .version(claim.organization, job, run.script_version);
-    let script = version.await?.code;
+    let script = version.await?;
+    let rights = match rights(ports, claim, claimed, &script).await? {
+        Ok(rights) => rights,
+        Err(refusal) => return Ok(Begun::Refused(refusal.to_string())),
+    };
     let base_url = &context.base_url;
     // Users of a shared cluster can read the environment of its jobs; a nonce works once and briefly.
     let (key, key_exchange) = if context.policy.hides_keys() {
-        let Some(nonce) = issue_nonce(ports, claim, claimed).await? else {
-            return Ok(None);
+        let Some(nonce) = issue_nonce(ports, claim, claimed, rights).await? else {
+            return Ok(Begun::Lost);
         };
         let exchange = KeyExchange {
             url: format!("{base_url}{KEY_PATH}"),
@@ -72,21 +79,52 @@ pub(super) async fn begin_run(
         };
         (None, Some(exchange))
     } else {
-        let Some(key) = issue_key(ports, claim, claimed).await? else {
-            return Ok(None);
+        let Some(key) = issue_key(ports, claim, claimed, rights).await? else {
+            return Ok(Begun::Lost);
         };
         (Some(key), None)
     };
-    Ok(Some(RunSpec {
+    Ok(Begun::Ready(Box::new(RunSpec {
         organization: claim.organization,
         run: claim.run(),
-        script,
+        script: script.code,
         environment: environment(claimed.execution.id, run, base_url, key.as_ref())?,
         key_exchange,
         limits: context.limits,
         network: RunNetwork::Configured,
         packages: PackageOwner::Organization,
         resources: RunResources::default(),
+    })))
+}
+
+/// User and scopes of the run's key.
+async fn rights(
+    ports: &Services,
+    claim: WorkClaim,
+    claimed: &ClaimedRun,
+    script: &ScriptVersion,
+) -> Result<Result<RunRights, RunUserDisabled>, Error> {
+    // Who sets a trigger, or uploads its file, need not trust those who may change the script.
+    let is_triggered = claimed.trigger.is_some();
+    let user = if is_triggered {
+        script.created_by
+    } else {
+        claimed.started_by
+    };
+    let user = ports.tenancy.user(claim.organization, user).await?;
+    if user.disabled_at.is_none() {
+        return Ok(Ok(RunRights {
+            user: user.id,
+            scopes: claimed.scopes,
+        }));
+    }
+    Ok(Err(if is_triggered {
+        RunUserDisabled::Author {
+            email: user.email,
+            version: script.number,
+        }
+    } else {
+        RunUserDisabled::Starter(user.email)
     }))
 }
 
@@ -122,10 +160,11 @@ async fn issue_key(
     ports: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
+    rights: RunRights,
 ) -> Result<Option<PlainApiKey>, Error> {
     let deadline = claimed.execution.state.deadline();
     for _ in 0..ATTEMPTS {
-        let (key, plain) = run_key(ports, claim, claimed.started_by, deadline);
+        let (key, plain) = run_key(ports, claim, rights, deadline);
         match ports.run_keys.issue(claim, &key).await {
             Ok(true) => return Ok(Some(plain)),
             Ok(false) => return Ok(None),
@@ -144,6 +183,7 @@ async fn issue_nonce(
     ports: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
+    rights: RunRights,
 ) -> Result<Option<PlainRunNonce>, Error> {
     let execution = claimed.execution.id;
     let mut secret = [0; 32];
@@ -154,7 +194,8 @@ async fn issue_nonce(
         organization: claim.organization,
         execution,
         attempt: claim.attempt,
-        user: claimed.started_by,
+        user: rights.user,
+        scopes: rights.scopes,
         hash: plain.hash(),
         expires_at: RunNonce::expiry(ports.clock.now(), key_expires_at),
         key_expires_at,

@@ -16,7 +16,7 @@ pub enum Begun {
     Ready(Box<RunSpec>),
     /// The worker has lost it.
     Lost,
-    /// Work of this kind does not run on this backend, for that reason.
+    /// It does not run, for that reason: on this backend, or with the rights of its user.
     Refused(String),
 }
 
@@ -37,15 +37,15 @@ pub async fn begin_work(
         Err(CheckBackendError::Failed(error)) => return Err(error),
     }
     let claim = claimed.claim;
-    let spec = match (&claimed.task, context) {
+    match (&claimed.task, context) {
         (Task::Run(run), WorkContext::Run(context)) => begin_run(ports, claim, run, context).await,
         (Task::Training(training), WorkContext::Training(context)) => {
-            begin_training(ports, claim, training, context).await
+            let spec = begin_training(ports, claim, training, context).await?;
+            Ok(spec.map_or(Begun::Lost, |spec| Begun::Ready(Box::new(spec))))
         }
         _ => Err(Error::Internal(format!(
             "a worker of another kind has claimed {}",
             claim.work
         ))),
-    };
-    Ok(spec?.map_or(Begun::Lost, |spec| Begun::Ready(Box::new(spec))))
+    }
 }

@@ -15,7 +15,7 @@ use labdata_ports::{
 use super::{
     copy_log::append_notice,
     end_work::forget_keys,
-    run_key::{ATTEMPTS, run_key},
+    run_key::{ATTEMPTS, RunRights, run_key},
 };
 use crate::{Error, Services};
 
@@ -42,8 +42,12 @@ pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiK
         work: WorkId::Execution(execution),
         attempt,
     };
+    let rights = RunRights {
+        user: nonce.user,
+        scopes: nonce.scopes,
+    };
     for _ in 0..ATTEMPTS {
-        let (key, plain) = run_key(ports, claim, nonce.user, nonce.key_expires_at);
+        let (key, plain) = run_key(ports, claim, rights, nonce.key_expires_at);
         match ports.run_keys.redeem_nonce(claim, &key).await {
             Ok(NonceUse::First) => return Ok(plain),
             Ok(NonceUse::Repeated) => {

@@ -56,6 +56,7 @@ pub async fn run_job(
         started_by: actor.user,
         api_key: Some(actor.api_key),
         trigger: None,
+        scopes: actor.run_scopes(),
         queued_at: ports.clock.now(),
     };
     Ok(ports.executions.queue(actor.organization, &run).await?)

@@ -2,10 +2,7 @@
 
 use labdata_domain::{
     ids::{ApiKeyId, UserId},
-    people::{
-        ApiKey, PlainApiKey,
-        scope::{Scope, Scopes},
-    },
+    people::{ApiKey, PlainApiKey, scope::Scopes},
 };
 use labdata_ports::work::WorkClaim;
 use time::OffsetDateTime;
@@ -18,24 +15,30 @@ const KEY_NAME: &str = "job run";
 /// Largest number of keys made until one has a free prefix.
 pub(super) const ATTEMPTS: usize = 5;
 
-/// Makes a key of a run, which is not stored yet. It reads and writes for that run only
+/// User in whose name a run acts, and the scopes of its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunRights {
+    pub(super) user: UserId,
+    pub(super) scopes: Scopes,
+}
+
+/// Makes a key of a run, which is not stored yet. It acts for that run only
 /// ([`labdata_domain::people::run_key`]).
 pub(super) fn run_key(
     ports: &Services,
     claim: WorkClaim,
-    user: UserId,
+    rights: RunRights,
     expires_at: Option<OffsetDateTime>,
 ) -> (ApiKey, PlainApiKey) {
     let plain = random_key(ports);
     let key = ApiKey {
         id: ApiKeyId::new(ports.ids.next_id()),
         organization: claim.organization,
-        user,
+        user: rights.user,
         name: KEY_NAME.to_owned(),
         prefix: plain.prefix().to_owned(),
         hash: plain.hash(),
-        // Never admin: a script must not make keys that outlive its run.
-        scopes: [Scope::Read, Scope::Write].into_iter().collect::<Scopes>(),
+        scopes: rights.scopes,
         execution: claim.work.execution(),
         created_at: ports.clock.now(),
         expires_at,

@@ -4,11 +4,13 @@ use labdata_application::{
     jobs::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
+        update_job::{CodeChange, UpdateJob, update_job},
     },
     people::{
         authenticate::authenticate,
         operator_keys::{IssueKey, issue},
     },
+    triggers::fire_triggers::fire_triggers,
     work::{
         WorkContext,
         begin_run::RunContext,
@@ -21,11 +23,13 @@ use labdata_application::{
 use labdata_domain::{
     people::{
         PlainApiKey,
+        actor::Actor,
         run_nonce::NONCE_LIFETIME,
         scope::{Scope, Scopes},
+        tenancy::{User, UserChange},
     },
     refusal::RefusalKind,
-    triggers::TriggerChange,
+    triggers::{Category, TriggerChange},
     work::{BackendPolicy, FreeSlots, RunVisibility, WorkKind},
 };
 use labdata_ports::work::{
@@ -60,22 +64,13 @@ fn run(claimed: &ClaimedWork) -> &ClaimedRun {
 
 async fn claimed(lab: &Lab) -> ClaimedWork {
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
-    let job = CreateJob {
-        name: "job".to_owned(),
-        script: CheckedScript::check("print()").await,
-        description: None,
-        parameters: Vec::new(),
-        trigger: TriggerChange::default(),
-    };
+    let script = CheckedScript::check("print()").await;
+    let job = job_with("job", script, TriggerChange::default());
     let job = create_job(&lab.ports, &actor, job).await.unwrap();
     run_job(&lab.ports, &actor, job.id, RunJob::default())
         .await
         .unwrap();
-    let slots = FreeSlots::for_any(1);
-    claim_work(&lab.ports, &context(VISIBLE), slots)
-        .await
-        .unwrap()
-        .remove(0)
+    claimed_next(lab).await
 }
 
 async fn begun(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> RunSpec {
@@ -86,6 +81,180 @@ async fn begun(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> RunSp
         Begun::Ready(spec) => *spec,
         other => panic!("expected a run, got {other:?}"),
     }
+}
+
+/// The key in the environment of a run.
+fn key_of(spec: &RunSpec) -> &str {
+    let mut variables = spec.environment.iter();
+    let key = variables.find_map(|(name, value)| (name == "LABDATA_API_KEY").then_some(value));
+    key.unwrap()
+}
+
+/// The caller that a run's script is.
+async fn script_of(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> Actor {
+    let spec = begun(lab, claimed, policy).await;
+    let key = match &spec.key_exchange {
+        Some(exchange) => redeem_nonce(&lab.ports, &exchange.nonce)
+            .await
+            .unwrap()
+            .reveal()
+            .to_owned(),
+        None => key_of(&spec).to_owned(),
+    };
+    authenticate(&lab.ports, &key).await.unwrap()
+}
+
+/// Claims the run that waits.
+async fn claimed_next(lab: &Lab) -> ClaimedWork {
+    let slots = FreeSlots::for_any(1);
+    let mut claimed = claim_work(&lab.ports, &context(VISIBLE), slots)
+        .await
+        .unwrap();
+    claimed.remove(0)
+}
+
+fn job_with(name: &str, script: CheckedScript, trigger: TriggerChange) -> CreateJob {
+    CreateJob {
+        name: name.to_owned(),
+        script,
+        description: None,
+        parameters: Vec::new(),
+        trigger,
+    }
+}
+
+fn every_minute() -> TriggerChange {
+    let conditions = serde_json::json!({ "cron": "* * * * *", "timezone": "UTC" });
+    TriggerChange {
+        enabled: Some(true),
+        category: Some(Category::Schedule),
+        instrument: None,
+        conditions: conditions.as_object().cloned(),
+    }
+}
+
+async fn disable(lab: &Lab, user: &Actor, disabled: bool) {
+    let change = UserChange {
+        disabled: Some(disabled),
+        ..UserChange::default()
+    };
+    let (tenancy, now) = (&lab.ports.tenancy, lab.ports.clock.now());
+    let changed = tenancy.update_user(user.organization, user.user, &change, now);
+    changed.await.unwrap();
+}
+
+/// Another user of the organization, with a key of these scopes.
+async fn colleague(lab: &Lab, scopes: &[Scope]) -> Actor {
+    let ada = lab.actor(scopes);
+    let bob = User {
+        id: lab.ports.ids.next_id().into(),
+        organization: ada.organization,
+        email: "bob@example.org".to_owned(),
+        name: "Bob".to_owned(),
+        created_at: lab.ports.clock.now(),
+        disabled_at: None,
+    };
+    let bob = lab.ports.tenancy.ensure_user(&bob).await.unwrap();
+    Actor {
+        user: bob.id,
+        ..ada
+    }
+}
+
+#[tokio::test]
+async fn a_run_holds_no_more_scopes_than_the_key_that_started_it() {
+    let lab = Lab::new().await;
+    let author = lab.actor(&Scope::ALL);
+    let script = CheckedScript::check("print()").await;
+    let job = job_with("job", script, TriggerChange::default());
+    let job = create_job(&lab.ports, &author, job).await.unwrap();
+    for (held, granted) in [
+        (&Scope::ALL[..], &[Scope::Read, Scope::Write][..]),
+        (&[Scope::Write], &[Scope::Write]),
+    ] {
+        for policy in [BackendPolicy::default(), VISIBLE] {
+            let starter = lab.actor(held);
+            run_job(&lab.ports, &starter, job.id, RunJob::default())
+                .await
+                .unwrap();
+            let script = script_of(&lab, &claimed_next(&lab).await, policy).await;
+            assert_eq!(script.scopes, granted.iter().copied().collect());
+            assert_eq!(script.user, starter.user);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_a_script_starts_holds_no_more_scopes_than_that_script() {
+    let lab = Lab::new().await;
+    let claimed = claimed(&lab).await;
+    let mut script = script_of(&lab, &claimed, BackendPolicy::default()).await;
+    script.scopes = [Scope::Write].into_iter().collect();
+    let job = run(&claimed).execution.job_id;
+    run_job(&lab.ports, &script, job, RunJob::default())
+        .await
+        .unwrap();
+    let second = script_of(&lab, &claimed_next(&lab).await, VISIBLE).await;
+    assert_eq!(second.scopes, script.scopes);
+}
+
+/// Ada sets the trigger, and Bob changes the script: what runs is Bob's.
+#[tokio::test]
+async fn what_a_trigger_starts_has_the_rights_of_the_author_of_the_script_that_runs() {
+    let lab = Lab::new().await;
+    let (ada, bob) = (lab.actor(&Scope::ALL), colleague(&lab, &Scope::ALL).await);
+    let script = CheckedScript::check("print()").await;
+    let job = job_with("job", script, every_minute());
+    let job = create_job(&lab.ports, &ada, job).await.unwrap();
+    for (author, policy) in [(&ada, BackendPolicy::default()), (&bob, VISIBLE)] {
+        let change = UpdateJob {
+            code: Some(CodeChange::Replace("print(2)".to_owned())),
+            ..UpdateJob::default()
+        };
+        update_job(&lab.ports, author, job.id, change)
+            .await
+            .unwrap();
+        lab.clock.advance(Duration::MINUTE);
+        assert_eq!(fire_triggers(&lab.ports).await.unwrap(), 1);
+        let script = script_of(&lab, &claimed_next(&lab).await, policy).await;
+        assert_eq!(script.user, author.user);
+        let scopes = [Scope::Read, Scope::Write].into_iter().collect::<Scopes>();
+        assert_eq!(script.scopes, scopes, "never admin, which the author has");
+    }
+}
+
+#[tokio::test]
+async fn a_run_with_the_rights_of_a_disabled_user_is_refused_and_says_whose() {
+    let lab = Lab::new().await;
+    let (ada, bob) = (lab.actor(&Scope::ALL), colleague(&lab, &Scope::ALL).await);
+    let script = CheckedScript::check("print()").await;
+    let job = job_with("job", script, every_minute());
+    let job = create_job(&lab.ports, &bob, job).await.unwrap();
+    disable(&lab, &bob, true).await;
+    lab.clock.advance(Duration::MINUTE);
+    fire_triggers(&lab.ports).await.unwrap();
+    let refused = async || {
+        let claimed = claimed_next(&lab).await;
+        match begin_work(&lab.ports, &claimed, &context(VISIBLE)).await {
+            Ok(Begun::Refused(reason)) => reason,
+            other => panic!("expected a refusal, got {other:?}"),
+        }
+    };
+    let reason = refused().await;
+    assert!(
+        reason.starts_with("bob@example.org, who wrote version 1 of this script, is disabled"),
+        "{reason}"
+    );
+
+    run_job(&lab.ports, &ada, job.id, RunJob::default())
+        .await
+        .unwrap();
+    disable(&lab, &ada, true).await;
+    let reason = refused().await;
+    assert!(
+        reason.starts_with("ada@example.org, who started this run, is disabled"),
+        "{reason}"
+    );
 }
 
 async fn expiry(lab: &Lab, key: &str) -> Option<time::OffsetDateTime> {
@@ -100,12 +269,7 @@ async fn a_stolen_key_of_a_run_is_dead_after_the_runs_timeout() {
     let claimed = claimed(&lab).await;
     let spec = begun(&lab, &claimed, BackendPolicy::default()).await;
     assert_eq!(spec.key_exchange, None);
-    let key = spec
-        .environment
-        .iter()
-        .find_map(|(name, value)| (name == "LABDATA_API_KEY").then_some(value))
-        .unwrap();
-    let expires_at = expiry(&lab, key).await;
+    let expires_at = expiry(&lab, key_of(&spec)).await;
     assert!(expires_at.is_some());
     assert_eq!(expires_at, run(&claimed).execution.state.deadline());
 }

@@ -2,18 +2,23 @@
 
 use crate::{
     ids::{ApiKeyId, TriggerId, UserId},
-    people::author::Author,
+    people::{
+        author::{Author, NamedUser},
+        scope::Scopes,
+    },
 };
 
 /// Who or what started an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartedBy {
-    /// The user in whose name it runs.
+    /// The user; of a trigger the one who set it.
     pub user: UserId,
-    /// The key that was displayed.
+    /// The key that was presented.
     pub api_key: Option<ApiKeyId>,
-    /// The trigger that fired. Its runs are in the name of the user who set it.
+    /// The trigger that fired. Its runs have the rights of the user who wrote the script.
     pub trigger: Option<TriggerId>,
+    /// Scopes of the key of a run on the platform; `None` for other executions.
+    pub run_scopes: Option<Scopes>,
 }
 
 impl StartedBy {
@@ -24,6 +29,7 @@ impl StartedBy {
             user,
             api_key: Some(api_key),
             trigger: None,
+            run_scopes: None,
         }
     }
 
@@ -34,6 +40,7 @@ impl StartedBy {
             user,
             api_key: None,
             trigger: None,
+            run_scopes: None,
         }
     }
 }
@@ -45,4 +52,6 @@ pub struct Starter {
     pub author: Author,
     /// The trigger that fired, which may be deleted.
     pub trigger: Option<TriggerId>,
+    /// The user who wrote the version of the script that runs; `None` off the platform.
+    pub script_author: Option<NamedUser>,
 }

@@ -116,6 +116,7 @@ fn a_queued_run_waits_with_everything_it_was_queued_with() {
         started_by: UserId::new(Uuid::from_u128(6)),
         api_key: None,
         trigger: None,
+        scopes: crate::people::scope::Scopes::all(),
         queued_at: NOW,
     };
     let expected = PlatformRun {

@@ -23,7 +23,7 @@ pub struct NamedKey {
     pub name: String,
 }
 
-/// A user, and the key that the user showed.
+/// A user, and the key that the user presented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     /// The user.
@@ -32,16 +32,24 @@ pub struct Author {
     pub api_key: Option<NamedKey>,
 }
 
+impl NamedUser {
+    /// The names of a user.
+    #[must_use]
+    pub fn of(user: &User) -> Self {
+        Self {
+            id: user.id,
+            email: user.email.clone(),
+            name: user.name.clone(),
+        }
+    }
+}
+
 impl Author {
     /// The names of a user and a key.
     #[must_use]
     pub fn of(user: &User, api_key: Option<&ApiKey>) -> Self {
         Self {
-            user: NamedUser {
-                id: user.id,
-                email: user.email.clone(),
-                name: user.name.clone(),
-            },
+            user: NamedUser::of(user),
             api_key: api_key.map(|key| NamedKey {
                 id: key.id,
                 name: key.name.clone(),

@@ -2,9 +2,18 @@
 
 use crate::{
     ids::ExecutionId,
-    people::actor::Actor,
+    people::{
+        actor::Actor,
+        scope::{Scope, Scopes},
+    },
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
+
+/// The most scopes that a run's key holds. Never admin: a script must not make keys that outlive its run.
+#[must_use]
+pub fn most_run_scopes() -> Scopes {
+    [Scope::Read, Scope::Write].into_iter().collect()
+}
 
 /// An action that a run's key has for its own execution only, or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +32,8 @@ pub enum GuardedAction {
     DeleteFile,
     /// Delete a table or a column.
     DeleteTable,
+    /// Read or change what belongs to a person: inbox, notification preferences, chats, sessions.
+    UsePersonalRecords,
 }
 
 /// Refusal of an action to a run's key.
@@ -50,11 +61,20 @@ impl GuardedAction {
             Self::ChangeJob => "create or change jobs",
             Self::DeleteFile => "delete files",
             Self::DeleteTable => "delete tables",
+            Self::UsePersonalRecords => {
+                "use the inbox, the preferences, the chats or the sessions of a person"
+            }
         }
     }
 }
 
 impl Actor {
+    /// Returns the scopes of the key of a run that this caller starts: none that the caller lacks.
+    #[must_use]
+    pub fn run_scopes(&self) -> Scopes {
+        self.scopes.intersection(most_run_scopes())
+    }
+
     /// Refuses an action that a run's key does not have. Keys of people have all that their scopes
     /// allow.
     ///
@@ -97,12 +117,13 @@ mod tests {
         ExecutionId::new(Uuid::from_u128(number))
     }
 
-    const NEVER: [GuardedAction; 5] = [
+    const NEVER: [GuardedAction; 6] = [
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,
         GuardedAction::ChangeJob,
         GuardedAction::DeleteFile,
         GuardedAction::DeleteTable,
+        GuardedAction::UsePersonalRecords,
     ];
 
     #[test]
@@ -115,6 +136,22 @@ mod tests {
         for action in NEVER {
             let text = run.may(action).unwrap_err().to_string();
             assert!(text.contains("its own run"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_holds_no_scope_that_its_starter_lacks_and_never_admin() {
+        let of = |scopes: &[Scope]| scopes.iter().copied().collect::<Scopes>();
+        for (held, granted) in [
+            (&Scope::ALL[..], &[Scope::Read, Scope::Write][..]),
+            (&[Scope::Write], &[Scope::Write]),
+            (&[Scope::Admin], &[]),
+        ] {
+            let starter = Actor {
+                scopes: of(held),
+                ..actor(None)
+            };
+            assert_eq!(starter.run_scopes(), of(granted));
         }
     }
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     ids::{ExecutionId, OrganizationId, UserId},
+    people::scope::Scopes,
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
@@ -112,6 +113,8 @@ pub struct RunNonce {
     pub attempt: u32,
     /// User in whose name the run acts, to whom its key will belong.
     pub user: UserId,
+    /// Scopes of the key.
+    pub scopes: Scopes,
     /// The hash of the whole nonce.
     pub hash: RunNonceHash,
     /// Expiry time.
@@ -201,6 +204,7 @@ mod tests {
             execution: presented.execution(),
             attempt: presented.attempt(),
             user: UserId::new(Uuid::from_u128(2)),
+            scopes: Scopes::default(),
             hash: presented.hash(),
             expires_at: RunNonce::expiry(NOW, None),
             key_expires_at: None,

@@ -81,6 +81,12 @@ impl Scopes {
             .filter(move |scope| self.contains(*scope))
     }
 
+    /// Returns the scopes that both sets have.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Returns the first scope of this set that `granted` lacks.
     #[must_use]
     pub fn first_missing_from(self, granted: Self) -> Option<Scope> {

@@ -5,10 +5,7 @@ use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
 
 use super::{ApiKeyHash, FoundKey};
-use crate::{
-    ids::{ApiKeyId, OrganizationId, UserId},
-    refusal::{ErrorCode, RefusalKind, Refuse},
-};
+use crate::ids::{ApiKeyId, OrganizationId, UserId};
 
 /// Time after which a session ends, however much it is used.
 pub const SESSION_LIFETIME: Duration = Duration::days(7);
@@ -27,21 +24,6 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 
 /// Number of random bytes of a token.
 const TOKEN_BYTES: usize = 32;
-
-/// Error: the key of a run on the platform opens no session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the key of a run on the platform opens no session")]
-pub struct RunKeyOpensNoSession;
-
-impl Refuse for RunKeyOpensNoSession {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::NotForRuns
-    }
-
-    fn kind(&self) -> RefusalKind {
-        RefusalKind::Forbidden
-    }
-}
 
 /// Plain text of the token of a session or a link. Never stored, never logged.
 #[derive(Clone, PartialEq, Eq)]

@@ -87,6 +87,25 @@ impl Refuse for UserDisabled {
     }
 }
 
+/// Refusal of a run whose rights are those of a disabled user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunUserDisabled {
+    /// A trigger started it; the user wrote the version of the script.
+    #[error(
+        "{email}, who wrote version {version} of this script, is disabled, and what a trigger starts has the \
+         rights of its author: enable that user, or let another one save the script"
+    )]
+    Author {
+        /// The user's e-mail address.
+        email: String,
+        /// The version.
+        version: u32,
+    },
+    /// The user started it.
+    #[error("{0}, who started this run, is disabled: let another user start it")]
+    Starter(String),
+}
+
 /// Error: an administrator would disable the user to whom the presented key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this API key belongs to that user: another administrator has to disable them")]

@@ -15,6 +15,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     executions::started_by::StartedBy,
     ids::{ApiKeyId, ExecutionId, FileId, JobId, TriggerId, UserId},
+    people::scope::Scopes,
     refusal::{ErrorCode, Refuse},
 };
 
@@ -92,12 +93,14 @@ pub struct NewRun {
     pub parameters: Map<String, Value>,
     /// The execution whose end triggered it.
     pub source: Option<ExecutionId>,
-    /// The user in whose name it runs, and who is notified if it fails.
+    /// The user who starts it or set its trigger, and who is notified if it fails.
     pub started_by: UserId,
     /// The API key that requested it, if any.
     pub api_key: Option<ApiKeyId>,
     /// The trigger that fired, if any.
     pub trigger: Option<TriggerId>,
+    /// Scopes of the run's key.
+    pub scopes: Scopes,
     /// When it was requested. The oldest runs start first.
     pub queued_at: OffsetDateTime,
 }
@@ -110,6 +113,7 @@ impl NewRun {
             user: self.started_by,
             api_key: self.api_key,
             trigger: self.trigger,
+            run_scopes: Some(self.scopes),
         }
     }
 }

@@ -46,7 +46,7 @@ output! {
     /// Who or what started an execution.
     #[derive(Clone, Debug)]
     pub struct StartedByView as "StartedBy" from starter: Starter {
-        /// The user in whose name it runs.
+        /// The user who started it; of a trigger the one who set it.
         user: NamedUserView = starter.author.user.into(),
         /// The key that was presented; null for a run of a trigger.
         api_key: Option<NamedKeyView> = starter.author.api_key.map(Into::into),

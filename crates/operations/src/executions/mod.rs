@@ -18,7 +18,7 @@ use labdata_request_body::{
 };
 use serde_json::{Map, Value};
 
-use self::author::StartedByView;
+use self::author::{NamedUserView, StartedByView};
 use crate::Operation;
 
 pub mod author;
@@ -80,6 +80,9 @@ output! {
                 Origin::Platform(run) => Some(run.parameters),
                 Origin::OffPlatform | Origin::DataWrite => None,
             },
+        /// Of runs on the platform: the user who wrote the version of the script that ran, whose rights it has
+        /// when a trigger started it.
+        script_author: Option<NamedUserView> = started.started_by.script_author.clone().map(Into::into),
         /// Who or what started it.
         started_by: StartedByView = started.started_by.into(),
     }

@@ -271,6 +271,7 @@ crate::suite!(
             let starter = Starter {
                 author: Author::of(&lab.ada, api_key),
                 trigger: started_by.trigger,
+                script_author: None,
             };
             expected.insert(execution.id, starter);
         }

@@ -7,6 +7,7 @@ use labdata_domain::{
         Artifact, ModelVersion, NewModel, NewVersion, ProblemType, QualityPreset, TaskType,
         TrainingEnd, TrainingPlan, TrainingResult,
     },
+    people::run_key::most_run_scopes,
     storage::StorageQuota,
     work::{FreeSlots, NewRun, RunEnd, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
@@ -48,6 +49,7 @@ pub fn new_run(job: JobId, user: UserId, queued_at: OffsetDateTime) -> NewRun {
         started_by: user,
         api_key: None,
         trigger: None,
+        scopes: most_run_scopes(),
         queued_at,
     }
 }

@@ -6,6 +6,7 @@ use labdata_domain::{
     people::{
         ApiKey,
         run_nonce::{PlainRunNonce, RunNonce},
+        scope::Scope,
     },
 };
 use labdata_ports::work::{NonceUse, WorkClaim};
@@ -24,6 +25,7 @@ fn nonce(claim: WorkClaim, user: UserId, secret: u8) -> RunNonce {
         execution: execution_of(claim),
         attempt: claim.attempt,
         user,
+        scopes: [Scope::Write].into_iter().collect(),
         hash: plain.hash(),
         expires_at: at(60),
         key_expires_at: Some(at(60) + Duration::MICROSECOND),

@@ -8,6 +8,7 @@ use labdata_domain::{
     executions::{Execution, ExecutionState},
     ids::OrganizationId,
     models::{ModelVersion, VersionState},
+    people::run_key::most_run_scopes,
     work::{FreeSlots, WaitingWork, WorkKind, WorkRecord, next_work},
 };
 use labdata_ports::work::{ClaimedRun, ClaimedTraining, Task, WorkClaim, WorkNews};
@@ -167,6 +168,8 @@ crate::suite!(
         let task = Task::Run(Box::new(ClaimedRun {
             execution,
             started_by: somebody.id,
+            trigger: None,
+            scopes: most_run_scopes(),
         }));
         assert_eq!(claimed.task, task);
     }

@@ -2,17 +2,21 @@
 
 use labdata_domain::{
     executions::{CancelError, CloseError, Execution, ExecutionState, FinalStatus, Origin},
-    ids::{ExecutionId, FileId, OrganizationId},
+    ids::{ExecutionId, FileId, OrganizationId, TriggerId},
     jobs::Job,
     page::PageRequest,
-    people::ApiKey,
+    people::{
+        ApiKey,
+        author::{Author, NamedUser},
+        scope::Scope,
+    },
     triggers::{Category, event::EventKind},
     work::{FreeSlots, NewRun, PlatformRun, RunEnd, WorkKind},
 };
 use labdata_ports::{
     data::WriteError,
     executions::{CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository},
-    work::{WorkClaim, WorkQueue},
+    work::{Task, WorkClaim, WorkQueue},
 };
 use serde_json::json;
 use time::{Duration, OffsetDateTime};
@@ -265,6 +269,65 @@ crate::suite!(
             assert_eq!(ended.started_at, run.execution.started_at);
             assert_eq!(ended.origin.run().unwrap().exit_code, end.exit_code);
             assert_eq!(lab.stored(run.claim).await, ended);
+        }
+    }
+
+    /// A claim has the starter, the trigger and the scopes of the key, also after it was released.
+    async fn a_claim_names_who_started_the_run_and_the_scopes_of_its_key(lab: &RunsLab) {
+        let (job, user) = (lab.job(lab.ours, "parse").await.id, lab.ada.id);
+        let mut runs = Vec::new();
+        for (second, scopes) in [(0, vec![]), (1, vec![Scope::Write]), (2, vec![Scope::Read])] {
+            let run = NewRun {
+                trigger: (second == 1).then(|| TriggerId::new(given::uuid())),
+                scopes: scopes.into_iter().collect(),
+                ..new_run(job, user, at(second))
+            };
+            lab.executions.queue(lab.ours, &run).await.unwrap();
+            runs.push(run);
+        }
+        for _ in 0..2 {
+            let slots = FreeSlots::for_any(3);
+            let claimed = lab.queue.claim(WorkKind::Run, slots, terms(at(9)));
+            let mut found = Vec::new();
+            for work in claimed.await.unwrap() {
+                assert!(lab.queue.release(work.claim, at(10)).await.unwrap());
+                if let Task::Run(run) = work.task {
+                    found.push((run.execution.id, run.started_by, run.trigger, run.scopes));
+                }
+            }
+            let expected = runs
+                .iter()
+                .map(|run| (run.id, run.started_by, run.trigger, run.scopes));
+            assert_eq!(found, expected.collect::<Vec<_>>());
+        }
+    }
+
+    /// The author is that of the version that runs, whoever wrote later ones.
+    async fn a_run_names_the_author_of_its_script(lab: &RunsLab) {
+        let bob = lab.user(lab.ours, "bob@example.org").await;
+        let job = Job {
+            version_number: Some(1),
+            ..given::job("parse", at(0))
+        };
+        let script = given::script(1, "pass\n", lab.ada.id);
+        lab.jobs.add(lab.ours, &job, &script).await.unwrap();
+        let changed = Job {
+            version_number: Some(2),
+            ..job.clone()
+        };
+        let script = given::script(2, "print()\n", bob.id);
+        let updated = lab.jobs.update(lab.ours, 1, &changed, Some(&script));
+        assert!(updated.await.unwrap());
+        for (version, author) in [(1, &lab.ada), (2, &bob)] {
+            let run = NewRun {
+                script_version: version,
+                ..new_run(job.id, lab.ada.id, at(0))
+            };
+            lab.executions.queue(lab.ours, &run).await.unwrap();
+            let mut starters = lab.executions.starters(lab.ours, &[run.id]).await.unwrap();
+            let starter = starters.remove(&run.id).unwrap();
+            assert_eq!(starter.script_author, Some(NamedUser::of(author)));
+            assert_eq!(starter.author, Author::of(&lab.ada, None));
         }
     }
 

@@ -7,8 +7,9 @@ pub mod runner;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::Execution,
-    ids::{OrganizationId, UserId},
+    ids::{OrganizationId, TriggerId, UserId},
     models::{Dataset, ModelVersion},
+    people::scope::Scopes,
     work::{FreeSlots, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
 use time::{Duration, OffsetDateTime};
@@ -63,8 +64,12 @@ pub enum Task {
 pub struct ClaimedRun {
     /// The execution; its origin is [`labdata_domain::executions::Origin::Platform`].
     pub execution: Execution,
-    /// The user in whose name it runs.
+    /// The user who started it, or set its trigger.
     pub started_by: UserId,
+    /// The trigger that fired, if any.
+    pub trigger: Option<TriggerId>,
+    /// Scopes of its key.
+    pub scopes: Scopes,
 }
 
 /// A training that a worker has claimed.

@@ -84,6 +84,7 @@ impl ExecutionRepository for InMemoryExecutionRepository {
             let starter = Starter {
                 author: Author::of(user, api_key),
                 trigger: started_by.trigger,
+                script_author: state.script_author(execution),
             };
             Some((execution.id, starter))
         });

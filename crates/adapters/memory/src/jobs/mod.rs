@@ -2,9 +2,11 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    executions::Execution,
     ids::{JobId, OrganizationId},
     jobs::{Job, ScriptVersion, VersionSummary},
     page::{Cursor, Page, PageRequest},
+    people::author::NamedUser,
     refusal::Resource,
     triggers::{Arming, Trigger},
 };
@@ -39,6 +41,18 @@ impl State {
             thing: candidate.clone(),
         });
         Ok(candidate.clone())
+    }
+
+    /// The user who wrote the version of the script that an execution runs.
+    pub(crate) fn script_author(&self, execution: &Execution) -> Option<NamedUser> {
+        let number = execution.origin.run()?.script_version;
+        let mut versions = self.scripts.get(&execution.job_id)?.iter();
+        let version = versions.find(|version| version.number == number)?;
+        let author = self
+            .users
+            .iter()
+            .find(|user| user.id == version.created_by)?;
+        Some(NamedUser::of(author))
     }
 
     /// Stores the next tick of the job's trigger.

@@ -41,7 +41,10 @@ impl State {
         match notice.subject {
             NoticeSubject::Execution(id) => {
                 let execution = self.execution_mut(notice.organization, id)?.clone();
-                Ok((Ended::Execution(Box::new(execution)), self.starter(id)?))
+                Ok((
+                    Ended::Execution(Box::new(execution)),
+                    self.started_by(id)?.user,
+                ))
             }
             NoticeSubject::Training(id) => {
                 let row = self

@@ -18,6 +18,7 @@ use crate::{
         errors::{Fault, corrupt},
         pool::Connection,
     },
+    people::rows::scope_names,
     schema::{job, job_execution},
     work,
 };
@@ -140,6 +141,7 @@ struct NewExecutionRow<'e> {
     started_by: Uuid,
     api_key_id: Option<Uuid>,
     trigger_id: Option<Uuid>,
+    run_scopes: Option<Vec<&'static str>>,
     created_at: OffsetDateTime,
     started_at: Option<OffsetDateTime>,
     completed_at: Option<OffsetDateTime>,
@@ -164,6 +166,7 @@ impl<'e> NewExecutionRow<'e> {
             started_by: started_by.user.as_uuid(),
             api_key_id: started_by.api_key.map(ApiKeyId::as_uuid),
             trigger_id: started_by.trigger.map(TriggerId::as_uuid),
+            run_scopes: started_by.run_scopes.map(scope_names),
             created_at: execution.created_at,
             started_at: execution.started_at,
             completed_at: execution.state.completed_at(),

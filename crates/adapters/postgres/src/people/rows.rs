@@ -48,11 +48,6 @@ impl TryFrom<ApiKeyRow> for ApiKey {
             .hash
             .try_into()
             .map_err(|_| corrupt("api_key", "hash", row.id))?;
-        let scopes: Option<Scopes> = row
-            .scopes
-            .iter()
-            .map(|name| Scope::from_name(name))
-            .collect();
         Ok(Self {
             id: ApiKeyId::new(row.id),
             organization: OrganizationId::new(row.organization_id),
@@ -60,7 +55,7 @@ impl TryFrom<ApiKeyRow> for ApiKey {
             name: row.name,
             prefix: row.prefix,
             hash: ApiKeyHash(hash),
-            scopes: scopes.ok_or_else(|| corrupt("api_key", "scopes", row.id))?,
+            scopes: read_scopes(&row.scopes).ok_or_else(|| corrupt("api_key", "scopes", row.id))?,
             execution: row.execution_id.map(ExecutionId::new),
             created_at: row.created_at,
             expires_at: row.expires_at,
@@ -70,9 +65,18 @@ impl TryFrom<ApiKeyRow> for ApiKey {
     }
 }
 
+/// Names of scopes, as columns store them.
+pub(crate) fn scope_names(scopes: Scopes) -> Vec<String> {
+    scopes.iter().map(|scope| scope.to_string()).collect()
+}
+
+/// Reads stored scopes; `None` if one is unknown.
+pub(crate) fn read_scopes(names: &[String]) -> Option<Scopes> {
+    names.iter().map(|name| Scope::from_name(name)).collect()
+}
+
 /// Stores a new key.
 pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<(), Fault> {
-    let scopes: Vec<&str> = key.scopes.iter().map(Scope::as_str).collect();
     diesel::insert_into(api_key::table)
         .values((
             api_key::id.eq(key.id.as_uuid()),
@@ -81,7 +85,7 @@ pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<
             api_key::name.eq(&key.name),
             api_key::prefix.eq(&key.prefix),
             api_key::hash.eq(key.hash.0.as_slice()),
-            api_key::scopes.eq(scopes),
+            api_key::scopes.eq(scope_names(key.scopes)),
             api_key::execution_id.eq(key.execution.map(ExecutionId::as_uuid)),
             api_key::created_at.eq(key.created_at),
             api_key::expires_at.eq(key.expires_at),

@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
     executions::{Execution, ExecutionState},
-    ids::{OrganizationId, UserId},
+    ids::{OrganizationId, TriggerId, UserId},
     models::{ModelVersion, VersionState},
     work::{FreeSlots, WorkKind},
 };
@@ -24,13 +24,14 @@ use uuid::Uuid;
 use super::rows;
 use crate::{
     database::{
-        errors::Fault,
+        errors::{Fault, corrupt},
         listen::{Channel, notify_of},
         pool::Connection,
     },
     events::record::record,
     executions::rows::ExecutionRow,
     models::{rows::DatasetRow, version_rows::load_versions},
+    people::rows::read_scopes,
     schema::{dataset, job, job_execution, ml_model_version},
 };
 
@@ -137,6 +138,28 @@ pub(super) async fn claim(
     Ok(claimed.collect())
 }
 
+/// User, key or trigger that started a run.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = job_execution)]
+struct StarterRow {
+    started_by: Uuid,
+    trigger_id: Option<Uuid>,
+    run_scopes: Option<Vec<String>>,
+}
+
+impl StarterRow {
+    fn run(self, row: ExecutionRow) -> Result<ClaimedRun, PortError> {
+        let execution = Execution::try_from(row)?;
+        let scopes = self.run_scopes.as_deref().and_then(read_scopes);
+        Ok(ClaimedRun {
+            scopes: scopes.ok_or_else(|| corrupt("job_execution", "run_scopes", execution.id))?,
+            execution,
+            started_by: UserId::new(self.started_by),
+            trigger: self.trigger_id.map(TriggerId::new),
+        })
+    }
+}
+
 /// Starts the executions of claimed runs.
 async fn start_runs(
     connection: &mut Connection,
@@ -155,10 +178,10 @@ async fn start_runs(
         ))
         .execute(connection)
         .await?;
-    let rows: Vec<(Uuid, ExecutionRow)> = job_execution::table
+    let rows: Vec<(StarterRow, ExecutionRow)> = job_execution::table
         .inner_join(job::table)
         .filter(job_execution::id.eq_any(ids))
-        .select((job_execution::started_by, ExecutionRow::as_select()))
+        .select((StarterRow::as_select(), ExecutionRow::as_select()))
         .load(connection)
         .await?;
     let mut started: BTreeMap<OrganizationId, Vec<LoggedEventKind>> = BTreeMap::new();
@@ -172,14 +195,10 @@ async fn start_runs(
         record(connection, organization, terms.now, &kinds).await?;
     }
     let mut tasks = BTreeMap::new();
-    for (started_by, row) in rows {
-        match Execution::try_from(row) {
-            Ok(execution) => {
-                let id = execution.id.as_uuid();
-                let run = ClaimedRun {
-                    execution,
-                    started_by: UserId::new(started_by),
-                };
+    for (starter, row) in rows {
+        match starter.run(row) {
+            Ok(run) => {
+                let id = run.execution.id.as_uuid();
                 tasks.insert(id, Task::Run(Box::new(run)));
             }
             Err(error) => tracing::error!(%error, "a claimed run cannot be read"),

@@ -1,5 +1,6 @@
 //! Triggers of jobs
 
+use labdata_application::triggers::fire_triggers::fire_triggers;
 use labdata_domain::people::scope::Scope;
 use labdata_ports::Clock;
 use serde_json::{Value, json};
@@ -135,6 +136,26 @@ async fn bad_conditions_are_refused_and_change_nothing() {
         client.patch(&path, &elsewhere).await.json(404);
     }
     assert_eq!(client.get(&path).await.json(200)["trigger"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_run_of_a_trigger_names_the_trigger_and_the_author_of_its_script() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let mut body = triggered("schedule", &json!({"cron": "* * * * *", "timezone": "UTC"}));
+    body["name"] = json!("nightly");
+    body["code"] = json!("print(1)");
+    let job = client.post(PATH, &body).await.json(200);
+    server.clock.advance(time::Duration::MINUTE);
+    fire_triggers(&server.ports).await.unwrap();
+    let run = client.get("/api/v1/job-executions").await.json(200)[0].take();
+    assert_eq!(run["started_by"]["trigger_id"], job["trigger"]["id"]);
+    assert_eq!(run["started_by"]["api_key"], Value::Null);
+    let me = client.get("/api/v1/me").await.json(200);
+    assert_eq!(run["script_author"], me["user"]);
+
+    let elsewhere = client.post("/api/v1/job-executions", &json!({})).await;
+    assert_eq!(elsewhere.json(200)["script_author"], Value::Null);
 }
 
 #[tokio::test]

@@ -106,6 +106,64 @@ async fn a_script_does_nothing_under_the_execution_of_another() {
 }
 
 #[tokio::test]
+async fn a_script_uses_no_personal_records_of_the_user_in_whose_name_it_runs() {
+    const UNKNOWN: &str = "0191d5a4-0000-7000-8000-000000000000";
+    let lab = Lab::start().await;
+    let notification = format!("/api/v1/notifications/{UNKNOWN}");
+    let chat = format!("/api/v1/agent/chats/{UNKNOWN}");
+    let chat_file = format!("{chat}/files/{UNKNOWN}");
+    let ask = json!({ "prompt": "Who?", "stream": false });
+    let with = |field: &str, value: Value| {
+        let mut body = ask.clone();
+        body[field] = value;
+        body
+    };
+    for (method, path, body) in [
+        (Method::GET, "/api/v1/notifications", Value::Null),
+        (
+            Method::GET,
+            "/api/v1/notifications/unread-count",
+            Value::Null,
+        ),
+        (
+            Method::PATCH,
+            notification.as_str(),
+            json!({ "read": true }),
+        ),
+        (Method::GET, "/api/v1/notification-preferences", Value::Null),
+        (
+            Method::PATCH,
+            "/api/v1/notification-preferences",
+            json!({ "message": { "email": true } }),
+        ),
+        (Method::GET, "/api/v1/agent/chats", Value::Null),
+        (Method::GET, chat.as_str(), Value::Null),
+        (Method::GET, chat_file.as_str(), Value::Null),
+        (Method::DELETE, chat.as_str(), Value::Null),
+        (
+            Method::POST,
+            "/api/v1/agent/runs",
+            with("save", json!(true)),
+        ),
+        (
+            Method::POST,
+            "/api/v1/agent/runs",
+            with("chat_id", json!(UNKNOWN)),
+        ),
+    ] {
+        let request = lab.run.request(method.clone(), path);
+        let request = if body.is_null() {
+            request
+        } else {
+            request.json(&body)
+        };
+        let reply = send(request).await;
+        assert_forbidden(&reply);
+        assert_eq!(reply.json(403)["code"], "not_for_runs", "{method} {path}");
+    }
+}
+
+#[tokio::test]
 async fn a_script_neither_runs_the_lab_nor_deletes_from_it() {
     let lab = Lab::start().await;
     assert_forbidden(&lab.run.post(EXECUTIONS, &json!({})).await);

@@ -13,6 +13,7 @@ use crate::{
     files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId, TriggerId, UserId},
     jobs::{ParameterDefinition, with_defaults},
+    people::run_key::most_run_scopes,
     work::NewRun,
 };
 
@@ -133,7 +134,7 @@ pub struct Firing {
     pub file: Option<FileId>,
     /// The execution from which it follows.
     pub source: Option<ExecutionId>,
-    /// The user in whose name it runs.
+    /// The user who set the trigger.
     pub started_by: UserId,
     /// The trigger.
     pub trigger: TriggerId,
@@ -153,6 +154,7 @@ impl Firing {
             started_by: self.started_by,
             api_key: None,
             trigger: Some(self.trigger),
+            scopes: most_run_scopes(),
             queued_at: now,
         }
     }

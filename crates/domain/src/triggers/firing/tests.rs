@@ -257,6 +257,7 @@ fn a_firing_becomes_a_run_that_no_key_asked_for() {
         started_by: id(3),
         api_key: None,
         trigger: Some(id(2)),
+        scopes: crate::people::run_key::most_run_scopes(),
         queued_at: NOW,
     };
     assert_eq!(run, expected);
