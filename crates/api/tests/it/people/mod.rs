@@ -3,5 +3,6 @@
 mod api_keys;
 mod authentication;
 mod authorization;
+mod rights_matrix;
 mod run_keys;
 mod sessions;

@@ -1,0 +1,521 @@
+//! Every operation and every tool against callers with other rights, with ids that exist.
+//!
+//! What is expected follows from the declared scope and the tables of exceptions below.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use labdata_api::{routes::openapi, system::SystemIds};
+use labdata_application::{Services, agent::Agent};
+use labdata_domain::{
+    agent::Chat,
+    ids::{ChatId, DatasetId},
+    models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource, TrainingBackend},
+    people::{scope::Scope, tenancy::User},
+    scalar::DataType,
+    storage::StorageQuota,
+};
+use labdata_memory::{FixedClock, InMemoryChatRepository, Memory};
+use labdata_operations::{About, Access, Operation};
+use labdata_ports::Clock;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    mcp::lab::ask,
+    server::{Client, Reply, TestServer, agent_without_model, send},
+};
+
+/// An id that no record has.
+const UNKNOWN: &str = "0191d5a4-0000-7000-8000-000000000000";
+
+/// Name of the table.
+const TABLE: &str = "given_table";
+
+/// Operations that the key of a run does not have, although it has their scope: those that change what others
+/// run or stored, and personal records. Adding one is a decision, and so is leaving one out.
+const NOT_FOR_RUNS: &[&str] = &[
+    "cancel_job_execution",
+    "change_notification_preferences",
+    "close_job_execution",
+    "count_unread_notifications",
+    "create_job",
+    "delete_agent_chat",
+    "delete_file",
+    "get_agent_chat",
+    "get_agent_chat_file",
+    "get_notification_preferences",
+    "list_agent_chats",
+    "list_notifications",
+    "mark_notification",
+    "revert_job_execution",
+    "run_agent",
+    "start_job_execution",
+    "update_job",
+];
+
+/// Operations on personal records: to another user of the organization, they do not exist.
+const PERSONAL: &[&str] = &[
+    "delete_agent_chat",
+    "get_agent_chat",
+    "get_agent_chat_file",
+    "mark_notification",
+];
+
+/// Records of an organization, by the name of the path parameter or field that names them.
+type Records = BTreeMap<&'static str, String>;
+
+struct Lab {
+    server: TestServer,
+    admin: Client,
+    records: Records,
+    unknown: Records,
+}
+
+async fn id_of(client: &Client, path: &str, body: Value, field: &str) -> String {
+    let made = client.post(path, &body).await.json(200);
+    made[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("{made}"))
+        .to_owned()
+}
+
+impl Lab {
+    async fn start() -> Self {
+        let server = with_chats().await;
+        let admin = server.admin().await;
+        let mut records = Records::new();
+        let backend = TrainingBackend {
+            worker: server.ports.ids.next_id(),
+            checked_at: server.ports.clock.now(),
+            missing: None,
+        };
+        let trainings = &server.ports.trainings;
+        trainings.record_backend(&backend).await.unwrap();
+        let columns = json!([{ "name": "given_column", "data_type": "string" }]);
+        let table = json!({ "semantic_category": "curated", "columns": columns });
+        let put = admin.request(Method::PUT, &format!("/api/v1/tables/{TABLE}"));
+        send(put.json(&table)).await.json(200);
+        let named = json!({ "name": "given" });
+        let job = json!({ "name": "given", "code": "print()" });
+        let user = json!({ "email": "given@example.org" });
+        let key = json!({ "name": "given", "scopes": ["read"] });
+        let notification = json!({ "title": "given", "dedupe_key": "given" });
+        for (name, path, body, field) in [
+            ("instrument_id", "/api/v1/instruments", named, "id"),
+            ("job_id", "/api/v1/jobs", job, "id"),
+            (
+                "execution_id",
+                "/api/v1/job-executions",
+                json!({}),
+                "job_execution_id",
+            ),
+            ("user_id", "/api/v1/users", user, "id"),
+            ("api_key_id", "/api/v1/api-keys", key, "id"),
+            ("id", "/api/v1/notifications", notification, "id"),
+        ] {
+            records.insert(name, id_of(&admin, path, body, field).await);
+        }
+        let execution = records["execution_id"].clone();
+        records.insert("job_execution_id", execution);
+        let file = upload(&admin, &records["instrument_id"]).await;
+        records.insert("file_id", file);
+        records.insert("dataset_id", dataset(&server).await.to_string());
+        let model = json!({
+            "name": "given", "dataset_id": records["dataset_id"], "target_column": "cultivar",
+            "feature_columns": ["alcohol"], "quality_preset": "medium_quality",
+        });
+        let model = id_of(&admin, "/api/v1/ml-models", model, "id").await;
+        // A training that goes on would have a stream of progress without an end.
+        let cancel = format!("/api/v1/ml-models/{model}/cancel-training");
+        admin.post(&cancel, &Value::Null).await.json(200);
+        records.insert("ml_model_id", model);
+        records.insert("chat_id", chat(&server).await.to_string());
+        for (name, value) in [
+            ("name", TABLE),
+            ("table", TABLE),
+            ("target_name", TABLE),
+            ("column", "given_column"),
+            ("version_number", "1"),
+        ] {
+            records.insert(name, value.to_owned());
+        }
+        let unknown = records.keys().map(|name| {
+            let value = match *name {
+                "name" | "table" | "column" | "target_name" => "unknown_name",
+                "version_number" => "1",
+                _ => UNKNOWN,
+            };
+            (*name, value.to_owned())
+        });
+        Self {
+            unknown: unknown.collect(),
+            server,
+            admin,
+            records,
+        }
+    }
+
+    /// A key of a run of the organization, with the scopes that it has at most.
+    async fn run(&self) -> Client {
+        let opened = self.admin.post("/api/v1/job-executions", &json!({})).await;
+        let opened = opened.json(200);
+        let id = opened["job_execution_id"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        let scopes = [Scope::Read, Scope::Write];
+        let key = self.server.key(&scopes, |key| key.execution = Some(id));
+        self.server.with_key(&key.await)
+    }
+
+    /// Another user of the organization, with every scope.
+    async fn colleague(&self) -> Client {
+        let bob = User {
+            id: self.server.ports.ids.next_id().into(),
+            organization: self.server.organization,
+            email: "bob@example.org".to_owned(),
+            name: "Bob".to_owned(),
+            created_at: self.server.ports.clock.now(),
+            disabled_at: None,
+        };
+        let bob = self.server.ports.tenancy.ensure_user(&bob).await.unwrap();
+        let key = self.server.key(&Scope::ALL, |key| key.user = bob.id);
+        self.server.with_key(&key.await)
+    }
+}
+
+/// A server whose agent has its chats in the store of the server.
+async fn with_chats() -> TestServer {
+    let (memory, clock) = (Memory::new(), Arc::new(FixedClock::default()));
+    let displayed: Arc<dyn Clock> = clock.clone();
+    let mut ports = Services::unlimited(labdata_memory::ports(&memory, displayed));
+    ports.ids = Arc::new(SystemIds);
+    let agent = Agent {
+        chats: Arc::new(InMemoryChatRepository::new(&memory)),
+        ..agent_without_model(&ports)
+    };
+    TestServer::start_with(ports, agent, clock).await
+}
+
+async fn upload(client: &Client, instrument: &str) -> String {
+    let body = format!(
+        "--b\r\nContent-Disposition: form-data; name=\"instrument_id\"\r\n\r\n{instrument}\r\n\
+         --b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"given.csv\"\r\n\r\na\r\n1\r\n\
+         --b--\r\n"
+    );
+    let request = client.request(Method::POST, "/api/v1/files");
+    let request = request.header("Content-Type", "multipart/form-data; boundary=b");
+    let made = send(request.body(body)).await.json(200);
+    made["file_id"].as_str().unwrap().to_owned()
+}
+
+async fn dataset(server: &TestServer) -> DatasetId {
+    let column = |name: &str, data_type, distinct| DatasetColumn {
+        name: name.to_owned(),
+        data_type,
+        profile: ColumnProfile { nulls: 0, distinct },
+    };
+    let dataset = Dataset {
+        id: server.ports.ids.next_id().into(),
+        name: "wines".to_owned(),
+        description: None,
+        columns: vec![
+            column("alcohol", DataType::Float, None),
+            column("cultivar", DataType::Integer, Some(3)),
+        ],
+        row_count: 178,
+        source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+        object: labdata_domain::files::ObjectKey::new(server.ports.ids.next_id()),
+        size: 9_000,
+        created_by: server.user,
+        created_at: server.ports.clock.now(),
+    };
+    let datasets = &server.ports.datasets;
+    let added = datasets.add(server.organization, &dataset, StorageQuota::UNLIMITED);
+    added.await.unwrap();
+    dataset.id
+}
+
+async fn chat(server: &TestServer) -> ChatId {
+    let id = ChatId::new(server.ports.ids.next_id());
+    let chat = Chat::new(id, "given", server.ports.clock.now());
+    let chats = &server.agent.chats;
+    let saved = chats.save(server.organization, server.user, &chat, &[]);
+    saved.await.unwrap();
+    id
+}
+
+/// The operation's path, with these records in it.
+fn path_of(operation: &Operation, records: &Records) -> String {
+    let parts = operation.about.path.split('/').map(|part| {
+        let name = part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'));
+        name.map_or(part, |name| {
+            records.get(name).map_or(UNKNOWN, String::as_str)
+        })
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Puts these records where a body names others.
+fn naming(value: &Value, records: &Records) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| {
+                // A job's or a table's own name is no reference.
+                let record = records
+                    .get(name.as_str())
+                    .filter(|_| name != "name" && name != "id");
+                let value = match (record, value) {
+                    (Some(record), Value::String(_)) => record.as_str().into(),
+                    _ => naming(value, records),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(fields.collect())
+        }
+        Value::Array(values) => values.iter().map(|value| naming(value, records)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The example of the operation's JSON body.
+fn example(document: &Value, name: &str) -> Option<Value> {
+    let paths = document["paths"].as_object()?.values();
+    let mut operations = paths
+        .filter_map(Value::as_object)
+        .flat_map(|path| path.values());
+    let operation = operations.find(|it| it["operationId"] == name)?;
+    let content = &operation["requestBody"]["content"]["application/json"];
+    (!content.is_null()).then(|| content["example"].clone())
+}
+
+/// A call of an operation with these records.
+struct Call<'c> {
+    operation: &'c Operation,
+    example: Option<&'c Value>,
+    records: &'c Records,
+}
+
+impl Call<'_> {
+    async fn by(&self, client: &Client, cookie: Option<&str>) -> Reply {
+        let About { method, .. } = self.operation.about;
+        let method = Method::from_bytes(method.as_str().as_bytes()).unwrap();
+        let mut request = client.request(method, &path_of(self.operation, self.records));
+        if let Some(example) = self.example {
+            request = request.json(&naming(example, self.records));
+        }
+        if let Some(cookie) = cookie {
+            let request_of_page = request.header("cookie", cookie);
+            request = request_of_page.header("sec-fetch-site", "same-origin");
+        }
+        send(request).await
+    }
+}
+
+/// A text without the records in it, which may be those of the request.
+fn without_ids(text: &str, records: &Records) -> String {
+    let records = records.values().filter(|record| record.len() > 1);
+    records.fold(text.to_owned(), |text, record| {
+        text.replace(record.as_str(), "…")
+    })
+}
+
+/// An operation under test.
+struct Case {
+    operation: Operation,
+    scope: Scope,
+    example: Option<Value>,
+}
+
+impl Case {
+    fn name(&self) -> &'static str {
+        self.operation.about.name
+    }
+
+    fn with<'c>(&'c self, records: &'c Records) -> Call<'c> {
+        Call {
+            operation: &self.operation,
+            example: self.example.as_ref(),
+            records,
+        }
+    }
+
+    #[track_caller]
+    fn assert_allowed(&self, reply: &Reply, caller: &str) {
+        let (name, status) = (self.name(), reply.status.as_u16());
+        let is_allowed = ![401, 403, 405, 500].contains(&status);
+        assert!(is_allowed, "{name} by {caller}: {status} {}", reply.text);
+    }
+
+    /// To another organization, what exists looks like what does not.
+    async fn assert_unknown_to_strangers(&self, lab: &Lab) {
+        let stranger = lab.server.stranger().await;
+        let found = self.with(&lab.records).by(&stranger, None).await;
+        let missing = self.with(&lab.unknown).by(&stranger, None).await;
+        let of = |reply: &Reply, records: &Records| {
+            let text = without_ids(&reply.text, records);
+            // What the stranger made itself differs in ids and times.
+            let text = (!reply.status.is_success()).then_some(text);
+            (reply.status, text)
+        };
+        let (found, missing) = (of(&found, &lab.records), of(&missing, &lab.unknown));
+        assert_eq!(found, missing, "{}", self.name());
+    }
+
+    async fn assert_asks_for_its_scope(&self, lab: &Lab) {
+        for held in [Scope::Read, Scope::Write, Scope::Admin] {
+            let client = lab.server.client(&[held]).await;
+            let reply = self.with(&lab.records).by(&client, None).await;
+            if held == self.scope {
+                self.assert_allowed(&reply, held.as_str());
+            } else {
+                let expected = format!("this API key lacks the {} scope", self.scope);
+                assert_eq!(reply.detail(403), expected, "{} by {held}", self.name());
+            }
+        }
+    }
+
+    async fn assert_run(&self, lab: &Lab) {
+        let reply = self.with(&lab.records).by(&lab.run().await, None).await;
+        let name = self.name();
+        if self.scope == Scope::Admin {
+            assert_eq!(reply.code(403), "scope_missing", "{name}");
+        } else if NOT_FOR_RUNS.contains(&name) {
+            assert_eq!(reply.status, 403, "{name}: {}", reply.text);
+            assert_eq!(reply.code(403), "not_for_runs", "{name}");
+        } else {
+            self.assert_allowed(&reply, "a run");
+        }
+    }
+
+    async fn assert_people(&self, lab: &Lab) {
+        let reply = self
+            .with(&lab.records)
+            .by(&lab.colleague().await, None)
+            .await;
+        if PERSONAL.contains(&self.name()) {
+            assert_eq!(reply.status, 404, "{}: {}", self.name(), reply.text);
+        } else {
+            self.assert_allowed(&reply, "a colleague");
+        }
+        let key = lab.server.key(&Scope::ALL, |_| {}).await;
+        let browser = lab.server.anonymous();
+        let signed_in = json!({ "api_key": key });
+        let signed_in = browser.post("/api/v1/session", &signed_in).await;
+        let cookie = signed_in.header("set-cookie").unwrap().to_owned();
+        let cookie = cookie.split(';').next();
+        let reply = self.with(&lab.records).by(&browser, cookie).await;
+        self.assert_allowed(&reply, "a session");
+    }
+}
+
+#[tokio::test]
+async fn each_operation_gives_each_caller_what_its_scope_and_the_exceptions_say() {
+    let document = openapi();
+    for operation in labdata_operations::all() {
+        let Access::Scope(scope) = operation.access else {
+            continue;
+        };
+        let case = Case {
+            example: example(&document, operation.about.name),
+            scope,
+            operation,
+        };
+        // Those who get nothing come first, so that all find the records.
+        let lab = Lab::start().await;
+        case.assert_unknown_to_strangers(&lab).await;
+        case.assert_asks_for_its_scope(&lab).await;
+        case.assert_run(&Lab::start().await).await;
+        case.assert_people(&Lab::start().await).await;
+    }
+}
+
+#[test]
+fn the_exceptions_name_operations_that_exist() {
+    let operations = labdata_operations::all();
+    for name in NOT_FOR_RUNS.iter().chain(PERSONAL) {
+        assert!(operations.iter().any(|it| it.about.name == *name), "{name}");
+    }
+}
+
+/// Arguments of a tool: the example of its operation, and the records that its schema names.
+fn arguments(document: &Value, tool: &Value, records: &Records) -> Value {
+    let name = tool["name"].as_str().unwrap();
+    let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+    let mut arguments = match example(document, name) {
+        Some(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    arguments.retain(|name, _| properties.contains_key(name));
+    let named = |property: &&String| property.as_str() != "name" && property.as_str() != "id";
+    for property in properties.keys().filter(named) {
+        if let Some(record) = records.get(property.as_str()) {
+            let value = match property.as_str() {
+                "version_number" => json!(1),
+                _ => record.as_str().into(),
+            };
+            arguments.insert(property.clone(), value);
+        }
+    }
+    naming(&arguments.into(), records)
+}
+
+/// The text of a tool's result, and true if the call failed.
+async fn call_tool(client: &Client, tool: &Value, arguments: Value) -> (String, bool) {
+    let params = json!({ "name": tool["name"], "arguments": arguments });
+    let response = ask(client, "tools/call", params).await.json(200);
+    let result = &response["result"];
+    let text = result["content"][0]["text"].as_str();
+    (
+        text.unwrap_or_default().to_owned(),
+        result["isError"] == true,
+    )
+}
+
+/// Tools that the key of a run does not have.
+const TOOLS_NOT_FOR_RUNS: &[&str] = &["create_job", "update_job"];
+
+#[tokio::test]
+async fn each_tool_gives_each_caller_what_its_operation_would() {
+    let document = openapi();
+    let lab = Lab::start().await;
+    let tools = ask(&lab.admin, "tools/list", json!({})).await.json(200)["result"]["tools"].take();
+    let of_reader = lab.server.client(&[Scope::Read]).await;
+    let offered = ask(&of_reader, "tools/list", json!({})).await.json(200);
+    let offered = offered["result"]["tools"].as_array().unwrap();
+    let stranger = lab.server.stranger().await;
+    let run = lab.run().await;
+    for tool in tools.as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let (theirs, unknown) = (
+            arguments(&document, tool, &lab.records),
+            arguments(&document, tool, &lab.unknown),
+        );
+        let (found, _) = call_tool(&stranger, tool, theirs.clone()).await;
+        let (missing, failed) = call_tool(&stranger, tool, unknown).await;
+        if failed {
+            let texts = (
+                without_ids(&found, &lab.records),
+                without_ids(&missing, &lab.unknown),
+            );
+            assert_eq!(texts.0, texts.1, "{name}");
+        }
+        if !offered.iter().any(|it| it["name"] == name) {
+            let (refused, failed) = call_tool(&of_reader, tool, theirs.clone()).await;
+            assert!(failed && refused.contains("write"), "{name}: {refused}");
+        }
+        let (text, failed) = call_tool(&run, tool, theirs).await;
+        let is_refused = failed && text.contains("its own run");
+        assert_eq!(
+            is_refused,
+            TOOLS_NOT_FOR_RUNS.contains(&name),
+            "{name}: {text}"
+        );
+    }
+    let writer = lab.server.client(&[Scope::Write]).await;
+    let refused = ask(&writer, "tools/list", json!({})).await;
+    assert_eq!(refused.detail(403), "this API key lacks the read scope");
+}
