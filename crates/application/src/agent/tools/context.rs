@@ -1,6 +1,8 @@
 //! The caller of a tool, and the execution that a run writes under.
 
-use futures::lock::Mutex;
+use std::fmt;
+
+use futures::{FutureExt, future::BoxFuture, lock::Mutex};
 use labdata_domain::{executions::FinalStatus, ids::ExecutionId, people::actor::Actor};
 
 use crate::{
@@ -32,10 +34,49 @@ pub struct ToolContext<'c> {
     pub writes: &'c RunWrites,
 }
 
+/// The execution of a run.
+#[derive(Default)]
+enum RunExecution {
+    /// Nothing was written yet.
+    #[default]
+    None,
+    /// It is being opened. The future outlives the call that began it: a call that is cancelled in between
+    /// would leave an execution behind that is open and that no one knows.
+    Opening(BoxFuture<'static, Result<ExecutionId, Error>>),
+    /// It is open.
+    Open(ExecutionId),
+}
+
+impl fmt::Debug for RunExecution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Opening(_) => f.write_str("Opening"),
+            Self::Open(id) => f.debug_tuple("Open").field(id).finish(),
+        }
+    }
+}
+
+impl RunExecution {
+    /// Returns the execution; waits while it is being opened. `None` if no write began to open one.
+    async fn settle(&mut self) -> Result<Option<ExecutionId>, Error> {
+        if let Self::Opening(opening) = self {
+            // Stays in its place until it is done, because this call may be cancelled as well.
+            let opened = opening.await;
+            *self = opened.as_ref().map_or(Self::None, |id| Self::Open(*id));
+            return opened.map(Some);
+        }
+        Ok(match self {
+            Self::Open(id) => Some(*id),
+            Self::None | Self::Opening(_) => None,
+        })
+    }
+}
+
 /// The writes of a run, all of which fall under one execution. It is opened by the first one.
 #[derive(Debug, Default)]
 pub struct RunWrites {
-    opened: Mutex<Option<ExecutionId>>,
+    execution: Mutex<RunExecution>,
     /// True if the execution outlives the run: that of the key's session.
     is_of_session: bool,
 }
@@ -44,7 +85,7 @@ impl RunWrites {
     /// The writes of an assistant, which fall under the execution of its key's session.
     pub(crate) fn of_session() -> Self {
         Self {
-            opened: Mutex::default(),
+            execution: Mutex::default(),
             is_of_session: true,
         }
     }
@@ -59,26 +100,30 @@ impl RunWrites {
             return Ok(own);
         }
         // Held until the execution is open, so that parallel calls share one.
-        let mut opened = self.opened.lock().await;
-        if let Some(id) = *opened {
+        let mut execution = self.execution.lock().await;
+        if let Some(id) = execution.settle().await? {
             return Ok(id);
         }
         if self.is_of_session {
             return write_session(ports, actor).await;
         }
-        let start = StartExecution {
-            job_id: None,
-            job_name: Some(JOB_NAME.to_owned()),
-            timeout_minutes: Some(TIMEOUT_MINUTES),
-        };
-        let id = start_execution(ports, actor, start).await?.id;
-        *opened = Some(id);
-        Ok(id)
+        *execution = RunExecution::Opening(open(ports.clone(), actor.clone()).boxed());
+        let opened = execution.settle().await?;
+        opened.ok_or_else(|| Error::Internal("an execution was not opened".to_owned()))
+    }
+
+    /// The execution that the run has opened, or was opening when its call was cancelled.
+    async fn opened(&self) -> Option<ExecutionId> {
+        let opened = self.execution.lock().await.settle().await;
+        opened.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the execution of an agent run was not opened");
+            None
+        })
     }
 
     /// Cancels the execution of the run, if it has opened one.
     pub(crate) async fn cancel(&self, ports: &Services, actor: &Actor) {
-        let Some(id) = *self.opened.lock().await else {
+        let Some(id) = self.opened().await else {
             return;
         };
         if let Err(error) = cancel_execution(ports, actor, id).await {
@@ -88,11 +133,21 @@ impl RunWrites {
 
     /// Closes the execution of the run, if it has opened one.
     pub(crate) async fn close(&self, ports: &Services, actor: &Actor, status: FinalStatus) {
-        let Some(id) = *self.opened.lock().await else {
+        let Some(id) = self.opened().await else {
             return;
         };
         if let Err(error) = close_execution(ports, actor, id, status).await {
             tracing::warn!(execution = %id, %error, "the execution of an agent run was not closed");
         }
     }
+}
+
+/// Opens the execution of a run.
+async fn open(ports: Services, actor: Actor) -> Result<ExecutionId, Error> {
+    let start = StartExecution {
+        job_id: None,
+        job_name: Some(JOB_NAME.to_owned()),
+        timeout_minutes: Some(TIMEOUT_MINUTES),
+    };
+    Ok(start_execution(&ports, &actor, start).await?.id)
 }

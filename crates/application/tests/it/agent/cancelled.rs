@@ -1,6 +1,6 @@
 //! Runs that are cancelled.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use futures::{StreamExt, future};
@@ -12,14 +12,27 @@ use labdata_application::agent::{
 };
 use labdata_domain::{
     agent::{EndReason, ToolInput, ToolOutput},
-    executions::ExecutionState,
-    ids::AgentRunId,
-    page::PageRequest,
+    executions::{
+        Execution, ExecutionState, FinalStatus,
+        started_by::{StartedBy, Starter},
+    },
+    ids::{AgentRunId, ExecutionId, OrganizationId},
+    page::{Page, PageRequest},
     people::scope::Scope::{Read, Write},
+    work::NewRun,
 };
 use labdata_memory::ScriptedResponse;
-use labdata_ports::{agent::ToolDefinition, executions::ExecutionFilter};
-use serde_json::{Map, json};
+use labdata_ports::{
+    PortError,
+    agent::ToolDefinition,
+    executions::{
+        CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository,
+        OverdueExecution,
+    },
+};
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use tokio::sync::Semaphore;
 
 use super::harness::{Scripted, calls, experiment, outputs, prompted, result};
 
@@ -138,6 +151,114 @@ async fn the_execution_of_a_cancelled_run_is_cancelled() {
         assert!(matches!(state, ExecutionState::Running { .. }), "{state:?}");
         tokio::task::yield_now().await;
     }
+}
+
+/// Executions that are stored at once and reported as stored only when the test permits it.
+struct SlowExecutions {
+    inner: Arc<dyn ExecutionRepository>,
+    stored: Semaphore,
+    reported: Semaphore,
+}
+
+#[async_trait]
+impl ExecutionRepository for SlowExecutions {
+    async fn add(
+        &self,
+        organization: OrganizationId,
+        execution: &Execution,
+        started_by: StartedBy,
+    ) -> Result<(), PortError> {
+        self.inner.add(organization, execution, started_by).await?;
+        self.stored.add_permits(1);
+        self.reported.acquire().await.unwrap().forget();
+        Ok(())
+    }
+
+    async fn queue(&self, of: OrganizationId, run: &NewRun) -> Result<Execution, PortError> {
+        self.inner.queue(of, run).await
+    }
+
+    async fn starters(
+        &self,
+        of: OrganizationId,
+        ids: &[ExecutionId],
+    ) -> Result<BTreeMap<ExecutionId, Starter>, PortError> {
+        self.inner.starters(of, ids).await
+    }
+
+    async fn get(&self, of: OrganizationId, id: ExecutionId) -> Result<Execution, PortError> {
+        self.inner.get(of, id).await
+    }
+
+    async fn list(
+        &self,
+        of: OrganizationId,
+        filter: &ExecutionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Execution>, PortError> {
+        self.inner.list(of, filter, page).await
+    }
+
+    async fn close(
+        &self,
+        of: OrganizationId,
+        id: ExecutionId,
+        status: FinalStatus,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError> {
+        self.inner.close(of, id, status, now).await
+    }
+
+    async fn cancel(
+        &self,
+        of: OrganizationId,
+        id: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CancelExecutionError> {
+        self.inner.cancel(of, id, now).await
+    }
+
+    async fn fail_overdue(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<OverdueExecution>, PortError> {
+        self.inner.fail_overdue(now, limit).await
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_its_execution_opens_leaves_none_running() {
+    let mut scripted = Scripted::new(vec![calls("write_data", &experiment("a", false))]).await;
+    let slow = Arc::new(SlowExecutions {
+        inner: scripted.lab.ports.executions.clone(),
+        stored: Semaphore::new(0),
+        reported: Semaphore::new(0),
+    });
+    scripted.lab.ports.ports.repositories.executions = slow.clone();
+    let actor = scripted.lab.actor(&[Read, Write]);
+    let mut events = scripted.begin(&actor, prompted("x")).await.unwrap();
+    let started = events.next().await.unwrap();
+    slow.stored.acquire().await.unwrap().forget();
+    cancel(&scripted, &started).await;
+    while !matches!(events.next().await.unwrap(), AgentEvent::ToolResult { .. }) {}
+    // The call is cancelled; only now does the store report what it has stored.
+    slow.reported.add_permits(1);
+    let result = result(events.collect().await);
+    assert_eq!(result.run.reason, EndReason::Cancelled);
+    let (filter, page) = (
+        ExecutionFilter::default(),
+        PageRequest {
+            limit: None,
+            after: None,
+        },
+    );
+    let list = slow.list(actor.organization, &filter, page).await.unwrap();
+    let states: Vec<_> = list.items.into_iter().map(|it| it.state).collect();
+    assert!(
+        matches!(states[..], [ExecutionState::Cancelled { .. }]),
+        "{states:?}"
+    );
 }
 
 #[tokio::test]
