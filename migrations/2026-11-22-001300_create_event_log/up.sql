@@ -23,8 +23,8 @@ CREATE TABLE labdata.event_log (
 -- The sweeper deletes the oldest events.
 CREATE INDEX event_log_at_idx ON labdata.event_log (at);
 
--- Number of the oldest transaction in progress that may write to this database: all events of lower ones are visible, and
--- no further ones follow. `p_others` are transactions of other databases of the server, as 32 bits each, looked up before.
+-- Number of the oldest transaction in progress that may record events of an organization: all events of lower ones are
+-- visible, and no further ones follow. `p_others` are transactions that record none of them, as 32 bits each, looked up before.
 -- STABLE: it is computed for the snapshot that the calling statement reads with.
 CREATE FUNCTION labdata.event_horizon(p_others bigint[]) RETURNS bigint LANGUAGE sql STABLE AS $$
     SELECT coalesce(min(running.id), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)

@@ -16,7 +16,7 @@ use crate::{
     given::{self, at},
 };
 
-fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
+pub(crate) fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
     IdempotentRequest {
         organization,
         api_key: ApiKeyId::new(given::uuid()),
@@ -34,7 +34,7 @@ enum Once {
     Replayed(StoredResponse),
 }
 
-fn response(number: u8) -> StoredResponse {
+pub(crate) fn response(number: u8) -> StoredResponse {
     StoredResponse {
         status: 200,
         content_type: "application/json".to_owned(),

@@ -10,14 +10,21 @@ use labdata_domain::{
     notifications::Sent,
     storage::StorageQuota,
 };
-use labdata_ports::{catalog::CatalogStore, data::DataStore, events::EventLog};
+use labdata_ports::{
+    catalog::CatalogStore,
+    data::DataStore,
+    events::EventLog,
+    idempotency::{Begun, Idempotency},
+};
 
 use crate::{
     Itself, Subject,
     catalog::definitions::sample,
     data::lab::{DataHarness, Lab, insert, request},
     files::{confirmed, of},
+    fixtures::{Executions, Tenants as _},
     given::at,
+    idempotency::{request as idempotent_request, response},
     models::lab::{TrainingsLab, failure, success},
     notifications::{PLENTY, notification},
 };
@@ -293,6 +300,34 @@ crate::suite!(
         reported.sort_unstable();
         expected.sort_unstable();
         assert_eq!(reported, expected);
+    }
+
+    /// A unit of work of an organization that has changed its tables is open: others get their events, and its
+    /// own come when it ends.
+    async fn an_open_write_of_one_organization_delays_no_other(
+        harness: &Itself<
+            impl Executions + Subject<dyn EventLog> + Subject<dyn Idempotency>,
+        >,
+    ) {
+        let log = Subject::<dyn EventLog>::subject(harness);
+        let ours = harness.organization("ours").await.id;
+        let ada = harness.user(ours, "ada@example.org").await.id;
+        let theirs = harness.organization("theirs").await.id;
+        let eve = harness.user(theirs, "eve@example.org").await.id;
+        let started = harness.execution(theirs, at(0), None).await.id;
+        let request = idempotent_request(ours, "key");
+        let once = Subject::<dyn Idempotency>::subject(harness);
+        let Begun::New(unit) = once.begin(&request).await.unwrap() else {
+            panic!("it ran before");
+        };
+        let catalog = unit.repositories().catalog;
+        catalog.define(ours, &sample(), at(1)).await.unwrap();
+        let second = harness.execution(theirs, at(2), None).await.id;
+        let expected = [started, second].map(LoggedEventKind::ExecutionStarted);
+        assert_kinds(&*log, theirs, eve, &expected).await;
+        unit.commit(&response(1)).await.unwrap();
+        let expected = [LoggedEventKind::TableChanged("sample".to_owned())];
+        assert_kinds(&*log, ours, ada, &expected).await;
     }
 
     /// Events before a time are deleted, at most `limit` at a time, and later ones stay.

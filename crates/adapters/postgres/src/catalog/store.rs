@@ -268,7 +268,9 @@ impl Change<'_> {
         now: OffsetDateTime,
     ) -> Result<Catalog, DefineError> {
         // Before the catalog is read. It also waits for writes, which hold the lock in shared mode.
-        diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+        // A change of a large table is long, and records events of its organization only.
+        let declare = crate::events::declare(organization);
+        diesel::sql_query(format!("SELECT pg_advisory_xact_lock($1), {declare}"))
             .bind::<BigInt, _>(lock_key(organization))
             .execute(connection)
             .await

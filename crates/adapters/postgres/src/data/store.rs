@@ -222,11 +222,12 @@ impl PgDataStore {
 }
 
 /// The statement that takes the organization's catalog lock, shared: definitions wait until the
-/// transaction ends.
+/// transaction ends. A write may be long, so it says whose events it records.
 fn catalog_lock(organization: OrganizationId) -> String {
     format!(
-        "SELECT pg_advisory_xact_lock_shared({})",
-        crate::catalog::lock_key(organization)
+        "SELECT pg_advisory_xact_lock_shared({}), {}",
+        crate::catalog::lock_key(organization),
+        crate::events::declare(organization)
     )
 }
 

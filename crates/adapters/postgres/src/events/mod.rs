@@ -39,7 +39,8 @@ impl PgEventLog {
 
 #[derive(diesel::QueryableByName)]
 struct HorizonRow {
-    /// Number of the oldest transaction in progress: all older ones are over, and their events visible.
+    /// Number of the oldest transaction in progress that may record an event: all older ones are over, and
+    /// their events visible.
     #[diesel(sql_type = BigInt)]
     horizon: i64,
 }
@@ -130,21 +131,75 @@ fn before(horizon: i64) -> EventPosition {
     }
 }
 
+/// First key of the advisory locks by which transactions declare that they belong to one organization.
+const DECLARED: i32 = 0x6c65_7667;
+
+/// SQL by which a transaction declares that it records events of that organization only, so that it does
+/// not delay those of others. What may take long declares itself; what does not delays all.
+pub(crate) fn declare(organization: OrganizationId) -> String {
+    format!(
+        "pg_advisory_xact_lock_shared({DECLARED}, {})",
+        declared_key(organization)
+    )
+}
+
+/// Second key. Two organizations that share one only delay each other.
+fn declared_key(organization: OrganizationId) -> i32 {
+    let (_, low) = organization.as_uuid().as_u64_pair();
+    let [.., a, b, c, d] = low.to_be_bytes();
+    i32::from_be_bytes([a, b, c, d])
+}
+
 /// Transactions in progress of other databases of the server, which write no events here. Looked up
 /// before the snapshot that a horizon is computed for: those that begin later are no lower than any
 /// event that is already committed.
-async fn transactions_of_others(connection: &mut Connection) -> Result<Vec<i64>, PortError> {
-    let query = diesel::sql_query(
-        // The function behind `pg_stat_activity`, without the joins of the view.
-        "SELECT coalesce(array_agg(session.backend_xid::text::bigint), '{}') AS ids \
-         FROM pg_stat_get_activity(NULL) AS session WHERE session.backend_xid IS NOT NULL \
-         AND session.datid <> (SELECT oid FROM pg_database WHERE datname = current_database())",
-    );
-    let row: OthersRow = CachedStatement(query)
-        .get_result(&mut **connection)
-        .await
-        .map_err(port_error)?;
-    Ok(row.ids)
+const OF_OTHER_DATABASES: &str = "\
+    SELECT session.backend_xid AS id \
+    FROM pg_stat_get_activity(NULL) AS session WHERE session.backend_xid IS NOT NULL \
+    AND session.datid <> (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// Those, and transactions that are declared for other organizations. A declaration holds for the whole of
+/// its transaction, and one look at the locks names both: a transaction that ends just then is not mistaken for the next one
+/// of its session. While nothing is in progress, the locks are not looked at.
+const OF_OTHERS: &str = "\
+    WITH held AS MATERIALIZED ( \
+        SELECT virtualtransaction, locktype, transactionid, database, classid, objid, objsubid, mode \
+        FROM pg_locks WHERE granted AND locktype IN ('advisory', 'transactionid') \
+        AND EXISTS (SELECT FROM pg_snapshot_xip(pg_current_snapshot()))) \
+    SELECT own.transactionid AS id FROM held own \
+    JOIN held declared USING (virtualtransaction) \
+    WHERE own.locktype = 'transactionid' AND own.mode = 'ExclusiveLock' \
+    AND declared.locktype = 'advisory' AND declared.objsubid = 2 \
+    AND declared.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+    AND declared.classid::bigint = $1 AND declared.objid::bigint <> $2";
+
+/// Transactions in progress that record no events of the organization, or of any without one.
+async fn transactions_of_others(
+    connection: &mut Connection,
+    organization: Option<OrganizationId>,
+) -> Result<Vec<i64>, PortError> {
+    let of_others = match organization {
+        Some(_) => format!("{OF_OTHER_DATABASES} UNION ALL ({OF_OTHERS})"),
+        None => OF_OTHER_DATABASES.to_owned(),
+    };
+    let query = diesel::sql_query(format!(
+        "SELECT coalesce(array_agg(others.id::text::bigint), '{{}}') AS ids FROM ({of_others}) others"
+    ));
+    let row: Result<OthersRow, _> = match organization {
+        Some(organization) => {
+            let query = query
+                .bind::<BigInt, _>(unsigned(DECLARED))
+                .bind::<BigInt, _>(unsigned(declared_key(organization)));
+            CachedStatement(query).get_result(&mut **connection).await
+        }
+        None => CachedStatement(query).get_result(&mut **connection).await,
+    };
+    Ok(row.map_err(port_error)?.ids)
+}
+
+/// A key as `pg_locks` has it.
+fn unsigned(key: i32) -> i64 {
+    i64::from(u32::from_be_bytes(key.to_be_bytes()))
 }
 
 /// Reads events up to the horizon. Numbers begin at 1, so that none is passed over at a horizon.
@@ -171,7 +226,7 @@ const DELETE_FOREIGN: &str = "\
 impl EventLog for PgEventLog {
     async fn end(&self, organization: OrganizationId) -> Result<EventPosition, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let others = transactions_of_others(&mut connection).await?;
+        let others = transactions_of_others(&mut connection, Some(organization)).await?;
         let row: HorizonRow = diesel::sql_query("SELECT labdata.event_horizon($1) AS horizon")
             .bind::<Array<BigInt>, _>(others)
             .get_result(&mut connection)
@@ -212,7 +267,7 @@ impl EventLog for PgEventLog {
         limit: u32,
     ) -> Result<EventBatch, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let others = transactions_of_others(&mut connection).await?;
+        let others = transactions_of_others(&mut connection, Some(organization)).await?;
         let query = diesel::sql_query(READ)
             .bind::<SqlUuid, _>(organization.as_uuid())
             .bind::<BigInt, _>(column(after.transaction))
@@ -251,7 +306,7 @@ impl EventLog for PgEventLog {
             .execute(&mut connection)
             .await
             .map_err(port_error)?;
-        let others = transactions_of_others(&mut connection).await?;
+        let others = transactions_of_others(&mut connection, None).await?;
         let deleted = diesel::sql_query(
             // Not above the horizon: no reader has seen those events yet.
             "DELETE FROM labdata.event_log it USING ( \

@@ -98,6 +98,156 @@ async fn an_open_transaction_delays_later_events_and_loses_none() {
     assert_eq!(lab.until(3).await, [before, changed, during]);
 }
 
+/// Numbers that look random and are the same for the same seed (Knuth's MMIX generator).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % bound
+    }
+}
+
+/// A session that records events in transactions of random length.
+struct Writer {
+    client: Client,
+    organization: OrganizationId,
+    is_declared: bool,
+    /// Events of the open transaction.
+    pending: Option<Vec<String>>,
+}
+
+impl Writer {
+    async fn run(&self, statement: &str) {
+        let done = self.client.batch_execute(statement).await;
+        done.expect("a statement");
+    }
+
+    /// Begins, records, commits or rolls back; returns the events that are committed.
+    async fn step(&mut self, random: &mut Random, number: usize) -> Vec<String> {
+        let Some(pending) = &mut self.pending else {
+            let (_, low) = self.organization.as_uuid().as_u64_pair();
+            let low = low.to_be_bytes();
+            let key = i32::from_be_bytes([low[4], low[5], low[6], low[7]]);
+            let declare = format!(
+                "SELECT pg_advisory_xact_lock_shared({}, {key});",
+                0x6c65_7667
+            );
+            let number = "SELECT pg_current_xact_id();";
+            // Some declare themselves before they have a number, some after.
+            let begun = match (self.is_declared, random.below(2)) {
+                (false, _) => format!("BEGIN; {number}"),
+                (true, 0) => format!("BEGIN; {declare} {number}"),
+                (true, _) => format!("BEGIN; {number} {declare}"),
+            };
+            self.pending = Some(Vec::new());
+            self.run(&begun).await;
+            return Vec::new();
+        };
+        match random.below(5) {
+            0 => {
+                let committed = self.pending.take().expect("open");
+                self.run("COMMIT").await;
+                committed
+            }
+            1 => {
+                self.pending = None;
+                self.run("ROLLBACK").await;
+                Vec::new()
+            }
+            _ => {
+                let name = format!("event_{number}");
+                pending.push(name.clone());
+                let organization = self.organization;
+                let insert = format!(
+                    "INSERT INTO labdata.event_log (organization_id, type, at, table_name) \
+                     VALUES ('{organization}', 'table.changed', now(), '{name}')"
+                );
+                self.run(&insert).await;
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A reader that goes on after each batch, and what it is to read in the end.
+struct Reader {
+    organization: OrganizationId,
+    user: UserId,
+    position: EventPosition,
+    read: Vec<String>,
+    committed: Vec<String>,
+}
+
+impl Reader {
+    async fn read(&mut self, log: &dyn EventLog) {
+        let batch = log
+            .read(self.organization, self.user, self.position, 3)
+            .await;
+        let batch = batch.expect("events");
+        assert!(batch.next >= self.position);
+        self.position = batch.next;
+        for event in batch.events {
+            match event.kind {
+                LoggedEventKind::TableChanged(name) => self.read.push(name),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// Transactions of two organizations begin, record and end in any order, between reads: declared ones, and
+/// ones that are not.
+#[tokio::test]
+async fn no_interleaving_of_transactions_makes_a_reader_skip_or_repeat_an_event() {
+    let lab = Lab::new().await;
+    let log = Subject::<dyn EventLog>::subject(&lab.postgres);
+    let theirs = lab.postgres.organization("theirs").await.id;
+    let them = lab.postgres.user(theirs, "eve@example.org").await.id;
+    let reader = |organization, user| Reader {
+        organization,
+        user,
+        position: EventPosition::START,
+        read: Vec::new(),
+        committed: Vec::new(),
+    };
+    let mut readers = [reader(lab.organization, lab.user), reader(theirs, them)];
+    let mut writers = Vec::new();
+    for number in 0..6 {
+        writers.push(Writer {
+            client: look_behind(lab.postgres.url()).await,
+            organization: readers[number % 2].organization,
+            is_declared: number < 4,
+            pending: None,
+        });
+    }
+    let mut random = Random(7);
+    for number in 0..600 {
+        if random.below(3) == 0 {
+            readers[random.below(2)].read(&*log).await;
+            continue;
+        }
+        let index = random.below(writers.len());
+        let committed = writers[index].step(&mut random, number).await;
+        readers[index % 2].committed.extend(committed);
+    }
+    drop(writers);
+    for mut reader in readers {
+        for _ in 0..ATTEMPTS {
+            if reader.read.len() >= reader.committed.len() {
+                break;
+            }
+            reader.read(&*log).await;
+        }
+        reader.read(&*log).await;
+        assert!(reader.committed.len() > 20, "{:?}", reader.committed);
+        reader.read.sort_unstable();
+        reader.committed.sort_unstable();
+        assert_eq!(reader.read, reader.committed);
+    }
+}
+
 #[tokio::test]
 async fn an_open_transaction_that_only_reads_delays_nothing() {
     let lab = Lab::new().await;

@@ -30,7 +30,7 @@ use labdata_ports::{
         OverdueExecution,
     },
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use time::OffsetDateTime;
 use tokio::sync::Semaphore;
 
