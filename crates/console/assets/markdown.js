@@ -174,9 +174,17 @@ function inline(text) {
     } else if (slanted ?? slantedToo) {
       found.push(h("em", null, inline(slanted ?? slantedToo)));
     } else {
-      found.push(h("a", { href: address, rel: "noopener noreferrer" }, words));
+      found.push(h("a", { href: address, rel: "noopener noreferrer" }, words), host(address));
     }
   }
   found.push(text.slice(end));
   return found;
+}
+
+/**
+ * The host that a link leads to, which its words may hide.
+ * @param {string} address
+ */
+function host(address) {
+  return h("small", { class: "quiet" }, ` (${URL.canParse(address) ? new URL(address).host : address})`);
 }

@@ -308,18 +308,25 @@ export function plot(label, kind) {
 }
 
 /**
- * Saves values as CSV.
+ * Saves values as CSV for spreadsheets, which would compute a text that begins as a formula: it gets an apostrophe, as
+ * with the API's `neutralize_formulas`.
  * @param {string[]} header
  * @param {any[][]} rows
  * @param {string} name
  */
 export function saveValues(header, rows, name) {
   const cell = (/** @type {any} */ value) => {
-    const text = value === null || value === undefined ? "" : typeof value === "object" ? stringify(value) : String(value);
+    const text = value === null || value === undefined ? "" : typeof value === "object" ? stringify(value) : neutralized(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [header, ...rows].map((row) => row.map(cell).join(","));
   save(new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
+}
+
+/** @param {any} value */
+function neutralized(value) {
+  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
+  return isFormula ? `'${value}` : String(value);
 }
 
 /**

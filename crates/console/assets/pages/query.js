@@ -14,7 +14,7 @@ const REMEMBERED = 50;
 /** Most rows that are shown; a file and the chart have all of them. */
 const SHOWN = 1000;
 
-const FIRST = "select table_name from information_schema.tables where table_schema not like 'pg_%' order by 1";
+const FIRST = 'select name, semantic_category from "table" order by name';
 
 /** The last statement and whose it was, for as long as the page is open. */
 let last = { organization: "", statement: FIRST };

@@ -135,8 +135,8 @@ function rows(found, all, wanted) {
   const first = () => turn(undefined);
   first();
   const name = encodeURIComponent(found.name);
-  const exported = (/** @type {string} */ format) =>
-    h("a", { href: `api/v1/tables/${name}/export?format=${format}`, download: true }, format.toUpperCase());
+  const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>
+    h("a", { href: `api/v1/tables/${name}/export?format=${format}`, download: true }, label);
   const isWritable = found.semantic_category === "curated" || WRITABLE.includes(found.name);
   const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   return h(
@@ -149,7 +149,7 @@ function rows(found, all, wanted) {
     place,
     isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null,
     isWritable ? folded("Import a file", () => importForm(found, first)) : null,
-    found.id === null ? null : h("p", { class: "quiet" }, "The whole table as ", exported("csv"), " ", exported("parquet"), " ", exported("arrow")),
+    found.id === null ? null : h("p", { class: "quiet" }, "The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")),
   );
 }
 
