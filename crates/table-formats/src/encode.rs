@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, RecordBatch,
+    Array, ArrayRef, RecordBatch, StringArray,
     cast::AsArray,
     types::{Date32Type, Float64Type, Int64Type, TimestampMicrosecondType},
 };
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType as ArrowType, SchemaRef};
-use labdata_domain::timestamp;
+use labdata_domain::{data::formula::neutralized, timestamp};
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
 
 use crate::{
@@ -27,6 +27,38 @@ pub enum Format {
     ArrowStream,
     /// Parquet, compressed with Snappy.
     Parquet,
+}
+
+/// A format with its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    /// The format.
+    pub format: Format,
+    /// In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
+    pub neutralize_formulas: bool,
+}
+
+impl From<Format> for Encoding {
+    fn from(format: Format) -> Self {
+        Self {
+            format,
+            neutralize_formulas: false,
+        }
+    }
+}
+
+impl Encoding {
+    /// Returns true if texts are changed.
+    pub(crate) fn changes_texts(self) -> bool {
+        self.neutralize_formulas && self.format == Format::Csv
+    }
+}
+
+/// The texts of an array as a spreadsheet does not compute them.
+pub(crate) fn neutralized_array(array: &dyn Array) -> ArrayRef {
+    let texts = array.as_string::<i32>().iter();
+    let texts = texts.map(|text| text.map(neutralized));
+    Arc::new(texts.collect::<StringArray>())
 }
 
 impl Frame {
@@ -313,6 +345,33 @@ mod tests {
              00000000-0000-0000-0000-000000000000,\"{\"\"a\"\":[1]}\"\r\n\
              ,,,,,,,\r\n"
         );
+    }
+
+    #[test]
+    fn formulas_are_neutralized_in_texts_and_names_and_nowhere_else() {
+        let names = ["=text", "number", "json"].map(str::to_owned);
+        let types = [DataType::Text, DataType::Integer, DataType::Json];
+        let rows = ["[\"=1+1\",-1,-1]", "[null,null,\"=1\"]", "[\"a\",2,{}]"];
+        let frame = || {
+            let rows = rows.map(str::to_owned).into();
+            Frame::of_json_rows(&names, &types, rows).unwrap()
+        };
+        let neutral = |format| {
+            let encoding = Encoding {
+                format,
+                neutralize_formulas: true,
+            };
+            frame().for_encoding(encoding, &types).unwrap()
+        };
+        let text = String::from_utf8(written(neutral(Format::Csv), Format::Csv)).unwrap();
+        let expected = "'=text,number,json\r\n'=1+1,-1,-1\r\n,,\"\"\"=1\"\"\"\r\na,2,{}\r\n";
+        assert_eq!(text, expected);
+        let plain = String::from_utf8(written(frame(), Format::Csv)).unwrap();
+        assert!(
+            plain.starts_with("=text,number,json\r\n=1+1,-1,-1\r\n"),
+            "{plain}"
+        );
+        assert_eq!(neutral(Format::Parquet).batches, frame().batches);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod rows;
 mod snapshot;
 mod stream;
 
-pub use encode::{Chunks, Format};
+pub use encode::{Chunks, Encoding, Format};
 pub use frame::Frame;
 pub use snapshot::{SnapshotWriter, WrittenSnapshot};
 pub use stream::TableWriter;

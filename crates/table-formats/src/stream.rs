@@ -5,8 +5,8 @@ use arrow_schema::SchemaRef;
 use labdata_domain::{data::read::TableColumn, scalar::Values};
 
 use crate::{
-    Format, FormatError, columns,
-    encode::BatchWriter,
+    Encoding, FormatError, columns,
+    encode::{BatchWriter, neutralized_array},
     frame::{BATCH, described, schema},
 };
 
@@ -20,6 +20,7 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// parts are joined: a batch costs more than its rows if they are few.
 pub struct TableWriter {
     columns: Vec<TableColumn>,
+    encoding: Encoding,
     schema: SchemaRef,
     writer: BatchWriter,
     /// Rows that are no batch yet.
@@ -34,7 +35,11 @@ impl TableWriter {
     ///
     /// # Errors
     /// [`FormatError::Unrepresentable`] for Parquet without columns.
-    pub fn new(columns: Vec<TableColumn>, format: Format) -> Result<Self, FormatError> {
+    pub fn new(
+        columns: Vec<TableColumn>,
+        encoding: impl Into<Encoding>,
+    ) -> Result<Self, FormatError> {
+        let encoding = encoding.into();
         let waiting = empty(&columns);
         let types = columns.iter().zip(&waiting).map(|(column, values)| {
             let array = columns::array(&column.name, values, 0..0)?;
@@ -43,9 +48,10 @@ impl TableWriter {
         let types = types.collect::<Result<Vec<_>, FormatError>>()?;
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let schema = described(&schema(&names, types), &columns);
-        let writer = BatchWriter::new(SchemaRef::clone(&schema), format)?;
+        let writer = BatchWriter::new(SchemaRef::clone(&schema), encoding.format)?;
         Ok(Self {
             columns,
+            encoding,
             schema,
             writer,
             waiting,
@@ -93,8 +99,15 @@ impl TableWriter {
         for start in (0..self.rows).step_by(BATCH) {
             let part = start..self.rows.min(start + BATCH);
             let arrays = self.columns.iter().zip(&self.waiting);
-            let arrays =
-                arrays.map(|(column, values)| columns::array(&column.name, values, part.clone()));
+            let arrays = arrays.map(|(column, values)| {
+                let array = columns::array(&column.name, values, part.clone())?;
+                let is_changed = self.encoding.changes_texts() && matches!(values, Values::Text(_));
+                Ok(if is_changed {
+                    neutralized_array(&array)
+                } else {
+                    array
+                })
+            });
             let arrays = arrays.collect::<Result<Vec<ArrayRef>, FormatError>>()?;
             // A batch without columns cannot derive its number of rows.
             let options = RecordBatchOptions::new().with_row_count(Some(part.len()));
@@ -132,12 +145,14 @@ fn empty(columns: &[TableColumn]) -> Vec<Values> {
 mod tests {
     use std::io::Cursor;
 
+    use arrow_array::cast::AsArray as _;
     use arrow_ipc::reader::StreamReader;
     use bytes::Bytes;
     use labdata_domain::scalar::DataType;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
     use super::*;
+    use crate::Format;
 
     fn columns() -> Vec<TableColumn> {
         vec![
@@ -225,6 +240,32 @@ mod tests {
             let whole: usize = chunks.iter().map(Vec::len).sum();
             let largest = chunks.iter().map(Vec::len).max().unwrap();
             assert!(largest * 2 < whole, "{format:?}: {largest} of {whole}");
+        }
+    }
+
+    #[test]
+    fn formulas_in_texts_are_neutralized_in_csv_alone() {
+        for (format, expected) in [(Format::Csv, "'=a"), (Format::ArrowStream, "=a")] {
+            let encoding = Encoding {
+                format,
+                neutralize_formulas: true,
+            };
+            let mut writer = TableWriter::new(columns(), encoding).unwrap();
+            let values = vec![
+                Values::Text(vec![Some("=a".to_owned())]),
+                Values::Float(vec![Some(-1.5)]),
+            ];
+            writer.write(values, 1, 0).unwrap();
+            let bytes = writer.finish().unwrap();
+            if format == Format::Csv {
+                let text = String::from_utf8(bytes).unwrap();
+                assert_eq!(text, format!("sample,od\r\n{expected},-1.5\r\n"));
+            } else {
+                let reader = StreamReader::try_new(Cursor::new(bytes), None).unwrap();
+                let batch = reader.last().unwrap().unwrap();
+                let texts = batch.column(0).as_string::<i32>().value(0).to_owned();
+                assert_eq!(texts, expected);
+            }
         }
     }
 

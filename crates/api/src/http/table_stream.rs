@@ -24,7 +24,7 @@ use labdata_domain::{
 };
 use labdata_operations::ResultForm;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
-use labdata_table_formats::{Format, FormatError, TableWriter};
+use labdata_table_formats::{Encoding, FormatError, TableWriter};
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinHandle},
@@ -153,7 +153,7 @@ impl TableStream {
     /// # Arguments
     /// `stall` is the time that the client may keep the read waiting.
     pub(crate) async fn begin<R>(
-        format: Format,
+        encoding: Encoding,
         columns: Vec<TableColumn>,
         stall: Duration,
         read: impl FnOnce(Box<dyn PartSink>) -> R,
@@ -161,7 +161,7 @@ impl TableStream {
     where
         R: Future<Output = Result<(), Error>> + Send + 'static,
     {
-        let writer = TableWriter::new(columns, format).map_err(refused)?;
+        let writer = TableWriter::new(columns, encoding).map_err(refused)?;
         // One chunk at most waits, so the read goes no faster than the client.
         let (sender, mut chunks) = mpsc::channel(1);
         let refusal = Arc::new(Mutex::new(None));
@@ -184,7 +184,7 @@ impl TableStream {
             None => return Err(failure(reading, &refusal).await),
         };
         Ok(Self {
-            form: ResultForm::File(format),
+            form: ResultForm::File(encoding.format),
             first,
             rest: Rest {
                 chunks,

@@ -1,6 +1,7 @@
 //! Rows and series: write, revert, read, query.
 
 pub mod changes;
+pub mod formula;
 pub mod import;
 pub mod query;
 pub mod read;

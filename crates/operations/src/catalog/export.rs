@@ -1,6 +1,10 @@
 //! `GET /api/v1/tables/{name}/export`
 
-use labdata_request_body::{fields::or, readers::choice, shape};
+use labdata_request_body::{
+    fields::or,
+    readers::{boolean, choice},
+    shape,
+};
 use labdata_table_formats::Format;
 
 use super::TablePath;
@@ -19,6 +23,9 @@ shape! {
     pub struct ExportQuery {
         /// Format of the file; `arrow` is an Arrow IPC stream.
         pub format: Format = or("csv", choice(FORMATS)),
+        /// In CSV, puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin
+        /// with `=`, `+`, `-`, `@`, a tab or a carriage return. Numbers stay as they are.
+        pub neutralize_formulas: bool = or(false, boolean()),
     }
 }
 

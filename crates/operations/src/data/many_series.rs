@@ -2,8 +2,8 @@
 
 use labdata_request_body::{
     ProblemKind,
-    fields::{optional, required},
-    readers::{any, list, object, text},
+    fields::{optional, or, required},
+    readers::{any, boolean, list, object, text},
     shape,
 };
 use serde_json::{Map, Value, json};
@@ -26,6 +26,9 @@ shape! {
         pub columns: Option<Vec<String>> = optional(list(text(..)).of(1..=MAX_COLUMNS)),
         /// The reference by which the parents own the points; needed where the table has several.
         pub parent_column: Option<String> = optional(text(..)),
+        /// In CSV, puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin
+        /// with `=`, `+`, `-`, `@`, a tab or a carriage return. Numbers stay as they are.
+        pub neutralize_formulas: bool = or(false, boolean()),
     }
     example json!({
         "table": "growth_curve",

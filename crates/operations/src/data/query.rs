@@ -10,7 +10,7 @@ use labdata_request_body::{
     Reader as _,
     fields::{or, required},
     output,
-    readers::{any, list, text, unsigned},
+    readers::{any, boolean, list, text, unsigned},
     shape,
 };
 use serde_json::{Value, json, value::RawValue};
@@ -33,6 +33,9 @@ shape! {
         ),
         /// The values of its placeholders: `%s` in turn, or `$1`, `$2`, ….
         pub params: Vec<Value> = or(json!([]), list(any())),
+        /// In CSV, puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin
+        /// with `=`, `+`, `-`, `@`, a tab or a carriage return. Numbers stay as they are.
+        pub neutralize_formulas: bool = or(false, boolean()),
     }
     example json!({
         "query": "select name, volume from sample where volume > %s order by name",

@@ -5,15 +5,23 @@ use labdata_operations::{
     ResultForm,
     catalog::{TablePath, export::ExportQuery},
 };
+use labdata_table_formats::Encoding;
 
 use crate::http::{ApiResult, Call, NoBody, Read, table_stream::TableStream};
 
 /// Sends a table while it is read.
 pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> ApiResult<TableStream> {
-    let format = call.query.format;
+    let ExportQuery {
+        format,
+        neutralize_formulas,
+    } = call.query;
+    let encoding = Encoding {
+        format,
+        neutralize_formulas,
+    };
     let export = export_table(call.ports(), &call.actor, &call.path.name).await?;
     let (ports, columns) = (call.ports().clone(), export.columns());
-    let stream = TableStream::begin(format, columns, call.app.stall, |sink| async move {
+    let stream = TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
         export.send(&ports, sink).await
     });
     let extension = ResultForm::File(format).extension();

@@ -7,7 +7,7 @@ use labdata_application::data::{
 };
 use labdata_domain::data::read::SeriesSelection;
 use labdata_operations::{ResultForm, data::many_series::ManySeriesBody};
-use labdata_table_formats::{Format, FormatError};
+use labdata_table_formats::{Encoding, FormatError};
 
 use super::{
     series::{json_chunks, once},
@@ -33,6 +33,7 @@ pub async fn handle(
 ) -> ApiResult<Either<Written, TableStream>> {
     let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
+    let neutralize_formulas = body.neutralize_formulas;
     let selection = SeriesSelection {
         table: body.table,
         parent_column: body.parent_column,
@@ -42,7 +43,13 @@ pub async fn handle(
     };
     match form {
         ResultForm::Json => json(&call, selection).await.map(Either::Left),
-        ResultForm::File(format) => table(&call, selection, format).await.map(Either::Right),
+        ResultForm::File(format) => {
+            let encoding = Encoding {
+                format,
+                neutralize_formulas,
+            };
+            table(&call, selection, encoding).await.map(Either::Right)
+        }
     }
 }
 
@@ -62,11 +69,11 @@ async fn json(call: &SeriesCall, selection: SeriesSelection) -> ApiResult<Writte
 async fn table(
     call: &SeriesCall,
     selection: SeriesSelection,
-    format: Format,
+    encoding: Encoding,
 ) -> ApiResult<TableStream> {
     let series = stream_many_series(call.ports(), &call.actor, selection).await?;
     let (ports, columns) = (call.ports().clone(), series.columns());
-    TableStream::begin(format, columns, call.app.stall, |sink| async move {
+    TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
         series.send(&ports, sink).await
     })
     .await

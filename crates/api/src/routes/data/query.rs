@@ -5,18 +5,27 @@ use std::iter::once;
 use labdata_application::data::query_data::{QueryData, query_data};
 use labdata_operations::{ResultForm, data::query::QueryBody};
 use labdata_ports::data::query::QueryResult;
-use labdata_table_formats::{FormatError, Frame};
+use labdata_table_formats::{Encoding, FormatError, Frame};
 use serde_json::Value;
 
 use super::written::{Chunks, Written, joined};
 use crate::http::{ApiResult, Call, JsonBody, Read};
 
 /// The result in a form.
-fn written(result: QueryResult, form: ResultForm) -> Result<Chunks, FormatError> {
+fn written(
+    result: QueryResult,
+    form: ResultForm,
+    neutralize_formulas: bool,
+) -> Result<Chunks, FormatError> {
     Ok(match form {
         ResultForm::Json => Box::new(joined(json_chunks(result))),
         ResultForm::File(format) => {
             let frame = Frame::of_json_rows(&result.columns, &result.types, result.rows)?;
+            let encoding = Encoding {
+                format,
+                neutralize_formulas,
+            };
+            let frame = frame.for_encoding(encoding, &result.types)?;
             Box::new(frame.encode(format)?)
         }
     })
@@ -40,10 +49,14 @@ fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
 pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> ApiResult<Written> {
     let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
+    let neutralize = body.neutralize_formulas;
     let command = QueryData {
         sql: body.query,
         params: body.params,
     };
     let result = query_data(call.ports(), &call.actor, command).await?;
-    Written::by(form, result.slots, move || written(result.value, form)).await
+    Written::by(form, result.slots, move || {
+        written(result.value, form, neutralize)
+    })
+    .await
 }

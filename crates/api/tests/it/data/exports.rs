@@ -42,6 +42,63 @@ fn places(batches: &[RecordBatch]) -> Vec<i64> {
 }
 
 #[tokio::test]
+async fn formulas_are_neutralized_in_csv_if_so_wanted_in_exports_queries_and_series() {
+    let lab = lab().await;
+    lab.insert(
+        "sample",
+        json!([{ "id": "=id", "name": "=1+1", "volume": -1.5 }]),
+    )
+    .await;
+    let series = json!([{ "table": "curve", "parent": "=id", "columns": { "od": [-0.5] } }]);
+    lab.write(json!({ "series": series })).await.json(200);
+    for (wanted, mark) in [(false, ""), (true, "'")] {
+        let path = format!("{}&neutralize_formulas={wanted}", path("sample", "csv"));
+        let table = lab.client.get(&path).await.text;
+        assert!(table.contains(&format!("{mark}=1+1,")), "{table}");
+        assert!(table.contains(",-1.5"), "{table}");
+        let csv = async |path: &str, body: Value| {
+            let mut body = body;
+            body["neutralize_formulas"] = wanted.into();
+            let request = lab
+                .client
+                .request(Method::POST, path)
+                .header("accept", "text/csv");
+            let reply = crate::server::send(request.json(&body)).await;
+            assert_eq!(reply.status, 200, "{}", reply.text);
+            reply.text
+        };
+        let query = json!({
+            "query": "select name as \"@name\", volume from sample where volume < 0",
+        });
+        let expected = format!("{mark}@name,volume\r\n{mark}=1+1,-1.5\r\n");
+        assert_eq!(csv("/api/v1/tools/query", query).await, expected);
+        let series = json!({ "table": "curve", "parents": ["=id"] });
+        let series = csv("/api/v1/tools/series", series).await;
+        let (_, line) = series.split_once("\r\n").unwrap();
+        assert!(line.starts_with(&format!("{mark}=id,")), "{series}");
+        assert!(line.ends_with(",-0.5\r\n"), "{series}");
+    }
+}
+
+/// A person who opens the console's SQL page runs what stands there.
+#[tokio::test]
+async fn the_first_statement_of_the_consoles_sql_page_runs() {
+    let lab = lab().await;
+    let page = include_str!("../../../../console/assets/pages/query.js");
+    let (_, statement) = page.split_once("const FIRST = '").unwrap();
+    let (statement, _) = statement.split_once('\'').unwrap();
+    let body = json!({ "query": statement });
+    let result = lab
+        .client
+        .post("/api/v1/tools/query", &body)
+        .await
+        .json(200);
+    assert_eq!(result["columns"][0], "name");
+    let rows = result["data"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row[0] == "sample"), "{result}");
+}
+
+#[tokio::test]
 async fn a_table_comes_in_every_format_with_a_file_name() {
     let lab = lab().await;
     let download = async |table: &str, format: &str| {
