@@ -29,6 +29,13 @@ impl Accepted {
         Self(Accept::parse(request).unwrap_or_else(|_| Accept(Vec::new())))
     }
 
+    /// Returns true if the client accepts JSON, or says nothing of what it accepts.
+    #[must_use]
+    pub fn allows_json(&self) -> bool {
+        let json = self.quality(ResultForm::Json.media_type());
+        self.0.is_empty() || json.is_some_and(|quality| quality > Quality::ZERO)
+    }
+
     /// Selects the form that the client prefers; JSON if it names none of the supported ones.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpRequest, http::header::ACCEPT};
+use actix_web::{
+    HttpRequest,
+    http::header::{ACCEPT, HeaderName},
+};
 use bytes::Bytes;
 use labdata_application::subscription::Subscription;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -18,6 +21,10 @@ pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 
 /// Keep-alive comment of an event stream.
 pub(crate) const PING: Bytes = Bytes::from_static(b": ping\n\n");
+
+/// Header that makes proxies pass on what follows a record as it comes.
+pub(crate) const UNBUFFERED: (HeaderName, &str) =
+    (HeaderName::from_static("x-accel-buffering"), "no");
 
 /// Content type of an event stream.
 pub(crate) const EVENTS: &str = labdata_operations::EVENT_STREAM;

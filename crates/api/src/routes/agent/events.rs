@@ -2,10 +2,7 @@
 
 use std::convert::Infallible;
 
-use actix_web::{
-    HttpResponse, ResponseError as _,
-    http::header::{CACHE_CONTROL, HeaderName},
-};
+use actix_web::{HttpResponse, ResponseError as _, http::header::CACHE_CONTROL};
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use labdata_application::{
@@ -18,11 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::http::{
     ApiError,
-    follow::{EVENTS, PING, PING_EVERY},
+    follow::{EVENTS, PING, PING_EVERY, UNBUFFERED},
 };
-
-/// Tells proxies to pass events on as they come.
-const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Events of a run that are being sent.
 struct Sending {
@@ -85,7 +79,7 @@ pub(super) fn response(events: BoxStream<'static, AgentEvent>) -> HttpResponse {
     });
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
-        .insert_header((BUFFERING, "no"))
+        .insert_header(UNBUFFERED)
         .content_type(EVENTS)
         .streaming(chunks)
 }

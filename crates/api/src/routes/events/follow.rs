@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::http::{
     ApiError, ApiResult, Call, NoBody, Read,
     credential::Credential,
-    follow::{EVENTS, Next, PING, pause},
+    follow::{EVENTS, Next, PING, UNBUFFERED, pause},
 };
 
 /// Header with the id of the last event that a client has received.
@@ -138,6 +138,7 @@ impl Responder for Events {
         });
         HttpResponse::Ok()
             .insert_header((CACHE_CONTROL, "no-store"))
+            .insert_header(UNBUFFERED)
             .content_type(EVENTS)
             .streaming(events)
     }

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use self::{caller::McpServer, origin::check_origin};
 use crate::http::{
-    ApiResult, Call, Read,
+    ApiError, ApiResult, Call, Read,
     body::{BODY_LIMIT, RawJson},
 };
 
@@ -38,6 +38,10 @@ const PROTOCOL_PREFIX: &str = "mcp-";
 /// Responds to a message of the Model Context Protocol.
 pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     check_origin(&call.app.public_url, &call.request)?;
+    if !call.accepted.allows_json() {
+        let detail = "messages come as application/json".to_owned();
+        return Err(ApiError::NotAcceptable(detail));
+    }
     let _slot = admit_assistant(call.ports(), &call.actor).await?;
     let request = to_service(&call)?;
     let server = McpServer {
@@ -71,9 +75,11 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
 /// not among.
 fn to_service(call: &Call<Read, RawJson>) -> Result<http::Request<Full<Bytes>>, Error> {
     let mut request = http::Request::post("/mcp");
+    // The implementation insists on both, although it responds with JSON alone.
+    request = request.header("accept", "application/json, text/event-stream");
     for (name, value) in call.request.headers() {
         let name = name.as_str();
-        if ["accept", "content-type", "host"].contains(&name) || name.starts_with(PROTOCOL_PREFIX) {
+        if ["content-type", "host"].contains(&name) || name.starts_with(PROTOCOL_PREFIX) {
             request = request.header(name, value.as_bytes());
         }
     }

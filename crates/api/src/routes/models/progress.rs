@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause},
 };
 
 /// Follows the training of a version.
@@ -99,6 +99,7 @@ impl Responder for Progress {
         });
         HttpResponse::Ok()
             .insert_header((CACHE_CONTROL, "no-store"))
+            .insert_header(UNBUFFERED)
             .content_type(EVENTS)
             .streaming(events)
     }

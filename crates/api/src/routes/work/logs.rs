@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, pause, wants_events},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause, wants_events},
 };
 
 /// Sends a log.
@@ -56,6 +56,7 @@ impl Responder for Log {
         };
         HttpResponse::Ok()
             .insert_header((CACHE_CONTROL, "no-store"))
+            .insert_header(UNBUFFERED)
             .content_type(content_type)
             .streaming(self.stream())
     }

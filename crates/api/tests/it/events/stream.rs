@@ -29,6 +29,7 @@ impl Stream {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
         Self {
             response,
             received: String::new(),

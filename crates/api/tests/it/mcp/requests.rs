@@ -54,9 +54,19 @@ async fn the_headers_of_the_transport_are_checked() {
     let server = TestServer::start().await;
     let client = server.client(&[Read]).await;
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    for accept in ["application/json", "text/event-stream", "text/html"] {
+    for (accept, status) in [
+        ("application/json", 200),
+        ("application/json; charset=utf-8", 200),
+        ("application/*", 200),
+        ("*/*", 200),
+        ("text/event-stream, */*;q=0.1", 200),
+        ("", 200),
+        ("text/event-stream", 406),
+        ("text/html", 406),
+        ("*/*, application/json;q=0", 406),
+    ] {
         let request = client.request(Method::POST, MCP).header("accept", accept);
-        assert_eq!(send(request.json(&ping)).await.status, 406, "{accept}");
+        assert_eq!(send(request.json(&ping)).await.status, status, "{accept}");
     }
     let accepted = || {
         let request = client.request(Method::POST, MCP);

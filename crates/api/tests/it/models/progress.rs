@@ -41,6 +41,7 @@ async fn a_training_is_followed_until_it_ends_on_any_server() {
         .await;
     let mut events = follow(&client, &model, "").await;
     assert_eq!(events.headers()["content-type"], "text/event-stream");
+    assert_eq!(events.headers()["x-accel-buffering"], "no");
     let mut heard = String::new();
     assert_eq!(hear(&mut events, &mut heard, "progress").await, model);
 

@@ -66,6 +66,7 @@ async fn a_log_is_followed_as_events() {
     let request = lab.client.request(Method::GET, &path);
     let reply = crate::server::send(request.header("accept", "text/event-stream")).await;
     assert_eq!(reply.header("content-type"), Some("text/event-stream"));
+    assert_eq!(reply.header("x-accel-buffering"), Some("no"));
     let expected = "event: log\nid: 7\ndata: {\"text\":\"12 µl\\n\"}\n\n\
                     event: end\ndata: {\"status\":\"failed\"}\n\n";
     assert_eq!(reply.text, expected);
