@@ -2,8 +2,13 @@
 
 use time::{Duration, OffsetDateTime};
 
+use crate::refusal::{ErrorCode, Refuse};
+
 /// Retention of stored responses.
 pub const RESPONSE_RETENTION: Duration = Duration::hours(24);
+
+/// Maximum size of a stored response in bytes. Ordinary responses of creations have less than 1 MiB.
+pub const MAX_STORED_BYTES: usize = 4 << 20;
 
 /// A response, as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +19,37 @@ pub struct StoredResponse {
     pub content_type: String,
     /// The body.
     pub body: Vec<u8>,
+}
+
+/// Error: the response to a request with an idempotency key is too large to store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the response has {bytes} bytes, of which at most {} MiB are stored for an Idempotency-Key, so nothing \
+     was done: do less per request, leave out return_rows, or send it without the header",
+    MAX_STORED_BYTES >> 20
+)]
+pub struct ResponseTooLarge {
+    /// Its size.
+    pub bytes: usize,
+}
+
+impl Refuse for ResponseTooLarge {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::ResultTooLarge
+    }
+}
+
+impl StoredResponse {
+    /// Checks the size of a body before it is stored.
+    ///
+    /// # Errors
+    /// [`ResponseTooLarge`] over [`MAX_STORED_BYTES`].
+    pub const fn check_size(bytes: usize) -> Result<(), ResponseTooLarge> {
+        if bytes > MAX_STORED_BYTES {
+            return Err(ResponseTooLarge { bytes });
+        }
+        Ok(())
+    }
 }
 
 /// A request that was answered, stored under its idempotency key.
@@ -94,6 +130,14 @@ mod tests {
         for now in [NOW, last] {
             assert_eq!(answered().replay(&[7; 32], now), Ok(Some(response.clone())));
         }
+    }
+
+    #[test]
+    fn a_response_is_stored_up_to_its_limit() {
+        assert_eq!(StoredResponse::check_size(MAX_STORED_BYTES), Ok(()));
+        let bytes = MAX_STORED_BYTES + 1;
+        let refused = StoredResponse::check_size(bytes);
+        assert_eq!(refused, Err(ResponseTooLarge { bytes }));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Reply {
     pub slot: Option<Slot>,
     /// Effects that reverting an execution does not undo, one sentence each. Tools name them.
     pub effects: Vec<&'static str>,
+    /// True if nothing was done, so the response is not stored under an idempotency key.
+    pub is_dry_run: bool,
 }
 
 /// The description of a successful response.
@@ -53,6 +55,7 @@ impl<T: Output> Respond for T {
             next: None,
             slot: None,
             effects: Vec::new(),
+            is_dry_run: false,
         })
     }
 }
@@ -102,6 +105,7 @@ impl Respond for NoContent {
             next: None,
             slot: None,
             effects: Vec::new(),
+            is_dry_run: false,
         })
     }
 }

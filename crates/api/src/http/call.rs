@@ -70,6 +70,15 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
         }
     }
 
+    /// The services for a request that changes nothing. Its response is not stored under an idempotency
+    /// key.
+    pub fn begin_dry_run(&self) -> &Services {
+        if let Some(once) = &self.once {
+            once.mark_dry_run(true);
+        }
+        self.ports()
+    }
+
     /// Spares the preparation of a request that has a response already: [`Self::begin`] decides, but
     /// comes after it.
     ///

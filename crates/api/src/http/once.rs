@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a repeated POST has its effect once.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use actix_web::{
     HttpRequest, HttpResponse, ResponseError,
@@ -34,6 +34,7 @@ use super::{
 pub(super) struct Once {
     request: RepeatableRequest,
     unit: OnceCell<UnitOfWork>,
+    is_dry_run: Cell<bool>,
 }
 
 impl Once {
@@ -46,6 +47,7 @@ impl Once {
                 body_sha256,
             },
             unit: OnceCell::new(),
+            is_dry_run: Cell::new(false),
         })
     }
 
@@ -76,23 +78,32 @@ impl Once {
         Ok(self.unit.get_or_try_init(begin).await?.services())
     }
 
+    /// States that the request changes nothing, so its response is not stored: another attempt runs again.
+    pub(super) fn mark_dry_run(&self, is_dry_run: bool) {
+        self.is_dry_run.set(is_dry_run);
+    }
+
     /// Ends the unit of work, if it has begun: a successful response is stored in it, any other undoes it.
     pub(super) async fn end(&self, response: HttpResponse) -> HttpResponse {
         let Some(unit) = self.unit.get() else {
             let is_replayed = response.headers().contains_key(IDEMPOTENT_REPLAYED);
-            if response.status().is_success() && !is_replayed {
+            if response.status().is_success() && !is_replayed && !self.is_dry_run.get() {
                 // A handler that never began would have its effect again with each repetition.
                 let forgotten = Error::Internal("an effect has no unit of work".to_owned());
                 return ApiError::from(forgotten).error_response();
             }
             return response;
         };
-        let (response, stored) = buffer(response).await;
+        let (response, stored) = if self.is_dry_run.get() {
+            (response, None)
+        } else {
+            buffer(response).await
+        };
         match unit.end(stored.as_ref()).await {
             // Only after the commit: the client must not hear of an effect that is rolled back.
             Ok(()) => response,
             // With its cause, for the log and for the code of the response.
-            Err(error) => HttpResponse::from_error(ApiError::from(Error::from(error))),
+            Err(error) => HttpResponse::from_error(ApiError::from(error)),
         }
     }
 

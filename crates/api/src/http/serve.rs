@@ -66,7 +66,10 @@ pub(super) async fn serve(
             let ports = Arc::clone(once.begin(&ports, &actor).await?);
             // An error is a response as well: the unit of work has to be ended, which undoes it.
             let response = match effect(ports).await {
-                Ok(reply) => respond(&request, reply),
+                Ok(reply) => {
+                    once.mark_dry_run(reply.is_dry_run);
+                    respond(&request, reply)
+                }
                 Err(error) => HttpResponse::from_error(ApiError::from(error)),
             };
             Ok(once.end(response).await)

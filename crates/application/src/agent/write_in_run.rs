@@ -32,7 +32,7 @@ pub async fn write_in_run(
         request: request.clone(),
         ..WriteData::default()
     };
-    let outcome = write_data(ports, actor, tried).await?;
+    let outcome = write_data(ports, actor, tried).await?.value;
     if is_dry_run {
         return Ok(outcome);
     }
@@ -46,5 +46,5 @@ pub async fn write_in_run(
         job_name: None,
         max_rows: None,
     };
-    write_data(ports, actor, command).await
+    Ok(write_data(ports, actor, command).await?.value)
 }

@@ -15,7 +15,11 @@ use labdata_ports::{
 };
 
 use super::{MAX_PLANS, import_file::StoredFile};
-use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
+use crate::{
+    Error, Services,
+    maintenance::disk_reserve::require_reserve,
+    slots::{Held, Slot, Work},
+};
 
 /// The write to do.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +39,14 @@ pub struct WriteData {
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when the execution is not the
 /// organization's; [`Error::Problems`] with every problem of the request; `Busy` when
-/// other writes hold its rows too long.
+/// other writes hold its rows too long; `Unavailable` when other results that are returned take all
+/// slots.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_data(
     ports: &Services,
     actor: &Actor,
     command: WriteData,
-) -> Result<WriteOutcome, Error> {
+) -> Result<Held<WriteOutcome, Option<Slot>>, Error> {
     let (outcome, _) = write_from(ports, actor, command, None).await?;
     Ok(outcome)
 }
@@ -53,7 +58,7 @@ pub(super) async fn write_from(
     actor: &Actor,
     command: WriteData,
     source: Option<&StoredFile>,
-) -> Result<(WriteOutcome, Option<FileId>), Error> {
+) -> Result<(Held<WriteOutcome, Option<Slot>>, Option<FileId>), Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
     let WriteData {
@@ -68,6 +73,10 @@ pub(super) async fn write_from(
     };
     let target = choose_target(ports, actor, job_execution_id, job_name).await?;
     let source = source.map(|source| source.record(ports, target.execution()));
+    let slots = match planned.request.return_rows {
+        true => Some(ports.slots.enter(Work::Result, actor.organization).await?),
+        false => None,
+    };
     let attribution = Attribution {
         source: source.transpose()?,
         target,
@@ -80,9 +89,9 @@ pub(super) async fn write_from(
     let mut is_current = false;
     for _ in 0..MAX_PLANS {
         let stop = match plan_and_apply(ports, actor, &planned, &catalog, &attribution).await {
-            Ok(outcome) => {
+            Ok(value) => {
                 let file = attribution.source.as_ref().map(|source| source.file.id);
-                return Ok((outcome, file));
+                return Ok((Held { value, slots }, file));
             }
             Err(stop) => stop,
         };

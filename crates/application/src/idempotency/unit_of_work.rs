@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use labdata_domain::idempotency::StoredResponse;
-use labdata_ports::{PortError, idempotency};
+use labdata_ports::idempotency;
 
-use crate::Services;
+use crate::{Error, Services};
 
 /// The effect of a request and its stored response, as one transaction. Use cases take part in it if
 /// they are called with [`UnitOfWork::services`], and only then.
@@ -35,17 +35,22 @@ impl UnitOfWork {
     }
 
     /// Ends it: stores the response of a request that succeeded together with its changes, or undoes the
-    /// changes of one that failed.
+    /// changes of one that failed, and of a dry run.
     ///
     /// # Errors
-    /// [`PortError`]; nothing was stored.
-    pub async fn end(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
-        // Committed with the changes, so that a retry finds both or neither.
-        if let Some(response) = response {
-            return self.transaction.commit(response).await;
+    /// [`ResponseTooLarge`](labdata_domain::idempotency::ResponseTooLarge), and those of the port; nothing
+    /// was stored.
+    pub async fn end(&self, response: Option<&StoredResponse>) -> Result<(), Error> {
+        let Some(response) = response else {
+            self.transaction.roll_back().await;
+            return Ok(());
+        };
+        if let Err(too_large) = StoredResponse::check_size(response.body.len()) {
+            self.transaction.roll_back().await;
+            return Err(Error::refused(too_large));
         }
-        self.transaction.roll_back().await;
-        Ok(())
+        // Committed with the changes, so that a retry finds both or neither.
+        Ok(self.transaction.commit(response).await?)
     }
 }
 

@@ -11,15 +11,16 @@ use labdata_domain::{
     data::write::{SeriesOutcome, TableOutcome, WriteOutcome},
     ids::ExecutionId,
 };
+use labdata_limits::Slot;
 use labdata_request_body::{
-    Definitions, FieldPath, Property, data_write::DataWriteBody, json, output,
+    Definitions, FieldPath, Property, Schema, data_write::DataWriteBody, json, output,
 };
 use serde_json::Value;
 
 use super::RenderedObject;
 use crate::{
-    About, Body, BodyDescription, BodyKind, Call, DescribeBody, JsonBody, Method, Operation, Tag,
-    Write, errors::WriteRefusal,
+    About, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody, JsonBody, Method,
+    Operation, Reply, Respond, Tag, Write, errors::WriteRefusal,
 };
 
 /// The body of a data write: read straight into columns if it fits, else by the reader that
@@ -122,7 +123,31 @@ pub(super) fn operation() -> Operation {
     .refusing::<WriteRefusal>(400, "What does not hold, with paths; nothing was written")
 }
 
-async fn run(call: Call<Write, StreamedBody>) -> Result<DataWriteView, Error> {
+/// The response to a data write.
+struct WriteReply {
+    view: DataWriteView,
+    is_dry_run: bool,
+    /// Present if rows are returned.
+    slot: Option<Slot>,
+}
+
+impl Describe for WriteReply {
+    fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        DataWriteView::content(definitions)
+    }
+}
+
+impl Respond for WriteReply {
+    fn reply(self) -> Result<Reply, Error> {
+        Ok(Reply {
+            is_dry_run: self.is_dry_run,
+            slot: self.slot,
+            ..self.view.reply()?
+        })
+    }
+}
+
+async fn run(call: Call<Write, StreamedBody>) -> Result<WriteReply, Error> {
     let mut body = call.body;
     let command = WriteData {
         job_execution_id: body.job_execution_id.take(),
@@ -130,6 +155,11 @@ async fn run(call: Call<Write, StreamedBody>) -> Result<DataWriteView, Error> {
         max_rows: None,
         request: body.into(),
     };
+    let is_dry_run = command.request.dry_run;
     let outcome = write_data(&call.ports, &call.actor, command).await?;
-    Ok(outcome.into())
+    Ok(WriteReply {
+        view: outcome.value.into(),
+        is_dry_run,
+        slot: outcome.slots,
+    })
 }

@@ -3,7 +3,8 @@
 use labdata_domain::{
     catalog::ColumnDefinition,
     conflict::Conflict,
-    data::write::{WriteRequest, check},
+    data::write::{Mode, WriteRequest, check},
+    refusal::ErrorCode,
     scalar::{DataType, KeyValue},
     timestamp,
 };
@@ -14,7 +15,10 @@ use crate::{
     Itself,
     assertions::by_value,
     catalog::definitions::{column, curated, key, reference, required},
-    data::lab::{DataHarness, Lab, insert, labelled_sample, request, writing_time},
+    data::lab::{
+        DataHarness, Lab, assert_problems, insert, labelled_sample, request, table_write,
+        writing_time,
+    },
     given::at,
 };
 
@@ -341,6 +345,41 @@ crate::suite!(
             Err(PortError::Conflict(Conflict::TablesChanged)) => {}
             other => panic!("expected TablesChanged, got {other:?}"),
         }
+    }
+
+    /// Rows that take more than their limit in total, such as one that many table writes name, are a
+    /// problem of the request, and nothing is written.
+    async fn written_rows_over_their_limit_are_a_problem(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let note = "x".repeat(1 << 20);
+        let long = insert("sample", json!([{"id": "a", "name": "a", "note": note}]));
+        lab.write(request([long], [])).await.unwrap();
+        let asked = |times: usize| WriteRequest {
+            return_rows: true,
+            ..request(
+                std::iter::repeat_with(|| {
+                    table_write(
+                        Mode::Update,
+                        "sample",
+                        json!([{"id": "a", "volume": times}]),
+                    )
+                })
+                .take(times),
+                [],
+            )
+        };
+        let problems = assert_problems(lab.write(asked(17)).await);
+        let problems: Vec<_> = problems.iter().map(|it| (&it.path, it.code)).collect();
+        assert_eq!(problems, [(&None, ErrorCode::ResultTooLarge)]);
+        let row = lab.find("sample", json!({"id": "a"})).await;
+        assert_eq!(row.first().unwrap().get("volume"), Some(&Value::Null));
+        let outcome = lab.write(asked(15)).await.unwrap();
+        assert!(
+            outcome
+                .tables
+                .iter()
+                .all(|it| it.rows.as_ref().unwrap().len() == 1)
+        );
     }
 
     /// With `return_rows`, the response has the rows in input order as a read shows them.

@@ -8,8 +8,8 @@ use labdata_domain::{
         read::RowJson,
         write::{
             Action, KEPT_ROWS, LedgerEntry, MatchedRow, OnMatch, Order, Problem, ResolvedColumn,
-            ResolvedColumns, RowImage, RowKeys, RowMatch, SeriesOutcome, SeriesStep, TableOutcome,
-            TableStep, WriteOutcome, WritePlan,
+            ResolvedColumns, ReturnBudget, RowImage, RowKeys, RowMatch, SeriesOutcome, SeriesStep,
+            TableOutcome, TableStep, WriteOutcome, WritePlan,
         },
     },
     ids::ExecutionId,
@@ -33,7 +33,7 @@ pub(super) fn apply(
         tables,
         execution,
         now,
-        return_rows: plan.return_rows,
+        returned: plan.return_rows.then(ReturnBudget::default),
     };
     let mut outcome = WriteOutcome::default();
     for step in &plan.tables {
@@ -54,7 +54,8 @@ struct WriteContext<'t> {
     tables: &'t mut Tables,
     execution: ExecutionId,
     now: OffsetDateTime,
-    return_rows: bool,
+    /// Present if the written rows are returned.
+    returned: Option<ReturnBudget>,
 }
 
 impl WriteContext<'_> {
@@ -81,16 +82,28 @@ impl WriteContext<'_> {
             return Err(vec![violation.into()]);
         }
         self.record([LedgerEntry::created(name, outcome.created)]);
-        outcome.rows = self.rows(step, &outcome.ids);
+        outcome.rows = self.rows(step, &outcome.ids)?;
         Ok(outcome)
     }
 
     /// Rows by their keys, if they were asked for.
-    fn rows(&self, step: &TableStep, keys: &[KeyValue]) -> Option<Vec<RowJson>> {
+    fn rows(
+        &mut self,
+        step: &TableStep,
+        keys: &[KeyValue],
+    ) -> Result<Option<Vec<RowJson>>, Vec<Problem>> {
+        let Some(budget) = &mut self.returned else {
+            return Ok(None);
+        };
         let rows = keys.iter();
         let rows = rows.filter_map(|key| self.tables.row(&step.table.name, key));
-        self.return_rows
-            .then(|| rows.map(|row| render_row(&step.table, row)).collect())
+        rows.map(|row| {
+            let row = render_row(&step.table, row);
+            budget.take(Some(row.as_str().len()))?;
+            Ok(row)
+        })
+        .collect::<Result<_, _>>()
+        .map(Some)
     }
 
     /// A stored row, if it is short enough to be retained.
@@ -261,7 +274,7 @@ impl WriteContext<'_> {
             step.check_references(&keys, self.tables.references_to(&rows))?;
         }
         // Deleted rows are returned with their last values.
-        let returned = self.rows(step, &keys);
+        let returned = self.rows(step, &keys)?;
         let stored = rows.iter().map(|(table, keys)| {
             let keys = keys
                 .iter()

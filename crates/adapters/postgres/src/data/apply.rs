@@ -1,12 +1,19 @@
 //! Applies a plan: one transaction for rows, series, their record and their execution.
 
-use diesel::{QueryableByName, sql_types::Text};
+use std::pin::pin;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Nullable, Text},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use futures::TryStreamExt;
 use labdata_domain::{
     data::{
         read::RowJson,
         write::{
-            Action, LedgerEntry, ResolvedColumns, TableOutcome, TableStep, WriteOutcome, WritePlan,
+            Action, LedgerEntry, ResolvedColumns, ReturnBudget, TableOutcome, TableStep,
+            WriteOutcome, WritePlan,
         },
     },
     scalar::KeyValue,
@@ -45,7 +52,7 @@ pub(super) async fn apply(
     let mut writer = StepWriter {
         connection,
         context,
-        return_rows: plan.return_rows,
+        returned: plan.return_rows.then(ReturnBudget::default),
         entries: Vec::new(),
     };
     for step in &plan.tables {
@@ -79,7 +86,8 @@ pub(super) async fn apply(
 struct StepWriter<'w> {
     connection: &'w mut AsyncPgConnection,
     context: &'w WriteContext<'w>,
-    return_rows: bool,
+    /// Present if the written rows are returned.
+    returned: Option<ReturnBudget>,
     entries: Vec<LedgerEntry>,
 }
 
@@ -96,7 +104,7 @@ impl StepWriter<'_> {
         if step.len == 0 {
             return Ok(TableOutcome {
                 table: name.clone(),
-                rows: self.return_rows.then(Vec::new),
+                rows: self.returned.as_ref().map(|_| Vec::new()),
                 ..TableOutcome::default()
             });
         }
@@ -168,10 +176,11 @@ impl StepWriter<'_> {
         step: &TableStep,
         keys: &[KeyValue],
     ) -> Result<Option<Vec<RowJson>>, Failure> {
-        if !self.return_rows {
+        let Some(budget) = &mut self.returned else {
             return Ok(None);
-        }
-        read_rows(self.connection, &self.context.names(&step.table), keys)
+        };
+        let names = self.context.names(&step.table);
+        read_rows(self.connection, &names, keys, budget)
             .await
             .map(Some)
     }
@@ -179,30 +188,40 @@ impl StepWriter<'_> {
 
 #[derive(QueryableByName)]
 struct RenderedRow {
-    #[diesel(sql_type = Text)]
-    rendered: String,
+    /// Null if it is longer than the budget.
+    #[diesel(sql_type = Nullable<Text>)]
+    rendered: Option<String>,
 }
 
-/// Rows by their keys, in that order.
+/// Rows by their keys, in that order. The first one over the budget ends it.
 async fn read_rows(
     connection: &mut AsyncPgConnection,
     names: &TableNames<'_>,
     keys: &[KeyValue],
+    budget: &mut ReturnBudget,
 ) -> Result<Vec<RowJson>, Failure> {
     let values = names.key_values(keys);
+    let longest = i64::try_from(budget.left()).unwrap_or(i64::MAX);
     let query = statement(format!(
-        // Numbered, because a join does not retain the order of the keys.
-        "SELECT row_to_json(r)::text AS rendered \
+        // Numbered, because a join does not retain the order of the keys. A row over the budget stays in
+        // the database: the client library would hold all of it.
+        "SELECT CASE WHEN octet_length(j.rendered) <= $2 THEN j.rendered END AS rendered \
          FROM unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
-         JOIN {table} t ON t.{key} = u.k CROSS JOIN LATERAL (SELECT {columns}) r ORDER BY u.place",
+         JOIN {table} t ON t.{key} = u.k CROSS JOIN LATERAL (SELECT {columns}) r \
+         CROSS JOIN LATERAL (SELECT row_to_json(r)::text AS rendered) j ORDER BY u.place",
         key_type = names.key_type,
         table = names.name,
         key = names.key,
         columns = rendered_columns(names.table, "t"),
     ));
-    let rows: Vec<RenderedRow> = bind_values(query, &values).load(connection).await?;
-    let rows = rows.into_iter();
-    Ok(rows
-        .map(|row| RowJson::from_rendered(row.rendered))
-        .collect())
+    let query = bind_values(query, &values).bind::<BigInt, _>(longest);
+    // Streamed, because rows of any number and length are read until they are too many.
+    let mut stream = pin!(query.load_stream::<RenderedRow>(connection).await?);
+    let mut rows = Vec::with_capacity(keys.len());
+    while let Some(RenderedRow { rendered }) = stream.try_next().await? {
+        let taken = budget.take(rendered.as_ref().map(String::len));
+        taken.map_err(Failure::Problems)?;
+        rows.extend(rendered.map(RowJson::from_rendered));
+    }
+    Ok(rows)
 }

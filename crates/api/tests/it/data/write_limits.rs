@@ -31,6 +31,25 @@ async fn more_rows_or_values_than_one_request_may_hold_are_a_problem() {
 }
 
 #[tokio::test]
+async fn rows_that_are_returned_have_a_limit_in_total_and_nothing_is_written_over_it() {
+    let lab = lab().await;
+    let note = "x".repeat(1 << 20);
+    lab.insert("sample", json!([{ "id": "a", "name": "a", "note": note }]))
+        .await;
+    let body = |dry_run: bool| {
+        let update =
+            json!({ "table": "sample", "mode": "update", "rows": [{ "id": "a", "volume": 1 }] });
+        json!({ "dry_run": dry_run, "return_rows": true, "tables": vec![update; 1000] })
+    };
+    for dry_run in [true, false] {
+        let refused = lab.write(body(dry_run)).await;
+        assert_eq!(paths(&refused), [Value::Null]);
+        assert_eq!(refused.json(400)["errors"][0]["code"], "result_too_large");
+    }
+    assert_eq!(lab.column("sample", "volume").await, [Value::Null]);
+}
+
+#[tokio::test]
 async fn a_dry_run_answers_as_the_real_run_and_changes_nothing() {
     let lab = lab().await;
     let body = |dry_run: bool| {

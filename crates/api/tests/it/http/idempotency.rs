@@ -102,6 +102,44 @@ async fn spellings_of_one_path_are_one_request() {
 }
 
 #[tokio::test]
+async fn neither_a_dry_run_nor_a_large_response_is_stored() {
+    let lab = lab().await;
+    let stored = async || {
+        let database = lab.look_behind().await;
+        let count = "SELECT count(*) FROM labdata.idempotency_key";
+        database
+            .query_one(count, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+    };
+    let mut write = one_row("once");
+    write["dry_run"] = true.into();
+    for _ in 0..2 {
+        let tried = lab.post_once(WRITE, "key", &write).await;
+        assert_eq!(tried.header("idempotent-replayed"), None);
+        assert_eq!(tried.json(200)["job_execution_id"], Value::Null);
+    }
+    assert_eq!(stored().await, 0);
+
+    let mut long = one_row("long");
+    long["tables"][0]["rows"][0]["note"] = "\u{1}".repeat(900_000).into();
+    long["return_rows"] = true.into();
+    let refused = lab.post_once(WRITE, "key", &long).await.json(400);
+    assert_eq!(refused["code"], "result_too_large");
+    assert_eq!(
+        (stored().await, lab.rows("sample", json!({})).await.len()),
+        (0, 0)
+    );
+    long["return_rows"] = false.into();
+    lab.post_once(WRITE, "key", &long).await.json(200);
+    assert_eq!(
+        (stored().await, lab.rows("sample", json!({})).await.len()),
+        (1, 1)
+    );
+}
+
+#[tokio::test]
 async fn the_same_key_with_another_body_is_refused_and_changes_nothing() {
     let lab = lab().await;
     lab.post_once(WRITE, "key", &one_row("first"))

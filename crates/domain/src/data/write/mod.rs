@@ -23,6 +23,7 @@ mod question;
 mod reference;
 mod request;
 mod resolved;
+mod returned_rows;
 mod row_image;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use request::{
     WriteRequest,
 };
 pub use resolved::{ResolvedColumn, ResolvedColumns};
+pub use returned_rows::{MAX_RETURNED_BYTES, ReturnBudget};
 pub use row_image::{KEPT_BYTES, KEPT_ROWS, RowImage};
 
 /// Maximum number of rows of a request, across all its table writes (specification, "Limits").

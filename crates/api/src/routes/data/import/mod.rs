@@ -56,6 +56,11 @@ async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadIm
 pub async fn handle(call: Call<Write, ImportForm, (), TablePath>) -> ApiResult<Json<ImportView>> {
     call.refuse_repeated().await?;
     let import = read(&call).await?;
-    let written = import_table(call.begin().await?, &call.actor, import).await?;
+    let services = if call.body.parts.dry_run {
+        call.begin_dry_run()
+    } else {
+        call.begin().await?
+    };
+    let written = import_table(services, &call.actor, import).await?;
     Ok(Json(written.into()))
 }
