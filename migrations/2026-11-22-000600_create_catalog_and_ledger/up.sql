@@ -75,6 +75,9 @@ CREATE INDEX write_ledger_execution_id_idx ON labdata.write_ledger (execution_id
 -- Later changes of a row, for reverts.
 CREATE INDEX write_ledger_updated_idx ON labdata.write_ledger (organization_id, table_name) WHERE action = 'updated';
 
+-- Their bytes count as what an organization stores.
+CREATE INDEX write_ledger_row_images_idx ON labdata.write_ledger (organization_id) WHERE row_images IS NOT NULL;
+
 -- When and by whom the writes of an execution were reverted first.
 CREATE TABLE labdata.execution_revert (
     organization_id uuid NOT NULL,

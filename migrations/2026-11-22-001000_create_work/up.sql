@@ -39,6 +39,8 @@ CREATE TABLE labdata.work_log (
     -- Number of the last claim, which alone may append.
     attempt bigint NOT NULL,
     length bigint NOT NULL DEFAULT 0,
+    -- When its chunks were deleted for their age.
+    deleted_at timestamptz,
     CONSTRAINT work_log_pkey PRIMARY KEY (organization_id, work_id),
     CONSTRAINT work_log_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id)
 ) WITH (fillfactor = 50);

@@ -6,12 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use labdata_domain::{notifications::Caps, storage::StorageQuota};
+use labdata_domain::{notifications::Caps, storage::StorageQuota, work::LogRetention};
 use labdata_ports::Ports;
 
 use crate::{
-    files::ongoing_uploads::OngoingUploads, maintenance::check_dependencies::RecentChecks,
-    models::prediction::ServedModels, people::key_cache::KeyCache, slots::Slots,
+    files::{ongoing_uploads::OngoingUploads, quota::UnrecordedBytes},
+    maintenance::check_dependencies::RecentChecks,
+    models::prediction::ServedModels,
+    people::key_cache::KeyCache,
+    slots::Slots,
 };
 
 /// The ports, the settings of use cases, and what the use cases of one process share. Every use case takes
@@ -20,14 +23,18 @@ use crate::{
 pub struct Services {
     /// The ports.
     pub ports: Ports,
-    /// Quota of files per organization.
+    /// Quota of an organization.
     pub storage_quota: StorageQuota,
+    /// Retention of logs.
+    pub log_retention: LogRetention,
     /// Caps on notifications.
     pub notification_caps: Caps,
     /// Writers may make tables and add columns.
     pub writers_define_tables: bool,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
+    /// Bytes of what has no record of its size.
+    pub unrecorded_bytes: Arc<UnrecordedBytes>,
     /// Uploads under way.
     pub ongoing_uploads: Arc<OngoingUploads>,
     /// Keys that were checked a moment ago.
@@ -45,9 +52,11 @@ impl Services {
         Self {
             ports,
             storage_quota,
+            log_retention: LogRetention::default(),
             notification_caps,
             writers_define_tables: true,
             slots: Arc::default(),
+            unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),
             key_cache: Arc::default(),
             served_models: Arc::default(),

@@ -1,4 +1,4 @@
-//! Room for what the platform stores: the disk, its floor and its reserve, and quotas of files.
+//! Room for what the platform stores: the disk, its floor and its reserve, and quotas of organizations.
 
 use crate::refusal::{ErrorCode, RefusalKind, Refuse};
 
@@ -14,10 +14,11 @@ pub enum InsufficientStorage {
          once there is room"
     )]
     DiskFull,
-    /// The organization's files and datasets would take more than its quota.
+    /// The organization would store more than its quota.
     #[error(
-        "the files and datasets of this organization take {used} of {quota} bytes, and {more} more do \
-         not fit (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+        "this organization stores {used} of {quota} bytes, and {more} more do not fit \
+         (LABDATA_STORAGE_QUOTA); delete files, or ask your operator; GET /api/v1/files/usage shows what \
+         takes them"
     )]
     QuotaExceeded {
         /// Most bytes.
@@ -42,38 +43,146 @@ impl Refuse for InsufficientStorage {
     }
 }
 
-/// Most bytes that the files of an organization take.
+/// Kind of what an organization stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredKind {
+    /// Files, with those received that await their confirmation, and figures of chats.
+    Files,
+    /// Datasets.
+    Datasets,
+    /// Artifacts of trained models.
+    Models,
+    /// Logs of runs and trainings.
+    Logs,
+    /// Responses that are stored for idempotency keys.
+    Responses,
+    /// Earlier values of rows.
+    History,
+}
+
+impl StoredKind {
+    /// Every kind, in the order of the variants.
+    pub const ALL: [Self; 6] = [
+        Self::Files,
+        Self::Datasets,
+        Self::Models,
+        Self::Logs,
+        Self::Responses,
+        Self::History,
+    ];
+
+    /// Kinds whose records have their sizes: they count to the byte. The others grow by small steps, and
+    /// count as they were a short time ago.
+    pub const RECORDED: [Self; 3] = [Self::Files, Self::Datasets, Self::Models];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Datasets => "datasets",
+            Self::Models => "models",
+            Self::Logs => "logs",
+            Self::Responses => "responses",
+            Self::History => "history",
+        }
+    }
+}
+
+/// Bytes that an organization stores, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StorageQuota(Option<u64>);
+pub struct BytesByKind([u64; StoredKind::ALL.len()]);
+
+impl BytesByKind {
+    /// Sums bytes by their kinds.
+    #[must_use]
+    pub fn of(bytes: impl IntoIterator<Item = (StoredKind, u64)>) -> Self {
+        let mut all = Self::default();
+        for (kind, bytes) in bytes {
+            if let Some(sum) = all.0.get_mut(kind as usize) {
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        all
+    }
+
+    /// Bytes of one kind.
+    #[must_use]
+    pub fn get(&self, kind: StoredKind) -> u64 {
+        self.0.get(kind as usize).copied().unwrap_or_default()
+    }
+
+    /// Each kind with its bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (StoredKind, u64)> {
+        StoredKind::ALL.into_iter().zip(self.0)
+    }
+
+    /// Bytes of all kinds.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the kinds that are not [recorded](StoredKind::RECORDED).
+    #[must_use]
+    pub fn unrecorded(&self) -> u64 {
+        let others = self
+            .iter()
+            .filter(|(kind, _)| !StoredKind::RECORDED.contains(kind));
+        others.fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))
+    }
+}
+
+/// Most bytes that an organization stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StorageQuota {
+    limit: Option<u64>,
+    /// Bytes of kinds that are not recorded.
+    unrecorded: u64,
+}
 
 impl StorageQuota {
     /// No limit.
-    pub const UNLIMITED: Self = Self(None);
+    pub const UNLIMITED: Self = Self {
+        limit: None,
+        unrecorded: 0,
+    };
 
     /// A limit in bytes.
     #[must_use]
     pub const fn of_bytes(bytes: u64) -> Self {
-        Self(Some(bytes))
+        Self {
+            limit: Some(bytes),
+            unrecorded: 0,
+        }
+    }
+
+    /// The same for an organization that stores that many bytes of kinds that are not
+    /// [recorded](StoredKind::RECORDED).
+    #[must_use]
+    pub const fn beside(self, unrecorded: u64) -> Self {
+        Self { unrecorded, ..self }
     }
 
     /// Returns true if there is a limit, so that usage has to be known.
     #[must_use]
     pub const fn is_limited(self) -> bool {
-        self.0.is_some()
+        self.limit.is_some()
     }
 
     /// The limit in bytes, if there is one.
     #[must_use]
     pub const fn bytes(self) -> Option<u64> {
-        self.0
+        self.limit
     }
 
-    /// Checks that `more` bytes fit beside the `used` ones.
+    /// Checks that `more` bytes fit beside the `recorded` ones, and those that are not recorded.
     ///
     /// # Errors
     /// [`InsufficientStorage::QuotaExceeded`].
-    pub const fn check(self, used: u64, more: u64) -> Result<(), InsufficientStorage> {
-        match self.0 {
+    pub const fn check(self, recorded: u64, more: u64) -> Result<(), InsufficientStorage> {
+        let used = recorded.saturating_add(self.unrecorded);
+        match self.limit {
             Some(quota) if used.saturating_add(more) > quota => {
                 Err(InsufficientStorage::QuotaExceeded { quota, used, more })
             }
@@ -168,12 +277,40 @@ mod tests {
         let refused = quota.check(60, 41).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "the files and datasets of this organization take 60 of 100 bytes, and 41 more do not fit \
-             (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+            "this organization stores 60 of 100 bytes, and 41 more do not fit (LABDATA_STORAGE_QUOTA); \
+             delete files, or ask your operator; GET /api/v1/files/usage shows what takes them"
         );
+        assert_eq!(quota.beside(10).check(50, 40), Ok(()));
+        assert!(quota.beside(10).check(50, 41).is_err());
         assert!(quota.check(u64::MAX, 1).is_err());
         assert_eq!(StorageQuota::UNLIMITED.check(u64::MAX, 1), Ok(()));
         assert!(quota.is_limited() && !StorageQuota::default().is_limited());
+    }
+
+    #[test]
+    fn bytes_are_summed_by_kind() {
+        let bytes = BytesByKind::of([
+            (StoredKind::Files, 1),
+            (StoredKind::Logs, 20),
+            (StoredKind::Files, 2),
+            (StoredKind::History, 400),
+        ]);
+        assert_eq!(
+            bytes
+                .iter()
+                .map(|(kind, bytes)| (kind.as_str(), bytes))
+                .collect::<Vec<_>>(),
+            [
+                ("files", 3),
+                ("datasets", 0),
+                ("models", 0),
+                ("logs", 20),
+                ("responses", 0),
+                ("history", 400)
+            ]
+        );
+        assert_eq!((bytes.get(StoredKind::Logs), bytes.total()), (20, 423));
+        assert_eq!(bytes.unrecorded(), 420);
     }
 
     #[test]

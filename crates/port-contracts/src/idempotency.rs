@@ -6,8 +6,12 @@ use futures::future::join_all;
 use labdata_domain::{
     idempotency::StoredResponse,
     ids::{ApiKeyId, OrganizationId},
+    storage::{BytesByKind, StoredKind},
 };
-use labdata_ports::idempotency::{Begun, Idempotency, IdempotentRequest, OnceError};
+use labdata_ports::{
+    files::FileRepository,
+    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError},
+};
 use time::Duration;
 
 use crate::{
@@ -82,6 +86,22 @@ crate::suite!(
             );
         }
         assert_eq!(runs.get(), 1);
+    }
+
+    /// Their bodies are part of the usage of their organization alone.
+    async fn stored_responses_are_counted(
+        harness: &Itself<impl Tenants + Subject<dyn Idempotency> + Subject<dyn FileRepository>>,
+    ) {
+        let lab = harness.organization("lab").await.id;
+        let other = harness.organization("other").await.id;
+        let once = Subject::<dyn Idempotency>::subject(&**harness);
+        let files = Subject::<dyn FileRepository>::subject(&**harness);
+        run(&*once, &request(lab, "key"), &Cell::new(0))
+            .await
+            .unwrap();
+        let usage = files.usage(lab).await.unwrap();
+        assert_eq!(usage, BytesByKind::of([(StoredKind::Responses, 3)]));
+        assert_eq!(files.usage(other).await.unwrap().total(), 0);
     }
 
     /// The look-up has the response that a replay would have, and the refusal of another body. It waits for

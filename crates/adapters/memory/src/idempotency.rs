@@ -38,6 +38,7 @@ impl InMemoryIdempotency {
     fn slot(&self, request: &IdempotentRequest) -> Slot {
         let mut state = self.memory.lock();
         let name = (
+            request.organization,
             request.api_key,
             request.operation.clone(),
             request.key.clone(),

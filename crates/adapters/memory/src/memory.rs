@@ -127,8 +127,8 @@ pub(crate) struct State {
     pub(crate) event_log: Vec<EventRow>,
     /// Number of events logged so far.
     pub(crate) logged_so_far: u64,
-    /// Responses by API key, operation and idempotency key.
-    pub(crate) responses: BTreeMap<(ApiKeyId, String, String), idempotency::Slot>,
+    /// Responses by organization, API key, operation and idempotency key.
+    pub(crate) responses: BTreeMap<(OrganizationId, ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,
     pub(crate) preferences: BTreeMap<UserId, Preferences>,
     /// Every permission that a URL was given, by the number in the URL.

@@ -144,6 +144,7 @@ diesel::table! {
         organization_id -> Uuid,
         attempt -> BigInt,
         length -> BigInt,
+        deleted_at -> Nullable<Timestamptz>,
     }
 }
 

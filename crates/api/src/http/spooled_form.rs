@@ -3,11 +3,13 @@
 use std::{cell::RefCell, fs::File, io, io::Seek, rc::Rc};
 
 use actix_multipart::{Field, Multipart};
-use actix_web::{HttpRequest, dev::Payload, error::PayloadError};
+use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError, web::Data};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use labdata_application::Error;
-use labdata_domain::storage::InsufficientStorage;
+use labdata_application::{Error, Services, files::upload_room::SpoolRoom};
+use labdata_domain::{
+    ids::OrganizationId, people::actor::Actor, storage::InsufficientStorage,
+};
 use labdata_table_formats::read::ReadOptions;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -18,6 +20,7 @@ use super::{
     body::{announced, body_timeout, next_chunk, too_large},
     multipart::{MOST_PARTS, file_name, hash_texts},
 };
+use crate::app::App;
 
 /// Maximum size of a form without its file, in bytes.
 const FIELDS_LIMIT: usize = 1 << 20;
@@ -44,27 +47,35 @@ pub struct SpooledFile {
 }
 
 impl SpooledForm {
-    /// Receives a form whose part `file` has at most `limit` bytes. The inner error says what is wrong
-    /// with the form.
+    /// Receives a form whose part `file` has at most `limit` bytes, which counts in the
+    /// returned room. The inner error says what is wrong with the form.
     ///
     /// # Errors
-    /// 413 for a larger one; 400 when it breaks off, 408 when it stalls; 507 when the disk is full.
+    /// 413 for a larger one; 400 when it breaks off, 408 when it stalls; 503 while the organization sends
+    /// many; 507 when the disk or the quota is full.
     pub async fn receive(
         request: &HttpRequest,
         payload: &mut Payload,
         file: &str,
         limit: usize,
-    ) -> Result<Result<Self, String>, ApiError> {
+    ) -> Result<(Result<Self, String>, SpoolRoom), ApiError> {
         let most = limit.saturating_add(FIELDS_LIMIT);
         // Refused before a byte is written; a chunked body announces no length and is counted while it arrives.
         if announced(request).unwrap_or_default() > most {
             return Err(too_large(most));
         }
+        let (services, organization) = sender(request)?;
+        let mut room = SpoolRoom::enter(services, organization).await?;
         // The parser owns its input, but the rest of the body has to be drained after it fails.
         let lent = Lent::default();
         let arriving = lent.lend(std::mem::replace(payload, Payload::None), most);
         let mut multipart = Multipart::new(request.headers(), arriving.fuse().boxed_local());
-        let read = read(&mut multipart, file, limit).await;
+        let spool = Spool {
+            services,
+            limit,
+            room: &mut room,
+        };
+        let read = read(&mut multipart, file, spool).await;
         // Returns the payload, which the parser holds until here.
         drop(multipart);
         // The caller reads and throws away what is left of the body.
@@ -72,8 +83,8 @@ impl SpooledForm {
         // First the stream's own error: the parser only reports that its input ended early.
         match (lent.trouble.borrow_mut().take(), read) {
             (Some(trouble), _) | (None, Err(Trouble::Api(trouble))) => Err(trouble),
-            (None, Err(Trouble::Form(reason))) => Ok(Err(reason)),
-            (None, Ok(form)) => Ok(Ok(form)),
+            (None, Err(Trouble::Form(reason))) => Ok((Err(reason), room)),
+            (None, Ok(form)) => Ok((Ok(form), room)),
         }
     }
 
@@ -143,7 +154,30 @@ impl From<io::Error> for Trouble {
     }
 }
 
-async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<SpooledForm, Trouble> {
+/// The services, and the organization that sends a request.
+fn sender(request: &HttpRequest) -> Result<(&Services, OrganizationId), ApiError> {
+    let app = request.app_data::<Data<App>>();
+    let extensions = request.extensions();
+    let organization = extensions.get::<Actor>().map(|actor| actor.organization);
+    match (app, organization) {
+        (Some(app), Some(organization)) => Ok((&app.ports, organization)),
+        _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
+    }
+}
+
+/// Where a file is written to.
+struct Spool<'s> {
+    services: &'s Services,
+    /// Maximum size of the file in bytes.
+    limit: usize,
+    room: &'s mut SpoolRoom,
+}
+
+async fn read(
+    multipart: &mut Multipart,
+    file: &str,
+    mut target: Spool<'_>,
+) -> Result<SpooledForm, Trouble> {
     let mut form = SpooledForm {
         fields: Vec::new(),
         file: None,
@@ -167,7 +201,7 @@ async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<Spo
             [Some(&name), sent_name.as_ref(), content_type.as_ref()],
         );
         if name == file {
-            let (bytes, sha256) = spool(&mut part, limit).await?;
+            let (bytes, sha256) = spool(&mut part, &mut target).await?;
             // The file's hash has a fixed length, so what follows cannot be confused with its bytes.
             hash.update(sha256);
             form.file = Some(SpooledFile {
@@ -188,7 +222,7 @@ async fn read(multipart: &mut Multipart, file: &str, limit: usize) -> Result<Spo
 }
 
 /// Writes a part to the disk; returns it with its SHA-256.
-async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Trouble> {
+async fn spool(part: &mut Field, target: &mut Spool<'_>) -> Result<(File, [u8; 32]), Trouble> {
     // An unnamed file: the system deletes it with its last handle, also when the process is killed.
     let file = tokio::task::spawn_blocking(tempfile::tempfile)
         .await
@@ -198,9 +232,11 @@ async fn spool(part: &mut Field, limit: usize) -> Result<(File, [u8; 32]), Troub
     while let Some(chunk) = part.next().await {
         let chunk = chunk.map_err(|error| Trouble::Form(error.to_string()))?;
         size = size.saturating_add(chunk.len());
-        if size > limit {
-            return Err(Trouble::Api(ApiError::FilePartTooLarge(limit)));
+        if size > target.limit {
+            return Err(Trouble::Api(ApiError::FilePartTooLarge(target.limit)));
         }
+        let room = target.room.grow(target.services, chunk.len()).await;
+        room.map_err(|error| Trouble::Api(error.into()))?;
         hash.update(&chunk);
         file.write_all(&chunk).await?;
     }

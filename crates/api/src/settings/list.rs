@@ -50,7 +50,9 @@ settings! {
     upload_mode "LABDATA_UPLOAD_MODE" "upload-mode" "MODE", "direct on gs://, else gateway",
         "Receiver of signed uploads: `direct` (the cloud) or `gateway` (this server)";
     storage_quota "LABDATA_STORAGE_QUOTA" "storage-quota" "BYTES", "unset: no limit",
-        "Most bytes of files per organization";
+        "Most bytes that an organization stores: files, datasets, models, logs, history";
+    log_days "LABDATA_LOG_DAYS" "log-days" "NUMBER", "90",
+        "Days after its end for which the log of a run is stored; 0 for good";
     writers_define_tables "LABDATA_WRITERS_DEFINE_TABLES" "writers-define-tables" "BOOLEAN", "true",
         "true lets keys with the write scope make tables and add columns (`?mode=ensure`), false admins only";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",

@@ -21,7 +21,7 @@ use ipnet::IpNet;
 use labdata_domain::{
     people::PlainApiKey,
     storage::StorageQuota,
-    work::{Isolation, SharedBackend},
+    work::{Isolation, LogRetention, SharedBackend},
 };
 
 pub use flags::Flags;
@@ -187,8 +187,10 @@ pub struct Settings {
     pub storage_url: Option<String>,
     /// True if clients upload directly to the cloud; `None` for the storage's default.
     pub direct_uploads: Option<bool>,
-    /// Quota of files per organization.
+    /// Quota of an organization.
     pub storage_quota: StorageQuota,
+    /// Retention of logs.
+    pub log_retention: LogRetention,
     /// Keys with the write scope may make tables and add columns.
     pub writers_define_tables: bool,
     /// Base of signed URLs; `None` for the listening address.

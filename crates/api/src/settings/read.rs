@@ -7,7 +7,11 @@ use std::{
     time::Duration,
 };
 
-use labdata_domain::{people::PlainApiKey, storage::StorageQuota, work::Isolation};
+use labdata_domain::{
+    people::PlainApiKey,
+    storage::StorageQuota,
+    work::{Isolation, LogRetention},
+};
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
@@ -66,6 +70,11 @@ pub(super) fn settings(
         storage_quota: values
             .bytes("storage_quota")?
             .map_or(StorageQuota::UNLIMITED, StorageQuota::of_bytes),
+        log_retention: values
+            .parsed("log_days", "a number of days; 0 for good", |value| {
+                value.trim().parse().ok().map(LogRetention::of_days)
+            })?
+            .unwrap_or_default(),
         writers_define_tables: values
             .parsed("writers_define_tables", "true or false", |value| {
                 value.parse().ok()

@@ -14,6 +14,7 @@ use time::OffsetDateTime;
 use crate::{
     Error, Services,
     files::{
+        quota::quota_of,
         upload_file::{attribute, keep, not_recorded},
         upload_room::check_room,
     },
@@ -87,9 +88,10 @@ pub async fn begin_upload(
             received: None,
         },
     };
+    let quota = quota_of(ports, actor.organization).await?;
     let recorded = ports
         .files
-        .add(actor.organization, &file, ports.storage_quota, now)
+        .add(actor.organization, &file, quota, now)
         .await
         .map_err(not_recorded)?;
     let file = keep(ports, actor, recorded).await;

@@ -14,7 +14,10 @@ use labdata_ports::{PortError, files::ConfirmFileError};
 
 use crate::{
     Error, Services,
-    files::upload_file::{native_executable, remove},
+    files::{
+        quota::quota_of,
+        upload_file::{native_executable, remove},
+    },
 };
 
 /// Looks at the bytes that were sent to the upload URL and confirms the file, which is listed from
@@ -61,17 +64,11 @@ pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Resu
         Some(bytes) => bytes,
         None => ports.blobs.checksum(actor.organization, object).await?,
     };
+    let quota = quota_of(ports, actor.organization).await?;
     let now = ports.clock.now();
     match ports
         .files
-        .confirm(
-            actor.organization,
-            id,
-            object,
-            bytes,
-            ports.storage_quota,
-            now,
-        )
+        .confirm(actor.organization, id, object, bytes, quota, now)
         .await
     {
         Ok((file, _newly)) => Ok(file),

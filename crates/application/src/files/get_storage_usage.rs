@@ -2,21 +2,21 @@
 
 use labdata_domain::{
     people::{actor::Actor, scope::Scope},
-    storage::StorageQuota,
+    storage::{BytesByKind, StorageQuota},
 };
 
 use crate::{Error, Services};
 
-/// What the files and datasets of an organization take.
+/// Bytes that an organization stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageUsage {
-    /// Bytes in use, with those of uploads that are not confirmed yet.
-    pub used_bytes: u64,
+    /// Bytes in use, by kind.
+    pub used: BytesByKind,
     /// Most bytes that it may use.
     pub quota: StorageQuota,
 }
 
-/// What the files and datasets of the caller's organization take.
+/// Counts the bytes that the caller's organization stores.
 ///
 /// # Errors
 /// `Forbidden` without the read scope.
@@ -24,7 +24,7 @@ pub struct StorageUsage {
 pub async fn get_storage_usage(ports: &Services, actor: &Actor) -> Result<StorageUsage, Error> {
     actor.require(Scope::Read)?;
     Ok(StorageUsage {
-        used_bytes: ports.files.used_bytes(actor.organization).await?,
+        used: ports.files.usage(actor.organization).await?,
         quota: ports.storage_quota,
     })
 }

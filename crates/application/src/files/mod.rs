@@ -1,6 +1,5 @@
 //! Files: uploads, lists, content.
 
-mod admit_spooled_file;
 pub mod begin_upload;
 pub mod confirm_upload;
 pub mod delete_file;
@@ -12,10 +11,10 @@ pub mod list_files;
 pub mod ongoing_uploads;
 pub mod open_download;
 pub mod preview_table;
+pub mod quota;
 pub(crate) mod read_file;
 pub mod receive_upload;
 pub mod sweep_uploads;
 pub mod upload_file;
 pub mod upload_room;
 
-pub use admit_spooled_file::admit_spooled_file;

@@ -20,7 +20,7 @@ use labdata_ports::{
 
 use crate::{
     Error, Services,
-    files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
+    files::{ongoing_uploads::OngoingUpload, quota::quota_of, upload_room::reserve},
 };
 
 /// The file to upload.
@@ -124,14 +124,10 @@ pub async fn record_upload(
 ) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let StoredUpload { file, object, .. } = &stored;
+    let quota = quota_of(ports, actor.organization).await?;
     let added = ports
         .files
-        .add(
-            actor.organization,
-            file,
-            ports.storage_quota,
-            file.created_at,
-        )
+        .add(actor.organization, file, quota, file.created_at)
         .await;
     match added {
         Ok(recorded) => Ok(keep(ports, actor, recorded).await),

@@ -5,14 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use labdata_domain::{ids::OrganizationId, storage::InsufficientStorage};
+use labdata_domain::{files::ObjectKey, ids::OrganizationId, storage::InsufficientStorage};
 use labdata_ports::{
     PortError,
     files::blob::{BodyBroken, ByteStream},
 };
 
-use super::ongoing_uploads::OngoingUpload;
-use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
+use super::{ongoing_uploads::OngoingUpload, quota::quota_of};
+use crate::{
+    Error, Services,
+    maintenance::disk_reserve::require_reserve,
+    slots::{Slot, Work},
+};
 
 /// Bytes between two checks of the disk.
 const DISK_INTERVAL: u64 = 8 << 20;
@@ -61,7 +65,7 @@ pub(super) async fn check_room(
     if ports.storage_quota.is_limited() {
         let used = ports.files.used_bytes(organization).await?;
         // One byte: the size is not known yet, but a full quota refuses every file.
-        ports.storage_quota.check(used, 1)?;
+        quota_of(ports, organization).await?.check(used, 1)?;
     }
     Ok(())
 }
@@ -104,12 +108,14 @@ pub(crate) fn checked(
     let cut_off = CutOff::default();
     let checked = CheckedBody {
         ports: ports.clone(),
-        upload: Arc::clone(upload),
+        growth: Growth {
+            upload: Arc::clone(upload),
+            size: 0,
+            disk_due: DISK_INTERVAL,
+            // An announced length was reserved as a whole before the first byte.
+            usage: (!is_announced && ports.storage_quota.is_limited()).then(Usage::default),
+        },
         body,
-        size: 0,
-        disk_due: DISK_INTERVAL,
-        // An announced length was reserved as a whole before the first byte.
-        usage: (!is_announced && ports.storage_quota.is_limited()).then(Usage::default),
         cut_off: cut_off.clone(),
     };
     let stream = stream::unfold(checked, |mut checked| async move {
@@ -119,20 +125,83 @@ pub(crate) fn checked(
     (stream.boxed(), cut_off)
 }
 
-struct CheckedBody {
-    ports: Services,
+/// Room on the disk for a file that is read and not stored, such as that of an import. It counts as an
+/// upload under way until it is dropped.
+#[derive(Debug)]
+pub struct SpoolRoom {
+    growth: Growth,
+    _slot: Slot,
+}
+
+impl SpoolRoom {
+    /// Waits for a slot of the organization, and checks that there is room for some file.
+    ///
+    /// # Errors
+    /// `Unavailable` if others take 10 s; `InsufficientStorage`.
+    pub async fn enter(services: &Services, organization: OrganizationId) -> Result<Self, Error> {
+        let slot = services
+            .slots
+            .enter(Work::SpooledFile, organization)
+            .await?;
+        check_room(services, organization).await?;
+        let object = ObjectKey::new(services.ids.next_id());
+        let upload = services.ongoing_uploads.begin(organization, object);
+        let taken = || Error::Internal("an id was made twice".to_owned());
+        Ok(Self {
+            growth: Growth {
+                upload: Arc::new(upload.ok_or_else(taken)?),
+                size: 0,
+                disk_due: DISK_INTERVAL,
+                usage: services.storage_quota.is_limited().then(Usage::default),
+            },
+            _slot: slot,
+        })
+    }
+
+    /// Counts bytes that are written next.
+    ///
+    /// # Errors
+    /// `InsufficientStorage` if they do not fit on the disk or into the quota.
+    pub async fn grow(&mut self, services: &Services, bytes: usize) -> Result<(), Error> {
+        Ok(self.growth.grow(services, bytes).await?)
+    }
+}
+
+/// Size of an upload that grows, and the checks that are due.
+#[derive(Debug)]
+struct Growth {
     upload: Arc<OngoingUpload>,
-    body: ByteStream,
     size: u64,
     /// Size from which the disk is checked again.
     disk_due: u64,
     /// Present if the quota is checked.
     usage: Option<Usage>,
+}
+
+impl Growth {
+    async fn grow(&mut self, ports: &Services, bytes: usize) -> Result<(), NoRoom> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.size = self.size.saturating_add(bytes);
+        if self.size >= self.disk_due {
+            self.disk_due = self.size.saturating_add(DISK_INTERVAL);
+            check_disk(ports, 0).await?;
+        }
+        if let Some(usage) = &mut self.usage {
+            usage.check(ports, &self.upload, self.size).await?;
+        }
+        Ok(())
+    }
+}
+
+struct CheckedBody {
+    ports: Services,
+    growth: Growth,
+    body: ByteStream,
     cut_off: CutOff,
 }
 
 /// Bytes that were stored when they were last counted.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Usage {
     stored: u64,
     /// Number of uploads that had ended by then; `None` before the first count.
@@ -173,9 +242,8 @@ impl Usage {
             self.due = bytes.saturating_mul(2).max(USAGE_INTERVAL);
         }
         let others = ongoing.bytes.saturating_sub(bytes);
-        Ok(ports
-            .storage_quota
-            .check(self.stored.saturating_add(others), bytes))
+        let quota = quota_of(ports, upload.organization()).await?;
+        Ok(quota.check(self.stored.saturating_add(others), bytes))
     }
 }
 
@@ -185,9 +253,7 @@ impl CheckedBody {
             Ok(chunk) => chunk,
             broken @ Err(_) => return Some(broken),
         };
-        let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        self.size = self.size.saturating_add(length);
-        Some(match self.check().await {
+        Some(match self.growth.grow(&self.ports, chunk.len()).await {
             Ok(()) => Ok(chunk),
             Err(reason) => {
                 let text = reason.to_string();
@@ -195,16 +261,5 @@ impl CheckedBody {
                 Err(BodyBroken(text))
             }
         })
-    }
-
-    async fn check(&mut self) -> Result<(), NoRoom> {
-        if self.size >= self.disk_due {
-            self.disk_due = self.size.saturating_add(DISK_INTERVAL);
-            check_disk(&self.ports, 0).await?;
-        }
-        if let Some(usage) = &mut self.usage {
-            usage.check(&self.ports, &self.upload, self.size).await?;
-        }
-        Ok(())
     }
 }

@@ -10,7 +10,10 @@ use labdata_ports::models::AddDatasetError;
 use labdata_table_formats::read::Reading;
 
 use super::take_snapshot::Snapshot;
-use crate::{Error, Services, files::upload_file::remove};
+use crate::{
+    Error, Services,
+    files::{quota::quota_of, upload_file::remove},
+};
 
 /// The dataset to record.
 #[derive(Debug)]
@@ -58,9 +61,10 @@ pub async fn create_dataset(
         created_by: actor.user,
         created_at: ports.clock.now(),
     };
+    let quota = quota_of(ports, actor.organization).await?;
     let added = ports
         .datasets
-        .add(actor.organization, &dataset, ports.storage_quota)
+        .add(actor.organization, &dataset, quota)
         .await;
     match added {
         Ok(()) => Ok(CreatedDataset { dataset, reading }),

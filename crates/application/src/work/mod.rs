@@ -15,6 +15,7 @@ pub mod redeem_nonce;
 pub mod renew_lease;
 pub mod run_job;
 mod run_key;
+pub mod sweep_logs;
 pub mod sweep_work;
 
 pub use context::WorkContext;

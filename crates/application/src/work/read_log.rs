@@ -5,7 +5,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
     people::{actor::Actor, scope::Scope},
-    work::WorkId,
+    work::{WorkId, deleted_line},
 };
 
 use crate::{
@@ -20,6 +20,8 @@ pub struct LogReader {
     organization: OrganizationId,
     execution: ExecutionId,
     offset: u64,
+    /// The reader has said that the log was deleted.
+    is_deleted: bool,
     /// Counts the log until it is read.
     _slot: Slot,
 }
@@ -35,7 +37,8 @@ pub enum NextOfLog {
     End(&'static str),
 }
 
-/// Opens the log of an execution. That of a script which ran elsewhere is empty.
+/// Opens the log of an execution. That of a script which ran elsewhere is empty; one that was deleted for
+/// its age is a line that says so.
 ///
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound`; `Unavailable` if others take 10 s.
@@ -82,6 +85,7 @@ impl LogReader {
             organization,
             execution,
             offset: 0,
+            is_deleted: false,
             _slot: slot,
         })
     }
@@ -111,10 +115,27 @@ impl LogReader {
             )
             .await?;
         if chunk.bytes.is_empty() {
+            if execution.state.has_ended()
+                && let Some(line) = self.deletion(ports).await?
+            {
+                return Ok(NextOfLog::Chunk(line));
+            }
             return Ok(nothing(&execution));
         }
         let read_to = std::mem::replace(&mut self.offset, chunk.end());
         Ok(NextOfLog::Chunk(chunk.text_from(read_to).into()))
+    }
+
+    /// The line in place of a log that was deleted, once.
+    async fn deletion(&mut self, ports: &Services) -> Result<Option<Bytes>, Error> {
+        // A log that was read to its end was there.
+        if self.is_deleted || self.offset > 0 {
+            return Ok(None);
+        }
+        let work = WorkId::Execution(self.execution);
+        let deleted_at = ports.work_logs.deleted_at(self.organization, work).await?;
+        self.is_deleted = deleted_at.is_some();
+        Ok(deleted_at.map(|at| deleted_line(at).into()))
     }
 }
 

@@ -8,8 +8,8 @@ use labdata_application::{
     events::follow_events::follow_events,
     executions::list_executions::list_executions,
     files::{
-        admit_spooled_file,
         preview_table::{PreviewSource, preview_table},
+        upload_room::SpoolRoom,
     },
     jobs::list_jobs::list_jobs,
     slots::Work,
@@ -102,13 +102,13 @@ async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
     assert!(timeout(MOMENT, executions()).await.is_err(), "executions");
     let log = timeout(MOMENT, open_log(ports, &actor, unknown)).await;
     assert!(log.is_err(), "logs");
-    let file = timeout(MOMENT, admit_spooled_file(ports, &actor)).await;
+    let file = timeout(MOMENT, SpoolRoom::enter(ports, actor.organization)).await;
     assert!(file.is_err(), "files");
     slots.clear();
     let (listed, ran) = (jobs().await.unwrap(), executions().await.unwrap());
     assert_eq!((listed.items.len(), ran.items.len()), (0, 0));
     assert!(is_not_found(&open_log(ports, &actor, unknown).await));
-    admit_spooled_file(ports, &actor).await.unwrap();
+    SpoolRoom::enter(ports, actor.organization).await.unwrap();
 }
 
 #[tokio::test]

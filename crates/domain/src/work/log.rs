@@ -1,5 +1,51 @@
 //! Logs of runs: which bytes are stored, and how stored chunks become readable chunks.
 
+use time::{Duration, OffsetDateTime};
+
+use crate::timestamp;
+
+/// Time for which logs are stored after their work has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRetention {
+    /// `None` for good.
+    days: Option<u32>,
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        Self::of_days(Self::DEFAULT_DAYS)
+    }
+}
+
+impl LogRetention {
+    /// Days of the default.
+    pub const DEFAULT_DAYS: u32 = 90;
+
+    /// That many days; 0 for good.
+    #[must_use]
+    pub const fn of_days(days: u32) -> Self {
+        Self {
+            days: if days == 0 { None } else { Some(days) },
+        }
+    }
+
+    /// Logs of work that ended before this time are to be deleted; `None` if none are.
+    #[must_use]
+    pub fn ended_before(self, now: OffsetDateTime) -> Option<OffsetDateTime> {
+        // So many days that there is no such date are the same as for good.
+        now.checked_sub(Duration::days(self.days?.into()))
+    }
+}
+
+/// The line in place of a log that was deleted then.
+#[must_use]
+pub fn deleted_line(at: OffsetDateTime) -> String {
+    platform_line(&format!(
+        "the log was deleted on {} (LABDATA_LOG_DAYS)",
+        timestamp::render_date(at.date())
+    ))
+}
+
 /// Number of bytes that are retained of the beginning of a log, and of its end. What lies between
 /// may be dropped, so that a log has a bounded size however much a script writes.
 pub const RETAINED_LOG_BYTES: u64 = 5 << 20;
@@ -161,6 +207,19 @@ mod tests {
             offset,
             bytes: text.as_bytes().to_vec(),
         }
+    }
+
+    #[test]
+    fn logs_are_stored_for_some_days_or_for_good() {
+        let now = OffsetDateTime::UNIX_EPOCH;
+        let before = |days| LogRetention::of_days(days).ended_before(now);
+        assert_eq!(before(90), Some(now - Duration::days(90)));
+        assert_eq!(LogRetention::default(), LogRetention::of_days(90));
+        assert_eq!((before(0), before(u32::MAX)), (None, None));
+        assert_eq!(
+            deleted_line(now),
+            "[labdata: the log was deleted on 1970-01-01 (LABDATA_LOG_DAYS)]\n"
+        );
     }
 
     #[test]

@@ -24,7 +24,10 @@ pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use kind::{WorkId, WorkKind};
 pub use lease::{Lease, has_another_attempt};
-pub use log::{LogAppend, LogChunk, LogRead, MAX_LOG_APPEND, RETAINED_LOG_BYTES, platform_line};
+pub use log::{
+    LogAppend, LogChunk, LogRead, LogRetention, MAX_LOG_APPEND, RETAINED_LOG_BYTES, deleted_line,
+    platform_line,
+};
 pub use record::{NotStarted, WorkEnd, WorkRecord};
 pub use turns::{FreeSlots, WaitingWork, next_work};
 

@@ -8,12 +8,16 @@ use labdata_domain::{
         write::{KEPT_BYTES, KEPT_ROWS, Mode, OnMatch, TableWrite},
     },
     ids::ExecutionId,
+    storage::StoredKind,
 };
-use labdata_ports::data::{ChangedRows, RevertError, RevertRequest};
+use labdata_ports::{
+    data::{ChangedRows, RevertError, RevertRequest},
+    files::FileRepository,
+};
 use serde_json::{Value, json};
 
 use crate::{
-    Itself,
+    Itself, Subject,
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
     fixtures::Executions,
     given::at,
@@ -115,6 +119,24 @@ crate::suite!(
         assert_eq!(changes.reverted, None);
         let idle = harness.execution(lab.organization, at(0), None).await.id;
         assert_eq!(lab.changes(idle).await, ExecutionChanges::default());
+    }
+
+    /// They are part of the usage of their organization, as history.
+    async fn values_of_changed_rows_are_counted(
+        harness: &Itself<impl DataHarness + Subject<dyn FileRepository>>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let files = Subject::<dyn FileRepository>::subject(&**harness);
+        let history = async || {
+            let usage = files.usage(lab.organization).await.unwrap();
+            usage.get(StoredKind::History)
+        };
+        lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        assert_eq!(history().await, 0);
+        let update = table_write(Mode::Update, "sample", json!([{"id": "a", "volume": 1}]));
+        lab.write(request([update], [])).await.unwrap();
+        assert!(history().await > 0);
     }
 
     /// Of a row that was updated twice the values before the first and after the last update; of a created row

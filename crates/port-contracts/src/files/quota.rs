@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use labdata_domain::{
     files::{Attribution, Crc32c, File, FileState, StoredBytes},
-    storage::{InsufficientStorage, StorageQuota},
+    storage::{BytesByKind, InsufficientStorage, StorageQuota, StoredKind},
 };
 use labdata_ports::files::{AddFileError, ConfirmFileError};
 
@@ -63,6 +63,8 @@ crate::suite!(
             .await
             .unwrap();
         assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 90);
+        let usage = lab.files.usage(lab.ours).await.unwrap();
+        assert_eq!(usage, BytesByKind::of([(StoredKind::Files, 90)]));
         lab.files.delete(lab.ours, stored.id, at(50)).await.unwrap();
         assert_eq!(lab.files.used_bytes(lab.ours).await.unwrap(), 30);
         assert_eq!(lab.files.used_bytes(lab.theirs).await.unwrap(), 1);

@@ -12,6 +12,7 @@ use labdata_domain::{
     work::{FreeSlots, NewRun, RunEnd, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
 use labdata_ports::{
+    files::FileRepository,
     models::{DatasetRepository, ModelRepository},
     work::{ClaimTerms, ClaimedWork, ExpiredWork, WorkClaim, WorkQueue, logs::WorkLogStore},
 };
@@ -144,6 +145,8 @@ lab!(
         pub datasets: dyn DatasetRepository,
         /// Logs of work.
         pub logs: dyn WorkLogStore,
+        /// Files, and usage.
+        pub files: dyn FileRepository,
     }
 );
 

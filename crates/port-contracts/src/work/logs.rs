@@ -2,13 +2,14 @@
 
 use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
+    storage::StoredKind,
     work::{LogAppend, LogChunk, LogRead, MAX_LOG_APPEND, RETAINED_LOG_BYTES, WorkId, WorkKind},
 };
 use labdata_ports::work::WorkClaim;
 
 use crate::{
     given::{self, at},
-    work::lab::WorkLab,
+    work::lab::{WorkLab, success},
 };
 
 impl WorkLab {
@@ -162,6 +163,49 @@ crate::suite!(
             let expected = [(0, b"interrupted\n".to_vec())];
             assert_eq!(lab.written(claim).await, expected);
         }
+    }
+
+    /// Logs are deleted by the time at which their work ended, and that of work that runs is not.
+    async fn logs_of_work_that_ended_before_a_time_are_deleted(lab: &WorkLab) {
+        for kind in WorkKind::ALL {
+            let (_, claim) = lab.claimed(kind, at(0)).await;
+            lab.append(claim, b"output").await;
+            let delete = async |ended_before| {
+                let deleted = lab.logs.delete_ended(at(ended_before), at(99), 9);
+                deleted.await.unwrap()
+            };
+            let deleted_at = async |organization| {
+                let deleted_at = lab.logs.deleted_at(organization, claim.work);
+                deleted_at.await.unwrap()
+            };
+            assert_eq!(delete(90).await, 0);
+            lab.finish(claim, &success(kind), at(10)).await.unwrap();
+            assert_eq!((delete(10).await, deleted_at(lab.ours).await), (0, None));
+            assert_eq!(lab.written(claim).await, [(0, b"output".to_vec())]);
+            assert_eq!(
+                (delete(11).await, deleted_at(lab.ours).await),
+                (1, Some(at(99)))
+            );
+            assert_eq!(lab.written(claim).await, []);
+            assert_eq!((delete(90).await, deleted_at(lab.theirs).await), (0, None));
+        }
+    }
+
+    /// They are part of the usage of their organization alone, the artifact in what is recorded as well.
+    async fn logs_and_artifacts_are_counted(lab: &WorkLab) {
+        let (_, claim) = lab.claimed(WorkKind::Training, at(0)).await;
+        let recorded = lab.files.used_bytes(lab.ours).await.unwrap();
+        lab.append(claim, b"output").await;
+        lab.finish(claim, &success(WorkKind::Training), at(1))
+            .await
+            .unwrap();
+        let usage = lab.files.usage(lab.ours).await.unwrap();
+        let of = |kind| usage.get(kind);
+        assert_eq!((of(StoredKind::Logs), of(StoredKind::Models)), (6, 12_345));
+        let used = lab.files.used_bytes(lab.ours).await.unwrap();
+        assert_eq!((used, usage.total()), (recorded + 12_345, used + 6));
+        let theirs = lab.files.usage(lab.theirs).await.unwrap();
+        assert_eq!(theirs.total(), 0);
     }
 
     /// The log of another organization's run is answered like that of an unknown execution.

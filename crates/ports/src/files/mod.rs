@@ -7,7 +7,7 @@ use labdata_domain::{
     files::{File, FileFilter, ObjectKey, Recorded, StoredBytes},
     ids::{FileId, OrganizationId},
     page::{Page, PageRequest},
-    storage::{InsufficientStorage, StorageQuota},
+    storage::{BytesByKind, InsufficientStorage, StorageQuota},
 };
 use time::OffsetDateTime;
 
@@ -124,8 +124,13 @@ pub trait FileRepository: Send + Sync {
     ) -> Result<(File, bool), ConfirmFileError>;
 
     /// Counts the bytes of the organization's files, of confirmed ones and of those received that await
-    /// their confirmation, and of its datasets.
+    /// their confirmation, of its datasets and of its models: of all
+    /// [recorded](labdata_domain::storage::StoredKind::RECORDED) kinds.
     async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError>;
+
+    /// Counts the bytes of all that the organization stores, by kind. Of the kinds that are not recorded
+    /// the contents count, as far as they take space.
+    async fn usage(&self, organization: OrganizationId) -> Result<BytesByKind, PortError>;
 
     /// Retains what is known of the bytes of an object that a file awaits, for its confirmation.
     /// Where no file awaits that object (any more) nothing happens.

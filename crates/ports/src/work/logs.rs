@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::OrganizationId,
     work::{LogAppend, LogRead, WorkId},
 };
+use time::OffsetDateTime;
 
 use crate::{PortError, work::WorkClaim};
 
@@ -26,4 +27,20 @@ pub trait WorkLogStore: Send + Sync {
         work: WorkId,
         offset: u64,
     ) -> Result<LogRead, PortError>;
+
+    /// Deletes up to `limit` logs of work that ended before `ended_before`, and records that it was
+    /// `now`; returns their number.
+    async fn delete_ended(
+        &self,
+        ended_before: OffsetDateTime,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<u64, PortError>;
+
+    /// Returns when the log was deleted; `None` if it was not, and for another organization's.
+    async fn deleted_at(
+        &self,
+        organization: OrganizationId,
+        work: WorkId,
+    ) -> Result<Option<OffsetDateTime>, PortError>;
 }

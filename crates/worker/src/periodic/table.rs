@@ -14,7 +14,10 @@ use labdata_application::{
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     people::sessions::remove_ended_sessions,
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
-    work::sweep_work::{SweptWork, sweep_work},
+    work::{
+        sweep_logs::sweep_logs,
+        sweep_work::{SweptWork, sweep_work},
+    },
 };
 use labdata_domain::work::{BackendPolicy, WORK_HEARTBEAT};
 use labdata_ports::work::runner::JobRunner;
@@ -64,6 +67,7 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
         .on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
             .on_one_server(),
+        PeriodicTask::new("delete_old_logs", Duration::from_hours(1), delete_logs).on_one_server(),
         PeriodicTask {
             // After the start, when there is less to do.
             first_after: Duration::from_mins(10),
@@ -197,6 +201,14 @@ async fn delete_events(ports: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_events(&ports).await?;
     if deleted > 0 {
         tracing::debug!(deleted, "deleted old events");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn delete_logs(ports: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_logs(&ports).await?;
+    if deleted > 0 {
+        tracing::info!(deleted, "deleted old logs");
     }
     Ok(PassOutcome::Idle)
 }

@@ -10,7 +10,7 @@ use labdata_domain::{
     ids::{FileId, OrganizationId},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
-    storage::{InsufficientStorage, StorageQuota},
+    storage::{BytesByKind, InsufficientStorage, StorageQuota, StoredKind},
     triggers::event::EventKind,
 };
 use labdata_ports::{
@@ -69,7 +69,51 @@ impl State {
     pub(crate) fn confirmed_bytes(&self, organization: OrganizationId) -> u64 {
         let stored = owned(&self.files, organization).filter_map(|file| file.state.bytes());
         let files: u64 = stored.map(|bytes| bytes.size).sum();
-        files + self.dataset_bytes(organization)
+        files + self.dataset_bytes(organization) + self.model_bytes(organization)
+    }
+
+    fn model_bytes(&self, organization: OrganizationId) -> u64 {
+        let versions = owned(&self.model_versions, organization);
+        let artifacts = versions.filter_map(|row| row.version.artifact);
+        artifacts.map(|artifact| artifact.size).sum()
+    }
+
+    /// Sums the sizes of files, of those received as well, and of figures of chats.
+    fn file_bytes(&self, organization: OrganizationId) -> u64 {
+        let sizes = owned(&self.files, organization).filter_map(|file| match file.state {
+            FileState::Confirmed { bytes, .. } => Some(bytes.size),
+            FileState::AwaitingBytes { received, .. } => received.map(|bytes| bytes.size),
+        });
+        let chats = self.chats.iter();
+        let chats: u64 = chats.map(|row| row.file_bytes(organization)).sum();
+        sizes.sum::<u64>() + chats
+    }
+
+    fn log_bytes(&self, organization: OrganizationId) -> u64 {
+        let logs = self
+            .logs
+            .iter()
+            .filter(|((owner, _), _)| *owner == organization);
+        let chunks = logs.flat_map(|(_, log)| &log.chunks);
+        chunks.map(|chunk| length(chunk.bytes.len())).sum()
+    }
+
+    fn response_bytes(&self, organization: OrganizationId) -> u64 {
+        let responses = self.responses.iter();
+        let own = responses.filter(|((owner, ..), _)| *owner == organization);
+        own.filter_map(|(_, slot)| {
+            let slot = slot.try_lock()?;
+            Some(length(slot.as_ref()?.response.body.len()))
+        })
+        .sum()
+    }
+
+    fn history_bytes(&self, organization: OrganizationId) -> u64 {
+        let ledger = self.tables.get(&organization);
+        let ledger = ledger.into_iter().flat_map(|tables| &tables.ledger);
+        let images = ledger.flat_map(|recorded| &recorded.entry.stored);
+        let rows = images.flat_map(|image| [&image.before, &image.after]);
+        rows.flatten().map(|row| length(row.as_str().len())).sum()
     }
 
     fn dataset_bytes(&self, organization: OrganizationId) -> u64 {
@@ -230,13 +274,24 @@ impl FileRepository for InMemoryFileRepository {
 
     async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError> {
         let state = self.memory.lock();
-        let sizes = owned(&state.files, organization).filter_map(|file| match file.state {
-            FileState::Confirmed { bytes, .. } => Some(bytes.size),
-            FileState::AwaitingBytes { received, .. } => received.map(|bytes| bytes.size),
-        });
-        let chats = state.chats.iter();
-        let chats: u64 = chats.map(|row| row.file_bytes(organization)).sum();
-        Ok(sizes.sum::<u64>() + state.dataset_bytes(organization) + chats)
+        Ok(state.file_bytes(organization)
+            + state.dataset_bytes(organization)
+            + state.model_bytes(organization))
+    }
+
+    async fn usage(&self, organization: OrganizationId) -> Result<BytesByKind, PortError> {
+        let state = self.memory.lock();
+        let bytes = |kind| match kind {
+            StoredKind::Files => state.file_bytes(organization),
+            StoredKind::Datasets => state.dataset_bytes(organization),
+            StoredKind::Models => state.model_bytes(organization),
+            StoredKind::Logs => state.log_bytes(organization),
+            StoredKind::Responses => state.response_bytes(organization),
+            StoredKind::History => state.history_bytes(organization),
+        };
+        Ok(BytesByKind::of(
+            StoredKind::ALL.map(|kind| (kind, bytes(kind))),
+        ))
     }
 
     async fn note_received(
@@ -347,4 +402,8 @@ impl FileRepository for InMemoryFileRepository {
         }
         Ok(file)
     }
+}
+
+fn length(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -74,4 +74,5 @@ pub(crate) struct Log {
     pub(crate) attempt: u32,
     pub(crate) length: u64,
     pub(crate) chunks: Vec<LogChunk>,
+    pub(crate) deleted_at: Option<OffsetDateTime>,
 }

@@ -17,7 +17,7 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
-    storage::{InsufficientStorage, StorageQuota},
+    storage::{BytesByKind, InsufficientStorage, StorageQuota},
 };
 use labdata_ports::{
     PortError,
@@ -36,7 +36,7 @@ use crate::{
     files::{
         list::{SearchLimits, read_page},
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
-        usage::{Counted, check_quota, lock_usage, used_bytes},
+        usage::{Counted, bytes_by_kind, check_quota, lock_usage, used_bytes},
     },
     maintenance::backup,
     schema::{file, instrument, job_execution},
@@ -448,6 +448,11 @@ impl FileRepository for PgFileRepository {
     async fn used_bytes(&self, organization: OrganizationId) -> Result<u64, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         Ok(used_bytes(&mut connection, organization, Counted::Received).await?)
+    }
+
+    async fn usage(&self, organization: OrganizationId) -> Result<BytesByKind, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        bytes_by_kind(&mut connection, organization).await
     }
 
     async fn note_received(

@@ -1,4 +1,4 @@
-//! Bytes of an organization's files, datasets and figures of chats.
+//! Bytes that an organization stores.
 
 use diesel::{
     QueryableByName,
@@ -7,11 +7,14 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::OrganizationId,
-    storage::{InsufficientStorage, StorageQuota},
+    storage::{BytesByKind, InsufficientStorage, StorageQuota, StoredKind},
 };
 use labdata_ports::PortError;
 
-use crate::database::{errors::Fault, pool::Connection};
+use crate::database::{
+    errors::{Fault, port_error},
+    pool::Connection,
+};
 
 /// Files that count.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +31,7 @@ struct UsageRow {
     bytes: i64,
 }
 
-/// Sums the sizes of the organization's files, datasets and figures of chats.
+/// Sums the sizes of the organization's files, datasets, models and figures of chats.
 pub(crate) async fn used_bytes(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -44,6 +47,8 @@ pub(crate) async fn used_bytes(
              WHERE organization_id = $1 AND size_bytes IS NOT NULL{confirmed}), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.dataset \
              WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(artifact_size) FROM labdata.ml_model_version \
+             WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.agent_chat_file \
              WHERE organization_id = $1), 0))::bigint AS bytes"
     );
@@ -53,6 +58,47 @@ pub(crate) async fn used_bytes(
         .await?;
     u64::try_from(row.bytes)
         .map_err(|_| PortError::Internal("files of less than no bytes".to_owned()).into())
+}
+
+#[derive(QueryableByName)]
+struct KindRow {
+    #[diesel(sql_type = Text)]
+    kind: String,
+    #[diesel(sql_type = BigInt)]
+    bytes: i64,
+}
+
+/// Sums the sizes of everything that the organization stores, by kind. Lengths of values that are stored
+/// out of line are read without the values.
+pub(crate) async fn bytes_by_kind(
+    connection: &mut Connection,
+    organization: OrganizationId,
+) -> Result<BytesByKind, PortError> {
+    let rows: Vec<KindRow> = diesel::sql_query(
+        "SELECT kind, coalesce(sum(size), 0)::bigint AS bytes FROM ( \
+             SELECT 'files' AS kind, size_bytes AS size FROM labdata.file \
+                 WHERE organization_id = $1 AND size_bytes IS NOT NULL \
+             UNION ALL SELECT 'files', size_bytes FROM labdata.agent_chat_file WHERE organization_id = $1 \
+             UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset WHERE organization_id = $1 \
+             UNION ALL SELECT 'models', artifact_size FROM labdata.ml_model_version \
+                 WHERE organization_id = $1 \
+             UNION ALL SELECT 'logs', octet_length(bytes) FROM labdata.work_log_chunk \
+                 WHERE organization_id = $1 \
+             UNION ALL SELECT 'responses', octet_length(response) FROM labdata.idempotency_key \
+                 WHERE organization_id = $1 \
+             UNION ALL SELECT 'history', pg_column_size(row_images) FROM labdata.write_ledger \
+                 WHERE organization_id = $1 AND row_images IS NOT NULL) stored GROUP BY kind",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .load(connection)
+    .await
+    .map_err(port_error)?;
+    let bytes = |kind: StoredKind| {
+        let row = rows.iter().find(|row| row.kind == kind.as_str());
+        let bytes = row.map_or(0, |row| row.bytes);
+        (kind, u64::try_from(bytes).unwrap_or_default())
+    };
+    Ok(BytesByKind::of(StoredKind::ALL.map(bytes)))
 }
 
 /// Makes other confirmations and new datasets of the organization wait for the end of the transaction, so that usage

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Binary, Bytea, Text, Uuid as SqlUuid},
+    sql_types::{BigInt, Binary, Bytea, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
@@ -15,10 +15,15 @@ use labdata_ports::{
     work::{WorkClaim, logs::WorkLogStore},
 };
 
-use crate::database::{
-    errors::{Fault, port_error, retried},
-    listen::Channel,
-    pool::Database,
+use time::OffsetDateTime;
+
+use crate::{
+    database::{
+        errors::{Fault, port_error, retried},
+        listen::Channel,
+        pool::Database,
+    },
+    schema::work_log,
 };
 
 /// Number of chunks per read.
@@ -126,5 +131,51 @@ impl WorkLogStore for PgWorkLogStore {
         .await
         .map_err(port_error)?;
         Ok(LogRead::join(offset, rows.into_iter().map(LogChunk::from)))
+    }
+
+    async fn delete_ended(
+        &self,
+        ended_before: OffsetDateTime,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<u64, PortError> {
+        let mut connection = self.database.connection().await?;
+        let deleted = diesel::sql_query(
+            "WITH due AS ( \
+                 SELECT l.organization_id, l.work_id FROM labdata.work_log l \
+                 LEFT JOIN labdata.job_execution e \
+                     ON e.organization_id = l.organization_id AND e.id = l.work_id \
+                 LEFT JOIN labdata.ml_model_version v \
+                     ON v.organization_id = l.organization_id AND v.id = l.work_id \
+                 WHERE l.deleted_at IS NULL AND coalesce(e.completed_at, v.completed_at) < $1 \
+                 LIMIT $3 FOR UPDATE OF l SKIP LOCKED), \
+             chunks AS ( \
+                 DELETE FROM labdata.work_log_chunk c USING due \
+                 WHERE c.organization_id = due.organization_id AND c.work_id = due.work_id) \
+             UPDATE labdata.work_log l SET deleted_at = $2 FROM due \
+             WHERE l.organization_id = due.organization_id AND l.work_id = due.work_id",
+        )
+        .bind::<Timestamptz, _>(ended_before)
+        .bind::<Timestamptz, _>(now)
+        .bind::<BigInt, _>(i64::from(limit))
+        .execute(&mut connection)
+        .await
+        .map_err(port_error)?;
+        Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+    }
+
+    async fn deleted_at(
+        &self,
+        organization: OrganizationId,
+        work: WorkId,
+    ) -> Result<Option<OffsetDateTime>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let found = work_log::table
+            .find((organization.as_uuid(), work.as_uuid()))
+            .select(work_log::deleted_at)
+            .first::<Option<OffsetDateTime>>(&mut connection)
+            .await
+            .optional();
+        Ok(found.map_err(port_error)?.flatten())
     }
 }

@@ -28,7 +28,7 @@ use crate::{
         multipart::{malformed, require_multipart},
         spooled_form::SpooledForm,
     },
-    routes::data::import::form::{ReceivedRoom, receiving_room},
+    routes::data::import::form::ReceivedRoom,
 };
 
 const FILE: &str = "file";
@@ -78,9 +78,8 @@ impl Body for PreviewRequest {
             ));
         }
         require_multipart(request)?;
-        let room = receiving_room(request).await?;
         let limit = usize::try_from(MAX_IMPORT_BYTES).unwrap_or(usize::MAX);
-        let form = SpooledForm::receive(request, payload, FILE, limit).await?;
+        let (form, room) = SpooledForm::receive(request, payload, FILE, limit).await?;
         Ok(ReceivedPreview::Form {
             form,
             room: room.into(),

@@ -30,8 +30,9 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
     let refused = form(&lab, "b.csv", 400_001).post(&lab.client).await;
     assert_eq!(
         refused.detail(507),
-        "the files and datasets of this organization take 600000 of 1000000 bytes, and 400001 more do not fit \
-         (LABDATA_STORAGE_QUOTA); delete files, or ask your operator"
+        "this organization stores 600000 of 1000000 bytes, and 400001 more do not fit \
+         (LABDATA_STORAGE_QUOTA); delete files, or ask your operator; GET /api/v1/files/usage shows what \
+         takes them"
     );
     let begun = lab.begin("c.csv").await;
     let refused = lab.put(&begun, vec![b'x'; 400_001]).await;
@@ -50,10 +51,18 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
     lab.client.post(&upload, &body).await.detail(507);
     lab.confirm(&begun).await.json(200);
     let usage = lab.client.get("/api/v1/files/usage").await.json(200);
-    assert_eq!(
-        usage,
-        json!({ "used_bytes": 1_000_000, "quota_bytes": 1_000_000 })
-    );
+    let kinds = [
+        "files",
+        "datasets",
+        "models",
+        "logs",
+        "responses",
+        "history",
+    ];
+    let kinds = kinds.map(|kind| json!({ "kind": kind, "bytes": 0 }));
+    let mut expected = json!({ "used_bytes": 1_000_000, "quota_bytes": 1_000_000, "kinds": kinds });
+    expected["kinds"][0]["bytes"] = 1_000_000.into();
+    assert_eq!(usage, expected);
 
     let path = format!("{PATH}/{}", id(&first));
     assert_eq!(lab.client.delete(&path).await.status, 204);

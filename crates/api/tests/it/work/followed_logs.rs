@@ -10,10 +10,11 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use labdata_application::work::sweep_logs::sweep_logs;
 use labdata_domain::{
     ids::OrganizationId,
     people::scope::Scope,
-    work::{LogAppend, LogRead, WorkId},
+    work::{LogAppend, LogRead, LogRetention, WorkId},
 };
 use labdata_memory::FixedClock;
 use labdata_ports::{
@@ -22,6 +23,7 @@ use labdata_ports::{
 };
 use reqwest::{Method, Response};
 use serde_json::json;
+use time::OffsetDateTime;
 
 use super::run_lab::{EXECUTIONS, Lab, id_of, pause};
 use crate::server::{Client, TestServer, in_memory};
@@ -86,6 +88,25 @@ async fn logs_are_their_organizations_alone() {
     assert_eq!(lab.logs(&id_of(&elsewhere)).await, "");
 }
 
+#[tokio::test]
+async fn the_log_of_an_old_run_says_that_it_was_deleted() {
+    let lab = Lab::start().await;
+    let id = lab.queue("print(\"output\")").await;
+    lab.until(&id, "completed").await;
+    let mut services = lab.server.ports.clone();
+    assert_eq!(sweep_logs(&services).await.unwrap(), 0);
+    services.clock = Arc::new(FixedClock::at(
+        services.clock.now() + time::Duration::days(91),
+    ));
+    services.log_retention = LogRetention::of_days(0);
+    assert_eq!(sweep_logs(&services).await.unwrap(), 0, "for good");
+    services.log_retention = LogRetention::of_days(90);
+    assert_eq!(sweep_logs(&services).await.unwrap(), 1);
+    let line = "[labdata: the log was deleted on 2026-04-02 (LABDATA_LOG_DAYS)]\n";
+    assert_eq!(lab.logs(&id).await, line);
+    assert_eq!(lab.execution(&id).await["status"], "completed");
+}
+
 /// A store of logs that counts how often it is read.
 struct Counted {
     store: Arc<dyn WorkLogStore>,
@@ -106,6 +127,23 @@ impl WorkLogStore for Counted {
     ) -> Result<LogRead, PortError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.store.read(organization, work, offset).await
+    }
+
+    async fn delete_ended(
+        &self,
+        ended_before: OffsetDateTime,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<u64, PortError> {
+        self.store.delete_ended(ended_before, now, limit).await
+    }
+
+    async fn deleted_at(
+        &self,
+        organization: OrganizationId,
+        work: WorkId,
+    ) -> Result<Option<OffsetDateTime>, PortError> {
+        self.store.deleted_at(organization, work).await
     }
 }
 

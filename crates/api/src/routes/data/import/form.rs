@@ -2,12 +2,11 @@
 
 use std::{fs::File, io};
 
-use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, web::Data};
+use actix_web::{HttpRequest, dev::Payload};
 use bytes::BytesMut;
 use futures::{StreamExt, TryStreamExt, stream};
-use labdata_application::{Error, data::import_file::SentFile, files::admit_spooled_file};
-use labdata_domain::{data::import::MAX_IMPORT_BYTES, people::actor::Actor};
-use labdata_limits::Slot;
+use labdata_application::{data::import_file::SentFile, files::upload_room::SpoolRoom};
+use labdata_domain::data::import::MAX_IMPORT_BYTES;
 use labdata_operations::data::import::ImportTableBody;
 use labdata_ports::files::blob::{BodyBroken, ByteStream};
 use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
@@ -15,14 +14,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use crate::{
-    app::App,
-    http::{
-        ApiError,
-        body::Body,
-        multipart::{malformed, require_multipart},
-        spooled_form::SpooledForm,
-    },
+use crate::http::{
+    ApiError,
+    body::Body,
+    multipart::{malformed, require_multipart},
+    spooled_form::SpooledForm,
 };
 
 /// Fields besides the file, its key and the options of its reading.
@@ -62,7 +58,7 @@ pub struct ReceivedImport {
 }
 
 /// Counts a received file until it is closed.
-pub(crate) type ReceivedRoom = std::sync::Arc<Slot>;
+pub(crate) type ReceivedRoom = std::sync::Arc<SpoolRoom>;
 
 impl ImportForm {
     /// The file, to be stored once it is read: its bytes come from the beginning, wherever the last
@@ -104,9 +100,8 @@ impl Body for ImportForm {
         payload: &mut Payload,
     ) -> Result<ReceivedImport, ApiError> {
         require_multipart(request)?;
-        let room = receiving_room(request).await?;
         let limit = usize::try_from(MAX_IMPORT_BYTES).unwrap_or(usize::MAX);
-        let form = SpooledForm::receive(request, payload, FILE, limit).await?;
+        let (form, room) = SpooledForm::receive(request, payload, FILE, limit).await?;
         Ok(ReceivedImport {
             form,
             room: room.into(),
@@ -158,15 +153,5 @@ impl Body for ImportForm {
             fields.insert(FILE.to_owned(), file.file_name.clone().into());
         }
         fields.into()
-    }
-}
-
-/// Waits for room on the disk for a file of the caller.
-pub(crate) async fn receiving_room(request: &HttpRequest) -> Result<Slot, ApiError> {
-    let app = request.app_data::<Data<App>>();
-    let actor = request.extensions().get::<Actor>().cloned();
-    match (app, actor) {
-        (Some(app), Some(actor)) => Ok(admit_spooled_file(&app.ports, &actor).await?),
-        _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
     }
 }
