@@ -4,6 +4,7 @@ use std::{
     fmt,
     ops::{Deref, DerefMut},
     sync::Arc,
+    time::Duration,
 };
 
 use labdata_domain::{notifications::Caps, storage::StorageQuota, work::LogRetention};
@@ -17,6 +18,9 @@ use crate::{
     slots::Slots,
 };
 
+/// Default of [`Services::export_time`].
+pub const EXPORT_TIME: Duration = Duration::from_hours(1);
+
 /// The ports, the settings of use cases, and what the use cases of one process share. Every use case takes
 /// it by reference, first. The fields of the ports are reached as its own.
 #[derive(Clone)]
@@ -25,6 +29,8 @@ pub struct Services {
     pub ports: Ports,
     /// Quota of an organization.
     pub storage_quota: StorageQuota,
+    /// Maximum time in which a table is sent while it is read.
+    pub export_time: Duration,
     /// Retention of logs.
     pub log_retention: LogRetention,
     /// Caps on notifications.
@@ -52,6 +58,7 @@ impl Services {
         Self {
             ports,
             storage_quota,
+            export_time: EXPORT_TIME,
             log_retention: LogRetention::default(),
             notification_caps,
             writers_define_tables: true,

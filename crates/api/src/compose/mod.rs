@@ -327,6 +327,7 @@ impl DatabaseServer {
             per_organization_and_day: settings.notifications.per_day,
         };
         Ok(Services {
+            export_time: settings.export_time,
             log_retention: settings.log_retention,
             writers_define_tables: settings.writers_define_tables,
             ..Services::new(ports, settings.storage_quota, caps)

@@ -22,6 +22,7 @@ use labdata_domain::{
     data::read::{TableColumn, TablePart},
     refusal::{ErrorCode, Refusal},
 };
+use labdata_limits::waiting;
 use labdata_operations::ResultForm;
 use labdata_ports::data::{parts::PartSink, query::SinkClosed};
 use labdata_table_formats::{Encoding, FormatError, TableWriter};
@@ -171,7 +172,7 @@ impl TableStream {
             timeout: ClientTimeout::new(stall, BYTES_PER_SECOND),
             refusal: Arc::clone(&refusal),
         }));
-        let reading = tokio::spawn(reading);
+        let reading = tokio::spawn(waiting::carried(reading));
         let abort = AbortOnDrop(reading.abort_handle());
         // Until the first bytes the status is not sent, so a failure can still be an error response.
         let first = match chunks.recv().await {

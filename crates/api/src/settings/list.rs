@@ -139,6 +139,8 @@ settings! {
         "Seconds that a client may keep a response waiting before it is cut off; what it reads adds to them";
     request_timeout_seconds "LABDATA_REQUEST_TIMEOUT_SECONDS" "request-timeout-seconds" "NUMBER", "900",
         "Seconds until a request without a file is answered, or given up with 503";
+    export_seconds "LABDATA_EXPORT_SECONDS" "export-seconds" "NUMBER", "3600",
+        "Seconds after which an export that its client still reads is cut off";
     rate_limit_per_minute "LABDATA_RATE_LIMIT_PER_MINUTE" "rate-limit-per-minute" "NUMBER", "unset: no limit",
         "Maximum requests of one API key per minute and server; more are answered with 429";
     log "LABDATA_LOG" "log" "FILTER", "info; warn for commands other than serve and worker",

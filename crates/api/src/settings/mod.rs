@@ -189,6 +189,8 @@ pub struct Settings {
     pub direct_uploads: Option<bool>,
     /// Quota of an organization.
     pub storage_quota: StorageQuota,
+    /// Maximum time in which a table is sent while it is read.
+    pub export_time: Duration,
     /// Retention of logs.
     pub log_retention: LogRetention,
     /// Keys with the write scope may make tables and add columns.

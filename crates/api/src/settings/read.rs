@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use labdata_application::services::EXPORT_TIME;
 use labdata_domain::{
     people::PlainApiKey,
     storage::StorageQuota,
@@ -100,6 +101,9 @@ pub(super) fn settings(
                 .number("request_timeout_seconds", REQUEST_TIMEOUT_SECONDS)?
                 .into(),
         ),
+        export_time: values
+            .optional_number("export_seconds")?
+            .map_or(EXPORT_TIME, |seconds| Duration::from_secs(seconds.into())),
         rate_limit_per_minute: values.optional_number("rate_limit_per_minute")?,
         ray_token: values.secret("ray_token", "a token", |value| {
             (!value.trim().is_empty()).then(|| Secret::new(value.to_owned()))

@@ -1,11 +1,14 @@
 //! Reads a whole table in parts.
 
+use std::time::Duration;
+
 use labdata_domain::{
-    data::read::{ExportPlan, TableColumn},
+    data::read::{ExportPlan, ExportTimedOut, TableColumn},
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
     refusal::{KeyNotFound, Resource},
 };
+use labdata_limits::waiting::limited;
 use labdata_ports::data::parts::{PartSink, StreamError};
 
 use crate::{
@@ -53,13 +56,15 @@ impl TableExport {
     /// Reads the table as of one moment, which lasts until the sink has taken the last part.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the sink takes no more; those of the store.
+    /// [`Error::Internal`] if the sink takes no more; `Unavailable` after [`Services::export_time`]; those
+    /// of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
-        let sent = ports.data.export(self.organization, &self.plan, sink).await;
+        let reading = ports.data.export(self.organization, &self.plan, sink);
+        let sent = in_time(ports.export_time, reading).await;
         // The slots last until the last part is sent.
         drop(self.slots);
-        sent.map_err(failure)
+        sent
     }
 }
 
@@ -77,6 +82,17 @@ impl StreamSlots {
             _stream: ports.slots.enter(Work::Stream, actor.organization).await?,
         })
     }
+}
+
+/// Reads a table for that time at most. A reader that is slow, but never stalls, would otherwise hold a
+/// moment of the database for days, in which no dead row is removed.
+pub(super) async fn in_time(
+    time: Duration,
+    reading: impl Future<Output = Result<(), StreamError>>,
+) -> Result<(), Error> {
+    let sent = limited(time, reading).await;
+    sent.ok_or_else(|| Error::refused(ExportTimedOut(time)))?
+        .map_err(failure)
 }
 
 pub(super) fn failure(error: StreamError) -> Error {

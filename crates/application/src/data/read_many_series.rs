@@ -18,7 +18,7 @@ use labdata_ports::data::{
 };
 
 use super::{
-    export_table::{StreamSlots, failure},
+    export_table::{StreamSlots, failure, in_time},
     read_series::{Series, SeriesSlots},
 };
 use crate::{Error, Services, slots::Held};
@@ -90,20 +90,20 @@ impl ManySeries {
     ///
     /// # Errors
     /// `NotFound` for a parent that does not exist; [`Error::Internal`] if the sink takes no
-    /// more; those of the store.
+    /// more; `Unavailable` after [`Services::export_time`]; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sink = Box::new(AsTable {
             parent_type: self.plan.owner.column.data_type,
             sink,
         });
-        let sent = ports
+        let reading = ports
             .data
-            .stream_series(self.organization, &self.plan, sink)
-            .await;
+            .stream_series(self.organization, &self.plan, sink);
+        let sent = in_time(ports.export_time, reading).await;
         // The slots last until the last part is sent.
         drop(self.slots);
-        sent.map_err(failure)
+        sent
     }
 }
 

@@ -9,6 +9,7 @@
 mod agent;
 mod dependencies;
 mod executions;
+mod exports;
 mod files;
 mod lab;
 mod people;

@@ -12,10 +12,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum time that a caller waits for a slot.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,7 +65,8 @@ impl<K: Eq + Hash> FairSlots<K> {
         })
     }
 
-    /// Waits for a slot. `None` if none was free for the owner within [`PATIENCE`].
+    /// Waits for a slot. `None` if none was free for the owner within [`PATIENCE`], or what is left of the
+    /// request's [budget](waiting).
     pub async fn enter(&self, owner: K) -> Option<Slot> {
         let of_one = self.of(owner);
         let entering = async {
@@ -80,7 +78,7 @@ impl<K: Eq + Hash> FairSlots<K> {
                 _of_all: of_all,
             })
         };
-        timeout(PATIENCE, entering).await.ok().flatten()
+        waiting::within(PATIENCE, entering).await.ok().flatten()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The total time that one request waits for what it shares with others.
 //!
-//! A request asks for a connection several times: for its key, then for its operation. Each wait alone
-//! is bounded; the budget bounds their sum. Work outside of a request has no budget.
+//! A request asks for slots, and for a connection several times: for its key, then for its operation.
+//! Each wait alone is bounded; the budget bounds their sum. Work outside of a request has no budget.
 
 use std::{cell::Cell, time::Duration};
 
@@ -19,6 +19,17 @@ pub async fn with_budget<T>(budget: Duration, work: impl Future<Output = T>) -> 
     LEFT.scope(Cell::new(budget), work).await
 }
 
+/// Returns the work with what is left of the caller's budget: for a task of its own, which would have none.
+pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let budget = LEFT.try_with(Cell::get);
+    async move {
+        match budget {
+            Ok(budget) => with_budget(budget, work).await,
+            Err(_) => work.await,
+        }
+    }
+}
+
 /// Returns the time that a wait may take, of at most `most`.
 #[must_use]
 pub fn left(most: Duration) -> Duration {
@@ -32,6 +43,11 @@ pub async fn counted<T>(wait: impl Future<Output = T>) -> T {
     // Without a budget there is nothing to take it from.
     let _ = LEFT.try_with(|left| left.set(left.get().saturating_sub(started.elapsed())));
     outcome
+}
+
+/// Does work for at most that time; `None` when it takes longer. It is no wait, and counts for no budget.
+pub async fn limited<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    timeout(time, work).await.ok()
 }
 
 /// Waits for as long as `most` and the budget allow.
@@ -62,6 +78,21 @@ mod tests {
         })
         .await;
         assert_eq!(started.elapsed(), 3 * SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_of_a_request_has_what_is_left_of_its_budget() {
+        let waits = async || within(9 * SECOND, pending::<()>()).await.is_err();
+        with_budget(3 * SECOND, async {
+            assert!(within(SECOND, pending::<()>()).await.is_err());
+            let started = Instant::now();
+            assert!(tokio::spawn(carried(waits())).await.unwrap());
+            assert_eq!(started.elapsed(), 2 * SECOND);
+        })
+        .await;
+        let started = Instant::now();
+        assert!(tokio::spawn(carried(waits())).await.unwrap());
+        assert_eq!(started.elapsed(), 9 * SECOND);
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,8 +15,10 @@ use labdata_domain::{
     jobs::JobName,
     scalar::Values,
 };
+use labdata_limits::{PATIENCE, waiting};
 use labdata_ports::data::Attribution;
 use time::OffsetDateTime;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -148,11 +150,18 @@ struct Form {
     columns: Vec<ColumnRef>,
 }
 
+/// An insert, and the end of the time that its request waits for a connection.
+#[derive(Debug)]
+struct WaitingInsert {
+    insert: SmallInsert,
+    deadline: Instant,
+}
+
 /// Small inserts that arrive together become one transaction.
 #[derive(Clone, Debug)]
 pub(super) struct SmallInserts {
     database: Database,
-    combiner: Arc<Combiner<Form, SmallInsert, Written>>,
+    combiner: Arc<Combiner<Form, WaitingInsert, Written>>,
 }
 
 impl SmallInserts {
@@ -176,11 +185,20 @@ impl SmallInserts {
             columns: insert.columns.iter().map(|(it, _)| it.clone()).collect(),
         };
         let database = self.database.clone();
+        let waiting = WaitingInsert {
+            insert,
+            deadline: Instant::now() + waiting::left(PATIENCE),
+        };
         self.combiner
-            .submit(form, insert, move |form, batch| {
+            .submit(form, waiting, move |form, batch| {
                 let database = database.clone();
                 async move {
-                    let outcome = write_batch(&database, &form, &batch).await;
+                    // Of the request that waits longest: it has waited for earlier batches as well.
+                    let deadline = batch.iter().map(|waiting| waiting.deadline).min();
+                    let budget = deadline.map_or(PATIENCE, |it| it.duration_since(Instant::now()));
+                    let batch: Vec<_> = batch.into_iter().map(|waiting| waiting.insert).collect();
+                    let outcome = write_batch(&database, &form, &batch);
+                    let outcome = waiting::with_budget(budget, outcome).await;
                     batch.iter().map(|_| outcome.clone()).collect()
                 }
             })

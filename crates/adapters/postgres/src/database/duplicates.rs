@@ -7,11 +7,9 @@ use std::{
 };
 
 use labdata_domain::ids::ApiKeyId;
+use labdata_limits::waiting;
 use labdata_ports::{PortError, idempotency::IdempotentRequest};
-use tokio::{
-    sync::{Mutex as AsyncMutex, OwnedMutexGuard},
-    time::timeout,
-};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// Most requests with one key at a time; more are refused.
 const MAX_DUPLICATES: usize = 64;
@@ -78,7 +76,7 @@ impl Duplicates {
             request.key.clone(),
         );
         let (place, turn) = self.enter(identity)?;
-        let held = timeout(self.wait_limit, turn.lock_owned())
+        let held = waiting::within(self.wait_limit, turn.lock_owned())
             .await
             .map_err(|_| {
                 PortError::Busy("the first request with this key still runs".to_owned())

@@ -309,7 +309,7 @@ impl Database {
     ) -> Result<T, PortError> {
         // A `JoinSet` aborts its tasks when it is dropped; a `JoinHandle` would let them run.
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(work.in_current_span(), &self.runtime);
+        tasks.spawn_on(waiting::carried(work).in_current_span(), &self.runtime);
         match tasks.join_next().await {
             Some(Ok(done)) => Ok(done),
             Some(Err(error)) => Err(PortError::Internal(error.to_string())),

@@ -1,6 +1,6 @@
 //! Column-wise reads of many series, and of whole tables.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     catalog::{Catalog, ColumnRef, Owner, Table},
     numbers::grouped,
-    refusal::{ErrorCode, Refuse},
+    refusal::{ErrorCode, RefusalKind, Refuse},
     scalar::{DataType, KeyValue, Values},
 };
 
@@ -213,6 +213,28 @@ pub struct ManySeriesTooLarge(pub SeriesLimits);
 impl Refuse for ManySeriesTooLarge {
     fn code(&self) -> ErrorCode {
         ErrorCode::ResultTooLarge
+    }
+}
+
+/// A table that was not sent within this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the table was not sent within {} s (LABDATA_EXPORT_SECONDS): read it faster, or less of it",
+    .0.as_secs()
+)]
+pub struct ExportTimedOut(pub Duration);
+
+impl Refuse for ExportTimedOut {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::TimedOut
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Unavailable
+    }
+
+    fn retry_after_seconds(&self) -> Option<u32> {
+        Some(60)
     }
 }
 

@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 
 pub use filter::{Condition, Field, Hop, Test};
 pub use many_series::{
-    ExportPlan, ManySeriesPlan, ManySeriesTooLarge, SeriesParents, SeriesSelection, TablePart,
+    ExportPlan, ExportTimedOut, ManySeriesPlan, ManySeriesTooLarge, SeriesParents, SeriesSelection,
+    TablePart,
 };
 pub use mode::{ReadMode, SingleReadError};
 pub use order::{MAX_ORDER_TERMS, ORDERED_CHARACTERS, OrderTerm, ReadColumn};
