@@ -5,6 +5,7 @@
 //! depends on ports, never on an adapter, and knows nothing of HTTP.
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod data;
 pub mod error;

@@ -79,6 +79,10 @@ id!(
     ExecutionId
 );
 id!(
+    /// An entry of the audit log.
+    AuditEntryId
+);
+id!(
     /// A source file.
     FileId
 );

@@ -6,6 +6,7 @@
 //! JSON is stored as it is (`json` columns, defaults, filters).
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod conflict;
 pub mod data;

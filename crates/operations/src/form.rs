@@ -78,6 +78,21 @@ impl<T: Output> Describe for JsonOrFile<T> {
     }
 }
 
+/// Media type of JSON texts, one in a line.
+pub const JSON_LINES: &str = "application/x-ndjson";
+
+/// The response is JSON, or where `Accept` names [`JSON_LINES`] an item in each line.
+#[derive(Debug)]
+pub struct JsonOrLines<R, T>(PhantomData<fn() -> (R, T)>);
+
+impl<R: Describe, T: Output> Describe for JsonOrLines<R, T> {
+    fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
+        let mut content = R::content(definitions);
+        content.push((JSON_LINES, T::schema(definitions)));
+        content
+    }
+}
+
 /// The schema of bytes.
 pub(crate) fn binary() -> Schema {
     Schema::of("string").with("format", "binary")

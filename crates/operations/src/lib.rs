@@ -27,6 +27,7 @@ mod platform;
 mod response;
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod data;
 pub mod executions;
@@ -49,7 +50,9 @@ pub use body::{
 };
 pub use call::{Call, Request};
 pub use document::{SCHEMAS, document};
-pub use form::{EVENT_STREAM, EventStream, JsonOrFile, ResultForm, TableFile};
+pub use form::{
+    EVENT_STREAM, EventStream, JSON_LINES, JsonOrFile, JsonOrLines, ResultForm, TableFile,
+};
 pub use id::OrNotFound;
 pub use limits::{BODY_LIMIT, MAX_KEY_LENGTH, OPEN_BODY_LIMIT};
 pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
@@ -76,6 +79,7 @@ pub fn all() -> Vec<Operation> {
         catalog::operations(),
         data::operations(),
         events::operations(),
+        audit::operations(),
     ]
     .into_iter()
     .flatten()

@@ -55,7 +55,7 @@ async fn run(
     Ok(match port.begin(request).await? {
         Begun::New(unit) => {
             runs.set(runs.get() + 1);
-            unit.commit(&response(runs.get())).await?;
+            unit.commit(Some(&response(runs.get()))).await?;
             Once::Ran
         }
         Begun::Replayed(response) => Once::Replayed(response),
@@ -116,7 +116,7 @@ crate::suite!(
             panic!("it ran before");
         };
         assert_eq!(once.find_response(&request).await.unwrap(), None);
-        unit.commit(&response(1)).await.unwrap();
+        unit.commit(Some(&response(1))).await.unwrap();
         let found = once.find_response(&request).await.unwrap();
         assert_eq!(found, Some(response(1)));
         let other_body = IdempotentRequest {
@@ -141,7 +141,7 @@ crate::suite!(
         };
         unit.roll_back().await;
         unit.roll_back().await;
-        assert!(unit.commit(&response(1)).await.is_err());
+        assert!(unit.commit(Some(&response(1))).await.is_err());
         assert_eq!(once.find_response(&request).await.unwrap(), None);
         // One that is dropped is rolled back as well.
         drop(unit);

@@ -38,6 +38,7 @@
 
 pub mod agent;
 pub mod assertions;
+pub mod audit;
 pub mod catalog;
 pub mod data;
 pub mod events;
@@ -67,6 +68,7 @@ pub(crate) use suite::suite;
 #[macro_export]
 macro_rules! store {
     ($harness:ty $(, $test:meta)?) => {
+        $crate::audit! { $harness $(, $test)? }
         $crate::tenancy! { $harness $(, $test)? }
         $crate::users! { $harness $(, $test)? }
         $crate::api_keys! { $harness $(, $test)? }

@@ -55,15 +55,27 @@ pub trait UnitOfWork: Send + Sync {
     /// takes turns, as one transaction does one thing at a time.
     fn repositories(&self) -> Repositories;
 
-    /// Stores the response together with the changes made through [`Self::repositories`]: both, or
-    /// neither.
+    /// Stores the changes made through [`Self::repositories`], and with them the response of a request that
+    /// bears an idempotency key: all, or nothing. A unit within another is stored with that one.
     ///
     /// # Errors
     /// [`PortError`] of the store; nothing was stored.
-    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError>;
+    async fn commit(&self, response: Option<&StoredResponse>) -> Result<(), PortError>;
 
-    /// Undoes the changes and stores no response: the request may run again.
+    /// Undoes the changes and stores no response: the request may run again. The changes of a unit within
+    /// another are undone with that one, which MUST be rolled back too.
     async fn roll_back(&self);
+}
+
+/// Begins units of work.
+#[async_trait]
+pub trait Units: Send + Sync {
+    /// Begins a unit of work of the organization. Of repositories that take part in one already, it is a part
+    /// of that.
+    ///
+    /// # Errors
+    /// [`PortError`] of the store.
+    async fn begin(&self, organization: OrganizationId) -> Result<Box<dyn UnitOfWork>, PortError>;
 }
 
 /// Why a request was neither run nor replayed. Nothing was changed.

@@ -7,6 +7,7 @@
 //! caller can act on, never HTTP and never a driver's.
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod clock;
 pub mod data;

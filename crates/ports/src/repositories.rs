@@ -4,11 +4,13 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     agent::WriteSessions,
+    audit::AuditLog,
     catalog::CatalogStore,
     data::DataStore,
     events::EventLog,
     executions::ExecutionRepository,
     files::FileRepository,
+    idempotency::Units,
     instruments::InstrumentRepository,
     jobs::JobRepository,
     maintenance::{PeriodicTaskStore, StoreHealth},
@@ -23,6 +25,8 @@ use crate::{
 /// [`UnitOfWork`](crate::idempotency::UnitOfWork): then all calls are part of that.
 #[derive(Clone)]
 pub struct Repositories {
+    /// Transactions that their caller holds.
+    pub units: Arc<dyn Units>,
     /// API keys.
     pub api_keys: Arc<dyn ApiKeyRepository>,
     /// Sessions of browsers.
@@ -37,6 +41,8 @@ pub struct Repositories {
     pub catalog: Arc<dyn CatalogStore>,
     /// Rows and series.
     pub data: Arc<dyn DataStore>,
+    /// The audit log.
+    pub audit: Arc<dyn AuditLog>,
     /// The event log.
     pub events: Arc<dyn EventLog>,
     /// Job executions.

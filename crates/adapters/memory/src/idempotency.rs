@@ -7,14 +7,17 @@ use std::{
 
 use async_trait::async_trait;
 use futures::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
-use labdata_domain::idempotency::{CompletedRequest, StoredResponse};
+use labdata_domain::{
+    idempotency::{CompletedRequest, StoredResponse},
+    ids::OrganizationId,
+};
 use labdata_ports::{
     PortError, Repositories,
-    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError, UnitOfWork},
+    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError, UnitOfWork, Units},
 };
 use time::OffsetDateTime;
 
-use crate::{Memory, repositories};
+use crate::{Memory, memory::fake, repositories};
 
 /// The last completed request of a key, locked while a request runs.
 pub(crate) type Slot = Arc<AsyncMutex<Option<CompletedRequest>>>;
@@ -67,11 +70,11 @@ impl UnitOfWork for Unit {
         repositories(&self.memory)
     }
 
-    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError> {
+    async fn commit(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
         let Some(mut slot) = self.end() else {
             return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
-        *slot = Some(CompletedRequest {
+        *slot = response.map(|response| CompletedRequest {
             body_sha256: self.request.body_sha256,
             answered_at: self.request.now,
             response: response.clone(),
@@ -132,5 +135,33 @@ impl Idempotency for InMemoryIdempotency {
             }
         }
         Ok(forgotten)
+    }
+}
+
+fake!(
+    /// Units of work in memory. What they did before they are rolled back is not undone.
+    pub struct InMemoryUnits;
+);
+
+/// A unit of work without a response.
+struct PlainUnit(Memory);
+
+#[async_trait]
+impl UnitOfWork for PlainUnit {
+    fn repositories(&self) -> Repositories {
+        repositories(&self.0)
+    }
+
+    async fn commit(&self, _: Option<&StoredResponse>) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    async fn roll_back(&self) {}
+}
+
+#[async_trait]
+impl Units for InMemoryUnits {
+    async fn begin(&self, _: OrganizationId) -> Result<Box<dyn UnitOfWork>, PortError> {
+        Ok(Box::new(PlainUnit(self.memory.clone())))
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 
 mod agent;
+mod audit;
 mod catalog;
 mod clock;
 mod data;
@@ -56,6 +57,7 @@ pub use agent::{
     InMemoryAgentRunRepository, InMemoryChatRepository, InMemoryWriteSessions, ScriptedModel,
     ScriptedPython, ScriptedResponse,
 };
+pub use audit::InMemoryAuditLog;
 pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;
@@ -65,7 +67,7 @@ pub use executions::InMemoryExecutionRepository;
 pub use files::InMemoryFileRepository;
 pub use files::blob::InMemoryBlobStore;
 pub use files::signer::InMemoryUrlSigner;
-pub use idempotency::InMemoryIdempotency;
+pub use idempotency::{InMemoryIdempotency, InMemoryUnits};
 pub use ids::SequentialIds;
 pub use instruments::InMemoryInstrumentRepository;
 pub use jobs::InMemoryJobRepository;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::channel::mpsc;
 use labdata_domain::{
     agent::{Usage, UsageMonth},
+    audit::AuditEntry,
     executions::{Execution, started_by::StartedBy},
     files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
@@ -86,6 +87,8 @@ pub(crate) struct Owned<T> {
 pub(crate) struct State {
     pub(crate) organizations: Vec<Organization>,
     pub(crate) users: Vec<User>,
+    /// Entries of the audit logs, oldest first.
+    pub(crate) audit_log: Vec<Owned<AuditEntry>>,
     pub(crate) secrets: BTreeMap<String, [u8; 32]>,
     pub(crate) api_keys: Vec<ApiKey>,
     pub(crate) sessions: Vec<Session>,

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use labdata_ports::{Clock, Ports, Repositories};
 
 use crate::{
-    InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore,
-    InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve, InMemoryEventLog,
-    InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
+    InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
+    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
     InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys,
     InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryUrlSigner, InMemoryWorkLogStore,
-    InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner,
+    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner,
+    ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
 #[must_use]
 pub fn repositories(memory: &Memory) -> Repositories {
     Repositories {
+        units: Arc::new(InMemoryUnits::new(memory)),
+        audit: Arc::new(InMemoryAuditLog::new(memory)),
         api_keys: Arc::new(InMemoryApiKeyRepository::new(memory)),
         sessions: Arc::new(InMemorySessionRepository::new(memory)),
         tenancy: Arc::new(InMemoryTenancyRepository::new(memory)),

@@ -5,6 +5,7 @@
 //! No type of the driver leaves this crate.
 
 mod agent;
+mod audit;
 mod catalog;
 mod data;
 mod database;
@@ -23,6 +24,7 @@ mod triggers;
 mod work;
 
 pub use agent::{PgAgentRunRepository, PgChatRepository, PgWriteSessions};
+pub use audit::PgAuditLog;
 pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use labdata_ports::Repositories;
 
 use crate::{
-    Database, PgApiKeyRepository, PgCatalogStore, PgDataStore, PgDatasetRepository, PgEventLog,
-    PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
+    Database, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository,
+    PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
     PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
     PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTriggerStore,
-    PgWorkLogStore, PgWorkQueue, PgWriteSessions,
+    PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -70,6 +70,8 @@ impl PgStore {
     fn compose(&self, database: &Database, authentication: &Database) -> Repositories {
         let catalog = Arc::new(self.catalog.on(database.clone()));
         Repositories {
+            units: Arc::new(PgUnits::new(self.clone(), database.clone())),
+            audit: Arc::new(PgAuditLog::new(database.clone())),
             api_keys: Arc::new(PgApiKeyRepository::new(authentication.clone())),
             sessions: Arc::new(PgSessionRepository::new(authentication.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),

@@ -34,6 +34,8 @@ pub(super) enum Command {
     Import(Import),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
+    /// Check the log of who did what
+    Audit(Audit),
     /// Print a link that signs a user in once, within 30 minutes
     SignIn(SignIn),
     /// Print the OpenAPI document
@@ -129,6 +131,18 @@ pub(super) struct ApiKey {
     pub(super) command: ApiKeyCommand,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct Audit {
+    #[command(subcommand)]
+    pub(super) command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// Check that no entry was changed or deleted; exit status 1 at the first that does not fit
+    Verify(Common),
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum ApiKeyCommand {
     /// Create a key, and its organization and user when they are missing; prints it once
@@ -214,6 +228,9 @@ impl Command {
             Self::SignIn(sign_in) => &sign_in.common,
             Self::Backup(backup) => &backup.common,
             Self::Restore(restore) => &restore.common,
+            Self::Audit(audit) => match &audit.command {
+                AuditCommand::Verify(common) => common,
+            },
             Self::ApiKey(api_key) => match &api_key.command {
                 ApiKeyCommand::Create(create) => &create.common,
                 ApiKeyCommand::List(list) => &list.common,

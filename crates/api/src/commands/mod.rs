@@ -2,6 +2,7 @@
 
 mod api_key;
 mod arguments;
+mod audit;
 mod backup;
 mod demo;
 mod demo_script;
@@ -165,6 +166,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Doctor(_) => doctor::doctor(&settings).await,
             Command::Backup(arguments) => backup::backup(&settings, &arguments).await,
             Command::Restore(arguments) => backup::restore(&settings, &arguments).await,
+            Command::Audit(_) => audit::verify(&settings).await,
             Command::ApiKey(arguments) => api_key::api_key(&settings, arguments.command).await,
         }
     });

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use labdata_embedded_postgres::{EmbeddedPostgres, client_programs};
-use labdata_postgres::{Database, DatabaseState, Snapshot, inspect, server_major};
+use labdata_ports::Repositories;
+use labdata_postgres::{Database, DatabaseState, PgStore, Snapshot, inspect, server_major};
 use tokio::task::spawn_blocking;
 
 use super::reach;
@@ -34,6 +35,11 @@ impl ExistingDatabase {
             bin_dir: settings.pg_bin_dir.clone(),
             cache: settings.data_dir.join("cache"),
         })
+    }
+
+    /// Returns the repositories.
+    pub(crate) fn repositories(&self) -> Repositories {
+        PgStore::new(self.database.clone(), self.database.clone()).repositories()
     }
 
     /// Returns version and migrations.

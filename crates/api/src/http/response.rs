@@ -35,7 +35,7 @@ pub(crate) fn next_page(request: &HttpRequest, cursor: &str) -> Option<HeaderVal
 const LONG: usize = 128 << 10;
 
 /// Makes the response of an operation.
-pub(super) fn respond(request: &HttpRequest, reply: Reply) -> HttpResponse {
+pub(crate) fn respond(request: &HttpRequest, reply: Reply) -> HttpResponse {
     let Some(json) = reply.json else {
         return HttpResponse::NoContent().finish();
     };

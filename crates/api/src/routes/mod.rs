@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::http::endpoint::Endpoint;
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod data;
 pub mod events;
@@ -54,6 +55,7 @@ pub fn hidden() -> Vec<Endpoint> {
 fn declared(operation: Operation) -> Endpoint {
     match operation.about.name {
         "begin_session" => Endpoint::by_hand(&operation, session::begin::handle),
+        "list_audit_log" => Endpoint::by_hand(&operation, audit::list::handle),
         "run_agent" => Endpoint::by_hand(&operation, agent::run::handle),
         "mcp" => Endpoint::by_hand(&operation, mcp::handle),
         "get_agent_chat_file" => Endpoint::by_hand(&operation, agent::chat_file::handle),

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     catalog::{Catalog, DefinitionMode, Table, TableDefinition},
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::catalog::DefineError;
 
-use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    maintenance::disk_reserve::require_reserve,
+};
 
 /// A defined table, with the catalog that its references point into.
 #[derive(Clone, Debug)]
@@ -36,13 +41,26 @@ pub async fn define_table(
         DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
     })?;
     require_reserve(ports)?;
-    let table = ports
-        .catalog
-        .define(actor.organization, definition, ports.clock.now())
-        .await
-        .map_err(refusal)?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
-    Ok(DefinedTable { table, catalog })
+    audited(ports, actor, |within| async move {
+        let before = within.catalog.snapshot(actor.organization).await?;
+        let now = within.clock.now();
+        let defined = within.catalog.define(actor.organization, definition, now);
+        let table = defined.await.map_err(refusal)?;
+        let catalog = within.catalog.snapshot(actor.organization).await?;
+        let is_changed = before
+            .table(&table.name)
+            .is_none_or(|known| **known != *table);
+        let record = Record::of(
+            AuditAction::TableDefined,
+            AuditTarget::named(AuditTargetKind::Table, &table.name),
+        );
+        // Scripts ensure their tables at each start, which nearly always changes nothing.
+        Ok((
+            DefinedTable { table, catalog },
+            is_changed.then_some(record),
+        ))
+    })
+    .await
 }
 
 /// The error of a table that was not defined or dropped.

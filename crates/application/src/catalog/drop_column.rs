@@ -1,8 +1,15 @@
 //! Drops a column of a table.
 
-use labdata_domain::people::{actor::Actor, run_key::GuardedAction, scope::Scope};
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+};
 
-use crate::{Error, Services, catalog::define_table::refusal};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    catalog::define_table::refusal,
+};
 
 /// The column to drop.
 #[derive(Clone, Debug)]
@@ -33,9 +40,14 @@ pub async fn drop_column(
         column,
         force,
     } = &command;
-    ports
-        .catalog
-        .drop_column(actor.organization, table, column, *force, ports.clock.now())
-        .await
-        .map_err(refusal)
+    audited(ports, actor, |within| async move {
+        let now = within.clock.now();
+        let catalog = &within.catalog;
+        let dropped = catalog.drop_column(actor.organization, table, column, *force, now);
+        dropped.await.map_err(refusal)?;
+        let target = AuditTarget::named(AuditTargetKind::Column, format!("{table}.{column}"));
+        let record = Record::of(AuditAction::ColumnDropped, target).with("force", *force);
+        Ok(((), Some(record)))
+    })
+    .await
 }

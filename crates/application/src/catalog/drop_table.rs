@@ -1,8 +1,15 @@
 //! Drops a table of the organization.
 
-use labdata_domain::people::{actor::Actor, run_key::GuardedAction, scope::Scope};
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+};
 
-use crate::{Error, Services, catalog::define_table::refusal};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    catalog::define_table::refusal,
+};
 
 /// Drops a table; with `force` also when it holds rows.
 ///
@@ -18,9 +25,15 @@ pub async fn drop_table(
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;
-    ports
-        .catalog
-        .drop_table(actor.organization, name, force, ports.clock.now())
-        .await
-        .map_err(refusal)
+    audited(ports, actor, |within| async move {
+        let now = within.clock.now();
+        let dropped = within
+            .catalog
+            .drop_table(actor.organization, name, force, now);
+        dropped.await.map_err(refusal)?;
+        let target = AuditTarget::named(AuditTargetKind::Table, name);
+        let record = Record::of(AuditAction::TableDropped, target).with("force", force);
+        Ok(((), Some(record)))
+    })
+    .await
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     data::read::{ExportPlan, ExportTimedOut, TableColumn},
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
@@ -13,6 +14,7 @@ use labdata_ports::data::parts::{PartSink, StreamError};
 
 use crate::{
     Error, Services,
+    audit::record::{Record, record},
     slots::{Slot, Work},
 };
 
@@ -39,6 +41,8 @@ pub async fn export_table(
     let slots = StreamSlots::enter(ports, actor).await?;
     let catalog = ports.catalog.snapshot(actor.organization).await?;
     let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
+    let target = AuditTarget::named(AuditTargetKind::Table, name);
+    record(ports, actor, Record::of(AuditAction::TableExported, target)).await?;
     Ok(TableExport {
         organization: actor.organization,
         plan,

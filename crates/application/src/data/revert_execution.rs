@@ -1,6 +1,7 @@
 //! Undoes what an execution created.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     data::revert::{Blocker, RevertReport},
     ids::ExecutionId,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
@@ -9,7 +10,10 @@ use labdata_domain::{
 use labdata_ports::data::{RevertError, RevertRequest};
 
 use super::execution_changes::{ChangesReport, execution_changes};
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+};
 
 /// Deletes the rows that the execution created, and their series, in one transaction. What cannot
 /// be undone is said in the report's warnings.
@@ -49,7 +53,7 @@ async fn revert(
     actor.require(Scope::Write)?;
     // No check of the disk's reserve: a revert gives space back.
     actor.may(GuardedAction::RevertExecution(id))?;
-    ports.executions.get(actor.organization, id).await?;
+    let execution = ports.executions.get(actor.organization, id).await?;
     let request = RevertRequest {
         execution: id,
         user: actor.user,
@@ -57,11 +61,27 @@ async fn revert(
         now: ports.clock.now(),
         dry_run,
     };
-    match ports.data.revert(actor.organization, &request).await {
-        Ok(report) => Ok(report),
-        Err(RevertError::Blocked(blockers)) => {
-            Err(Refusal::invalid(ErrorCode::RevertBlocked, Blocker::describe(&blockers)).into())
+    if dry_run {
+        let previewed = ports.data.revert(actor.organization, &request).await;
+        return previewed.map_err(refusal);
+    }
+    audited(ports, actor, |within| async move {
+        let reverted = within.data.revert(actor.organization, &request).await;
+        let report = reverted.map_err(refusal)?;
+        let target = AuditTarget::new(AuditTargetKind::Execution, id, execution.job_name);
+        let record = Record::of(AuditAction::ExecutionReverted, target)
+            .with("deleted_count", report.deleted_count)
+            .with("raws_deleted_count", report.raws_deleted_count);
+        Ok((report, Some(record)))
+    })
+    .await
+}
+
+fn refusal(error: RevertError) -> Error {
+    match error {
+        RevertError::Blocked(blockers) => {
+            Refusal::invalid(ErrorCode::RevertBlocked, Blocker::describe(&blockers)).into()
         }
-        Err(RevertError::Port(error)) => Err(error.into()),
+        RevertError::Port(error) => error.into(),
     }
 }

@@ -1,11 +1,16 @@
 //! Deletes a file.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::FileId,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
-use crate::{Error, Services, files::upload_file::remove};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    files::upload_file::remove,
+};
 
 /// Removes a file's record, then its bytes; URLs to them find nothing from then on.
 ///
@@ -15,8 +20,13 @@ use crate::{Error, Services, files::upload_file::remove};
 pub async fn delete_file(ports: &Services, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;
-    let now = ports.clock.now();
-    let file = ports.files.delete(actor.organization, id, now).await?;
+    let file = audited(ports, actor, |within| async move {
+        let now = within.clock.now();
+        let file = within.files.delete(actor.organization, id, now).await?;
+        let target = AuditTarget::new(AuditTargetKind::File, id, file.path.as_str());
+        Ok((file, Some(Record::of(AuditAction::FileDeleted, target))))
+    })
+    .await?;
     // After the record: a failure here only leaves an object for the sweep.
     remove(ports, actor, file.state.object()).await;
     Ok(())

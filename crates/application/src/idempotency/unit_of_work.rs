@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use labdata_domain::idempotency::StoredResponse;
-use labdata_ports::idempotency;
+use labdata_domain::{idempotency::StoredResponse, ids::OrganizationId};
+use labdata_ports::{PortError, idempotency};
 
 use crate::{Error, Services};
 
@@ -28,10 +28,34 @@ impl UnitOfWork {
         }
     }
 
+    /// Begins one of the organization; within another, it is a part of that.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    pub(crate) async fn begin(
+        services: &Services,
+        organization: OrganizationId,
+    ) -> Result<Self, PortError> {
+        let transaction = services.units.begin(organization).await?;
+        Ok(Self::new(services, transaction))
+    }
+
     /// The services, whose repositories are part of this transaction.
     #[must_use]
     pub fn services(&self) -> &Arc<Services> {
         &self.services
+    }
+
+    /// Ends one that bears no idempotency key: stores its changes if the use case succeeded, or undoes them.
+    ///
+    /// # Errors
+    /// That of the use case; [`Error`] of the ports, and nothing was stored.
+    pub(crate) async fn conclude<T>(self, outcome: Result<T, Error>) -> Result<T, Error> {
+        match &outcome {
+            Ok(_) => self.transaction.commit(None).await?,
+            Err(_) => self.transaction.roll_back().await,
+        }
+        outcome
     }
 
     /// Ends it: stores the response of a request that succeeded together with its changes, or undoes the
@@ -50,7 +74,7 @@ impl UnitOfWork {
             return Err(Error::refused(too_large));
         }
         // Committed with the changes, so that a retry finds both or neither.
-        Ok(self.transaction.commit(response).await?)
+        Ok(self.transaction.commit(Some(response)).await?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Makes an API key.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{ApiKeyId, UserId},
     people::{
         ApiKey, PlainApiKey,
@@ -9,11 +10,14 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::UserDisabled,
     },
+    refusal::RefusalKind,
 };
-use labdata_ports::PortError;
 use time::OffsetDateTime;
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+};
 
 /// Prefixes are random; two alike in a row do not happen, ten never.
 const ATTEMPTS: u32 = 10;
@@ -75,16 +79,30 @@ pub async fn create_api_key(
             last_used_at: None,
             revoked_at: None,
         };
-        match ports.api_keys.add(&key).await {
+        let added = &key;
+        let added = audited(ports, actor, |within| async move {
+            within.api_keys.add(added).await?;
+            Ok(((), Some(created(added))))
+        });
+        match added.await {
             Ok(()) => return Ok((key, plain)),
             // The prefix is taken; the next one is random again.
-            Err(PortError::Conflict(_)) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == Some(RefusalKind::Conflict) => {}
+            Err(error) => return Err(error),
         }
     }
     Err(Error::Internal(
         "every random key prefix is taken".to_owned(),
     ))
+}
+
+fn created(key: &ApiKey) -> Record {
+    let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, &key.name);
+    let scopes: Vec<_> = key.scopes.iter().map(Scope::as_str).collect();
+    Record::of(AuditAction::ApiKeyCreated, target)
+        .with("prefix", key.prefix.clone())
+        .with("scopes", scopes)
+        .with("user_id", key.user.to_string())
 }
 
 /// A key of random bytes.

@@ -1,6 +1,7 @@
 //! Adds a user to an organization.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::UserId,
     people::{
         actor::Actor,
@@ -9,7 +10,11 @@ use labdata_domain::{
     },
 };
 
-use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    maintenance::disk_reserve::require_reserve,
+};
 
 /// The user to add.
 #[derive(Clone, Debug)]
@@ -46,6 +51,11 @@ pub async fn create_user(
         created_at: ports.clock.now(),
         disabled_at: None,
     };
-    ports.tenancy.add_user(&user).await?;
-    Ok(user)
+    audited(ports, actor, |within| async move {
+        within.tenancy.add_user(&user).await?;
+        let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
+        let record = Record::of(AuditAction::UserCreated, target).with("name", user.name.clone());
+        Ok((user, Some(record)))
+    })
+    .await
 }

@@ -4,7 +4,7 @@
 //! endpoint may call them.
 
 use labdata_domain::{
-    ids::{ApiKeyId, OrganizationId, UserId},
+    ids::{OrganizationId, UserId},
     people::{
         ApiKey, PlainApiKey,
         actor::Actor,
@@ -15,11 +15,13 @@ use labdata_domain::{
     work::BackendPolicy,
 };
 use time::Duration;
-use uuid::Uuid;
 
 use crate::{
     Error, Services,
-    people::create_api_key::{CreateApiKey, create_api_key},
+    people::{
+        create_api_key::{CreateApiKey, create_api_key},
+        revoke_api_key::revoke_api_key,
+    },
 };
 
 /// A key that the operator issues.
@@ -68,14 +70,7 @@ pub async fn issue(
         disabled_at: None,
     };
     let user = ports.tenancy.ensure_user(&candidate).await?;
-    let operator = Actor {
-        organization: organization.id,
-        user: user.id,
-        // The operator has no key, and creating one does not read it.
-        api_key: ApiKeyId::new(Uuid::nil()),
-        scopes: Scopes::all(),
-        execution: None,
-    };
+    let operator = Actor::operator(organization.id, user.id);
     let command = CreateApiKey {
         name: command.name,
         scopes: command.scopes,
@@ -127,10 +122,7 @@ pub async fn list(ports: &Services) -> Result<Vec<(Organization, ApiKey)>, Error
 pub async fn revoke(ports: &Services, prefix: &str) -> Result<ApiKey, Error> {
     let found = ports.api_keys.find_by_prefix(prefix).await?;
     let key = found.ok_or_else(|| Error::not_found(Resource::ApiKey))?.key;
-    ports
-        .api_keys
-        .revoke(key.organization, key.id, ports.clock.now())
-        .await?;
-    ports.key_cache.evict(key.id);
+    let operator = Actor::operator(key.organization, key.user);
+    revoke_api_key(ports, &operator, key.id).await?;
     Ok(key)
 }

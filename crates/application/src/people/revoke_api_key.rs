@@ -1,11 +1,15 @@
 //! Revokes an API key.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::ApiKeyId,
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+};
 
 /// Revokes a key: at once in this process, within seconds in every other. A key that is revoked
 /// already stays as it is.
@@ -15,10 +19,18 @@ use crate::{Error, Services};
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke_api_key(ports: &Services, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    ports
-        .api_keys
-        .revoke(actor.organization, id, ports.clock.now())
-        .await?;
+    let key = ports.api_keys.get(actor.organization, id).await?.key;
+    audited(ports, actor, |within| async move {
+        let revoked = within
+            .api_keys
+            .revoke(actor.organization, id, within.clock.now());
+        revoked.await?;
+        let target = AuditTarget::new(AuditTargetKind::ApiKey, id, key.name);
+        let record = Record::of(AuditAction::ApiKeyRevoked, target).with("prefix", key.prefix);
+        // Of a key that was revoked before, there is an entry.
+        Ok(((), key.revoked_at.is_none().then_some(record)))
+    })
+    .await?;
     // On other servers a cached entry still counts for the few seconds of its lifetime.
     ports.key_cache.evict(id);
     Ok(())

@@ -1,10 +1,11 @@
 //! Signs people in and out, in browsers.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditFilter, AuditTarget, AuditTargetKind},
     ids::ApiKeyId,
     page::PageRequest,
     people::{
-        ApiKey,
+        ApiKey, PlainApiKey,
         actor::Actor,
         credential::InvalidCredential,
         run_key::GuardedAction,
@@ -12,17 +13,25 @@ use labdata_domain::{
         session::{FoundSession, LINK_LIFETIME, PlainToken, SESSION_LIFETIME, Session, SignInLink},
         tenancy::{Organization, User, UserDisabled, fold_email},
     },
-    refusal::Resource,
+    refusal::{RefusalKind, Resource},
 };
 use labdata_ports::PortError;
+use time::Duration;
 
 use crate::{
     Error, Services,
+    audit::record::{Record, audited},
     people::{authenticate::authenticate, create_api_key::random_key},
 };
 
 /// Name of the key on which a session of a link rests.
 const LINK_KEY_NAME: &str = "sign-in link";
+
+/// Refused sign-ins with one key are recorded once in this time.
+const REFUSALS_EVERY: Duration = Duration::MINUTE;
+
+/// Maximum number of refused sign-ins of an organization that are recorded in that time.
+const MAX_REFUSALS: u32 = 20;
 
 /// Attempts to find a free prefix.
 const ATTEMPTS: u32 = 10;
@@ -43,16 +52,59 @@ pub enum SignIn {
 /// a run on the platform.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
-    let actor = match presented {
-        SignIn::ApiKey(key) => authenticate(ports, &key).await?,
-        SignIn::Token(token) => follow_link(ports, &token).await?,
+    let (actor, by) = match presented {
+        SignIn::ApiKey(key) => match authenticate(ports, &key).await {
+            Ok(actor) => (actor, "api_key"),
+            Err(error) => {
+                record_refused(ports, &key, &error).await?;
+                return Err(error);
+            }
+        },
+        SignIn::Token(token) => (follow_link(ports, &token).await?, "link"),
     };
     actor.may(GuardedAction::UsePersonalRecords)?;
     let token = random_token(ports);
     let now = ports.clock.now();
     let session = Session::begin(token.hash(), actor.organization, actor.api_key, now);
-    ports.sessions.add(&session).await?;
+    let user = actor.user;
+    audited(ports, &actor, |within| async move {
+        within.sessions.add(&session).await?;
+        let user = within.tenancy.user(session.organization, user).await?;
+        let target = AuditTarget::new(AuditTargetKind::User, user.id, user.email);
+        let record = Record::of(AuditAction::SessionStarted, target).with("by", by);
+        Ok(((), Some(record)))
+    })
+    .await?;
     Ok((token, actor))
+}
+
+/// Records a refused sign-in with a key that names an organization, at most once a minute for each key: nobody
+/// fills the log with guesses.
+async fn record_refused(ports: &Services, presented: &str, error: &Error) -> Result<(), Error> {
+    let is_refusal = error.kind() == Some(RefusalKind::Unauthenticated);
+    let Some(plain) = PlainApiKey::parse(presented).filter(|_| is_refusal) else {
+        return Ok(());
+    };
+    let Some(found) = ports.api_keys.find_by_prefix(plain.prefix()).await? else {
+        return Ok(());
+    };
+    let (key, now) = (found.key, ports.clock.now());
+    let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, key.name);
+    let recent = AuditFilter {
+        action: Some(AuditAction::SessionRefused),
+        from: Some(now - REFUSALS_EVERY),
+        ..AuditFilter::default()
+    };
+    let audit = &ports.audit;
+    let recorded = audit.list_after(key.organization, &recent, None, MAX_REFUSALS);
+    let recorded = recorded.await?;
+    let is_many = u32::try_from(recorded.len()) == Ok(MAX_REFUSALS);
+    if is_many || recorded.iter().any(|entry| entry.target == target) {
+        return Ok(());
+    }
+    let record = Record::of(AuditAction::SessionRefused, target);
+    let entry = record.entry(ports, None);
+    Ok(audit.append(key.organization, entry).await?)
 }
 
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like

@@ -1,6 +1,7 @@
 //! Changes a user.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::UserId,
     people::{
         actor::Actor,
@@ -9,7 +10,10 @@ use labdata_domain::{
     },
 };
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+};
 
 /// Changes a user. The keys of a disabled user are refused at once in this process, within seconds in
 /// every other; those of a user who is enabled again are accepted again.
@@ -32,11 +36,19 @@ pub async fn update_user(
     if id == actor.user && change.disabled == Some(true) {
         return Err(Error::refused(DisablesSelf));
     }
-    let now = ports.clock.now();
-    let changed = ports
-        .tenancy
-        .update_user(actor.organization, id, &change, now)
-        .await?;
+    let changed = audited(ports, actor, |within| async move {
+        let now = within.clock.now();
+        let updated = within
+            .tenancy
+            .update_user(actor.organization, id, &change, now);
+        let user = updated.await?;
+        let target = AuditTarget::new(AuditTargetKind::User, id, &user.email);
+        let record = Record::of(AuditAction::UserUpdated, target)
+            .with("name", change.name)
+            .with("disabled", change.disabled);
+        Ok((user, Some(record)))
+    })
+    .await?;
     // Keys of a disabled user must stop at once, not when the cache expires.
     ports.key_cache.evict_user(id);
     Ok(changed)

@@ -1,5 +1,7 @@
 //! Callers of use cases.
 
+use uuid::Uuid;
+
 use crate::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::scope::{Scope, Scopes},
@@ -37,6 +39,24 @@ impl Refuse for MissingScope {
 }
 
 impl Actor {
+    /// The operator of the platform, who acts without a key for a user of the organization.
+    #[must_use]
+    pub fn operator(organization: OrganizationId, user: UserId) -> Self {
+        Self {
+            organization,
+            user,
+            api_key: ApiKeyId::new(Uuid::nil()),
+            scopes: Scopes::all(),
+            execution: None,
+        }
+    }
+
+    /// Returns whether this is the operator of the platform.
+    #[must_use]
+    pub fn is_operator(&self) -> bool {
+        self.api_key.as_uuid().is_nil()
+    }
+
     /// Refuses a caller whose key lacks the scope.
     ///
     /// # Errors

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOutcome};
 use labdata_memory::{
-    InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryBlobStore, InMemoryCatalogStore,
-    InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks,
-    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryJobRunner,
-    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTriggerStore, InMemoryWorkLogStore,
-    InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython,
-    ScriptedResponse,
+    InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
+    InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
+    InMemoryDependencyChecks, InMemoryEventLog, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
+    InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository,
+    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys,
+    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue,
+    InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -22,6 +22,7 @@ use labdata_port_contracts::{
 };
 use labdata_ports::{
     agent::{AgentRunRepository, ChatRepository, LanguageModel, PythonSandbox, WriteSessions},
+    audit::AuditLog,
     catalog::CatalogStore,
     data::DataStore,
     events::EventLog,
@@ -62,6 +63,7 @@ macro_rules! subjects {
 }
 
 subjects! {
+    AuditLog => InMemoryAuditLog,
     TenancyRepository => InMemoryTenancyRepository,
     SessionRepository => InMemorySessionRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,

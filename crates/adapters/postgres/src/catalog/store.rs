@@ -108,6 +108,10 @@ impl PgCatalogStore {
 
     fn cache(&self, organization: OrganizationId, catalog: Catalog) -> Arc<Catalog> {
         let catalog = Arc::new(catalog);
+        // What a unit of work has defined may be rolled back, and its version then be that of something else.
+        if self.database.is_bound() {
+            return catalog;
+        }
         let mut snapshots = self
             .snapshots
             .lock()

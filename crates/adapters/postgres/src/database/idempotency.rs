@@ -157,11 +157,14 @@ impl UnitOfWork for PgUnitOfWork {
         self.store.bound_to(&self.database)
     }
 
-    async fn commit(&self, response: &StoredResponse) -> Result<(), PortError> {
+    async fn commit(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
         let Some(mut connection) = self.connection.take().await else {
             return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
-        let stored = store(&mut connection, &self.request, response).await;
+        let stored = match response {
+            Some(response) => store(&mut connection, &self.request, response).await,
+            None => Ok(()),
+        };
         Ok(end(&mut connection, stored.map_err(Fault::from)).await?)
     }
 

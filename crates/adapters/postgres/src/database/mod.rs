@@ -20,4 +20,5 @@ pub(crate) mod shares;
 pub(crate) mod sql;
 pub(crate) mod tls;
 pub(crate) mod transaction;
+pub(crate) mod units;
 pub(crate) mod violation;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use labdata_port_contracts::{Harness, Subject, async_trait};
 use labdata_ports::{
     agent::{AgentRunRepository, ChatRepository, WriteSessions},
+    audit::AuditLog,
     catalog::CatalogStore,
     data::DataStore,
     events::EventLog,
@@ -21,12 +22,12 @@ use labdata_ports::{
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgCatalogStore,
-    PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog, PgExecutionRepository,
-    PgFileRepository, PgInstrumentRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore,
-    PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTriggerStore, PgWorkLogStore,
-    PgWorkQueue, PgWriteSessions, SearchLimits,
+    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgAuditLog,
+    PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog,
+    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
+    PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
+    PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
+    PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -78,6 +79,7 @@ macro_rules! subjects {
 }
 
 subjects! {
+    AuditLog => PgAuditLog,
     TenancyRepository => PgTenancyRepository,
     SessionRepository => PgSessionRepository,
     ApiKeyRepository => PgApiKeyRepository,

@@ -7,6 +7,7 @@
     reason = "these are tests, their helpers included: what is not as expected fails them"
 )]
 
+mod audit;
 mod backup;
 mod contracts;
 mod data_concurrency;

@@ -93,7 +93,7 @@ async fn changes_are_seen_by_others_after_the_commit_only() {
     let within = unit.repositories().jobs;
     assert!(within.get(lab.organization, job).await.is_ok());
     assert!(!lab.exists(job).await);
-    unit.commit(&response()).await.unwrap();
+    unit.commit(Some(&response())).await.unwrap();
     assert!(lab.exists(job).await);
 }
 
@@ -145,10 +145,32 @@ async fn repositories_of_an_ended_unit_fail() {
     let lab = Lab::start().await;
     let unit = lab.unit().await;
     let repositories = unit.repositories();
-    unit.commit(&response()).await.unwrap();
+    unit.commit(Some(&response())).await.unwrap();
     let refused = lab.create(&repositories, "late").await;
     assert!(
         matches!(refused, Err(PortError::Internal(_))),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn a_unit_without_a_request_is_stored_or_undone_as_a_whole() {
+    let lab = Lab::start().await;
+    for is_stored in [true, false] {
+        let units = lab.store.repositories().units;
+        let unit = units.begin(lab.organization).await.unwrap();
+        // A part of the same transaction, however it is begun.
+        let within = unit.repositories().units;
+        let within = within.begin(lab.organization).await.unwrap();
+        let (repositories, name) = (within.repositories(), format!("job {is_stored}"));
+        let job = lab.create(&repositories, &name).await.unwrap();
+        within.commit(None).await.unwrap();
+        assert!(!lab.exists(job).await);
+        if is_stored {
+            unit.commit(None).await.unwrap();
+        } else {
+            unit.roll_back().await;
+        }
+        assert_eq!(lab.exists(job).await, is_stored);
+    }
 }

@@ -17,6 +17,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use labdata_application::audit::record_backup::record_backup;
 use labdata_ports::{Clock, files::blob::BlobStore};
 
 use super::{
@@ -28,7 +29,7 @@ use crate::{
     compose::{ExistingDatabase, Location, open_storage},
     private_files::{OTHERS, adopt},
     settings::Settings,
-    system::SystemClock,
+    system::{SystemClock, SystemIds},
 };
 
 /// Contents of a backup.
@@ -157,6 +158,8 @@ async fn write_from(
         );
     };
     let programs = opened.programs().await?;
+    // Before the snapshot, so that the copy tells of itself.
+    record_backup(&opened.repositories(), &SystemClock, &SystemIds).await?;
     // Before the snapshot, which then holds everything that was committed until this time.
     let created_at = SystemClock.now();
     let mut snapshot = opened.snapshot().await?;

@@ -1,5 +1,6 @@
 //! Endpoints without a key, and the program as operators use it.
 
+mod audit;
 mod backup;
 mod console;
 mod dashboard;

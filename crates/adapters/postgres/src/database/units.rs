@@ -1,0 +1,101 @@
+//! Units of work: transactions that their caller holds.
+
+use async_trait::async_trait;
+use labdata_domain::{idempotency::StoredResponse, ids::OrganizationId};
+use labdata_ports::{
+    PortError, Repositories,
+    idempotency::{UnitOfWork, Units},
+};
+
+use crate::{
+    database::{
+        errors::port_error,
+        pool::{Database, HeldConnection},
+        transaction,
+    },
+    store::PgStore,
+};
+
+/// Units of work of a store.
+pub(crate) struct PgUnits {
+    store: PgStore,
+    /// The database of the store, or that of the unit around.
+    database: Database,
+}
+
+impl PgUnits {
+    /// Units of work of that store, on that database.
+    pub(crate) fn new(store: PgStore, database: Database) -> Self {
+        Self { store, database }
+    }
+}
+
+#[async_trait]
+impl Units for PgUnits {
+    async fn begin(&self, organization: OrganizationId) -> Result<Box<dyn UnitOfWork>, PortError> {
+        if self.database.is_bound() {
+            // No savepoint: where a part of a request fails, all of it does.
+            return Ok(Box::new(PgPartOfUnit {
+                store: self.store.clone(),
+                database: self.database.clone(),
+            }));
+        }
+        let mut connection = self.database.of(organization).connection().await?;
+        transaction::begin(&mut connection)
+            .await
+            .map_err(port_error)?;
+        let (database, connection) = self.database.bound_to(connection);
+        Ok(Box::new(PgUnit {
+            store: self.store.clone(),
+            database,
+            connection,
+        }))
+    }
+}
+
+/// A transaction. A connection that is dropped within it is closed by the pool, which rolls it back.
+struct PgUnit {
+    store: PgStore,
+    /// The database of the store, bound to `connection`.
+    database: Database,
+    connection: HeldConnection,
+}
+
+#[async_trait]
+impl UnitOfWork for PgUnit {
+    fn repositories(&self) -> Repositories {
+        self.store.bound_to(&self.database)
+    }
+
+    async fn commit(&self, _: Option<&StoredResponse>) -> Result<(), PortError> {
+        let Some(mut connection) = self.connection.take().await else {
+            return Err(PortError::Internal("the unit of work has ended".to_owned()));
+        };
+        Ok(transaction::commit(&mut connection).await?)
+    }
+
+    async fn roll_back(&self) {
+        if let Some(mut connection) = self.connection.take().await {
+            transaction::rollback(&mut connection).await;
+        }
+    }
+}
+
+/// A unit of work within another, with which it ends.
+struct PgPartOfUnit {
+    store: PgStore,
+    database: Database,
+}
+
+#[async_trait]
+impl UnitOfWork for PgPartOfUnit {
+    fn repositories(&self) -> Repositories {
+        self.store.bound_to(&self.database)
+    }
+
+    async fn commit(&self, _: Option<&StoredResponse>) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    async fn roll_back(&self) {}
+}

@@ -1,0 +1,98 @@
+//! What an entry of the audit log tells, and of what.
+
+/// Declares an enum whose variants have names, once.
+macro_rules! named {
+    ($(#[$meta:meta])+ pub enum $Name:ident { $($(#[$doc:meta])+ $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $Name {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl $Name {
+            /// All, in order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant,)+];
+            /// The names of all, in order.
+            pub const NAMES: [&'static str; Self::ALL.len()] = [$($name,)+];
+
+            /// Returns its name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Returns the one of that name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == name)
+            }
+        }
+    };
+}
+
+named! {
+    /// An action that the audit log records.
+    pub enum AuditAction {
+        /// Somebody signed in.
+        SessionStarted = "session.started",
+        /// A sign-in was refused.
+        SessionRefused = "session.refused",
+        /// An API key was made.
+        ApiKeyCreated = "api_key.created",
+        /// An API key was revoked.
+        ApiKeyRevoked = "api_key.revoked",
+        /// A user was added.
+        UserCreated = "user.created",
+        /// A user was renamed, disabled or enabled.
+        UserUpdated = "user.updated",
+        /// A table was defined or changed.
+        TableDefined = "table.defined",
+        /// A table was dropped.
+        TableDropped = "table.dropped",
+        /// A column was dropped.
+        ColumnDropped = "column.dropped",
+        /// A whole table was exported.
+        TableExported = "table.exported",
+        /// A file was deleted.
+        FileDeleted = "file.deleted",
+        /// The writes of an execution were reverted.
+        ExecutionReverted = "execution.reverted",
+        /// A backup of the platform was made.
+        BackupCreated = "backup.created",
+    }
+}
+
+named! {
+    /// Kind of what an action was done to.
+    pub enum AuditTargetKind {
+        /// An API key.
+        ApiKey = "api_key",
+        /// A column of a table; its name is `table.column`.
+        Column = "column",
+        /// A job execution, named after its job.
+        Execution = "job_execution",
+        /// A file.
+        File = "file",
+        /// The whole platform.
+        Platform = "platform",
+        /// A table.
+        Table = "table",
+        /// A user, named by e-mail address.
+        User = "user",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_action_is_found_by_its_name() {
+        for action in AuditAction::ALL {
+            assert_eq!(AuditAction::from_name(action.as_str()), Some(action));
+        }
+        assert_eq!(AuditAction::from_name("table.painted"), None);
+    }
+}
