@@ -24,7 +24,7 @@ fn docs_list_every_error_code() {
         .iter()
         .map(|code| format!("| `{code}` | {} |\n", code.meaning()));
     let fresh = HEAD.to_owned() + &rows.collect::<String>();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ERRORS.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/ERRORS.md");
     if env::var_os("UPDATE_OPENAPI").is_some() {
         fs::write(&file, &fresh).unwrap();
     }
