@@ -13,6 +13,7 @@ mod exports;
 mod files;
 mod lab;
 mod people;
+mod simulator;
 mod slots;
 mod spans;
 mod work;
