@@ -159,3 +159,30 @@ async fn the_probe_fails_once_the_directory_is_gone() {
     fs::remove_dir_all(directory.path()).unwrap();
     assert!(blobs.probe().await.is_err());
 }
+
+/// After a crash between the link and the sync of its directory, the disk has the name or lacks it.
+#[tokio::test]
+async fn a_crash_before_the_name_is_durable_leaves_the_whole_object_or_room_for_it() {
+    for has_name in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+        let left = directory.path().join(format!("incoming/{OBJECT}.1.1"));
+        // Its bytes were durable before.
+        fs::write(&left, b"bytes").unwrap();
+        let object = directory.path().join(format!("{LAB}/ab/{OBJECT}"));
+        if has_name {
+            fs::create_dir_all(object.parent().unwrap()).unwrap();
+            fs::hard_link(&left, &object).unwrap();
+        }
+        drop(blobs);
+
+        let blobs = LocalBlobStore::open(directory.path()).await.unwrap();
+        let again = blobs.put_new(LAB, OBJECT, body(b"bytes"), 5).await;
+        assert_eq!(again.is_err(), has_name, "{again:?}");
+        assert_eq!(blobs.checksum(LAB, OBJECT).await.unwrap().size, 5);
+        // The writer's lock ended with its process.
+        let swept = blobs.sweep_unfinished(OffsetDateTime::UNIX_EPOCH).await;
+        assert_eq!(swept.unwrap(), 1);
+        assert_eq!(files_below(directory.path()), [object]);
+    }
+}

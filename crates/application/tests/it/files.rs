@@ -69,7 +69,8 @@ pub(crate) async fn upload_file(
     record_upload(ports, actor, stored).await
 }
 
-async fn instrument(lab: &Lab) -> InstrumentId {
+/// A new instrument.
+pub(crate) async fn instrument(lab: &Lab) -> InstrumentId {
     let instrument = Instrument {
         id: lab.ports.ids.next_id().into(),
         name: "reader".to_owned(),

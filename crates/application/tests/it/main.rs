@@ -10,6 +10,7 @@ mod agent;
 mod dependencies;
 mod executions;
 mod exports;
+mod faulty_storage;
 mod files;
 mod lab;
 mod people;

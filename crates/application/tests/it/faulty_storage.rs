@@ -1,0 +1,332 @@
+//! Use cases that store objects, while the n-th call of the storage fails: nothing that was acknowledged is lost, and
+//! nothing is left for good.
+
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{TryStreamExt, stream::BoxStream};
+use labdata_application::{
+    Error, Services,
+    files::{
+        begin_upload::{BeginUpload, begin_upload},
+        confirm_upload::confirm_upload,
+        delete_file::delete_file,
+        list_files::list_files,
+        sweep_uploads::{sweep_objects, sweep_uploads},
+        upload_file::UploadFile,
+    },
+    models::{
+        create_dataset::{CreateDataset, create_dataset},
+        list_datasets::list_datasets,
+        take_snapshot::{SnapshotSource, take_snapshot},
+    },
+};
+use labdata_domain::{
+    files::{FileFilter, FilePath, FileState, ObjectKey, StoredBytes},
+    ids::{InstrumentId, OrganizationId},
+    page::PageRequest,
+    people::{actor::Actor, scope::Scope},
+};
+use labdata_ports::{
+    PortError,
+    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
+};
+use labdata_table_formats::read::ReadOptions;
+use time::Duration;
+
+use crate::{
+    files::{instrument, upload_file},
+    lab::Lab,
+};
+
+/// Moment of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// The call has no effect.
+    Before,
+    /// The call has its effect, and its response is lost.
+    After,
+}
+
+/// A storage of which one call fails.
+struct FaultyBlobs {
+    inner: Arc<dyn BlobStore>,
+    calls: AtomicU32,
+    fails_at: u32,
+    moment: Moment,
+}
+
+impl FaultyBlobs {
+    /// The outcome of a call.
+    async fn call<T, E: From<PortError>>(
+        &self,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let fails = self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.fails_at;
+        let failure = || E::from(PortError::Unavailable("injected".to_owned()));
+        if fails && self.moment == Moment::Before {
+            return Err(failure());
+        }
+        let outcome = call.await;
+        if fails { Err(failure()) } else { outcome }
+    }
+}
+
+#[async_trait]
+impl BlobStore for FaultyBlobs {
+    async fn put_new(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        body: ByteStream,
+        limit: u64,
+    ) -> Result<StoredBytes, PutBlobError> {
+        let put = self.inner.put_new(organization, object, body, limit);
+        self.call(put).await
+    }
+
+    async fn read(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+        range: Option<Range<u64>>,
+    ) -> Result<BlobBody, PortError> {
+        self.call(self.inner.read(organization, object, range))
+            .await
+    }
+
+    async fn open(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<Box<dyn BlobReader>, PortError> {
+        self.call(self.inner.open(organization, object)).await
+    }
+
+    async fn size(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<u64, PortError> {
+        self.call(self.inner.size(organization, object)).await
+    }
+
+    async fn checksum(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<StoredBytes, PortError> {
+        self.call(self.inner.checksum(organization, object)).await
+    }
+
+    async fn delete(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<(), PortError> {
+        self.call(self.inner.delete(organization, object)).await
+    }
+
+    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
+        self.inner.objects()
+    }
+
+    async fn probe(&self) -> Result<(), PortError> {
+        self.inner.probe().await
+    }
+}
+
+/// Surroundings of a use case.
+struct Place {
+    lab: Lab,
+    actor: Actor,
+    instrument: InstrumentId,
+    /// Services whose storage fails.
+    faulty: Services,
+}
+
+impl Place {
+    fn upload(&self, name: &str) -> UploadFile {
+        UploadFile {
+            path: FilePath::parse(name).unwrap(),
+            content_type: None,
+            execution: None,
+            instrument: Some(self.instrument),
+            source: None,
+            bytes: Bytes::from_static(b"a,b\n1,2\n3,4\n"),
+        }
+    }
+
+    /// Objects that records refer to.
+    async fn referenced(&self) -> BTreeSet<ObjectKey> {
+        let page = PageRequest {
+            limit: None,
+            after: None,
+        };
+        let (ports, actor) = (&self.lab.ports, &self.actor);
+        let filter = FileFilter::default();
+        let files = list_files(ports, actor, &filter, page).await.unwrap();
+        let files = files.items.iter().map(|file| file.state.object());
+        let datasets = list_datasets(ports, actor, page).await.unwrap();
+        let datasets = datasets.items.iter().map(|dataset| dataset.object);
+        files.chain(datasets).collect()
+    }
+
+    /// Objects of the storage.
+    async fn stored(&self) -> BTreeSet<ObjectKey> {
+        let objects = self.lab.ports.blobs.objects();
+        let objects: Vec<_> = objects.try_collect().await.unwrap();
+        objects.into_iter().map(|(_, object)| object).collect()
+    }
+}
+
+/// Runs a use case once for each of its calls of the storage, which fails. What it acknowledged must be there two days
+/// later, and nothing else.
+async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Error>) {
+    for moment in [Moment::Before, Moment::After] {
+        for fails_at in 1.. {
+            let lab = Lab::new().await;
+            let blobs = Arc::new(FaultyBlobs {
+                inner: Arc::clone(&lab.ports.blobs),
+                calls: AtomicU32::new(0),
+                fails_at,
+                moment,
+            });
+            let mut faulty = lab.ports.clone();
+            faulty.ports.blobs = Arc::clone(&blobs) as Arc<dyn BlobStore>;
+            let place = Place {
+                actor: lab.actor(&[Scope::Read, Scope::Write]),
+                instrument: instrument(&lab).await,
+                lab,
+                faulty,
+            };
+            let outcome = work(&place).await;
+            place.lab.clock.advance(Duration::hours(50));
+            sweep_uploads(&place.lab.ports).await.unwrap();
+            sweep_objects(&place.lab.ports).await.unwrap();
+            let (referenced, stored) = (place.referenced().await, place.stored().await);
+            assert_eq!(
+                stored, referenced,
+                "call {fails_at}, {moment:?}: {outcome:?}"
+            );
+            let calls = blobs.calls.load(Ordering::Relaxed);
+            let is_reached = calls >= fails_at;
+            assert!(is_reached || outcome.is_ok(), "{outcome:?}");
+            for acknowledged in outcome.unwrap_or_default() {
+                assert!(
+                    stored.contains(&acknowledged),
+                    "call {fails_at}, {moment:?}"
+                );
+            }
+            if !is_reached {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_in_one_request_survives_each_failure_of_the_storage() {
+    assert_survives(async |place| {
+        let file = upload_file(&place.faulty, &place.actor, place.upload("a.csv")).await?;
+        Ok(vec![file.state.object()])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upload_by_a_url_survives_each_failure_of_the_storage() {
+    assert_survives(async |place| {
+        let (ports, actor) = (&place.faulty, &place.actor);
+        let wanted = BeginUpload {
+            path: FilePath::parse("a.csv").unwrap(),
+            content_type: None,
+            execution: None,
+            instrument: Some(place.instrument),
+            source: None,
+        };
+        let begun = begin_upload(ports, actor, wanted).await?.file;
+        let object = begun.state.object();
+        // The client sends the body again after an error, and confirms again.
+        for _ in 0..2 {
+            let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
+            let put = ports
+                .blobs
+                .put_new(actor.organization, object, body, 1)
+                .await;
+            if matches!(put, Ok(_) | Err(PutBlobError::Exists)) {
+                break;
+            }
+        }
+        let mut confirmed = confirm_upload(ports, actor, begun.id).await;
+        if confirmed.is_err() {
+            confirmed = confirm_upload(ports, actor, begun.id).await;
+        }
+        let confirmed = confirmed?;
+        assert!(matches!(confirmed.state, FileState::Confirmed { .. }));
+        Ok(vec![confirmed.state.object()])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_never_confirmed_goes_however_often_its_removal_fails() {
+    assert_survives(async |place| {
+        let (ports, actor) = (&place.lab.ports, &place.actor);
+        let wanted = BeginUpload {
+            path: FilePath::parse("a.csv").unwrap(),
+            content_type: None,
+            execution: None,
+            instrument: Some(place.instrument),
+            source: None,
+        };
+        let begun = begin_upload(ports, actor, wanted).await?.file;
+        let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
+        let object = begun.state.object();
+        ports
+            .blobs
+            .put_new(actor.organization, object, body, 1)
+            .await
+            .unwrap();
+        place.lab.clock.advance(Duration::hours(50));
+        sweep_uploads(&place.faulty).await?;
+        sweep_objects(&place.faulty).await?;
+        Ok(Vec::new())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deleted_file_goes_with_each_failure_of_the_storage() {
+    assert_survives(async |place| {
+        let file = upload_file(&place.lab.ports, &place.actor, place.upload("a.csv")).await?;
+        let other = upload_file(&place.lab.ports, &place.actor, place.upload("b.csv")).await?;
+        delete_file(&place.faulty, &place.actor, file.id).await?;
+        Ok(vec![other.state.object()])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_dataset_survives_each_failure_of_the_storage() {
+    assert_survives(async |place| {
+        let file = upload_file(&place.lab.ports, &place.actor, place.upload("a.csv")).await?;
+        let source = SnapshotSource::File(file.id, Box::new(ReadOptions::default()));
+        let command = CreateDataset {
+            name: "plates".to_owned(),
+            description: None,
+            snapshot: take_snapshot(&place.faulty, &place.actor, source).await?,
+        };
+        let created = create_dataset(&place.faulty, &place.actor, command).await?;
+        Ok(vec![created.dataset.object, file.state.object()])
+    })
+    .await;
+}
