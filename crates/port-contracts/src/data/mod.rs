@@ -3,6 +3,7 @@
 pub mod attribution;
 pub mod changes;
 pub mod delete;
+pub mod interleavings;
 pub mod lab;
 pub mod modify;
 pub mod order;
