@@ -243,7 +243,7 @@ impl AgentRunRepository for PgAgentRunRepository {
             .get_result(&mut connection)
             .await
             .map_err(|error| {
-                let fault = Fault::from(error);
+                let fault = Fault::from(error).of_commit();
                 PortError::from(fault.on_violation("agent_usage_organization_fkey", || {
                     PortError::NotFound(Resource::Organization)
                 }))

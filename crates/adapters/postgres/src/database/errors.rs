@@ -80,6 +80,17 @@ impl Fault {
             other => other,
         }
     }
+
+    /// Takes a broken connection for an unknown outcome: for a statement that commits by itself, and has another effect
+    /// when it is repeated.
+    pub(crate) fn of_commit(self) -> Self {
+        match self {
+            Self::Database(error) if kind_of(&error) == Kind::Broken => {
+                Self::Port(transaction::outcome_unknown(&error))
+            }
+            other => other,
+        }
+    }
 }
 
 /// Kind of failure, as far as it decides how to continue.

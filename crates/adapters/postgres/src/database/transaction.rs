@@ -52,7 +52,7 @@ pub(crate) async fn commit(connection: &mut AsyncPgConnection) -> Result<(), Fau
 }
 
 /// The error of a commit during which the connection broke.
-fn outcome_unknown(error: &Error) -> PortError {
+pub(super) fn outcome_unknown(error: &Error) -> PortError {
     tracing::error!(%error, "the connection to the database broke during a commit");
     PortError::OutcomeUnknown("the connection broke during the commit".to_owned())
 }

@@ -495,7 +495,7 @@ impl FileRepository for PgFileRepository {
         )
         .execute(&mut connection)
         .await
-        .map_err(port_error)?;
+        .map_err(|error| PortError::from(Fault::from(error).of_commit()))?;
         if removed == 1 {
             return Ok(());
         }

@@ -120,7 +120,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             ))
             .execute(&mut connection)
             .await
-            .map_err(|error| refusal(error, instrument))?;
+            .map_err(|error| refusal(error, instrument).of_commit())?;
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl InstrumentRepository for PgInstrumentRepository {
             Ok(_) => Ok(true),
             // The constraint decides, not an earlier look: a file may be added in between.
             Err(DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => Ok(false),
-            Err(error) => Err(port_error(error)),
+            Err(error) => Err(Fault::from(error).of_commit().into()),
         }
     }
 }

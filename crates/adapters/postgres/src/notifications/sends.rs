@@ -133,9 +133,11 @@ impl Sends {
         let mut connection = database.connection().await?;
         let responses = deliver(&mut connection, std::slice::from_ref(send)).await;
         let responses = responses.map_err(|error| {
-            Fault::from(error).on_violation("notification_user_id_fkey", || {
-                PortError::NotFound(Resource::User)
-            })
+            Fault::from(error)
+                .of_commit()
+                .on_violation("notification_user_id_fkey", || {
+                    PortError::NotFound(Resource::User)
+                })
         })?;
         let response = responses.into_iter().next();
         response.ok_or_else(|| PortError::Internal("a send has no response".to_owned()).into())

@@ -78,9 +78,11 @@ impl SessionRepository for PgSessionRepository {
             .execute(&mut connection)
             .await;
         added.map_err(|error| {
-            Fault::from(error).on_violation("session_api_key_id_fkey", || {
-                PortError::NotFound(Resource::ApiKey)
-            })
+            Fault::from(error)
+                .of_commit()
+                .on_violation("session_api_key_id_fkey", || {
+                    PortError::NotFound(Resource::ApiKey)
+                })
         })?;
         Ok(())
     }
@@ -182,7 +184,7 @@ impl SessionRepository for PgSessionRepository {
             .get_result(&mut connection)
             .await
             .optional()
-            .map_err(port_error)?;
+            .map_err(|error| Fault::from(error).of_commit())?;
         Ok(found.map(|(organization, user, expires_at)| SignInLink {
             token,
             organization: OrganizationId::new(organization),

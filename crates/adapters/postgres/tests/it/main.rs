@@ -9,6 +9,7 @@
 
 mod audit;
 mod backup;
+mod broken_commits;
 mod contracts;
 mod data_concurrency;
 mod data_properties;
