@@ -153,6 +153,38 @@ impl Program {
         Self::start(command, environment)
     }
 
+    /// Starts it on a terminal of its own, whose output is this program's.
+    pub(crate) fn serve_on_terminal(directory: &Path) -> Self {
+        const ON_TERMINAL: &str = r"
+import os, pty, signal, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
+while True:
+    try:
+        chunk = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not chunk:
+        break
+    os.write(1, chunk)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+";
+        let mut command = Command::new("python3");
+        command.args(["-c", ON_TERMINAL]);
+        add_serve(&mut command, directory);
+        // Warnings of the machine would come between the lines.
+        Self::start(command, &[("LABDATA_LOG", "error")])
+    }
+
+    /// The next line of its output, without its end.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
     /// Starts it with its data directory on a small file system in memory, which only it sees, after the
     /// shell commands of `before`, in which `$1` is the program. `None` where the machine allows no
     /// mounts.

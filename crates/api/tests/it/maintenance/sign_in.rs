@@ -42,3 +42,28 @@ async fn the_printed_link_signs_the_administrator_in_at_a_running_server() {
     assert!(refusal.contains("nobody@example.org"), "{refusal}");
     assert!(refusal.contains("api-key create"), "{refusal}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_the_start_prints_a_link_that_signs_the_administrator_in_once() {
+    let directory = directory();
+    let mut program = Program::serve_on_terminal(directory.path());
+    assert!(program.line().starts_with("Reference of the API: "));
+    let said = program.line();
+    assert!(
+        said.starts_with("Console, signed in as the administrator"),
+        "{said}"
+    );
+    let link = program.line();
+    let (url, token) = link.split_once("/#token=").unwrap();
+    assert_eq!(url, program.url);
+    let http = reqwest::Client::new();
+    for status in [200, 401] {
+        let body = json!({ "token": token });
+        let signed_in = http
+            .post(format!("{url}/api/v1/session"))
+            .json(&body)
+            .send();
+        assert_eq!(signed_in.await.unwrap().status(), status);
+    }
+    assert_eq!(program.end("TERM").0.code(), Some(0));
+}
