@@ -1,3 +1,4 @@
+DROP FUNCTION labdata.lock_key;
 DROP TABLE labdata.server_secret;
 DROP TABLE labdata.app_user;
 DROP TABLE labdata.organization;

@@ -42,3 +42,17 @@ CREATE TABLE labdata.server_secret (
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT server_secret_secret_check CHECK (octet_length(secret) = 32)
 );
+
+-- The secret of advisory locks. Other secrets are made by the servers.
+INSERT INTO labdata.server_secret (purpose, secret)
+VALUES ('locks', decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
+
+-- Key of the advisory lock of that name. It is keyed, so that whoever runs SQL in this database, but cannot read this
+-- schema, cannot take the lock of an organization. Fails without the secret: a lock whose key is null is none.
+CREATE FUNCTION labdata.lock_key(p_name text) RETURNS bigint LANGUAGE plpgsql STABLE STRICT AS $$
+DECLARE
+    own bytea;
+BEGIN
+    SELECT secret INTO STRICT own FROM labdata.server_secret WHERE purpose = 'locks';
+    RETURN ('x' || encode(substr(sha256(own || convert_to(p_name, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint;
+END $$;

@@ -42,13 +42,13 @@ END $$;
 -- changed since the inserts were planned, or if a lock takes longer than 20 ms, here and in the rest of the transaction:
 -- an insert must not wait for the locks of another one.
 CREATE FUNCTION labdata.begin_inserts(
-    p_organization uuid, p_catalog_lock bigint, p_catalog_version bigint,
+    p_organization uuid, p_catalog_lock text, p_catalog_version bigint,
     p_executions uuid[], p_jobs text[], p_users uuid[], p_keys uuid[], p_times timestamptz[]
 ) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
     PERFORM set_config('lock_timeout', '20ms', true);
-    PERFORM pg_advisory_xact_lock_shared(p_catalog_lock);
+    PERFORM pg_advisory_xact_lock_shared(labdata.lock_key(p_catalog_lock));
     -- A separate statement sees what was committed before the lock was taken.
     PERFORM FROM labdata.organization WHERE id = p_organization AND catalog_version = p_catalog_version;
     IF NOT FOUND THEN

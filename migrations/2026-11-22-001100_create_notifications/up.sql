@@ -111,8 +111,6 @@ CREATE FUNCTION labdata.send_notification(
     OUT outcome text, OUT hour_at timestamptz, OUT day_at timestamptz
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    -- 'noti' in ASCII; no other lock of the platform has two keys.
-    organizations CONSTANT integer := 1852798057;
     clocks CONSTANT interval := '1 minute';
     is_repeat boolean;
     inbox boolean;
@@ -121,7 +119,7 @@ DECLARE
     of_organization bigint;
     sender text := p_platform;
 BEGIN
-    PERFORM pg_advisory_xact_lock(organizations, uuid_hash(p_organization));
+    PERFORM pg_advisory_xact_lock(labdata.lock_key('notifications ' || p_organization));
     SELECT EXISTS (SELECT FROM labdata.notification WHERE user_id = p_user AND dedupe_key = p_dedupe_key),
         (SELECT message_inbox FROM labdata.notification_preference
             WHERE organization_id = p_organization AND user_id = p_user),

@@ -154,9 +154,19 @@ async fn described(url: &str) -> Result<String, String> {
         ));
     }
     let (version, pending) = (state.server_version, state.pending);
-    Ok(match pending {
+    let migrated = match pending {
         0 => format!("PostgreSQL {version}, up to date"),
         _ => format!("PostgreSQL {version}; the next start applies {pending} migrations"),
+    };
+    Ok(if state.open_to_everyone.is_empty() {
+        migrated
+    } else {
+        let open = state.open_to_everyone.join(", ");
+        // Not a failure: on servers of some providers no one can revoke it.
+        format!(
+            "{migrated}; everyone may use {open}, with which queries can hold up other organizations: let a \
+             superuser run docs/deploy/revoke-public.sql"
+        )
     })
 }
 

@@ -14,11 +14,9 @@ pub use store::PgCatalogStore;
 
 use crate::database::sql::Schemas;
 
-/// The advisory lock of an organization's definitions: shared by writes, exclusive to changes.
-pub(crate) fn lock_key(organization: OrganizationId) -> i64 {
-    // The random half of the id: spread evenly, and the same on every server.
-    let (_, low) = organization.as_uuid().as_u64_pair();
-    i64::from_be_bytes(low.to_be_bytes())
+/// Name of the advisory lock of an organization's definitions: shared by writes, exclusive to changes.
+pub(crate) fn lock_name(organization: OrganizationId) -> String {
+    format!("tables {organization}")
 }
 
 /// Creates the schemas of a new organization, with the core tables.

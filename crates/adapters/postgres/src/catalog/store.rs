@@ -30,7 +30,7 @@ use time::OffsetDateTime;
 use super::{
     ddl,
     load::{LoadError, load_catalog},
-    lock_key,
+    lock_name,
     save::{delete_column, id_of, rename_column, rename_table, save_column, save_unique_together},
 };
 use crate::{
@@ -274,8 +274,9 @@ impl Change<'_> {
         // Before the catalog is read. It also waits for writes, which hold the lock in shared mode.
         // A change of a large table is long, and records events of its organization only.
         let declare = crate::events::declare(organization);
-        diesel::sql_query(format!("SELECT pg_advisory_xact_lock($1), {declare}"))
-            .bind::<BigInt, _>(lock_key(organization))
+        let lock = format!("SELECT pg_advisory_xact_lock(labdata.lock_key($1)), {declare}");
+        diesel::sql_query(lock)
+            .bind::<Text, _>(lock_name(organization))
             .execute(connection)
             .await
             .map_err(port_error)?;

@@ -27,7 +27,7 @@ use super::{
     ledger::{LEDGER_PARAMETERS, LedgerInsertion, LedgerRows},
 };
 use crate::{
-    catalog::lock_key,
+    catalog::lock_name,
     database::{
         combine::{BatchOutcome, Combiner},
         errors::{is_refusal, port_error},
@@ -313,7 +313,7 @@ impl<'b> Batch<'b> {
         );
         let query = statement(text)
             .bind::<SqlUuid, _>(form.organization.as_uuid())
-            .bind::<BigInt, _>(lock_key(form.organization))
+            .bind::<Text, _>(lock_name(form.organization))
             .bind::<BigInt, _>(form.version.0)
             .bind::<Array<SqlUuid>, _>(&self.executions)
             .bind::<Array<Text>, _>(&self.jobs)

@@ -43,7 +43,7 @@ use crate::{
         combine::BatchOutcome,
         errors::{Attempts, retried, table_error},
         pool::{Connection, Database},
-        sql::Schemas,
+        sql::{Schemas, literal},
         transaction,
     },
     files::{add_of_write, usage::lock_usage},
@@ -224,11 +224,9 @@ impl PgDataStore {
 /// The statement that takes the organization's catalog lock, shared: definitions wait until the
 /// transaction ends. A write may be long, so it says whose events it records.
 fn catalog_lock(organization: OrganizationId) -> String {
-    format!(
-        "SELECT pg_advisory_xact_lock_shared({}), {}",
-        crate::catalog::lock_key(organization),
-        crate::events::declare(organization)
-    )
+    let name = literal(&crate::catalog::lock_name(organization));
+    let declare = crate::events::declare(organization);
+    format!("SELECT pg_advisory_xact_lock_shared(labdata.lock_key({name})), {declare}")
 }
 
 #[async_trait]

@@ -181,7 +181,7 @@ async fn locked_response(
     request: &IdempotentRequest,
 ) -> Result<Option<CompletedRequest>, PortError> {
     // Advisory locks have 64-bit keys: two requests with the same hash only wait for each other.
-    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+    diesel::sql_query("SELECT pg_advisory_xact_lock(labdata.lock_key($1))")
         .bind::<Text, _>(format!(
             "idempotency {} {} {}",
             request.api_key, request.operation, request.key

@@ -16,7 +16,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use labdata_ports::PortError;
 
 use crate::{
-    data::query::drop_platform_views,
+    data::query::{drop_platform_views, open_to_everyone},
     database::{errors::port_error, language::foreign_messages, pool::Database},
 };
 
@@ -25,6 +25,12 @@ pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migration
 
 /// Advisory lock under which one server migrates while other servers wait: "labdata" in ASCII.
 const LOCK: i64 = 0x6c_6162_6461_7461;
+
+/// Makes the secret of locks unless it is there: backups leave secrets out, so a restored database has none.
+const SECRET_OF_LOCKS: &str = "INSERT INTO labdata.server_secret (purpose, secret) \
+     SELECT 'locks', decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex') \
+     WHERE NOT EXISTS (SELECT FROM labdata.server_secret WHERE purpose = 'locks') \
+     ON CONFLICT DO NOTHING";
 
 #[derive(QueryableByName)]
 struct Found {
@@ -40,7 +46,7 @@ struct Applied {
 }
 
 /// Applies what is missing; returns the names of what was applied. Racing servers wait for each
-/// other. When nothing is missing, that costs three queries and no lock.
+/// other. When nothing is missing, that costs four queries and no lock.
 ///
 /// # Errors
 /// [`PortError::Unavailable`] when the database does not respond; [`PortError::Internal`] when a
@@ -58,6 +64,8 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
         );
     }
     if pending(&mut connection).await? == 0 {
+        let restored = connection.batch_execute(SECRET_OF_LOCKS).await;
+        restored.map_err(port_error)?;
         return Ok(Vec::new());
     }
     // Another server may migrate during the wait for the lock; Diesel looks again under it.
@@ -81,6 +89,8 @@ pub struct DatabaseState {
     pub server_version: String,
     /// The language of its messages, unless it is English, which the platform reads.
     pub foreign_messages: Option<String>,
+    /// What everyone may do in it although no query needs it; nothing where the platform revokes it itself.
+    pub open_to_everyone: Vec<String>,
     /// Number of migrations to apply.
     pub pending: usize,
     /// The last migration that it has; `None` for a database that is not the platform's yet.
@@ -105,6 +115,7 @@ pub async fn inspect(database: &Database) -> Result<DatabaseState, PortError> {
         foreign_messages: foreign_messages(&mut connection)
             .await
             .map_err(port_error)?,
+        open_to_everyone: open_to_everyone(&mut connection).await?,
         pending,
         migration: applied.into_iter().max(),
     })

@@ -108,7 +108,7 @@ pub(crate) async fn lock_usage(
     organization: OrganizationId,
 ) -> Result<(), Fault> {
     // Without it two uploads could each see room for itself, and exceed the quota together.
-    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+    diesel::sql_query("SELECT pg_advisory_xact_lock(labdata.lock_key($1))")
         .bind::<Text, _>(format!("labdata.file usage {organization}"))
         .execute(connection)
         .await?;

@@ -21,14 +21,14 @@ use crate::database::{
     server::{PlainUrl, without_password},
 };
 
-/// Advisory lock that backups share while they copy objects: "backup" in ASCII.
-const LOCK: i64 = 0x6261_636b_7570;
+/// Advisory lock that backups share while they copy objects.
+const LOCK: &str = "labdata.lock_key('backup of objects')";
 
-/// Advisory lock that backups share while `pg_dump` reads: "pgdump" in ASCII.
-const DUMP: i64 = 0x7067_6475_6d70;
+/// Advisory lock that backups share while `pg_dump` reads.
+const DUMP: &str = "labdata.lock_key('backup of tables')";
 
-/// Advisory lock that changes and removals of tables share: "tables" in ASCII.
-const CHANGES: i64 = 0x7461_626c_6573;
+/// Advisory lock that changes and removals of tables share.
+const CHANGES: &str = "labdata.lock_key('changes of tables')";
 
 /// Number of objects that are read from the database at a time.
 const BATCH: u32 = 5_000;
@@ -134,19 +134,15 @@ pub(crate) async fn keep_from_dumps(connection: &mut AsyncPgConnection) -> Resul
     Ok(())
 }
 
-async fn is_held(connection: &mut AsyncPgConnection, lock: i64) -> Result<bool, PortError> {
+async fn is_held(connection: &mut AsyncPgConnection, lock: &str) -> Result<bool, PortError> {
     // `pg_locks` lists all databases. `objsubid` is 1 for locks with one 64-bit key, whose halves it splits.
-    let query = diesel::sql_query(
+    let query = diesel::sql_query(format!(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks \
          WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
          AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) \
-         AND (classid::bigint << 32) | objid::bigint = $1) AS response",
-    );
-    let found: Response = query
-        .bind::<BigInt, _>(lock)
-        .get_result(connection)
-        .await
-        .map_err(port_error)?;
+         AND (classid::bigint << 32) | objid::bigint = (SELECT {lock})) AS response",
+    ));
+    let found: Response = query.get_result(connection).await.map_err(port_error)?;
     Ok(found.response)
 }
 

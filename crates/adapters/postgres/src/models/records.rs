@@ -74,7 +74,7 @@ async fn check_queue(
     connection: &mut Connection,
     organization: OrganizationId,
 ) -> Result<Result<(), TrainingQueueFull>, Fault> {
-    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+    diesel::sql_query("SELECT pg_advisory_xact_lock(labdata.lock_key($1))")
         .bind::<Text, _>(format!("labdata.ml_model_version pending {organization}"))
         .execute(connection)
         .await?;

@@ -1,5 +1,5 @@
-//! The suites' clauses about deletes also hold where the platform's role is no superuser, and
-//! PostgreSQL's own checks of references cannot be switched off.
+//! The suites' clauses about deletes also hold where the platform's role is no superuser, so that
+//! PostgreSQL's own checks of references cannot be switched off, and an administrator has revoked PUBLIC's rights.
 
 use std::sync::Arc;
 
@@ -42,6 +42,15 @@ pub(crate) async fn managed_database() -> (String, TestDatabase) {
     (url, own)
 }
 
+/// Revokes PUBLIC's rights as an administrator of that server does.
+pub(crate) async fn revoke_public(own: &str) {
+    let script = include_str!("../../../../../docs/deploy/revoke-public.sql");
+    // A command of psql.
+    let script = script.replace("\\set ON_ERROR_STOP on\n", "");
+    let behind = look_behind(own).await;
+    behind.batch_execute(&script).await.expect("revoked");
+}
+
 struct Managed {
     database: Database,
     // Dropped after the pool, whose connections it would cut off.
@@ -52,6 +61,7 @@ struct Managed {
 impl Harness for Managed {
     async fn fresh() -> Self {
         let (url, own) = managed_database().await;
+        revoke_public(own.url()).await;
         let settings = DatabaseSettings {
             max_connections: 8,
             ..DatabaseSettings::default()

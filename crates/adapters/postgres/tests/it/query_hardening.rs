@@ -21,6 +21,7 @@ use tokio::{
 };
 
 use crate::{
+    managed_server::{managed_database, revoke_public},
     query_lab::{LIMITS, QueryLab, schema},
     texts,
 };
@@ -230,4 +231,103 @@ async fn a_role_for_queries_is_not_entered_without_its_password() {
     }
     drop((lab, database));
     server.stop().await.expect("a stop");
+}
+
+#[tokio::test]
+async fn what_is_open_on_the_server_of_another_is_named_and_revoked_by_the_script_for_its_administrator()
+ {
+    let (url, own) = managed_database().await;
+    let behind = own.url().to_owned();
+    let lab = QueryLab::at(&url, &behind, Some(own)).await;
+    let open = async || {
+        labdata_postgres::inspect(&lab.database)
+            .await
+            .unwrap()
+            .open_to_everyone
+    };
+    let all = [
+        "pg_sleep",
+        "advisory locks",
+        "the catalogs",
+        "large objects",
+        "temporary tables",
+        "CONNECT",
+    ];
+    assert_eq!(open().await, all);
+    revoke_public(&behind).await;
+    assert_eq!(open().await, Vec::<String>::new());
+    // Again, as after an upgrade.
+    revoke_public(&behind).await;
+
+    // The platform lacks nothing, and the role of an organization has what its queries need.
+    assert_eq!(lab.rows("select count(*) from sample").await, json!([[3]]));
+    let rights = format!(
+        "SELECT concat_ws(' ', has_function_privilege(r, 'pg_advisory_lock(bigint)', 'EXECUTE'), \
+         has_function_privilege(r, 'pg_sleep(float8)', 'EXECUTE'), has_table_privilege(r, 'pg_locks', 'SELECT'), \
+         has_database_privilege(r, current_database(), 'CONNECT')) FROM (VALUES ('{}_reader'::name)) v (r)",
+        schema(lab.ours)
+    );
+    assert_eq!(texts(&lab.behind, &rights).await, ["f f f t"]);
+}
+
+#[tokio::test]
+async fn nothing_is_named_where_the_platform_revokes_it_itself() {
+    let lab = QueryLab::new().await;
+    let state = labdata_postgres::inspect(&lab.database).await.unwrap();
+    assert_eq!(state.open_to_everyone, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_key_of_a_lock_follows_from_no_name_that_a_query_sees() {
+    let (one, other) = (QueryLab::managed().await, QueryLab::managed().await);
+    one.rows("select 1").await;
+    let name = format!(
+        "SELECT labdata.lock_key('tables {}')::text",
+        one.ours.as_uuid()
+    );
+    assert_ne!(
+        texts(&one.behind, &name).await,
+        texts(&other.behind, &name).await
+    );
+    let schemas = format!(
+        "SELECT has_schema_privilege('{}_reader', 'labdata', 'USAGE')::text",
+        schema(one.ours)
+    );
+    assert_eq!(texts(&one.behind, &schemas).await, ["false"]);
+
+    // Both halves of the id, as they stand in the names of schemas, are held by someone else.
+    let (high, low) = one.ours.as_uuid().as_u64_pair();
+    for half in [high, low] {
+        let key = i64::from_be_bytes(half.to_be_bytes());
+        one.run_behind(&format!("SELECT pg_advisory_lock({key})"))
+            .await;
+    }
+    let tables = labdata_postgres::PgCatalogStore::new(one.database.clone());
+    let defined = labdata_ports::catalog::CatalogStore::define(
+        &tables,
+        one.ours,
+        &labdata_port_contracts::catalog::definitions::curated(
+            "further",
+            vec![labdata_port_contracts::catalog::definitions::column(
+                "note",
+                labdata_domain::scalar::DataType::Text,
+            )],
+        ),
+        labdata_port_contracts::given::at(1),
+    );
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(5), defined).await;
+    in_time.expect("no wait for the lock").expect("defined");
+}
+
+#[tokio::test]
+async fn a_restored_database_gets_another_secret_of_locks() {
+    let lab = QueryLab::new().await;
+    let key = "SELECT labdata.lock_key('x')::text";
+    let before = texts(&lab.behind, key).await;
+    lab.run_behind("DELETE FROM labdata.server_secret").await;
+    labdata_postgres::migrate(&lab.database)
+        .await
+        .expect("nothing to migrate");
+    let after = texts(&lab.behind, key).await;
+    assert_ne!(before, after);
 }

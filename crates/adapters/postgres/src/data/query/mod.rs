@@ -34,6 +34,7 @@ use crate::database::{
     pool::Database,
     server::{InvalidDatabaseUrl, Server},
 };
+pub(crate) use harden::open_to_everyone;
 pub(crate) use role::drop_platform_views;
 use run::{Failure, Output};
 use spares::{Entrance, SparePool};
@@ -174,11 +175,17 @@ impl PgQueryRunner {
                     let error = PortError::from(fault);
                     tracing::warn!(%error, "queries are isolated by their roles alone");
                 }
-            } else if rights.creates_roles {
-                tracing::info!(
-                    "queries are isolated by their roles alone: the server is another's"
+                return Ok(rights);
+            }
+            let open = open_to_everyone(&mut connection).await?;
+            if !open.is_empty() {
+                tracing::warn!(
+                    everyone_may_use = open.join(", "),
+                    "queries are isolated by their roles alone, and can hold up other organizations: \
+                     let an administrator run docs/deploy/revoke-public.sql"
                 );
-            } else {
+            }
+            if !rights.creates_roles {
                 tracing::warn!("{ONLY_KNOWN_ROLES}");
             }
             Ok::<_, PortError>(rights)

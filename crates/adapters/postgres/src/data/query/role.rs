@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{harden, hex};
 use crate::{
-    catalog::lock_key,
+    catalog::lock_name,
     data::platform_source,
     database::{
         errors::{Fault, end},
@@ -169,8 +169,8 @@ impl Role {
         repair: bool,
     ) -> Result<bool, Fault> {
         // Concurrent setups, and changes of the organization's tables, wait for this one.
-        diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
-            .bind::<BigInt, _>(lock_key(self.organization))
+        diesel::sql_query("SELECT pg_advisory_xact_lock(labdata.lock_key($1))")
+            .bind::<Text, _>(lock_name(self.organization))
             .execute(connection)
             .await?;
         if !repair && self.is_in_place(connection).await? {
