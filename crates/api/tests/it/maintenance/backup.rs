@@ -11,6 +11,13 @@ use std::{
     },
 };
 
+use labdata_domain::{
+    files::{ContentType, FilePath, ObjectKey},
+    ids::OrganizationId,
+};
+use labdata_embedded_postgres::client_programs;
+use labdata_object_store::GatewaySigner;
+use labdata_ports::files::blob::{DownloadGrant, UrlSigner};
 use labdata_test_database::TestDatabase;
 use reqwest::{
     Method,
@@ -346,4 +353,75 @@ async fn what_is_no_whole_backup_is_refused_before_anything_changes() {
     let none = refused(&command(nothing.path(), &["backup", "copy"], &[]).await);
     assert!(none.contains("there is nothing to copy"), "{none}");
     assert_eq!(fs::read_dir(nothing.path()).unwrap().count(), 0);
+}
+
+/// Everything in a copy of a database that may be a secret: values of 32 bytes.
+fn possible_secrets(place: &Path, copy: &Path) -> Vec<[u8; 32]> {
+    let named = std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from);
+    let programs = client_programs(named.as_deref(), place, 13).unwrap();
+    let mut command = std::process::Command::new(programs.join("pg_restore"));
+    command.arg("--file=-").arg(copy.join("database.dump"));
+    let script = succeeded(&run(&mut command));
+    let hex = |digits: &str| {
+        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..64).step_by(2).map(byte).collect();
+        bytes?.try_into().ok()
+    };
+    script.split("\\\\x").filter_map(hex).collect()
+}
+
+/// The status of a download by a URL that is made with a secret, for the object of a real URL.
+async fn forged(program: &Program, real: &str, secret: &[u8; 32]) -> u16 {
+    let path = real.split('?').next().unwrap();
+    let mut parts = path.rsplit('/');
+    let object: uuid::Uuid = parts.next().unwrap().parse().unwrap();
+    let organization: uuid::Uuid = parts.next().unwrap().parse().unwrap();
+    let grant = DownloadGrant {
+        object: ObjectKey::new(object),
+        path: FilePath::parse("stolen.csv").unwrap(),
+        content_type: ContentType::substitute(None),
+        expires_at: time::OffsetDateTime::UNIX_EPOCH + time::Duration::days(40_000),
+    };
+    let signer = GatewaySigner::new(&program.url, secret);
+    let url = signer.sign_download(OrganizationId::new(organization), &grant);
+    let response = reqwest::get(url.await.unwrap()).await.unwrap();
+    response.status().as_u16()
+}
+
+#[tokio::test]
+async fn whoever_reads_a_copy_cannot_sign_a_download() {
+    let (here, own) = (directory(), TestDatabase::new().await);
+    let environment = [("DATABASE_URL", own.url()), ("LABDATA_BOOTSTRAP_KEY", KEY)];
+    let program = Program::serve(here.path(), &environment);
+    let lab = Lab::of(&program);
+    let file = lab.upload("plate.csv", b"1,2,3").await;
+    let path = format!("files/{file}/content");
+    let content = lab.call(Method::GET, &path, Value::Null).await;
+    let real = content["download_url"].as_str().unwrap().to_owned();
+    succeeded(&command(here.path(), &["backup", "copy"], &environment).await);
+
+    let (client, connection) = tokio_postgres::connect(own.url(), tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let secrets = client
+        .query("SELECT secret FROM labdata.server_secret", &[])
+        .await
+        .unwrap();
+    let secrets = secrets.iter().map(|row| row.get::<_, Vec<u8>>(0));
+    let secrets: Vec<[u8; 32]> = secrets.map(|secret| secret.try_into().unwrap()).collect();
+    // The forgery itself works.
+    let mut statuses = Vec::new();
+    for secret in &secrets {
+        statuses.push(forged(&program, &real, secret).await);
+    }
+    assert!(statuses.contains(&200), "{statuses:?}");
+
+    let read = possible_secrets(here.path(), &here.path().join("copy"));
+    // Hashes of keys are in it.
+    assert!(!read.is_empty());
+    for secret in &read {
+        assert_eq!(forged(&program, &real, secret).await, 403);
+        assert!(!secrets.contains(secret));
+    }
 }
