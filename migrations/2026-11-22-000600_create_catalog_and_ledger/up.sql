@@ -5,6 +5,8 @@ CREATE TABLE labdata.catalog_table (
     name text NOT NULL,
     description text,
     semantic_category text NOT NULL,
+    -- False if earlier versions of its rows or series are not stored.
+    history boolean NOT NULL DEFAULT true,
     CONSTRAINT catalog_table_organization_id_fkey
         FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
     CONSTRAINT catalog_table_name_key UNIQUE (organization_id, name),
@@ -77,6 +79,36 @@ CREATE INDEX write_ledger_updated_idx ON labdata.write_ledger (organization_id, 
 
 -- Their bytes count as what an organization stores.
 CREATE INDEX write_ledger_row_images_idx ON labdata.write_ledger (organization_id) WHERE row_images IS NOT NULL;
+-- Changes of rows, and of chunks of series, with the values before them. Creations are not among them: rows carry their
+-- execution and time. Without references, as the ledger is.
+CREATE TABLE labdata.row_change (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    organization_id uuid NOT NULL,
+    table_name text NOT NULL,
+    -- Primary key of the row, or of the chunk.
+    row_id text NOT NULL,
+    action text NOT NULL,
+    -- Null for a revert that restores nothing.
+    execution_id uuid,
+    at timestamptz NOT NULL,
+    -- The row by its columns' names in SQL; null if it did not exist. As text, which holds every number exactly and costs
+    -- less to write than jsonb.
+    before json,
+    -- Of a series that was replaced: the reference to its parent.
+    owner_column text,
+    -- True for changes of a revert, which undo others.
+    is_undo boolean NOT NULL DEFAULT false,
+    -- The revert that undid the change last, and whether that holds: a revert can be reverted in turn.
+    undone_by uuid,
+    is_undone boolean NOT NULL DEFAULT false,
+    CONSTRAINT row_change_pkey PRIMARY KEY (organization_id, table_name, row_id, id),
+    CONSTRAINT row_change_action_check CHECK (action IN ('updated', 'deleted', 'restored'))
+);
+
+CREATE INDEX row_change_execution_id_idx ON labdata.row_change (execution_id);
+-- For retention: changes are stored about in their order.
+CREATE INDEX row_change_at_idx ON labdata.row_change USING brin (at);
+CREATE INDEX row_change_undone_by_idx ON labdata.row_change (undone_by) WHERE undone_by IS NOT NULL;
 
 -- When and by whom the writes of an execution were reverted first.
 CREATE TABLE labdata.execution_revert (

@@ -36,12 +36,29 @@ def test_changes_are_shown_before_and_after_the_revert(lab, tables):
         shown = run.changes()
     (table,) = shown.tables
     assert (table["table"], table["created"], len(table["ids"]["created"])) == (tables.sample, 2, 2)
-    assert run.revert(dry_run=True) == shown
+    assert run.revert(dry_run=True).deleted_count == 2
+    assert run.changes() == shown
     assert len(lab.read(tables.sample)) == 2
     assert run.revert().deleted_count == 2
     reverted = lab.changes(run.id)
     assert reverted.tables[0]["created"] == 2
     assert reverted.reverted_by["user"] == lab.request("GET", "/me")["user"]
+
+
+def test_updates_are_restored_and_the_undo_is_undone(lab, tables):
+    (sample,) = lab.write({tables.sample: [{"name": "A"}]}).tables[0]["ids"]
+    with lab.execution("Correct") as run:
+        run.write({tables.sample: [{"id": sample, "name": "B"}]}, mode="update")
+    done = lab.revert(run.id, restore=True)
+    assert done.restored_count == 1
+    assert [row["name"] for row in lab.read(tables.sample)] == ["A"]
+    lab.revert(done.undo_execution_id, restore=True)
+    assert [row["name"] for row in lab.read(tables.sample)] == ["B"]
+    versions = lab.history(tables.sample, sample)
+    assert [version.operation for version in versions] == ["restored", "restored", "updated", "created"]
+    assert versions[2].changed["name"] == {"before": "A", "after": "B"}
+    lab.restore(tables.sample, sample, 1)
+    assert [row["name"] for row in lab.read(tables.sample)] == ["A"]
 
 
 @pytest.mark.parametrize(("revert", "left"), [(True, 0), (False, 1)])

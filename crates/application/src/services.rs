@@ -37,6 +37,8 @@ pub struct Services {
     pub notification_caps: Caps,
     /// Writers may make tables and add columns.
     pub writers_define_tables: bool,
+    /// Days for which earlier versions of rows and series are retained; for ever unless given.
+    pub history_days: Option<u32>,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Bytes of what has no record of its size.
@@ -62,6 +64,7 @@ impl Services {
             log_retention: LogRetention::default(),
             notification_caps,
             writers_define_tables: true,
+            history_days: None,
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),

@@ -124,6 +124,7 @@ macro_rules! store {
         $crate::data_order! { $harness $(, $test)? }
         $crate::data_stream! { $harness $(, $test)? }
         $crate::data_revert! { $harness $(, $test)? }
+        $crate::data_restore! { $harness $(, $test)? }
         $crate::data_changes! { $harness $(, $test)? }
         $crate::data_races! { $harness $(, $test)? }
         $crate::data_interleavings! { $harness $(, $test)? }

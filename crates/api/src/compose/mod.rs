@@ -330,6 +330,7 @@ impl DatabaseServer {
             export_time: settings.export_time,
             log_retention: settings.log_retention,
             writers_define_tables: settings.writers_define_tables,
+            history_days: settings.history_days,
             ..Services::new(ports, settings.storage_quota, caps)
         })
     }

@@ -55,6 +55,8 @@ settings! {
         "Days after its end for which the log of a run is stored; 0 for good";
     writers_define_tables "LABDATA_WRITERS_DEFINE_TABLES" "writers-define-tables" "BOOLEAN", "true",
         "true lets keys with the write scope make tables and add columns (`?mode=ensure`), false admins only";
+    history_days "LABDATA_HISTORY_DAYS" "history-days" "DAYS", "unset: for ever",
+        "Days for which earlier versions of rows and series are stored, and can be restored";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",

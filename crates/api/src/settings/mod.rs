@@ -195,6 +195,8 @@ pub struct Settings {
     pub log_retention: LogRetention,
     /// Keys with the write scope may make tables and add columns.
     pub writers_define_tables: bool,
+    /// Days for which earlier versions of rows and series are retained.
+    pub history_days: Option<u32>,
     /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.

@@ -81,6 +81,7 @@ pub(super) fn settings(
                 value.parse().ok()
             })?
             .unwrap_or(true),
+        history_days: values.optional_number("history_days")?,
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",

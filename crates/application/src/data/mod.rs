@@ -11,6 +11,8 @@ pub mod read_many_series;
 pub mod read_rows;
 pub mod read_series;
 pub mod revert_execution;
+pub mod row_history;
+pub mod sweep_history;
 pub mod write_data;
 
 /// Number of attempts to plan against tables that keep changing.

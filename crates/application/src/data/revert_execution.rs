@@ -1,67 +1,78 @@
-//! Undoes what an execution created.
+//! Undoes what an execution did.
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
-    data::revert::{Blocker, RevertReport},
-    ids::ExecutionId,
+    data::{
+        restore::OnConflict,
+        revert::{Blocker, RevertReport},
+    },
+    ids::{ExecutionId, JobId},
+    jobs::JobName,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     refusal::{ErrorCode, Refusal},
 };
-use labdata_ports::data::{RevertError, RevertRequest};
+use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest, WriteTarget};
 
-use super::execution_changes::{ChangesReport, execution_changes};
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    maintenance::disk_reserve::require_reserve,
 };
 
-/// Deletes the rows that the execution created, and their series, in one transaction. What cannot
-/// be undone is said in the report's warnings.
+/// The revert to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RevertExecution {
+    /// Reports what it would do, or refuses where it would, and changes nothing.
+    pub dry_run: bool,
+    /// Restores what the execution replaced and deleted, too, with this treatment of what others changed
+    /// since.
+    pub restore: Option<OnConflict>,
+}
+
+/// Deletes the rows that the execution created, and their series, in one transaction; with `restore`
+/// everything that it changed becomes what it was before. What cannot be undone is said in the report's
+/// warnings.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when the execution is not the
-/// organization's; `Invalid` when rows of others reference created rows.
+/// organization's; `Invalid` when rows of others reference created rows, or on conflicts that are to refuse.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revert_execution(
     ports: &Services,
     actor: &Actor,
     id: ExecutionId,
-) -> Result<RevertReport, Error> {
-    revert(ports, actor, id, false).await
-}
-
-/// Shows what a revert would be about, and refuses where it would. Nothing is changed.
-///
-/// # Errors
-/// Those of [`revert_execution`]; `Forbidden` without the read scope too.
-#[tracing::instrument(level = "debug", skip_all)]
-pub async fn preview_revert(
-    ports: &Services,
-    actor: &Actor,
-    id: ExecutionId,
-) -> Result<ChangesReport, Error> {
-    revert(ports, actor, id, true).await?;
-    execution_changes(ports, actor, id).await
-}
-
-async fn revert(
-    ports: &Services,
-    actor: &Actor,
-    id: ExecutionId,
-    dry_run: bool,
+    command: RevertExecution,
 ) -> Result<RevertReport, Error> {
     actor.require(Scope::Write)?;
-    // No check of the disk's reserve: a revert gives space back.
+    // A plain revert gives space back.
+    if command.restore.is_some() {
+        require_reserve(ports)?;
+    }
     actor.may(GuardedAction::RevertExecution(id))?;
     let execution = ports.executions.get(actor.organization, id).await?;
+    let now = ports.clock.now();
+    let undo = Attribution {
+        target: WriteTarget::New {
+            execution: ExecutionId::new(ports.ids.next_id()),
+            job_name: JobName::revert(),
+            job: JobId::new(ports.ids.next_id()),
+        },
+        user: actor.user,
+        api_key: actor.api_key,
+        now,
+        source: None,
+    };
     let request = RevertRequest {
         execution: id,
         user: actor.user,
         api_key: Some(actor.api_key),
-        now: ports.clock.now(),
-        dry_run,
+        now,
+        dry_run: command.dry_run,
+        restore: command
+            .restore
+            .map(|on_conflict| Restore { on_conflict, undo }),
     };
-    if dry_run {
+    if command.dry_run {
         let previewed = ports.data.revert(actor.organization, &request).await;
         return previewed.map_err(refusal);
     }
@@ -71,7 +82,9 @@ async fn revert(
         let target = AuditTarget::new(AuditTargetKind::Execution, id, execution.job_name);
         let record = Record::of(AuditAction::ExecutionReverted, target)
             .with("deleted_count", report.deleted_count)
-            .with("raws_deleted_count", report.raws_deleted_count);
+            .with("raws_deleted_count", report.raws_deleted_count)
+            .with("restored_count", report.restored_count)
+            .with("raws_restored_count", report.raws_restored_count);
         Ok((report, Some(record)))
     })
     .await
@@ -81,6 +94,9 @@ fn refusal(error: RevertError) -> Error {
     match error {
         RevertError::Blocked(blockers) => {
             Refusal::invalid(ErrorCode::RevertBlocked, Blocker::describe(&blockers)).into()
+        }
+        RevertError::Conflicts(conflicts) => {
+            Refusal::invalid(ErrorCode::RevertBlocked, conflicts.join("; ")).into()
         }
         RevertError::Port(error) => error.into(),
     }

@@ -134,14 +134,13 @@ export function undo(id, changes, label, draw) {
   const place = h("div", { "aria-live": "polite" });
   const preview = () =>
     load(place, "Counting what would be deleted", async () => {
-      const { tables } = await post(`/job-executions/${id}/revert`, { dry_run: true });
-      const gone = tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created || it.series_points);
+      const { warnings } = await post(`/job-executions/${id}/revert`, { dry_run: true });
+      const gone = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created || it.series_points);
       const words = gone.map((/** @type {Api["TableChanges"]} */ it) =>
         it.created
           ? `${it.created.toLocaleString()} ${it.created === 1 ? "row" : "rows"} of ${it.table}`
           : `${it.series_points.toLocaleString()} points of ${it.table}`,
       );
-      const kept = tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted);
       if (words.length === 0) {
         return h("p", null, "It created nothing that could be undone.");
       }
@@ -149,7 +148,7 @@ export function undo(id, changes, label, draw) {
         "div",
         null,
         h("p", null, `This deletes ${words.join(", ")}.`),
-        kept ? h("p", { class: "quiet" }, "Updates and deletes of rows that existed before are not undone.") : null,
+        ...warnings.map((/** @type {string} */ it) => h("p", { class: "quiet" }, `${it}.`)),
         button(`Delete ${words.join(", ")}`, revert, "danger"),
       );
     });

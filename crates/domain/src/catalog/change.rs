@@ -185,8 +185,8 @@ fn alter(
     }
     let together_added = missing_from(&wanted.unique_together, &before.unique_together);
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
-    let same_text = before.description == wanted.description;
-    if same_text
+    let same_rules = before.description == wanted.description && before.history == wanted.history;
+    if same_rules
         && former_name.is_none()
         && renamed.is_empty()
         && added.is_empty()

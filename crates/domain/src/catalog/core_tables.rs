@@ -89,6 +89,7 @@ fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
         origin: Origin::Core,
         columns: columns.into(),
         unique_together: Vec::new(),
+        history: true,
     }
 }
 

@@ -102,6 +102,8 @@ pub struct TableDefinition {
     pub columns: Vec<ColumnDefinition>,
     /// Sets of columns whose values must be unique together.
     pub unique_together: Vec<Vec<String>>,
+    /// False if earlier versions of its rows or series are not stored.
+    pub history: bool,
 }
 
 impl TableDefinition {
@@ -116,6 +118,7 @@ impl TableDefinition {
             category: SemanticCategory::Curated,
             columns,
             unique_together: Vec::new(),
+            history: true,
         }
     }
 
@@ -161,6 +164,7 @@ impl TableDefinition {
             origin: Origin::Organization,
             columns: columns.into(),
             unique_together: self.unique_together.clone(),
+            history: self.history,
         };
         check_sql_names(&table, &mut problems);
         if problems.is_empty() {

@@ -105,6 +105,8 @@ impl PlatformTable {
                         column("started_at", Datetime),
                         column("completed_at", Datetime),
                         column("created_at", Datetime),
+                        column("script_version", Integer),
+                        column("trigger_file_id", Uuid),
                     ]
                 }
             }

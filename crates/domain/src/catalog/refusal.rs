@@ -153,6 +153,7 @@ mod tests {
             origin: Origin::Organization,
             columns: references.iter().map(column).collect(),
             unique_together: Vec::new(),
+            history: true,
         }
     }
 

@@ -17,7 +17,7 @@ pub struct SystemColumn {
 }
 
 /// The system columns of every table whose rows have a key.
-static OF_ROWS: [SystemColumn; 3] = [
+static OF_ROWS: [SystemColumn; 4] = [
     SystemColumn {
         name: "created_at",
         data_type: DataType::Datetime,
@@ -34,6 +34,12 @@ static OF_ROWS: [SystemColumn; 3] = [
         name: "created_by_execution_id",
         data_type: DataType::Uuid,
         description: "The execution that created the row.",
+        is_nullable: true,
+    },
+    SystemColumn {
+        name: "updated_by_execution_id",
+        data_type: DataType::Uuid,
+        description: "The execution that last changed the row, or created it.",
         is_nullable: true,
     },
 ];

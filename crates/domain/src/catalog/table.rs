@@ -72,6 +72,8 @@ pub struct Table {
     pub columns: Columns,
     /// Sets of columns whose values must be unique together.
     pub unique_together: Vec<Vec<String>>,
+    /// False if earlier versions of its rows or series are not stored.
+    pub history: bool,
 }
 
 impl Table {
@@ -145,6 +147,7 @@ impl KeyedTable {
             origin: Origin::Organization,
             columns: vec![super::core_tables::generated_key()].into(),
             unique_together: Vec::new(),
+            history: true,
         };
         Self::of(&Arc::new(table)).unwrap()
     }

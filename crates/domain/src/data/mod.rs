@@ -2,8 +2,10 @@
 
 pub mod changes;
 pub mod formula;
+pub mod history;
 pub mod import;
 pub mod query;
 pub mod read;
+pub mod restore;
 pub mod revert;
 pub mod write;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::write::{DeletedSeries, LedgerAction, LedgerEntry, RowKeys};
-use crate::scalar::KeyValue;
+use crate::{ids::ExecutionId, scalar::KeyValue};
 
 /// Maximum number of ids that name the blocking rows of a table.
 const MAX_NAMED_IDS: usize = 5;
@@ -17,6 +17,12 @@ pub struct RevertReport {
     pub raws_deleted_count: u64,
     /// Created rows that no longer existed.
     pub skipped_count: u64,
+    /// Rows that came back, or got their earlier values back.
+    pub restored_count: u64,
+    /// Points of series that came back.
+    pub raws_restored_count: u64,
+    /// The execution of the changes of a revert with restore, which can be reverted in turn.
+    pub undo_execution: Option<ExecutionId>,
     /// Changes that could not be undone, and surprises, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -72,6 +78,7 @@ impl RevertReport {
             raws_deleted_count: facts.series.values().map(|series| series.points).sum(),
             skipped_count: skipped.sum(),
             warnings: not_undone(facts).chain(updated).chain(series).collect(),
+            ..Self::default()
         }
     }
 }

@@ -170,6 +170,12 @@ impl JobName {
         Self(DEFAULT_JOB_NAME.to_owned())
     }
 
+    /// Returns the name of the job under which reverts restore.
+    #[must_use]
+    pub fn revert() -> Self {
+        Self("revert".to_owned())
+    }
+
     /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -185,6 +185,8 @@ error_codes! {
     NativeExecutable = "native_executable",
     /// The model has no version that predicts.
     NoActiveVersion = "no_active_version",
+    /// The table stores no earlier versions of its rows.
+    NoHistory = "no_history",
     /// The table has no series, or the reference to its parent is ambiguous.
     NotASeries = "not_a_series",
     /// The operation has no representation that `Accept` permits.

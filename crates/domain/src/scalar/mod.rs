@@ -203,6 +203,17 @@ pub enum KeyValue {
 }
 
 impl KeyValue {
+    /// Parses a key of that type; `None` if the type has no such key.
+    #[must_use]
+    pub fn parse(text: &str, data_type: DataType) -> Option<Self> {
+        match data_type {
+            DataType::Integer => text.parse().ok().map(Self::Integer),
+            DataType::Uuid => Uuid::try_parse(text).ok().map(Self::Uuid),
+            // Keys have no further types ([`DataType::can_be_key`]); no stored text holds NUL.
+            _ => Some(Self::Text(text.to_owned())).filter(|_| !text.contains('\0')),
+        }
+    }
+
     /// A generated key; `None` if keys of the type are not generated.
     pub fn generate(data_type: DataType, new_id: &mut dyn FnMut() -> Uuid) -> Option<Self> {
         match data_type {

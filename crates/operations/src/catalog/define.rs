@@ -40,6 +40,8 @@ shape! {
                     .with("uniqueItems", true),
             ),
         ),
+        /// False stores no earlier versions of its rows or series, and deletes those that are stored.
+        history: bool = or(true, boolean()),
     }
     example json!({
         "description": "Samples of the growth experiments",
@@ -149,6 +151,7 @@ async fn run(
         category: call.body.semantic_category,
         columns: call.body.columns,
         unique_together: call.body.unique_together,
+        history: call.body.history,
     };
     let defined = define_table(&call.ports, &call.actor, &definition).await?;
     Ok(defined.table.as_ref().into())

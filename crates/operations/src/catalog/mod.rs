@@ -9,6 +9,7 @@ pub mod define;
 pub mod drop;
 pub mod drop_column;
 pub mod export;
+pub mod row_history;
 pub mod schema;
 pub mod table_view;
 
@@ -18,6 +19,9 @@ pub(crate) fn operations() -> Vec<Operation> {
         drop::operation(),
         drop_column::operation(),
         export::operation(),
+        row_history::history(),
+        row_history::restore(),
+        row_history::forget(),
         schema::operation(),
     ]
 }

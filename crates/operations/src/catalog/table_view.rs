@@ -48,6 +48,8 @@ output! {
             .collect(),
         /// Sets of columns whose values together may occur once.
         unique_together: Vec<Vec<String>> = table.unique_together.clone(),
+        /// False if earlier versions of its rows or series are not stored.
+        history: bool = table.history,
         /// About how many rows, or points, it holds; exact for small tables. In the schema only.
         #[optional]
         row_count_estimate: Option<u64> = None,

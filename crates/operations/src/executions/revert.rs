@@ -2,23 +2,37 @@
 
 use labdata_application::{
     Error,
-    data::revert_execution::{preview_revert, revert_execution},
+    data::revert_execution::{RevertExecution, revert_execution},
 };
-use labdata_domain::{data::revert::RevertReport, refusal::Resource};
-use labdata_request_body::{fields::or, output, readers::boolean, shape};
+use labdata_domain::{
+    data::{restore::OnConflict, revert::RevertReport},
+    ids::ExecutionId,
+    refusal::Resource,
+};
+use labdata_request_body::{
+    fields::or,
+    output,
+    readers::{boolean, choice},
+    shape,
+};
 use serde_json::json;
 
-use super::{ExecutionPath, changes::ChangesView};
+use super::ExecutionPath;
 use crate::{About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write};
 
 shape! {
     /// How to revert. The body may be empty or null.
     #[derive(Clone, Copy, Debug, Default)]
     pub struct RevertBody {
-        /// Shows what the execution changed, or why it cannot be reverted, and changes nothing.
+        /// Reports what the revert would do, or refuses where it would, and changes nothing.
         dry_run: bool = or(false, boolean()),
+        /// Also restores updated and deleted rows, and replaced and deleted series.
+        restore: bool = or(false, boolean()),
+        /// What becomes of rows that another execution changed since: `refuse` undoes nothing, `skip` leaves
+        /// them as they are. With `restore` only.
+        on_conflict: OnConflict = or("refuse", choice(OnConflict::ALL)),
     }
-    example json!({"dry_run": true});
+    example json!({"restore": true, "dry_run": true});
 }
 
 output! {
@@ -33,17 +47,16 @@ output! {
         skipped_count: u64 = report.skipped_count,
         /// Changes that could not be undone.
         warnings: Vec<String> = report.warnings,
-    }
-}
-
-output! {
-    /// What a revert did; what the execution changed, of a dry run.
-    #[derive(Debug)]
-    pub enum RevertResponseView as "RevertResponse" {
-        /// What was undone.
-        Done(RevertView),
-        /// What the execution changed.
-        Preview(ChangesView),
+        /// Rows that are what they were before the execution. With `restore` only.
+        #[optional]
+        restored_count: Option<u64> = None,
+        /// Points of series that came back. With `restore` only.
+        #[optional]
+        raws_restored_count: Option<u64> = None,
+        /// The execution of the revert's own changes, which can be reverted in turn. With `restore` only, and
+        /// where something was changed.
+        #[optional]
+        undo_execution_id: Option<ExecutionId> = None,
     }
 }
 
@@ -56,9 +69,10 @@ pub(super) fn operation() -> Operation {
         summary: "Revert an execution",
         description: "Deletes the rows that the execution created, and their series, in one \
             transaction. Updates, deletes and series written to rows that existed before are reported \
-            as warnings. A dry run needs the read scope too, and responds like \
-            `GET /job-executions/{execution_id}/changes`.",
-        returns: "What was undone, or of a dry run what was changed",
+            as warnings.\n\n\
+            With `restore` all rows and series become what they were before the execution, keys and system \
+            columns included. What another execution changed since is a conflict.",
+        returns: "What was undone, or of a dry run what would be",
         refusals: &[],
     }
     .runs(run)
@@ -66,13 +80,24 @@ pub(super) fn operation() -> Operation {
 
 async fn run(
     call: Call<Write, OptionalJson<RevertBody>, (), ExecutionPath>,
-) -> Result<RevertResponseView, Error> {
+) -> Result<RevertView, Error> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
-    Ok(if call.body.unwrap_or_default().dry_run {
-        let report = preview_revert(&call.ports, &call.actor, id).await?;
-        RevertResponseView::Preview(report.into())
-    } else {
-        let report = revert_execution(&call.ports, &call.actor, id).await?;
-        RevertResponseView::Done(report.into())
-    })
+    let body = call.body.unwrap_or_default();
+    let command = RevertExecution {
+        dry_run: body.dry_run,
+        restore: body.restore.then_some(body.on_conflict),
+    };
+    let report = revert_execution(&call.ports, &call.actor, id, command).await?;
+    let restored = (
+        report.restored_count,
+        report.raws_restored_count,
+        report.undo_execution,
+    );
+    let mut view = RevertView::from(report);
+    if body.restore {
+        view.restored_count = Some(restored.0);
+        view.raws_restored_count = Some(restored.1);
+        view.undo_execution_id = restored.2;
+    }
+    Ok(view)
 }

@@ -315,6 +315,7 @@ impl Lab {
             api_key: Some(self.api_key),
             now: at(200),
             dry_run: false,
+            restore: None,
         }
     }
 

@@ -12,6 +12,7 @@ pub mod races;
 pub mod read;
 pub mod read_series;
 pub mod refusals;
+pub mod restore;
 pub mod revert;
 pub mod series;
 pub mod stream;

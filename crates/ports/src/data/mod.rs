@@ -7,19 +7,22 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::Catalog,
+    catalog::{Catalog, KeyedTable},
     data::{
         changes::{ExecutionChanges, RowChange},
+        history::RecordedChange,
         read::{
-            ExportPlan, ManySeriesPlan, ReadPlan, RowPage, SeriesColumns, SeriesLimits, SeriesPlan,
-            SeriesTooLarge,
+            ExportPlan, ManySeriesPlan, ReadPlan, RowJson, RowPage, SeriesColumns, SeriesLimits,
+            SeriesPlan, SeriesTooLarge,
         },
+        restore::OnConflict,
         revert::{Blocker, RevertReport},
         write::{LookupResults, Problem, Questions, RowImage, WriteOutcome, WritePlan},
     },
     files::File,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
+    scalar::KeyValue,
     storage::{InsufficientStorage, StorageQuota},
 };
 use time::OffsetDateTime;
@@ -77,8 +80,17 @@ pub struct Attribution {
     pub source: Option<SourceFile>,
 }
 
+/// Restoring what an execution replaced and deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restore {
+    /// Treatment of what another execution changed since.
+    pub on_conflict: OnConflict,
+    /// The new execution of the revert's own changes, created if there are any.
+    pub undo: Attribution,
+}
+
 /// A revert to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevertRequest {
     /// The execution to revert.
     pub execution: ExecutionId,
@@ -90,6 +102,8 @@ pub struct RevertRequest {
     pub now: OffsetDateTime,
     /// Finds out whether it would succeed, and changes nothing.
     pub dry_run: bool,
+    /// Restores what the execution replaced and deleted, too.
+    pub restore: Option<Restore>,
 }
 
 /// Rows of one table that an execution changed in one way.
@@ -105,6 +119,15 @@ pub struct ChangedRows {
     pub after: Option<String>,
     /// Maximum number of ids.
     pub limit: u32,
+}
+
+/// The recorded changes of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowHistory {
+    /// Oldest first.
+    pub changes: Vec<RecordedChange>,
+    /// The values now; `None` if the row does not exist.
+    pub current: Option<RowJson>,
 }
 
 /// Failure of a write; nothing was changed.
@@ -136,6 +159,9 @@ pub enum RevertError {
     /// Rows of other executions reference the created rows.
     #[error("created rows are referenced")]
     Blocked(Vec<Blocker>),
+    /// Conflicts of a restore that must not leave any, one sentence each.
+    #[error("{} conflicts", .0.len())]
+    Conflicts(Vec<String>),
     /// The port failed; [`PortError::NotFound`] if there is no such execution.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -186,6 +212,10 @@ pub trait DataStore: Send + Sync {
     /// Deletes the rows that the execution created, with their series, in one transaction. A
     /// second revert finds nothing and returns zeros; the first one stays on record.
     ///
+    /// With [`RevertRequest::restore`] every row and series becomes what it was before the execution, keys
+    /// and system columns included, as far as [`RestorePlan`](labdata_domain::data::restore::RestorePlan)
+    /// has it, in the same transaction.
+    ///
     /// # Errors
     /// See [`RevertError`].
     async fn revert(
@@ -222,6 +252,26 @@ pub trait DataStore: Send + Sync {
         execution: ExecutionId,
         table: &str,
     ) -> Result<BTreeMap<RowChange, Vec<RowImage>>, PortError>;
+
+    /// The recorded changes of a row, oldest first, and its current values; neither of a row that never
+    /// existed.
+    async fn history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<RowHistory, PortError>;
+
+    /// Deletes up to that many recorded changes of all organizations that are older; returns their number.
+    async fn sweep_history(&self, before: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
+
+    /// Deletes the recorded changes of a row.
+    async fn forget_history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<(), PortError>;
 
     /// Reads a page of rows.
     ///

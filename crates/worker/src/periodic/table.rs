@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use labdata_application::{
     Error, Services,
     agent::end_write_sessions,
+    data::sweep_history::sweep_history,
     events::sweep_events::sweep_events,
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
@@ -63,6 +64,12 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             "remove_ended_sessions",
             Duration::from_mins(15),
             remove_sessions,
+        )
+        .on_one_server(),
+        PeriodicTask::new(
+            "delete_old_history",
+            Duration::from_hours(1),
+            delete_history,
         )
         .on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
@@ -209,6 +216,14 @@ async fn delete_logs(ports: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_logs(&ports).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted old logs");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn delete_history(ports: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_history(&ports).await?;
+    if deleted > 0 {
+        tracing::info!(deleted, "deleted old versions of rows");
     }
     Ok(PassOutcome::Idle)
 }

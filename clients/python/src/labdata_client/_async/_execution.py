@@ -83,9 +83,13 @@ class AsyncExecution:
         """Return what this execution has changed so far."""
         return await self._lab.changes(self.id)
 
-    async def revert(self, *, dry_run: bool = False) -> Record:
-        """Delete the rows and series that this execution created; with `dry_run`, return its changes only."""
-        return await self._lab.revert(self.id, dry_run=dry_run)
+    async def revert(
+        self, *, dry_run: bool = False, restore: bool = False, on_conflict: str | None = None
+    ) -> Record:
+        """Delete the rows and series that this execution created; see `Lab.revert`."""
+        return await self._lab.revert(
+            self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict
+        )
 
     async def write(
         self,

@@ -84,9 +84,13 @@ class Execution:
         """Return what this execution has changed so far."""
         return self._lab.changes(self.id)
 
-    def revert(self, *, dry_run: bool = False) -> Record:
-        """Delete the rows and series that this execution created; with `dry_run`, return its changes only."""
-        return self._lab.revert(self.id, dry_run=dry_run)
+    def revert(
+        self, *, dry_run: bool = False, restore: bool = False, on_conflict: str | None = None
+    ) -> Record:
+        """Delete the rows and series that this execution created; see `Lab.revert`."""
+        return self._lab.revert(
+            self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict
+        )
 
     def write(
         self,

@@ -7,6 +7,7 @@ import contextlib
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 from labdata_client import _frames
 from labdata_client._batches import (
@@ -105,13 +106,38 @@ class Operations:
         """
         return Record(self.request("GET", f"/job-executions/{job_execution_id}/changes"))
 
-    def revert(self, job_execution_id: str, *, dry_run: bool = False) -> Record:
+    def revert(
+        self,
+        job_execution_id: str,
+        *,
+        dry_run: bool = False,
+        restore: bool = False,
+        on_conflict: str | None = None,
+    ) -> Record:
         """Delete the rows and series that an execution created, and return counts and warnings.
 
-        `dry_run=True` changes nothing: it returns the `changes`, or fails as the revert would.
+        `restore=True` also gives updated and deleted rows and replaced series back; `on_conflict="skip"` leaves
+        what another execution changed since, which is an error otherwise. The result's `undo_execution_id` can
+        be reverted in turn. `dry_run=True` changes nothing: it returns what the revert would, or fails as it would.
         """
-        path = f"/job-executions/{job_execution_id}/revert"
-        return Record(self.request("POST", path, json={"dry_run": dry_run}))
+        body: dict[str, Any] = {"dry_run": dry_run, "restore": restore}
+        if on_conflict is not None:
+            body["on_conflict"] = on_conflict
+        return Record(self.request("POST", f"/job-executions/{job_execution_id}/revert", json=body))
+
+    def history(self, table: str, row_id: str, *, limit: int | None = None) -> list[Record]:
+        """Return the versions of a row, newest first: what changed, when, and by which execution."""
+        path = f"/tables/{quote(table, safe='')}/rows/{quote(row_id, safe='')}/history"
+        parameters = {} if limit is None else {"limit": limit}
+        return [Record(version) for version in self.request("GET", path, params=parameters)]
+
+    def restore(
+        self, table: str, row_id: str, version: int, *, job_execution_id: str | None = None
+    ) -> Record:
+        """Give a row the values of an earlier version; a deleted row is created again."""
+        path = f"/tables/{quote(table, safe='')}/rows/{quote(row_id, safe='')}/restore"
+        body = {"version": version, "job_execution_id": job_execution_id}
+        return Record(self.request("POST", path, json=body))
 
     def logs(self, run_id: str) -> str:
         """Return what a run on the platform has written so far; `run_id` is its execution's id."""

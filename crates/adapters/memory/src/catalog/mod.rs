@@ -19,7 +19,10 @@ use labdata_ports::{
 use time::OffsetDateTime;
 
 use crate::{
-    data::tables::{Cells, Tables, cell},
+    data::{
+        history::Stored,
+        tables::{Cells, Tables, cell},
+    },
     memory::fake,
 };
 
@@ -80,6 +83,7 @@ impl CatalogStore for InMemoryCatalogStore {
         tables.defined.retain(|table| table.name != name);
         tables.rows.remove(name);
         tables.series.remove(name);
+        tables.changes.retain(|change| change.table != name);
         tables.version += 1;
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
@@ -145,6 +149,9 @@ impl Tables {
                     tables.retype(&after, change)?;
                 }
                 tables.fill(&after, &added);
+                if !after.history {
+                    tables.changes.retain(|change| change.table != after.name);
+                }
                 let after = tables.with_ids(after, definition);
                 for table in tables
                     .defined
@@ -166,17 +173,21 @@ impl Tables {
         for table in self.defined.iter_mut().filter(|table| table.name == name) {
             table.columns = table.columns.without(dropped);
         }
-        for cells in self.cells_mut(name) {
-            cells.remove(&*dropped.sql_name());
-        }
+        let sql_name = dropped.sql_name();
+        self.cells_mut(name)
+            .for_each(|cells| drop(cells.remove(&*sql_name)));
+        self.former_cells_mut(name)
+            .for_each(|cells| drop(cells.remove(&*sql_name)));
         self.version += 1;
     }
 
     fn rename(&mut self, table: &str, ColumnRename { before, after }: &ColumnRename) {
-        for cells in self.cells_mut(table) {
+        let rename = |cells: &mut Cells| {
             let value = cells.remove(&*before.sql_name());
             cells.extend(value.map(|value| (after.sql_name().into_owned(), value)));
-        }
+        };
+        self.cells_mut(table).for_each(rename);
+        self.former_cells_mut(table).for_each(rename);
     }
 
     /// Gives a table another name, wherever it is named.
@@ -197,6 +208,9 @@ impl Tables {
         if let Some(series) = self.series.remove(from) {
             self.series.insert(to.to_owned(), series);
         }
+        for change in self.changes.iter_mut().filter(|it| it.table == from) {
+            to.clone_into(&mut change.table);
+        }
         for recorded in &mut self.ledger {
             if recorded.entry.table == from {
                 to.clone_into(&mut recorded.entry.table);
@@ -216,6 +230,11 @@ impl Tables {
                 Some(converted) => *value = converted,
                 None => inexact.push(value.clone()),
             }
+        }
+        for cells in self.former_cells_mut(&table.name) {
+            let value = cells.remove(&*name);
+            let value = value.and_then(|value| value.converted(change.after.data_type));
+            cells.extend(value.map(|value| (name.clone().into_owned(), value)));
         }
         if change.after.is_primary_key {
             self.rekey(&table.name, &name);
@@ -249,6 +268,18 @@ impl Tables {
         rows.chain(points.map(|(_, cells)| cells))
     }
 
+    /// The cells of all rows and points of a table in its recorded changes.
+    fn former_cells_mut(&mut self, table: &str) -> impl Iterator<Item = &mut Cells> {
+        let changes = self.changes.iter_mut().filter(move |it| it.table == table);
+        changes.flat_map(|change| match &mut change.before {
+            Some(Stored::Row(row)) => vec![&mut row.cells],
+            Some(Stored::Series(series)) => {
+                series.points.iter_mut().map(|(_, cells)| cells).collect()
+            }
+            None => Vec::new(),
+        })
+    }
+
     /// Gives ids to the table and to those defined columns that have none yet.
     fn with_ids(&mut self, mut table: Table, definition: &TableDefinition) -> Table {
         table.id = table.id.or_else(|| Some(self.next_id()));
@@ -264,7 +295,13 @@ impl Tables {
     /// Gives stored rows the defaults of new columns; points have null.
     fn fill(&mut self, table: &Table, added: &[Column]) {
         let rows = self.rows.get_mut(&table.name).into_iter();
-        for row in rows.flat_map(|rows| rows.values_mut()) {
+        let rows = rows.flat_map(|rows| rows.values_mut());
+        let former = self.changes.iter_mut();
+        let former = former.filter_map(|change| match &mut change.before {
+            Some(Stored::Row(row)) if change.table == table.name => Some(row),
+            _ => None,
+        });
+        for row in rows.chain(former) {
             let defaults = added.iter().filter_map(|column| {
                 let value = column.default_value()?;
                 Some((column.sql_name().into_owned(), value))

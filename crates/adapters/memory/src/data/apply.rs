@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use labdata_domain::{
     catalog::{KeyedTable, Table, ViolatedKey, Violation},
     data::{
+        history::ChangeAction,
         read::RowJson,
         write::{
             Action, KEPT_ROWS, LedgerEntry, MatchedRow, OnMatch, Order, Problem, ResolvedColumn,
@@ -18,6 +19,7 @@ use labdata_domain::{
 use time::{Duration, OffsetDateTime};
 
 use super::{
+    history::{Author, Change, Stored, points_id},
     read::render_row,
     tables::{Cells, RecordedEntry, Row, Series, Tables, cell},
 };
@@ -84,6 +86,15 @@ impl WriteContext<'_> {
         self.record([LedgerEntry::created(name, outcome.created)]);
         outcome.rows = self.rows(step, &outcome.ids)?;
         Ok(outcome)
+    }
+
+    /// What changes are recorded under.
+    const fn author(&self) -> Author {
+        Author {
+            execution: Some(self.execution),
+            is_undo: false,
+            now: self.now,
+        }
     }
 
     /// Rows by their keys, if they were asked for.
@@ -155,6 +166,7 @@ impl WriteContext<'_> {
                 created_at: self.now,
                 updated_at: self.now,
                 created_by: self.execution,
+                updated_by: self.execution,
             };
             let stored = self.tables.rows.entry(table.name.clone()).or_default();
             if stored.insert(key.clone(), new).is_some() {
@@ -220,6 +232,7 @@ impl WriteContext<'_> {
         let Some(stored) = rows.and_then(|rows| rows.get_mut(key)) else {
             return false;
         };
+        let before = stored.clone();
         let mut changes = on_match == OnMatch::Overwrite;
         let given = columns
             .columns
@@ -246,6 +259,11 @@ impl WriteContext<'_> {
             // Always later than before, so that each change can be told from the one before it.
             let next = stored.updated_at + Duration::microseconds(1);
             stored.updated_at = self.now.max(next);
+            stored.updated_by = self.execution;
+            let place = (step.table.name.as_str(), key.to_string());
+            let before = Some(Stored::Row(before));
+            let change = Change::new(place, ChangeAction::Updated, self.author(), before);
+            self.tables.record_change(change);
         }
         changes
     }
@@ -288,7 +306,7 @@ impl WriteContext<'_> {
             (table.name.clone(), stored.collect())
         });
         let stored: BTreeMap<String, Vec<RowImage>> = stored.collect();
-        let series = self.tables.delete(&rows, self.execution);
+        let series = self.tables.delete(&rows, self.execution, self.author());
         self.record(LedgerEntry::deleted(&rows, &series, stored));
         Ok(TableOutcome {
             rows: returned,
@@ -307,19 +325,24 @@ impl WriteContext<'_> {
         let name = step.owner.table.name.clone();
         let stored = self.tables.series.entry(name.clone()).or_default();
         let owner = Scalar::from(parent.clone());
-        let mut replaced = 0;
+        let (mut replaced, mut removed) = (0, Vec::new());
         for series in stored.iter_mut() {
-            let before = series.points.len();
-            series
-                .points
-                .retain(|(_, cells)| cell(cells, &step.owner.column) != Some(&owner));
-            replaced += before - series.points.len();
+            let points = series.remove(|cells| cell(cells, &step.owner.column) == Some(&owner));
+            replaced += points.as_ref().map_or(0, |points| points.points.len());
+            removed.extend(points);
         }
         stored.push(Series {
             id,
             execution: self.execution,
             points,
         });
+        for series in removed {
+            let place = (name.as_str(), points_id(&series));
+            let before = Some(Stored::Series(series));
+            let change = Change::new(place, ChangeAction::Deleted, self.author(), before);
+            let owner = Some(step.owner.column.sql_name().into_owned());
+            self.tables.record_change(Change { owner, ..change });
+        }
         Ok(SeriesOutcome {
             table: name,
             parent,

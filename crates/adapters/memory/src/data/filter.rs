@@ -13,6 +13,10 @@ pub(super) fn all_cells(row: &Row) -> Cells {
             "created_by_execution_id",
             Scalar::Uuid(row.created_by.as_uuid()),
         ),
+        (
+            "updated_by_execution_id",
+            Scalar::Uuid(row.updated_by.as_uuid()),
+        ),
     ];
     let mut cells = row.cells.clone();
     cells.extend(system.map(|(name, value)| (name.to_owned(), value)));

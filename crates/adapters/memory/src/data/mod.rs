@@ -3,10 +3,12 @@
 mod apply;
 mod changes;
 mod filter;
+pub(crate) mod history;
 mod look_up;
 mod platform;
 pub(crate) mod queries;
 mod read;
+mod restore;
 mod revert;
 mod stream;
 pub(crate) mod tables;
@@ -15,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{Catalog, Table},
+    catalog::{Catalog, KeyedTable, Table},
     data::{
         changes::{ExecutionChanges, Reverted, RowChange},
         read::{
@@ -29,17 +31,19 @@ use labdata_domain::{
     executions::{Execution, started_by::StartedBy},
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
+    scalar::KeyValue,
 };
 use labdata_ports::{
     PortError,
     data::{
         Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
-        WriteError, WriteTarget,
+        RowHistory, WriteError, WriteTarget,
         parts::{PartSink, StreamError},
     },
 };
+use time::OffsetDateTime;
 
-use self::look_up::require;
+use self::{history::Author, look_up::require};
 use crate::memory::{State, fake};
 
 fake!(
@@ -103,9 +107,25 @@ impl DataStore for InMemoryDataStore {
         // The revert changes a copy, which replaces the tables if it is to stay.
         let mut tables = state.tables_mut(organization)?.clone();
         let is_recorded = tables.has_written(execution);
-        let report = revert::revert(&mut tables, execution).map_err(RevertError::Blocked)?;
+        let report = match &request.restore {
+            None => {
+                revert::revert(&mut tables, execution, request.now).map_err(RevertError::Blocked)?
+            }
+            Some(restore) => {
+                let author = Author {
+                    execution: Some(undo_execution(&restore.undo)),
+                    is_undo: true,
+                    now: request.now,
+                };
+                restore::restore(&mut tables, execution, restore.on_conflict, author)
+                    .map_err(RevertError::Conflicts)?
+            }
+        };
         if request.dry_run {
-            return Ok(report);
+            return Ok(RevertReport {
+                undo_execution: None,
+                ..report
+            });
         }
         tables.reverted.entry(execution).or_insert(Reverted {
             at: request.now,
@@ -113,6 +133,17 @@ impl DataStore for InMemoryDataStore {
             api_key: request.api_key,
         });
         *state.tables_mut(organization)? = tables;
+        if let Some(restore) = request
+            .restore
+            .as_ref()
+            .filter(|_| report.undo_execution.is_some())
+        {
+            match state.open_execution(organization, &restore.undo) {
+                Ok(_) => {}
+                Err(WriteError::Port(error)) => return Err(error.into()),
+                Err(error) => return Err(PortError::Internal(error.to_string()).into()),
+            }
+        }
         if is_recorded {
             let kind = LoggedEventKind::ExecutionReverted(execution);
             state.log_event(organization, request.now, kind);
@@ -147,6 +178,48 @@ impl DataStore for InMemoryDataStore {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         Ok(changes::changed_rows(tables, execution, table))
+    }
+
+    async fn history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<RowHistory, PortError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        require(tables, table.table())?;
+        let current = tables.row(&table.name, key);
+        Ok(RowHistory {
+            changes: history::changes_of(tables, table, &key.to_string()),
+            current: current.map(|row| read::render_row(table, row)),
+        })
+    }
+
+    async fn sweep_history(&self, before: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let mut state = self.memory.lock();
+        let mut deleted = 0;
+        for tables in state.tables.values_mut() {
+            tables.changes.retain(|change| {
+                let is_old = change.at < before && deleted < u64::from(limit);
+                deleted += u64::from(is_old);
+                !is_old
+            });
+        }
+        Ok(deleted)
+    }
+
+    async fn forget_history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        let id = key.to_string();
+        let changes = &mut state.tables_mut(organization)?.changes;
+        changes.retain(|change| change.table != table.name || change.id != id);
+        Ok(())
     }
 
     async fn read(
@@ -221,6 +294,12 @@ impl DataStore for InMemoryDataStore {
             stream::table(tables, plan)
         };
         stream::send(vec![part], sink).await
+    }
+}
+
+const fn undo_execution(undo: &Attribution) -> ExecutionId {
+    match undo.target {
+        WriteTarget::Existing(execution) | WriteTarget::New { execution, .. } => execution,
     }
 }
 

@@ -97,6 +97,7 @@ fn job(job: &Job) -> (KeyValue, Vec<Option<Scalar>>) {
 
 fn execution(execution: &Execution) -> (KeyValue, Vec<Option<Scalar>>) {
     let (key, id) = id(execution.id.as_uuid());
+    let run = execution.origin.run();
     let cells = vec![
         id,
         Some(Scalar::Uuid(execution.job_id.as_uuid())),
@@ -105,6 +106,9 @@ fn execution(execution: &Execution) -> (KeyValue, Vec<Option<Scalar>>) {
         execution.started_at.map(Scalar::Datetime),
         execution.state.completed_at().map(Scalar::Datetime),
         Some(Scalar::Datetime(execution.created_at)),
+        run.map(|run| Scalar::Integer(run.script_version.into())),
+        run.and_then(|run| run.trigger_file)
+            .map(|file| Scalar::Uuid(file.as_uuid())),
     ];
     (key, cells)
 }

@@ -12,11 +12,14 @@ use labdata_domain::{
     scalar::KeyValue,
 };
 
-use super::tables::Tables;
+use time::OffsetDateTime;
+
+use super::{history::Author, tables::Tables};
 
 pub(super) fn revert(
     tables: &mut Tables,
     execution: ExecutionId,
+    now: OffsetDateTime,
 ) -> Result<RevertReport, Vec<Blocker>> {
     let mut rows = RowKeys::new();
     let catalog = tables.catalog();
@@ -44,10 +47,15 @@ pub(super) fn revert(
             own.push(recorded.entry.clone());
         }
     }
+    let author = Author {
+        execution: None,
+        is_undo: false,
+        now,
+    };
     let facts = RevertFacts {
         ledger: own,
         updated_by_others,
-        series: tables.delete(&rows, execution),
+        series: tables.delete(&rows, execution, author),
         rows,
     };
     Ok(RevertReport::new(&facts))

@@ -6,12 +6,15 @@ use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Column, KeyedTable, Table, ViolatedKey, Violation},
     data::{
         changes::Reverted,
+        history::ChangeAction,
         write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
     },
     ids::ExecutionId,
     scalar::{KeyValue, Scalar},
 };
 use time::OffsetDateTime;
+
+use super::history::{Author, Change, Stored, points_id};
 
 /// Values by the columns' names in SQL; one that is absent is null.
 pub(crate) type Cells = BTreeMap<String, Scalar>;
@@ -23,6 +26,7 @@ pub(crate) struct Row {
     pub(crate) created_at: OffsetDateTime,
     pub(crate) updated_at: OffsetDateTime,
     pub(crate) created_by: ExecutionId,
+    pub(crate) updated_by: ExecutionId,
 }
 
 /// Points of a raw table that were written together.
@@ -32,6 +36,21 @@ pub(crate) struct Series {
     pub(crate) execution: ExecutionId,
     /// Each with its place, from 1.
     pub(crate) points: Vec<(i64, Cells)>,
+}
+
+impl Series {
+    /// Removes the points that meet a condition; returns them, if there are any.
+    pub(crate) fn remove(&mut self, condition: impl Fn(&Cells) -> bool) -> Option<Self> {
+        let points = std::mem::take(&mut self.points);
+        let (removed, rest) = points.into_iter().partition(|(_, cells)| condition(cells));
+        self.points = rest;
+        let removed = Self {
+            points: removed,
+            id: self.id,
+            execution: self.execution,
+        };
+        (!removed.points.is_empty()).then_some(removed)
+    }
 }
 
 /// A ledger entry with its execution.
@@ -52,6 +71,8 @@ pub(crate) struct Tables {
     pub(crate) ledger: Vec<RecordedEntry>,
     /// The first revert of each execution.
     pub(crate) reverted: BTreeMap<ExecutionId, Reverted>,
+    /// Recorded changes of rows and series, in their order.
+    pub(crate) changes: Vec<Change>,
     last_id: i64,
 }
 
@@ -139,27 +160,42 @@ impl Tables {
         &mut self,
         rows: &RowKeys,
         execution: ExecutionId,
+        author: Author,
     ) -> BTreeMap<String, DeletedSeries> {
+        let mut changes = Vec::new();
+        let mut change = |table: &str, id: String, before| {
+            let place = (table, id);
+            changes.push(Change::new(
+                place,
+                ChangeAction::Deleted,
+                author,
+                Some(before),
+            ));
+        };
         for (table, keys) in rows {
-            if let Some(stored) = self.rows.get_mut(&table.name) {
-                stored.retain(|key, _| !keys.contains(key));
+            let stored = self.rows.entry(table.name.clone()).or_default();
+            for key in keys {
+                if let Some(row) = stored.remove(key) {
+                    change(&table.name, key.to_string(), Stored::Row(row));
+                }
             }
         }
         let mut deleted: BTreeMap<String, DeletedSeries> = BTreeMap::new();
         for table in self.catalog().tables() {
             for series in self.series.get_mut(&table.name).into_iter().flatten() {
-                let before = series.points.len();
-                series
-                    .points
-                    .retain(|(_, cells)| targets(table, cells, rows).next().is_none());
-                let points = before - series.points.len();
-                if points > 0 {
+                let removed = series.remove(|cells| targets(table, cells, rows).next().is_some());
+                if let Some(removed) = removed {
                     let deleted = deleted.entry(table.name.clone()).or_default();
-                    deleted.points += u64::try_from(points).unwrap_or(u64::MAX);
+                    deleted.points += u64::try_from(removed.points.len()).unwrap_or(u64::MAX);
                     deleted.of_others += u64::from(series.execution != execution);
+                    let id = points_id(&removed);
+                    change(&table.name, id, Stored::Series(removed));
                 }
             }
         }
+        changes
+            .into_iter()
+            .for_each(|change| self.record_change(change));
         deleted
     }
 

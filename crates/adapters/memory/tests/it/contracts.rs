@@ -40,7 +40,7 @@ use labdata_ports::{
 };
 
 /// All fakes over one store.
-struct InMemory(Memory);
+pub(crate) struct InMemory(pub(crate) Memory);
 
 #[async_trait]
 impl Harness for InMemory {

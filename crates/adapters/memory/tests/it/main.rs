@@ -1,3 +1,4 @@
 //! The fakes keep what the ports promise.
 
 mod contracts;
+mod undone;

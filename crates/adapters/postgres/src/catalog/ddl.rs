@@ -83,7 +83,7 @@ fn default_clause(column: &Column) -> String {
         .unwrap_or_default()
 }
 
-fn scalar_literal(scalar: &Scalar) -> String {
+pub(crate) fn scalar_literal(scalar: &Scalar) -> String {
     match scalar {
         Scalar::Text(text) => literal(text),
         Scalar::Json(value) => format!("{}::jsonb", literal(&value.to_string())),
@@ -122,7 +122,8 @@ fn add_constraints(schemas: &Schemas, table: &Table, column: &Column) -> Vec<Str
 
 fn add_unique(schemas: &Schemas, table: &Table, column: &Column) -> String {
     format!(
-        "ALTER TABLE {} ADD UNIQUE ({})",
+        // Deferrable: a revert gives several rows their earlier values, in any order.
+        "ALTER TABLE {} ADD UNIQUE ({}) DEFERRABLE",
         schemas.table(&table.name),
         ident(&column.sql_name())
     )
@@ -130,7 +131,8 @@ fn add_unique(schemas: &Schemas, table: &Table, column: &Column) -> String {
 
 fn add_unique_together(schemas: &Schemas, table: &Table, group: &[String]) -> String {
     format!(
-        "ALTER TABLE {} ADD UNIQUE ({})",
+        // Deferrable: a revert gives several rows their earlier values, in any order.
+        "ALTER TABLE {} ADD UNIQUE ({}) DEFERRABLE",
         schemas.table(&table.name),
         sql_names(table, group).join(", ")
     )
@@ -190,6 +192,11 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
     for (column, _) in table.references() {
         statements.push(index_of_reference(schemas, table, column));
     }
+    // For reverts, which look for the series that an execution wrote.
+    statements.push(format!(
+        "CREATE INDEX ON {} (_execution)",
+        schemas.chunk_table(&table.name)
+    ));
     statements.push(create_view(schemas, table));
     statements
 }

@@ -29,6 +29,7 @@ struct StoredTable {
     name: String,
     description: Option<String>,
     semantic_category: String,
+    history: bool,
     columns: Vec<StoredColumn>,
     unique_together: Vec<Vec<String>>,
 }
@@ -56,7 +57,7 @@ pub(super) async fn load_catalog(
     let loaded: Option<Loaded> = diesel::sql_query(
         // One document in place of a join: a row per column would repeat its table's values.
         "SELECT o.catalog_version AS version, coalesce((SELECT json_agg(json_build_object( \
-           'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, \
+           'id', t.id, 'name', t.name, 'description', t.description, 'semantic_category', t.semantic_category, 'history', t.history, \
            'columns', coalesce((SELECT json_agg(json_build_object('id', c.id, 'name', c.name, 'description', c.description, \
               'label', c.label, 'unit', c.unit, 'data_type', c.data_type, 'is_primary_key', c.is_primary_key, 'is_nullable', c.is_nullable, \
               'is_unique', c.is_unique, 'default_value', c.default_value, 'references_table', c.references_table) \
@@ -113,6 +114,7 @@ fn table(stored: StoredTable) -> Result<Table, LoadError> {
             .map(column)
             .collect::<Result<_, _>>()?,
         unique_together: stored.unique_together,
+        history: stored.history,
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod constraints;
 pub(crate) mod ddl;
+mod history;
 mod load;
 mod save;
 mod store;

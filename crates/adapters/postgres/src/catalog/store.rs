@@ -29,6 +29,7 @@ use time::OffsetDateTime;
 
 use super::{
     ddl,
+    history::{default_in_history, drop_from_history, forget_history, rename_in_history},
     load::{LoadError, load_catalog},
     lock_name,
     save::{delete_column, id_of, rename_column, rename_table, save_column, save_unique_together},
@@ -312,6 +313,7 @@ impl Change<'_> {
                 table.check_dropped_values(column, holds_values, *force)?;
                 keep_from_dumps(connection).await?;
                 drop_column(connection, &schemas, table, column).await?;
+                drop_from_history(connection, organization, table, column).await?;
                 true
             }
         };
@@ -397,13 +399,14 @@ async fn define(
         CatalogChange::Create(table) => {
             run(connection, &ddl::create_table(schemas, &table)).await?;
             let created: IdRow = diesel::sql_query(
-                "INSERT INTO labdata.catalog_table (organization_id, name, description, semantic_category) \
-                 VALUES ($1, $2, $3, $4) RETURNING id",
+                "INSERT INTO labdata.catalog_table (organization_id, name, description, semantic_category, history) \
+                 VALUES ($1, $2, $3, $4, $5) RETURNING id",
             )
             .bind::<SqlUuid, _>(organization.as_uuid())
             .bind::<Text, _>(&table.name)
             .bind::<Nullable<Text>, _>(&table.description)
             .bind::<Text, _>(table.category.as_str())
+            .bind::<Bool, _>(table.history)
             .get_result(connection)
             .await
             .map_err(port_error)?;
@@ -417,6 +420,7 @@ async fn define(
                 former_name,
                 renamed,
                 after,
+                added,
                 changed,
                 ..
             } = alteration.as_ref();
@@ -432,13 +436,23 @@ async fn define(
             }
             for rename in renamed {
                 rename_column(connection, id, rename).await?;
+                rename_in_history(connection, organization, after, rename).await?;
             }
-            diesel::sql_query("UPDATE labdata.catalog_table SET description = $2 WHERE id = $1")
-                .bind::<BigInt, _>(id)
-                .bind::<Nullable<Text>, _>(&after.description)
-                .execute(connection)
-                .await
-                .map_err(port_error)?;
+            for column in added {
+                default_in_history(connection, organization, after, column).await?;
+            }
+            if !after.history {
+                forget_history(connection, organization, &after.name).await?;
+            }
+            diesel::sql_query(
+                "UPDATE labdata.catalog_table SET description = $2, history = $3 WHERE id = $1",
+            )
+            .bind::<BigInt, _>(id)
+            .bind::<Nullable<Text>, _>(&after.description)
+            .bind::<Bool, _>(after.history)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
             for (position, column) in after.columns.iter().enumerate() {
                 save_column(connection, id, position, column).await?;
             }
@@ -522,6 +536,7 @@ async fn drop_table(
     table: &Table,
 ) -> Result<(), DefineError> {
     run(connection, &ddl::drop_table(schemas, table)).await?;
+    forget_history(connection, organization, &table.name).await?;
     diesel::sql_query("DELETE FROM labdata.catalog_table WHERE organization_id = $1 AND name = $2")
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<Text, _>(&table.name)

@@ -6,6 +6,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
+use super::history::Author;
 use crate::database::{names::TableNames, sql::Schemas};
 
 /// Values that the statements of one write or revert share.
@@ -14,6 +15,8 @@ pub(super) struct WriteContext<'w> {
     pub(super) schemas: Schemas,
     pub(super) catalog: &'w Catalog,
     pub(super) execution: ExecutionId,
+    /// What changes are recorded under.
+    pub(super) author: Author,
     pub(super) now: OffsetDateTime,
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use diesel::{
     QueryableByName,
-    sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{Column, KeyedTable, Table},
-    data::write::{DeletedSeries, KEPT_ROWS, RowImage, RowKeys, StoredReference},
+    data::{
+        history::ChangeAction,
+        write::{DeletedSeries, KEPT_ROWS, RowImage, RowKeys, StoredReference},
+    },
     scalar::{KeyValue, Values},
 };
 
@@ -142,7 +145,7 @@ pub(super) async fn delete_all(
     let mut stored = RowImages::new();
     connection.batch_execute(CHECKS_OFF).await?;
     for (names, keys) in &deleted {
-        let images = delete_rows(connection, names, keys).await?;
+        let images = delete_rows(connection, context, names, keys).await?;
         stored.insert(names.table.name.clone(), images);
     }
     // A failure before this line needs no reset: SET LOCAL ends with the rollback.
@@ -153,20 +156,26 @@ pub(super) async fn delete_all(
 /// Deletes the rows of these keys; returns the first of them.
 async fn delete_rows(
     connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
     names: &TableNames<'_>,
     keys: &Values,
 ) -> Result<Vec<RowImage>, Failure> {
+    let recording = context.recording(names.table);
     // The keys are numbered, so that PostgreSQL renders only the rows that are stored.
     let query = statement(format!(
         "WITH deleted AS (DELETE FROM {table} t USING unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
-         WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {image} AS stored) \
+         WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {image} AS stored, {before} AS before, \
+         greatest($2, t.updated_at + interval '1 microsecond') AS at){recorded} \
          SELECT key, stored FROM deleted WHERE place <= {KEPT_ROWS}",
         table = names.name,
         key_type = names.key_type,
         key = names.key,
         image = row_image(names.table, "t", "u.place"),
+        before = recording.row("t"),
+        recorded = recording.part(ChangeAction::Deleted, "deleted", 2),
     ));
-    let rows: Vec<DeletedImage> = bind_values(query, keys).load(connection).await?;
+    let query = bind_values(query, keys).bind::<Timestamptz, _>(context.now);
+    let rows: Vec<DeletedImage> = recording.bind(query).load(connection).await?;
     let images = rows.into_iter().map(|row| RowImage {
         id: row.key,
         before: row.stored.and_then(|text| rendered_row(names.table, &text)),
@@ -221,18 +230,24 @@ async fn delete_chunks(
         conditions.push(condition);
         names.push(name);
     }
+    let recording = context.recording(raw);
+    let now = owners.len() + 2;
     let query = statement(format!(
-        "WITH deleted AS (DELETE FROM {chunks} WHERE {conditions} RETURNING _points, _execution, {names}) \
+        "WITH deleted AS (DELETE FROM {chunks} c WHERE {conditions} RETURNING _points, _execution, {names}, \
+         c._chunk::text AS key, ${now} AS at, {before} AS before){recorded} \
          SELECT sum(_points)::bigint AS points, ARRAY[{counts}] AS of_others FROM deleted",
         chunks = context.schemas.chunk_table(&raw.name),
         conditions = conditions.join(" OR "),
         names = names.join(", "),
         counts = counts.join(", "),
+        before = recording.row("c"),
+        recorded = recording.part(ChangeAction::Deleted, "deleted", now),
     ))
     .bind::<SqlUuid, _>(context.execution.as_uuid());
     let owners = owners.iter();
     let query = owners.fold(query, |query, (_, keys)| bind_values(query, keys));
-    let deleted: DeletedRow = query.get_result(connection).await?;
+    let query = query.bind::<Timestamptz, _>(context.now);
+    let deleted: DeletedRow = recording.bind(query).get_result(connection).await?;
     let count = |number: i64| u64::try_from(number).unwrap_or_default();
     Ok(DeletedSeries {
         points: deleted.points.map_or(0, count),

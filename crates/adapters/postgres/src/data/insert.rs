@@ -87,8 +87,8 @@ impl<'v> Insertion<'v> {
     fn text(&self, table: &str, time: &str, execution: &str) -> String {
         format!(
             // Arrays, so that neither the text nor the number of parameters depends on the number of rows.
-            "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id) \
-             SELECT {selected}, {time}, {time}, {execution} FROM {rows} AS u({columns})",
+            "INSERT INTO {table} ({names}, created_at, updated_at, created_by_execution_id, updated_by_execution_id) \
+             SELECT {selected}, {time}, {time}, {execution}, {execution} FROM {rows} AS u({columns})",
             names = self.names.join(", "),
             selected = self.selected.join(", "),
             rows = self.rows.call(),

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use diesel::{
     QueryableByName,
-    sql_types::{Nullable, Text, Timestamptz},
+    sql_types::{Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::data::write::{
-    OnMatch, ResolvedColumns, RowImage, RowsWithKeys, TableOutcome, TableStep,
+use labdata_domain::data::{
+    history::ChangeAction,
+    write::{OnMatch, ResolvedColumns, RowImage, RowsWithKeys, TableOutcome, TableStep},
 };
 
 use super::{
@@ -151,22 +152,36 @@ impl Update<'_> {
             OnMatch::FillMissing if fills.is_empty() => return Ok(Vec::new()),
             OnMatch::FillMissing => format!(" AND ({})", fills.join(" OR ")),
         };
+        let now = given.next_parameter();
         // Always later than before, even if servers' clocks differ: reverts recognize rows that
         // changed since they were created by it.
         assignments.push(format!(
-            "updated_at = greatest(${}, t.updated_at + interval '1 microsecond')",
-            given.next_parameter()
+            "updated_at = greatest(${now}, t.updated_at + interval '1 microsecond')"
         ));
+        assignments.push(format!("updated_by_execution_id = ${}", now + 1));
+        let recording = context.recording(table);
+        // The row before the update: locked when it was matched, so the snapshot has it as it is.
+        let old = if table.history {
+            format!(" JOIN {name} old ON old.{key} = u.{own_key}")
+        } else {
+            String::new()
+        };
         let query = statement(format!(
-            "UPDATE {name} t SET {assignments} FROM {rows} WITH ORDINALITY AS u({columns}, place) \
-             WHERE t.{key} = u.{own_key}{filter} RETURNING t.{key}::text AS key, {image} AS stored",
+            "WITH changed AS (UPDATE {name} t SET {assignments} FROM {rows} WITH ORDINALITY AS u({columns}, place){old} \
+             WHERE t.{key} = u.{own_key}{filter} RETURNING t.{key}::text AS key, {image} AS stored, \
+             t.updated_at AS at, {before} AS before){recorded} SELECT key, stored FROM changed",
+            before = recording.row("old"),
+            recorded = recording.part(ChangeAction::Updated, "changed", now + 1),
             assignments = assignments.join(", "),
             rows = given.call(),
             columns = given.columns(),
             image = row_image(table, "t", "u.place"),
         ));
-        let changed = given.bind(query).bind::<Timestamptz, _>(context.now);
-        Ok(changed.load(connection).await?)
+        let changed = given
+            .bind(query)
+            .bind::<Timestamptz, _>(context.now)
+            .bind::<SqlUuid, _>(context.execution.as_uuid());
+        Ok(recording.bind(changed).load(connection).await?)
     }
 
     /// The assignments of the provided columns, and for each the condition that it fills a null.

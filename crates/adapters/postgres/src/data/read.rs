@@ -280,7 +280,8 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
         PlatformTable::Job => "SELECT id, name, description, archived, created_at FROM labdata.job",
         PlatformTable::JobExecution => {
             return format!(
-                "SELECT e.id, e.job_id, j.name AS job_name, e.status, e.started_at, e.completed_at, e.created_at \
+                "SELECT e.id, e.job_id, j.name AS job_name, e.status, e.started_at, e.completed_at, e.created_at, \
+                 e.script_version, e.trigger_file_id \
                  FROM labdata.job_execution e JOIN labdata.job j ON j.id = e.job_id WHERE e.organization_id = {organization}"
             );
         }

@@ -88,20 +88,7 @@ pub(super) async fn revert(
     context: &WriteContext<'_>,
     request: &RevertRequest,
 ) -> Result<RevertReport, RevertFailure> {
-    // Locks out closing, writing and another revert of the same execution. Taken before its rows,
-    // as writes do: they share the lock of the execution until they commit.
-    let known = diesel::sql_query(
-        "SELECT id FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind::<SqlUuid, _>(context.execution.as_uuid())
-    .bind::<SqlUuid, _>(context.organization.as_uuid())
-    .execute(connection)
-    .await?;
-    if known == 0 {
-        return Err(RevertFailure::Refused(
-            PortError::NotFound(Resource::Execution).into(),
-        ));
-    }
+    lock_execution(connection, context).await?;
     let ledger = take_for_revert(connection, context).await?;
     let Created { rows, touched } = created(connection, context, &ledger).await?;
     // Looked for after the rows are locked: no new reference to them can appear.
@@ -128,6 +115,26 @@ pub(super) async fn revert(
         updated_by_others,
         series,
     }))
+}
+
+/// Locks out closing, writing and another revert of the same execution. Taken before its rows, as writes do:
+/// they share the lock of the execution until they commit.
+pub(super) async fn lock_execution(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+) -> Result<(), RevertFailure> {
+    let known = diesel::sql_query(
+        "SELECT id FROM labdata.job_execution WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .execute(connection)
+    .await?;
+    if known == 0 {
+        let unknown = PortError::NotFound(Resource::Execution);
+        return Err(RevertFailure::Refused(unknown.into()));
+    }
+    Ok(())
 }
 
 /// Rows that the execution created and that still exist.

@@ -40,6 +40,11 @@ pub(super) fn row_image(table: &Table, alias: &str, place: &str) -> String {
 
 /// A row of that expression as reads show it; `None` if it is too long to be retained.
 pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
+    rendered(table, text).and_then(RowImage::short)
+}
+
+/// A row of `row_to_json` as reads show it; columns that it lacks are null.
+pub(super) fn rendered(table: &Table, text: &str) -> Option<RowJson> {
     let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
     let own = table
         .columns
@@ -51,7 +56,7 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
         .map(|column| (column.name, Cow::Borrowed(column.name), column.data_type));
     let mut displayed = String::with_capacity(text.len());
     for (name, sql_name, data_type) in own.chain(system) {
-        let value = values.get(&sql_name)?.get();
+        let value = values.get(&sql_name).map_or("null", |value| value.get());
         displayed.push(if displayed.is_empty() { '{' } else { ',' });
         displayed.push_str(&serde_json::to_string(name).ok()?);
         displayed.push(':');
@@ -65,7 +70,7 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
         }
     }
     displayed.push('}');
-    RowImage::short(RowJson::from_rendered(displayed))
+    Some(RowJson::from_rendered(displayed))
 }
 
 /// A retained row as the ledger holds it.

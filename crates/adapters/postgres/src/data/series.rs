@@ -14,8 +14,11 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    data::write::{
-        Order, Problem, ResolvedColumn, SeriesOutcome, SeriesStep, TableOutcome, WritePlan,
+    data::{
+        history::ChangeAction,
+        write::{
+            Order, Problem, ResolvedColumn, SeriesOutcome, SeriesStep, TableOutcome, WritePlan,
+        },
     },
     scalar::{KeyValue, Scalar, Values},
 };
@@ -117,7 +120,7 @@ pub(super) async fn write_series(
     let mut replaced = HashMap::new();
     for form in forms.values() {
         let owner = &form.step.owner;
-        for (parent, points) in form.remove(connection).await? {
+        for (parent, points) in form.remove(connection, context).await? {
             replaced.insert((owner.table.name.as_str(), &owner.column, parent), points);
         }
         form.insert(connection, context).await?;
@@ -179,6 +182,7 @@ impl<'s> SeriesForm<'s> {
     async fn remove(
         &self,
         connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
     ) -> Result<HashMap<KeyValue, u64>, Failure> {
         let ChunkNames {
             name,
@@ -190,11 +194,18 @@ impl<'s> SeriesForm<'s> {
         self.lock_parents(connection).await?;
         let parents = self.members.iter().map(|ready| ready.parent.clone());
         let parents = key_values(parents, data_type);
+        let owned = &self.step.owner;
+        let recording = context.recording(&owned.table);
+        let recording = recording.of_owner(&owned.column.sql_name());
         let query = statement(format!(
-            "WITH deleted AS (DELETE FROM {name} WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points) \
-             SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}"
+            "WITH deleted AS (DELETE FROM {name} c WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points, \
+             c._chunk::text AS key, $2 AS at, {before} AS before){recorded} \
+             SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}",
+            before = recording.row("c"),
+            recorded = recording.part(ChangeAction::Deleted, "deleted", 2),
         ));
-        let deleted: Vec<Replaced> = bind_values(query, &parents).load(connection).await?;
+        let query = bind_values(query, &parents).bind::<Timestamptz, _>(context.now);
+        let deleted: Vec<Replaced> = recording.bind(query).load(connection).await?;
         Ok(deleted
             .into_iter()
             .map(|row| {

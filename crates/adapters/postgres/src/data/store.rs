@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::Catalog,
+    catalog::{Catalog, KeyedTable},
     conflict::Conflict,
     data::{
         changes::{ExecutionChanges, RowChange},
@@ -15,23 +15,26 @@ use labdata_domain::{
         write::{LookupResults, Questions, RowImage, WriteOutcome, WritePlan},
     },
     ids::{ExecutionId, OrganizationId},
+    scalar::KeyValue,
 };
 use labdata_ports::{
     PortError,
     catalog::CatalogStore,
     data::{
         Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
-        SourceFile, WriteError,
+        RowHistory, SourceFile, WriteError,
         parts::{PartSink, StreamError},
     },
 };
+use time::OffsetDateTime;
 
 use super::{
     apply, changes,
     context::WriteContext,
     execution::KnownJobs,
     failure::Failure,
-    look_up, read, read_series,
+    history::{self, Author},
+    look_up, read, read_series, restore,
     revert::{RevertFailure, revert},
     row_counts,
     small::{SmallInsert, SmallInserts, Written},
@@ -189,6 +192,7 @@ impl PgDataStore {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
         let result = async {
+            let restore = request.restore.as_ref();
             // The lock prevents definitions from changing, so this snapshot stays current.
             let catalog = self
                 .catalog
@@ -199,9 +203,16 @@ impl PgDataStore {
                 schemas: Schemas::of(organization),
                 catalog: &catalog,
                 execution: request.execution,
+                author: Author {
+                    execution: restore.map(|restore| execution_of(&restore.undo.target)),
+                    is_undo: restore.is_some(),
+                },
                 now: request.now,
             };
-            revert(&mut connection, &context, request).await
+            match restore {
+                None => revert(&mut connection, &context, request).await,
+                Some(given) => restore::restore(&mut connection, &context, request, given).await,
+            }
         }
         .await;
         match result {
@@ -274,6 +285,10 @@ impl DataStore for PgDataStore {
             schemas: Schemas::of(organization),
             catalog: &catalog,
             execution: attribution.target.execution(),
+            author: Author {
+                execution: Some(attribution.target.execution()),
+                is_undo: false,
+            },
             now: attribution.now,
         };
         self.write_until_done(&context, plan, attribution).await
@@ -328,6 +343,37 @@ impl DataStore for PgDataStore {
             .await?;
         let rows = changes::changed_rows(&mut connection, organization, &catalog, execution, table);
         Ok(rows.await?)
+    }
+
+    async fn history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<RowHistory, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let schemas = Schemas::of(organization);
+        history::history(&mut connection, organization, &schemas.names(table), key)
+            .await
+            .map_err(table_error)
+    }
+
+    async fn sweep_history(&self, before: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let mut connection = self.database.connection().await?;
+        let deleted = history::sweep(&mut connection, before, limit).await;
+        deleted.map_err(table_error)
+    }
+
+    async fn forget_history(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<(), PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        history::forget(&mut connection, organization, table, key)
+            .await
+            .map_err(table_error)
     }
 
     async fn read(

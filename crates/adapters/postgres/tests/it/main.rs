@@ -34,6 +34,7 @@ mod rows;
 mod schema_facts;
 mod shares;
 mod tls;
+mod undone;
 mod units_of_work;
 
 /// A connection past the adapter, to look behind it.

@@ -132,7 +132,7 @@ async fn a_read_that_is_left_among_its_rows_keeps_no_connection() {
          THEN PERFORM pg_sleep(5); END IF; RETURN name; END $$; \
          ALTER TABLE {tables}.sample RENAME TO sample_rows; \
          CREATE VIEW {tables}.sample AS SELECT id, public.slowly(id, name) AS name, volume, note, \
-         created_at, updated_at, created_by_execution_id FROM {tables}.sample_rows"
+         created_at, updated_at, created_by_execution_id, updated_by_execution_id FROM {tables}.sample_rows"
     );
     behind.batch_execute(&slow).await.expect("a slow table");
     let plan = lab.read_plan("sample", json!({}), 20).await;

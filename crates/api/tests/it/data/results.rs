@@ -238,7 +238,12 @@ async fn the_schema_ends_each_table_of_rows_with_its_system_columns() {
         }
         assert_eq!(
             names,
-            ["created_at", "updated_at", "created_by_execution_id"]
+            [
+                "created_at",
+                "updated_at",
+                "created_by_execution_id",
+                "updated_by_execution_id"
+            ]
         );
         assert!(columns.ends_with(&system.into_iter().cloned().collect::<Vec<_>>()));
         let created_at = columns

@@ -73,6 +73,7 @@ async fn a_dry_run_answers_as_the_real_run_and_changes_nothing() {
         for table in response["tables"].as_array_mut().unwrap() {
             for row in table["rows"].as_array_mut().unwrap() {
                 row["created_by_execution_id"].take();
+                row["updated_by_execution_id"].take();
             }
         }
     }

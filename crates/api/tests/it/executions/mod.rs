@@ -1,6 +1,7 @@
 //! `/api/v1/job-executions`
 
 mod changes;
+mod restore;
 
 use labdata_application::executions::sweep_executions::sweep_executions;
 use labdata_domain::people::scope::Scope;

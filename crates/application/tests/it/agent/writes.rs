@@ -1,7 +1,7 @@
 //! The writes of a run: one execution, closed when the run ends.
 
 use labdata_application::{
-    data::revert_execution::revert_execution,
+    data::revert_execution::{RevertExecution, revert_execution},
     executions::{get_execution::get_execution, list_executions::list_executions},
 };
 use labdata_domain::{
@@ -39,7 +39,9 @@ async fn the_writes_of_a_run_fall_under_one_execution_that_can_be_reverted() {
     let execution = get_execution(ports, &actor, id).await.unwrap();
     assert_eq!(execution.state.as_str(), "completed");
     assert_eq!(executions(&scripted).await, 1);
-    let report = revert_execution(ports, &actor, id).await.unwrap();
+    let report = revert_execution(ports, &actor, id, RevertExecution::default())
+        .await
+        .unwrap();
     assert_eq!(report.deleted_count, 2);
 }
 

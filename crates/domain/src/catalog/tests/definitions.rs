@@ -84,7 +84,12 @@ fn a_column_has_a_label_of_one_line_and_a_unit_of_ucum() {
 
 #[test]
 fn names_of_system_columns_are_taken_in_every_table() {
-    for name in ["created_at", "updated_at", "created_by_execution_id"] {
+    for name in [
+        "created_at",
+        "updated_at",
+        "created_by_execution_id",
+        "updated_by_execution_id",
+    ] {
         refused_column(column(name, DataType::String), "kept by the server");
         let of_points = raw(
             "trace",

@@ -24,7 +24,12 @@ fn the_core_tables_are_experiment_carrier_and_operation() {
 #[test]
 fn tables_of_rows_have_system_columns_and_raw_tables_none() {
     let lab = lab();
-    let expected = ["created_at", "updated_at", "created_by_execution_id"];
+    let expected = [
+        "created_at",
+        "updated_at",
+        "created_by_execution_id",
+        "updated_by_execution_id",
+    ];
     for name in ["sample", "experiment"] {
         let system = lab.table(name).unwrap().system_columns().iter();
         assert_eq!(system.map(|it| it.name).collect::<Vec<_>>(), expected);

@@ -5,9 +5,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use serde_json::{Map, Value};
 
 use super::{
-    Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn,
-    order::all_columns,
-    series::{find_owner, key},
+    Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn, order::all_columns,
+    series::find_owner,
 };
 use crate::{
     catalog::{Catalog, ColumnRef, Owner, Table},
@@ -135,9 +134,9 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
             other => other.to_string().chars().take(100).collect(),
         };
         let found = match given {
-            Value::String(text) if !text.contains('\0') => key(text, key_type),
+            Value::String(text) => KeyValue::parse(text, key_type),
             Value::Number(number) if key_type == DataType::Integer => {
-                key(&number.to_string(), key_type)
+                KeyValue::parse(&number.to_string(), key_type)
             }
             _ => None,
         };
@@ -276,6 +275,7 @@ mod tests {
             ]
             .into(),
             unique_together: Vec::new(),
+            history: true,
         };
         let catalog = Catalog::new(CatalogVersion(1), vec![table]);
         let mut selection = SeriesSelection {

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use crate::{
     catalog::{Catalog, ColumnRef, Owner, Table},
     numbers::grouped,
     refusal::{ErrorCode, RefusalKind, Refuse},
-    scalar::{DataType, KeyValue, Values},
+    scalar::{KeyValue, Values},
 };
 
 /// Read of a series, validated against the catalog.
@@ -66,7 +64,8 @@ impl SeriesPlan {
         parent: &str,
     ) -> Result<Self, SeriesRefusal> {
         let owner = find_owner(catalog, table, parent_column)?;
-        let parent = key(parent, owner.column.data_type).ok_or(SeriesRefusal::NoParent)?;
+        let parent =
+            KeyValue::parse(parent, owner.column.data_type).ok_or(SeriesRefusal::NoParent)?;
         Ok(Self { owner, parent })
     }
 
@@ -123,16 +122,6 @@ fn reference<'t>(
             None => format!("the table has several references; name one as parent_column: {names}"),
         })
     })
-}
-
-/// Parses a key of a query string; `None` if the type has no such key.
-pub(super) fn key(text: &str, data_type: DataType) -> Option<KeyValue> {
-    match data_type {
-        DataType::Integer => text.parse().ok().map(KeyValue::Integer),
-        DataType::Uuid => Uuid::try_parse(text).ok().map(KeyValue::Uuid),
-        // Keys have no further types (`DataType::can_be_key`).
-        _ => Some(KeyValue::Text(text.to_owned())),
-    }
 }
 
 /// Columns of a series, with its points in the order in which they were written.
@@ -194,7 +183,10 @@ impl SeriesLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CatalogVersion, Column, Origin, SemanticCategory};
+    use crate::{
+        catalog::{CatalogVersion, Column, Origin, SemanticCategory},
+        scalar::DataType,
+    };
 
     fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
         Column {
@@ -221,6 +213,7 @@ mod tests {
             origin: Origin::Organization,
             columns: columns.into(),
             unique_together: Vec::new(),
+            history: true,
         };
         let of_carrier = || column("carrier", DataType::String, Some("carrier"));
         let of_operation = || column("operation", DataType::Integer, Some("operation"));

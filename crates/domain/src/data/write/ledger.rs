@@ -126,6 +126,25 @@ impl LedgerEntry {
         });
         rows.chain(points).filter(|entry| entry.count > 0).collect()
     }
+
+    /// Points deleted.
+    #[must_use]
+    pub fn points_deleted(table: &str, count: u64) -> Self {
+        Self {
+            count,
+            ..Self::new(table, LedgerAction::PointsDeleted)
+        }
+    }
+
+    /// Points of deleted series that came back.
+    #[must_use]
+    pub fn points_restored(table: &str, count: u64) -> Self {
+        Self {
+            count,
+            ..Self::new(table, LedgerAction::SeriesWritten)
+        }
+    }
+
     /// Series written, and earlier ones replaced.
     #[must_use]
     pub fn of_series(series: &[SeriesOutcome]) -> Vec<Self> {

@@ -13,6 +13,7 @@ use std::{
 
 use labdata_domain::{
     data::{
+        restore::OnConflict,
         revert::RevertReport,
         write::{Problem, WriteOutcome, WriteRequest, check},
     },
@@ -24,7 +25,9 @@ use labdata_port_contracts::{
     data::lab::{DataHarness, Lab},
     given::at,
 };
-use labdata_ports::data::{Attribution, RevertError, RevertRequest, WriteError, WriteTarget};
+use labdata_ports::data::{
+    Attribution, Restore, RevertError, RevertRequest, WriteError, WriteTarget,
+};
 use proptest::{
     collection::vec,
     prelude::any,
@@ -159,9 +162,25 @@ fn execution(turn: u64) -> ExecutionId {
     ExecutionId::new(id(2, turn))
 }
 
-fn reverting(lab: &Lab, turn: u64) -> RevertRequest {
+/// Every other revert restores.
+fn reverting(lab: &Lab, turn: u64, step: u64) -> RevertRequest {
+    let undo = Attribution {
+        target: WriteTarget::New {
+            execution: ExecutionId::new(id(4, step)),
+            job_name: JobName::parse("revert").expect("a name"),
+            job: JobId::new(id(5, step)),
+        },
+        user: lab.user,
+        api_key: lab.api_key,
+        now: at(900),
+    };
+    let restore = Restore {
+        on_conflict: OnConflict::Skip,
+        undo,
+    };
     RevertRequest {
         now: at(900),
+        restore: (turn % 2 == 0).then_some(restore),
         ..lab.reverting(execution(turn))
     }
 }
@@ -172,7 +191,9 @@ fn reverted(result: Result<RevertReport, RevertError>) -> Value {
         Ok(report) => json!([
             report.deleted_count,
             report.raws_deleted_count,
-            report.skipped_count
+            report.skipped_count,
+            report.restored_count,
+            report.raws_restored_count
         ]),
         Err(RevertError::Blocked(blockers)) => {
             let named = blockers.into_iter();
@@ -182,6 +203,7 @@ fn reverted(result: Result<RevertReport, RevertError>) -> Value {
                     .collect::<Vec<_>>(),
             )
         }
+        Err(RevertError::Conflicts(conflicts)) => json!(conflicts.len()),
         Err(RevertError::Port(error)) => json!(error.to_string()),
     }
 }
@@ -232,14 +254,11 @@ async fn agree(list: Vec<u16>, tally: &Tally) {
                 }
             }
             Step::Revert(turn) => {
-                let expected = model
-                    .data
-                    .revert(model.organization, &reverting(&model, turn))
-                    .await;
-                let found = postgres
-                    .data
-                    .revert(postgres.organization, &reverting(&postgres, turn))
-                    .await;
+                let step = u64::try_from(history.len()).expect("a small number");
+                let request = reverting(&model, turn, step);
+                let expected = model.data.revert(model.organization, &request).await;
+                let request = reverting(&postgres, turn, step);
+                let found = postgres.data.revert(postgres.organization, &request).await;
                 assert_eq!(reverted(found), reverted(expected), "{}", reported());
             }
         }

@@ -49,6 +49,7 @@ fn table(name: &str, key: DataType, columns: Vec<Column>) -> Table {
         origin: Origin::Organization,
         columns: std::iter::once(key).chain(columns).collect(),
         unique_together: Vec::new(),
+        history: true,
     }
 }
 

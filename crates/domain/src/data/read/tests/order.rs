@@ -47,7 +47,7 @@ fn all_columns_are_shown_unless_some_are_named() {
         let names = plan.columns.into_iter().map(|column| column.name);
         names.collect::<Vec<_>>().join(" ")
     };
-    let system = "created_at updated_at created_by_execution_id";
+    let system = "created_at updated_at created_by_execution_id updated_by_execution_id";
     assert_eq!(all("part"), format!("id whole experiment size {system}"));
     assert_eq!(all("points"), "part od");
     assert_eq!(all("organizationmember"), "id email name");

@@ -43,6 +43,7 @@ fn table() -> Table {
             .chain(others)
             .collect(),
         unique_together: Vec::new(),
+        history: true,
     }
 }
 

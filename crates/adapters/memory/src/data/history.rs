@@ -1,0 +1,132 @@
+//! Recorded changes of rows and series.
+
+use labdata_domain::{
+    catalog::{KeyedTable, Table},
+    data::history::{ChangeAction, RecordedChange},
+    ids::ExecutionId,
+};
+use time::{Duration, OffsetDateTime};
+
+use super::{
+    read::render_row,
+    tables::{Row, Series, Tables},
+};
+
+/// What a change is recorded under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Author {
+    pub(crate) execution: Option<ExecutionId>,
+    /// True for a revert with restore.
+    pub(crate) is_undo: bool,
+    pub(crate) now: OffsetDateTime,
+}
+
+/// A row, or points of one series, before a change.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    Row(Row),
+    Series(Series),
+}
+
+impl Stored {
+    pub(crate) const fn created_by(&self) -> ExecutionId {
+        match self {
+            Self::Row(row) => row.created_by,
+            Self::Series(series) => series.execution,
+        }
+    }
+}
+
+/// A recorded change.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) number: i64,
+    pub(crate) table: String,
+    pub(crate) id: String,
+    pub(crate) action: ChangeAction,
+    pub(crate) author: Author,
+    pub(crate) at: OffsetDateTime,
+    pub(crate) before: Option<Stored>,
+    /// Of a series that was replaced: SQL name of the reference to its parent.
+    pub(crate) owner: Option<String>,
+    /// The revert that undid it last, and whether that holds.
+    pub(crate) undone_by: Option<ExecutionId>,
+    pub(crate) is_undone: bool,
+}
+
+impl Change {
+    /// A change at the author's time, which is later than the row's last one.
+    pub(crate) fn new(
+        (table, id): (&str, String),
+        action: ChangeAction,
+        author: Author,
+        before: Option<Stored>,
+    ) -> Self {
+        let at = match &before {
+            Some(Stored::Row(row)) => author.now.max(row.updated_at + Duration::microseconds(1)),
+            _ => author.now,
+        };
+        Self {
+            number: 0,
+            table: table.to_owned(),
+            id,
+            action,
+            author,
+            at,
+            before,
+            owner: None,
+            undone_by: None,
+            is_undone: false,
+        }
+    }
+}
+
+impl Tables {
+    /// Returns whether earlier versions of a table are stored.
+    pub(crate) fn has_history(&self, name: &str) -> bool {
+        let mut defined = self.defined.iter();
+        // Core tables are not among the defined ones.
+        let found = defined.find(|table| table.name == name);
+        found.is_none_or(|table| table.history)
+    }
+
+    /// Records a change, where the table has history.
+    pub(crate) fn record_change(&mut self, change: Change) {
+        if self.has_history(&change.table) {
+            let number = self.next_id();
+            self.changes.push(Change { number, ..change });
+        }
+    }
+}
+
+/// The changes of a row in their order.
+pub(super) fn changes_of(tables: &Tables, table: &KeyedTable, id: &str) -> Vec<RecordedChange> {
+    let own = tables.changes.iter();
+    let own = own.filter(|it| it.table == table.name && it.id == id);
+    own.map(|change| RecordedChange {
+        action: change.action,
+        at: change.at,
+        execution: change.author.execution,
+        before: match &change.before {
+            Some(Stored::Row(row)) => Some(render_row(table, row)),
+            _ => None,
+        },
+    })
+    .collect()
+}
+
+/// The name of points of a series that are recorded together.
+pub(super) fn points_id(series: &Series) -> String {
+    let first = series.points.first().map_or(0, |(place, _)| *place);
+    format!("{}:{first}", series.id)
+}
+
+/// SQL name of the reference that owns a recorded series; `None` where several could.
+pub(super) fn owner_of(table: &Table, change: &Change) -> Option<String> {
+    let mut references = table.references().map(|(column, _)| column.sql_name());
+    let only = references.next().filter(|_| references.next().is_none());
+    change
+        .owner
+        .clone()
+        .or_else(|| only.map(std::borrow::Cow::into_owned))
+}

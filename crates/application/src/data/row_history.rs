@@ -1,0 +1,186 @@
+//! Versions of a row.
+
+use std::collections::BTreeMap;
+
+use labdata_domain::{
+    catalog::KeyedTable,
+    data::{
+        history::{RowVersion, VersionOperation, versions},
+        read::RowJson,
+        write::{Mode, Rows, TableWrite, WriteRequest, cell::Cell},
+    },
+    ids::ExecutionId,
+    people::{actor::Actor, scope::Scope},
+    refusal::{ErrorCode, Refusal, Resource},
+    scalar::KeyValue,
+};
+use labdata_domain::{catalog::SystemColumn, data::history::ChangeAction};
+use labdata_ports::PortError;
+
+use super::write_data::{WriteData, write_data};
+use crate::{
+    Error, Services,
+    executions::starters::{StartedExecution, with_starter},
+};
+
+/// A row of a table.
+#[derive(Clone, Debug)]
+pub struct RowName {
+    /// The table's name.
+    pub table: String,
+    /// The row's key.
+    pub id: String,
+}
+
+/// A page of versions, and the executions that made them.
+#[derive(Clone, Debug)]
+pub struct VersionPage {
+    /// Newest first.
+    pub versions: Vec<RowVersion>,
+    /// The executions that still exist.
+    pub executions: BTreeMap<ExecutionId, StartedExecution>,
+    /// The next page starts below this version, if more follow.
+    pub next: Option<u64>,
+}
+
+/// The versions of a row below one of them, newest first.
+///
+/// # Errors
+/// `Forbidden` without the read scope; `NotFound` for an unknown table, and for a row that never existed or
+/// is forgotten; `Invalid` if the table has no history.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn row_history(
+    ports: &Services,
+    actor: &Actor,
+    name: &RowName,
+    below: Option<u64>,
+    limit: usize,
+) -> Result<VersionPage, Error> {
+    actor.require(Scope::Read)?;
+    let mut versions = all_versions(ports, actor, name).await?;
+    versions.retain(|it| below.is_none_or(|below| it.version < below));
+    let more = versions.len() > limit;
+    versions.truncate(limit);
+    let mut executions = BTreeMap::new();
+    for id in versions.iter().filter_map(|version| version.execution) {
+        if executions.contains_key(&id) {
+            continue;
+        }
+        match ports.executions.get(actor.organization, id).await {
+            Ok(execution) => {
+                executions.insert(id, with_starter(ports, actor, execution).await?);
+            }
+            Err(PortError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let next = versions.last().filter(|_| more).map(|last| last.version);
+    Ok(VersionPage {
+        versions,
+        executions,
+        next,
+    })
+}
+
+/// Gives a row the values of an earlier version, in a write of their own; a deleted row is created again.
+///
+/// # Errors
+/// `Forbidden` without the write scope and the read scope; those of [`row_history`] and [`write_data`];
+/// `NotFound` for an unknown version; `Invalid` for one that is a deletion.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn restore_row(
+    ports: &Services,
+    actor: &Actor,
+    name: &RowName,
+    version: u64,
+    job_execution_id: Option<String>,
+) -> Result<RowJson, Error> {
+    actor.require(Scope::Read)?;
+    actor.require(Scope::Write)?;
+    let versions = all_versions(ports, actor, name).await?;
+    let found = versions.into_iter().find(|it| it.version == version);
+    let found = found.ok_or_else(|| Error::not_found(Resource::Row))?;
+    if found.operation == VersionOperation::Changed(ChangeAction::Deleted) {
+        let message = "this version is a deletion; restore the one before it";
+        return Err(Refusal::invalid(ErrorCode::InvalidValue, message).into());
+    }
+    let mut rows = Rows::default();
+    rows.begin_row();
+    let values = found.values.into_iter();
+    let values = values.filter(|(name, _)| SystemColumn::from_name(name).is_none());
+    for (position, (name, value)) in values.enumerate() {
+        rows.set(position, &name, Cell::from(value));
+    }
+    let write = TableWrite {
+        table: name.table.clone(),
+        rows,
+        mode: Mode::Upsert,
+        ..TableWrite::default()
+    };
+    let command = WriteData {
+        request: WriteRequest {
+            tables: vec![write],
+            return_rows: true,
+            ..WriteRequest::default()
+        },
+        job_execution_id,
+        ..WriteData::default()
+    };
+    let outcome = write_data(ports, actor, command).await?;
+    let written = outcome.tables.into_iter().next();
+    let row = written.and_then(|table| table.rows?.into_iter().next());
+    row.ok_or_else(|| Error::Internal("a restored row was not returned".to_owned()))
+}
+
+/// Deletes the earlier versions of a row, which remain in backups.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound` for an unknown table.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn forget_row_history(
+    ports: &Services,
+    actor: &Actor,
+    name: &RowName,
+) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    let (table, key) = find(ports, actor, name).await?;
+    ports
+        .data
+        .forget_history(actor.organization, &table, &key)
+        .await?;
+    Ok(())
+}
+
+async fn all_versions(
+    ports: &Services,
+    actor: &Actor,
+    name: &RowName,
+) -> Result<Vec<RowVersion>, Error> {
+    let (table, key) = find(ports, actor, name).await?;
+    if !table.history {
+        let message = format!(
+            "table \"{}\" stores no earlier versions of its rows",
+            table.name
+        );
+        return Err(Refusal::invalid(ErrorCode::NoHistory, message).into());
+    }
+    let history = ports.data.history(actor.organization, &table, &key).await?;
+    let versions = versions(&history.changes, history.current.as_ref());
+    if versions.is_empty() {
+        return Err(Error::not_found(Resource::Row));
+    }
+    Ok(versions)
+}
+
+async fn find(
+    ports: &Services,
+    actor: &Actor,
+    name: &RowName,
+) -> Result<(KeyedTable, KeyValue), Error> {
+    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let table = catalog.keyed_table(&name.table);
+    let table = table.ok_or_else(|| Error::not_found(Resource::Table))?;
+    let key = KeyValue::parse(&name.id, table.key().data_type);
+    let key = key.ok_or_else(|| Error::not_found(Resource::Row))?;
+    Ok((table, key))
+}

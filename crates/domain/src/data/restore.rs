@@ -1,0 +1,421 @@
+//! Reverts that restore: what can come back, and what stands against it (contract §16).
+//!
+//! A store finds the rows that an execution changed ([`Touched`]) and what stands against their return
+//! ([`Obstacle`]); [`RestorePlan`] decides. A chunk of a series is a row here: it is created and deleted,
+//! and never changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use super::{
+    revert::RevertReport,
+    write::{DeletedSeries, LedgerAction, LedgerEntry},
+};
+use crate::{catalog::Table, ids::ExecutionId};
+
+/// Maximum number of ids that name the rows of a conflict.
+const MAX_NAMED_IDS: usize = 5;
+
+/// Treatment of what another execution changed since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Nothing is undone.
+    #[default]
+    Refuse,
+    /// It stays as it is, with a warning.
+    Skip,
+}
+
+impl OnConflict {
+    /// Both and their names in the API.
+    pub const ALL: [(&'static str, Self); 2] = [("refuse", Self::Refuse), ("skip", Self::Skip)];
+}
+
+/// Reason why a row stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Another execution changed it since.
+    ChangedSince,
+    /// A row that stays references it.
+    Referenced,
+    /// It would reference a row that does not exist, or is another one than then.
+    ReferenceMissing,
+    /// Another row has a value that must be unique.
+    ValueTaken,
+    /// Another execution has written a series in its place.
+    SeriesReplaced,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ChangedSince => "another execution changed them since",
+            Self::Referenced => "rows that stay reference them",
+            Self::ReferenceMissing => "rows that they reference do not exist any more",
+            Self::ValueTaken => "another row has a value of theirs that must be unique",
+            Self::SeriesReplaced => "another execution has written their series since",
+        })
+    }
+}
+
+/// A row, or a chunk of a series, that an execution changed.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// Its table; a raw one for a chunk.
+    pub table: Arc<Table>,
+    /// Key of the row or chunk.
+    pub id: String,
+    /// The stored values that it had before, as the store names them; `None` if it did not exist.
+    pub before: Option<i64>,
+    /// True if it exists now.
+    pub exists: bool,
+    /// True if the execution's last change deleted it.
+    pub deleted: bool,
+    /// True if another execution changed it since.
+    pub changed_since: bool,
+}
+
+/// What undoes the changes of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// It did not exist and is deleted.
+    Delete,
+    /// It gets these earlier values.
+    ChangeBack(i64),
+    /// It was deleted and is created with these earlier values.
+    BringBack(i64),
+}
+
+/// A row that cannot become what it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obstacle {
+    /// Its table.
+    pub table: String,
+    /// Key of the row or chunk.
+    pub id: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+#[derive(Clone, Debug)]
+struct Planned {
+    table: Arc<Table>,
+    undo: Undo,
+    /// True if the execution's last change deleted it.
+    deleted: bool,
+}
+
+/// Rows that a revert with restore changes. Rows with obstacles leave it; that can raise new obstacles
+/// for others, so a store asks until there are none.
+#[derive(Clone, Debug, Default)]
+pub struct RestorePlan {
+    rows: BTreeMap<(String, String), Planned>,
+    left: BTreeMap<(String, String), (Reason, bool)>,
+    touched: BTreeSet<(String, String)>,
+    created: BTreeMap<String, u64>,
+}
+
+impl RestorePlan {
+    /// A plan for the rows that an execution changed.
+    #[must_use]
+    pub fn new(rows: impl IntoIterator<Item = Touched>) -> Self {
+        let mut plan = Self::default();
+        for row in rows {
+            let place = (row.table.name.clone(), row.id);
+            plan.touched.insert(place.clone());
+            if row.exists && row.before.is_none() {
+                *plan.created.entry(row.table.name.clone()).or_default() += 1;
+            }
+            let undo = match (row.exists, row.before) {
+                (true, None) => Undo::Delete,
+                (true, Some(before)) => Undo::ChangeBack(before),
+                (false, Some(before)) => Undo::BringBack(before),
+                (false, None) => continue,
+            };
+            if row.changed_since {
+                plan.left.insert(place, (Reason::ChangedSince, row.deleted));
+            } else {
+                let (table, deleted) = (row.table, row.deleted);
+                let planned = Planned {
+                    table,
+                    undo,
+                    deleted,
+                };
+                plan.rows.insert(place, planned);
+            }
+        }
+        plan
+    }
+
+    /// Leaves rows as they are. Returns true if the plan has changed.
+    pub fn leave(&mut self, obstacles: impl IntoIterator<Item = Obstacle>) -> bool {
+        let mut changed = false;
+        for Obstacle { table, id, reason } in obstacles {
+            let place = (table, id);
+            if let Some(planned) = self.rows.remove(&place) {
+                self.left.insert(place, (reason, planned.deleted));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The conflicts of a revert that must not leave any.
+    ///
+    /// # Errors
+    /// A sentence for each table and reason.
+    pub fn check(&self, on_conflict: OnConflict) -> Result<(), Vec<String>> {
+        if on_conflict == OnConflict::Skip || self.left.is_empty() {
+            return Ok(());
+        }
+        Err(self.conflicts("cannot be restored").collect())
+    }
+
+    /// The tables of its rows.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        let tables = self.rows.values().map(|row| (&row.table.name, &row.table));
+        let tables: BTreeMap<_, _> = tables.collect();
+        tables.into_values().cloned().collect()
+    }
+
+    /// The rows of a table with what undoes their changes.
+    pub fn of<'p>(&'p self, table: &'p str) -> impl Iterator<Item = (&'p str, Undo)> {
+        let rows = self.rows.iter().filter(move |((own, _), _)| own == table);
+        rows.map(|((_, id), row)| (id.as_str(), row.undo))
+    }
+
+    /// Keys of the rows of a table that are deleted.
+    #[must_use]
+    pub fn deleted(&self, table: &str) -> Vec<String> {
+        let rows = self.of(table).filter(|(_, undo)| *undo == Undo::Delete);
+        rows.map(|(id, _)| id.to_owned()).collect()
+    }
+
+    /// Keys of the rows of a table that get earlier values or are created with them.
+    #[must_use]
+    pub fn restored(&self, table: &str) -> Vec<String> {
+        let rows = self.of(table).filter(|(_, undo)| *undo != Undo::Delete);
+        rows.map(|(id, _)| id.to_owned()).collect()
+    }
+
+    /// The stored values that rows of a table get, those of deleted ones or those of existing ones.
+    #[must_use]
+    pub fn values(&self, table: &str, deleted: bool) -> Vec<i64> {
+        let rows = self.of(table).filter_map(|(_, undo)| match undo {
+            Undo::ChangeBack(before) if !deleted => Some(before),
+            Undo::BringBack(before) if deleted => Some(before),
+            _ => None,
+        });
+        rows.collect()
+    }
+
+    /// Keys of the rows of a table that the execution deleted and that do not come back. Another row may
+    /// bear such a key.
+    #[must_use]
+    pub fn lost(&self, table: &str) -> Vec<String> {
+        let left = self.left.iter();
+        let left = left.filter(|((own, _), (_, deleted))| own == table && *deleted);
+        left.map(|((_, id), _)| id.clone()).collect()
+    }
+
+    /// Tables and keys of the rows that stay as they are.
+    pub fn left(&self) -> impl Iterator<Item = (&str, &str)> {
+        let left = self.left.keys();
+        left.map(|(table, id)| (table.as_str(), id.as_str()))
+    }
+
+    /// Returns whether a row stays as it is.
+    #[must_use]
+    pub fn is_left(&self, table: &str, id: &str) -> bool {
+        self.left.contains_key(&(table.to_owned(), id.to_owned()))
+    }
+
+    /// A sentence for each table and reason for which rows stay as they are.
+    fn conflicts<'p>(&'p self, what: &'p str) -> impl Iterator<Item = String> + 'p {
+        let mut groups: BTreeMap<(&str, Reason), Vec<&str>> = BTreeMap::new();
+        for ((table, id), (reason, _)) in &self.left {
+            groups.entry((table, *reason)).or_default().push(id);
+        }
+        groups.into_iter().map(move |((table, reason), ids)| {
+            let named = ids.iter().take(MAX_NAMED_IDS).copied();
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = if ids.len() > MAX_NAMED_IDS {
+                ", …"
+            } else {
+                ""
+            };
+            format!(
+                "{} rows of \"{table}\" {what} ({named}{more}): {reason}",
+                ids.len()
+            )
+        })
+    }
+}
+
+/// Facts of a revert with restore, found by the store that did it.
+#[derive(Clone, Debug, Default)]
+pub struct RestoreFacts {
+    /// Ledger entries of the execution that no earlier revert took.
+    pub ledger: Vec<LedgerEntry>,
+    /// Names of tables without history.
+    pub without_history: BTreeSet<String>,
+    /// Number of rows that were deleted.
+    pub deleted: u64,
+    /// Number of rows that came back or got their earlier values back.
+    pub restored: u64,
+    /// Number of points of the execution's own series that were deleted.
+    pub points_deleted: u64,
+    /// Number of points that came back.
+    pub points_restored: u64,
+    /// Series deleted with rows, by raw table.
+    pub series: BTreeMap<String, DeletedSeries>,
+    /// The execution of the revert's own changes; `None` where there were none.
+    pub undo_execution: Option<ExecutionId>,
+}
+
+impl RestorePlan {
+    /// The report of the plan once it is done.
+    #[must_use]
+    pub fn report(&self, facts: &RestoreFacts) -> RevertReport {
+        let mut created: BTreeMap<&str, u64> = BTreeMap::new();
+        for entry in &facts.ledger {
+            if entry.action == LedgerAction::Created {
+                *created.entry(&entry.table).or_default() += entry.count;
+            }
+        }
+        let skipped = created.into_iter().map(|(table, count)| {
+            count.saturating_sub(self.created.get(table).copied().unwrap_or_default())
+        });
+        let cascaded: u64 = facts.series.values().map(|series| series.points).sum();
+        let others = facts
+            .series
+            .iter()
+            .filter(|(_, series)| series.of_others > 0);
+        let others = others.map(|(table, series)| {
+            format!(
+                "{} series of \"{table}\" that another execution wrote were deleted with their rows",
+                series.of_others
+            )
+        });
+        let warnings = self.not_restored(facts);
+        let warnings = warnings.chain(self.conflicts("were left as they are"));
+        RevertReport {
+            deleted_count: facts.deleted,
+            raws_deleted_count: facts.points_deleted + cascaded,
+            skipped_count: skipped.sum(),
+            restored_count: facts.restored,
+            raws_restored_count: facts.points_restored,
+            undo_execution: facts.undo_execution,
+            warnings: warnings.chain(others).collect(),
+        }
+    }
+
+    /// Warnings of changes whose earlier values are not stored.
+    fn not_restored<'p>(&'p self, facts: &'p RestoreFacts) -> impl Iterator<Item = String> + 'p {
+        let mut sums: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
+        for entry in &facts.ledger {
+            let is_unknown =
+                |id: &&String| !self.touched.contains(&(entry.table.clone(), (*id).clone()));
+            let unknown = || u64::try_from(entry.ids.iter().filter(is_unknown).count());
+            let is_without = facts.without_history.contains(&entry.table);
+            let (what, count) = match entry.action {
+                LedgerAction::Updated => ("updated rows", unknown().unwrap_or(u64::MAX)),
+                LedgerAction::Deleted => ("deleted rows", unknown().unwrap_or(u64::MAX)),
+                LedgerAction::PointsDeleted if is_without => {
+                    ("points deleted with their rows", entry.count)
+                }
+                LedgerAction::SeriesReplaced if is_without => (
+                    "replaced series",
+                    u64::try_from(entry.ids.len()).unwrap_or(u64::MAX),
+                ),
+                _ => continue,
+            };
+            *sums.entry((&entry.table, what)).or_default() += count;
+        }
+        let sums = sums.into_iter().filter(|(_, count)| *count > 0);
+        sums.map(|((table, what), count)| {
+            format!(
+                "not undone: {count} {what} of \"{table}\", whose earlier values are not stored"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::KeyedTable;
+
+    fn touched(id: &str, before: Option<i64>, exists: bool) -> Touched {
+        Touched {
+            table: Arc::clone(KeyedTable::named("sample").table()),
+            id: id.to_owned(),
+            before,
+            exists,
+            deleted: !exists,
+            changed_since: false,
+        }
+    }
+
+    #[test]
+    fn rows_become_what_they_were_before() {
+        let rows = [
+            touched("created", None, true),
+            touched("deleted", Some(1), false),
+            touched("passing", None, false),
+            touched("updated", Some(2), true),
+        ];
+        let plan = RestorePlan::new(rows);
+        let expected = [
+            ("created", Undo::Delete),
+            ("deleted", Undo::BringBack(1)),
+            ("updated", Undo::ChangeBack(2)),
+        ];
+        assert_eq!(plan.of("sample").collect::<Vec<_>>(), expected);
+        assert_eq!(plan.restored("sample"), ["deleted", "updated"]);
+        assert_eq!(plan.values("sample", true), [1]);
+        assert_eq!(plan.check(OnConflict::Refuse), Ok(()));
+    }
+
+    #[test]
+    fn what_others_changed_since_is_refused_or_left() {
+        let changed = Touched {
+            changed_since: true,
+            ..touched("b", Some(1), true)
+        };
+        let mut plan = RestorePlan::new([touched("a", None, true), changed]);
+        let refused = plan.check(OnConflict::Refuse).unwrap_err();
+        assert_eq!(
+            refused,
+            ["1 rows of \"sample\" cannot be restored (b): another execution changed them since"]
+        );
+        assert_eq!(plan.check(OnConflict::Skip), Ok(()));
+        let obstacle = Obstacle {
+            table: "sample".to_owned(),
+            id: "a".to_owned(),
+            reason: Reason::Referenced,
+        };
+        assert!(plan.leave([obstacle.clone()]));
+        assert!(!plan.leave([obstacle]), "it has left already");
+        assert_eq!(plan.of("sample").count(), 0);
+        assert_eq!(plan.report(&RestoreFacts::default()).warnings.len(), 2);
+    }
+
+    #[test]
+    fn rows_without_stored_values_are_warned_of() {
+        let ids = ["a".to_owned(), "b".to_owned()].to_vec();
+        let facts = RestoreFacts {
+            ledger: vec![LedgerEntry::updated("sample", ids, Vec::new())],
+            ..RestoreFacts::default()
+        };
+        let report = RestorePlan::new([touched("a", Some(1), true)]).report(&facts);
+        assert_eq!(
+            report.warnings,
+            ["not undone: 1 updated rows of \"sample\", whose earlier values are not stored"]
+        );
+    }
+}
