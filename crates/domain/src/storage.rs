@@ -99,7 +99,8 @@ impl BytesByKind {
     pub fn of(bytes: impl IntoIterator<Item = (StoredKind, u64)>) -> Self {
         let mut all = Self::default();
         for (kind, bytes) in bytes {
-            if let Some(sum) = all.0.get_mut(kind as usize) {
+            let mut sums = all.0.iter_mut().zip(StoredKind::ALL);
+            if let Some((sum, _)) = sums.find(|(_, of)| *of == kind) {
                 *sum = sum.saturating_add(bytes);
             }
         }
@@ -109,7 +110,8 @@ impl BytesByKind {
     /// Bytes of one kind.
     #[must_use]
     pub fn get(&self, kind: StoredKind) -> u64 {
-        self.0.get(kind as usize).copied().unwrap_or_default()
+        let found = self.iter().find(|(of, _)| *of == kind);
+        found.map_or(0, |(_, bytes)| bytes)
     }
 
     /// Each kind with its bytes.

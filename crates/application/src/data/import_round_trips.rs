@@ -345,16 +345,22 @@ impl Dialect {
         }
     }
 
-    /// The texts that the dialect can hold.
+    /// A text that the dialect can hold. Two letters beyond ASCII side by side, such as `ßµ`, are UTF-8 or
+    /// Chinese as well, and nobody writes them.
     fn fit(self, text: &str) -> String {
-        if self.encoding == Encoding::Windows1252 {
-            let latin = text
-                .chars()
-                .map(|char| if u32::from(char) > 255 { '?' } else { char });
-            latin.collect()
-        } else {
-            text.to_owned()
+        if self.encoding != Encoding::Windows1252 {
+            return text.to_owned();
         }
+        let mut fitting = String::new();
+        for char in text.chars() {
+            let is_beside = fitting
+                .chars()
+                .next_back()
+                .is_some_and(|last| !last.is_ascii());
+            let is_wrong = u32::from(char) > 255 || is_beside && !char.is_ascii();
+            fitting.push(if is_wrong { '?' } else { char });
+        }
+        fitting
     }
 }
 

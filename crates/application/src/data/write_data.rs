@@ -73,9 +73,10 @@ pub(super) async fn write_from(
     };
     let target = choose_target(ports, actor, job_execution_id, job_name).await?;
     let source = source.map(|source| source.record(ports, target.execution()));
-    let slots = match planned.request.return_rows {
-        true => Some(ports.slots.enter(Work::Result, actor.organization).await?),
-        false => None,
+    let slots = if planned.request.return_rows {
+        Some(ports.slots.enter(Work::Result, actor.organization).await?)
+    } else {
+        None
     };
     let attribution = Attribution {
         source: source.transpose()?,

@@ -8,7 +8,7 @@ use labdata_domain::{
         started_by::{StartedBy, Starter},
     },
     ids::{ApiKeyId, ExecutionId, TriggerId},
-    people::author::Author,
+    people::{author::Author, run_key::most_run_scopes},
     work::PlatformRun,
 };
 use labdata_ports::{
@@ -38,7 +38,10 @@ lab!(
 impl ExecutionsLab {
     /// Adds an execution that ada started.
     async fn add(&self, execution: &Execution) -> Result<(), PortError> {
-        let ada = StartedBy::user(self.ada.id);
+        let ada = StartedBy {
+            run_scopes: execution.origin.run().map(|_| most_run_scopes()),
+            ..StartedBy::user(self.ada.id)
+        };
         self.executions.add(self.ours, execution, ada).await
     }
 

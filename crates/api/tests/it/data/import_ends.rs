@@ -185,7 +185,7 @@ async fn blank_cells_change_nothing_in_upserts_unless_they_are_null() {
         .await;
     let csv = "name,volume,note\nA,,y\n";
     let kept = import(&lab, "sample", upsert(csv)).await.json(200);
-    assert_eq!((volume().await, &kept["updated"]), (json!(1.0), &json!(1)));
+    assert_eq!((volume().await, &kept["updated"]), (json!(1), &json!(1)));
     import(&lab, "sample", upsert(csv).field("blank", "null"))
         .await
         .json(200);
@@ -239,7 +239,7 @@ async fn matched_rows_can_be_filled_only() {
     let rows = lab.rows("sample", json!({})).await;
     assert_eq!(
         (&rows[0]["volume"], &rows[0]["note"]),
-        (&json!(1.0), &json!("new"))
+        (&json!(1), &json!("new"))
     );
 }
 
@@ -255,7 +255,8 @@ async fn an_export_can_be_imported() {
     )
     .await;
     let before = lab.rows("well", json!({})).await;
-    for format in ["csv", "parquet"] {
+    // The first row of a text is its second line.
+    for (format, first) in [("csv", "rows[2].id"), ("parquet", "rows[1].id")] {
         let path = format!("/api/v1/tables/well/export?format={format}");
         let export = lab.client.request(Method::GET, &path).send().await;
         let export = export.unwrap().bytes().await.unwrap();
@@ -263,7 +264,7 @@ async fn an_export_can_be_imported() {
         let dry = form().field("mode", "insert").field("dry_run", "true");
         assert_eq!(
             paths(&import(&lab, "well", dry).await)[0],
-            "rows[2].id",
+            first,
             "{format}"
         );
         let imported = import(&lab, "well", form().field("mode", "upsert"))
@@ -396,7 +397,7 @@ async fn the_file_is_stored_as_one_of_the_execution() {
     let stored = lab.client.get(&file_path).await.json(200);
     assert_eq!(stored["job_execution_id"], execution);
     let content = lab.client.get(&format!("{file_path}/content")).await;
-    assert_eq!(content.text, csv);
+    assert_eq!(content.json(200)["text_preview"], csv);
     let path = format!("/api/v1/job-executions/{execution}");
     let run = lab.client.get(&path).await.json(200);
     assert_eq!(

@@ -41,6 +41,7 @@ async fn an_execution_starts_running_under_the_default_job() {
             "trigger_file_id": null,
             "parameters": null,
             "started_by": {"user": me["user"], "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]}, "trigger_id": null},
+            "script_author": null,
         })
     );
     assert_eq!(client.get(&one(&made)).await.json(200), made);

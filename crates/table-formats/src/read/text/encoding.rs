@@ -17,6 +17,10 @@ const DETECTED_BYTES: usize = 4 << 20;
 /// Number of bytes beyond ASCII from which the detection of a single-byte encoding is trusted.
 const MIN_EVIDENCE: usize = 6;
 
+/// Number of such bytes from which the detection of an encoding of several bytes per character is
+/// trusted: `éµ` alone is also a character of Chinese.
+const MIN_WIDE_EVIDENCE: usize = 4;
+
 /// Unit signs in instrument files: no-break space, °, ±, ², ³, µ, ·, ×.
 const UNIT_SIGNS: [u8; 8] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb5, 0xb7, 0xd7];
 
@@ -151,7 +155,12 @@ impl Census {
             return WINDOWS_1252;
         }
         let guess = self.detector.guess(None, Utf8Detection::Deny);
-        if guess.is_single_byte() && self.evidence < MIN_EVIDENCE {
+        let least = if guess.is_single_byte() {
+            MIN_EVIDENCE
+        } else {
+            MIN_WIDE_EVIDENCE
+        };
+        if self.evidence < least {
             return WINDOWS_1252;
         }
         guess
@@ -194,6 +203,7 @@ mod tests {
     fn thin_evidence_is_windows_1252() {
         is(b"well,5 \xb5l\nA1,2\n", WINDOWS_1252);
         is(b"M\xfcller,1\n", WINDOWS_1252);
+        is(b"row 1;?\nrow 2;\xe9\xb5-1.5\n", WINDOWS_1252);
         let (text, ..) = WINDOWS_1251.encode("Образец,Значение\nпервый,1\nвторой,2\n");
         is(&text, WINDOWS_1251);
         let (text, ..) = SHIFT_JIS.encode("試料,濃度\nサンプル,1\n");

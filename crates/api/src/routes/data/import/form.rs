@@ -22,11 +22,10 @@ use crate::http::{
 };
 
 /// Fields besides the file, its key and the options of its reading.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 7] = [
     "mode",
     "columns",
     "lookups",
-    "blank",
     "on_match",
     "dry_run",
     "job_execution_id",
@@ -35,6 +34,7 @@ const FIELDS: [&str; 8] = [
 
 const FILE: &str = "file";
 const KEY: &str = "key";
+const BLANK: &str = "blank";
 
 /// Size of a part of a file that is stored, in bytes.
 const CHUNK: usize = 256 << 10;
@@ -144,6 +144,10 @@ impl Body for ImportForm {
             if let Some(text) = form.text(name) {
                 fields.insert(name.to_owned(), text.into());
             }
+        }
+        // Its `null` is a choice, and not an absent one.
+        if let Some(text) = form.texts(BLANK).last() {
+            fields.insert(BLANK.to_owned(), text.into());
         }
         let keys: Vec<&str> = form.texts(KEY).collect();
         if !keys.is_empty() {
