@@ -29,6 +29,10 @@ pub enum Work {
     Stream,
     /// Log, training or stream of events that is followed.
     Follower,
+    /// JSON body of over 512 KiB, until its response is made. Takes up to 50 MiB of memory once it is read.
+    LargeBody,
+    /// File that is sent within one request. Takes up to 4.5 MB of memory.
+    SentFile,
     /// MCP request.
     McpRequest,
     /// Received file of an import. Takes up to 100 MiB of the disk.
@@ -41,13 +45,15 @@ pub enum Work {
 
 impl Work {
     /// All of it, in the order of the variants.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Result,
         Self::Page,
         Self::Series,
         Self::Snapshot,
         Self::Stream,
         Self::Follower,
+        Self::LargeBody,
+        Self::SentFile,
         Self::McpRequest,
         Self::SpooledFile,
         Self::Import,
@@ -61,7 +67,8 @@ impl Work {
             Self::Page => (12, 36),
             Self::Series => (3, 4),
             Self::Follower => (32, 128),
-            Self::McpRequest => (8, 32),
+            Self::SentFile => (32, 96),
+            Self::LargeBody | Self::McpRequest => (8, 32),
             Self::SpooledFile => (4, 32),
             Self::Import => (1, 3),
             Self::Snapshot | Self::Stream | Self::ParsedTable => (2, 4),

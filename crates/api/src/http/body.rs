@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use actix_web::{
-    HttpRequest,
+    HttpMessage as _, HttpRequest,
     dev::Payload,
     error::PayloadError,
     http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, TRANSFER_ENCODING},
+    web::Data,
 };
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
+use labdata_application::slots::Work;
+use labdata_domain::ids::OrganizationId;
+use labdata_limits::Slot;
 pub use labdata_operations::{BODY_LIMIT, OPEN_BODY_LIMIT};
 use labdata_request_body::{FieldPath, Shape, json};
 use serde_json::Value;
@@ -20,9 +24,13 @@ use super::{
     ApiError,
     client_timeout::{ClientTimeout, SLOW_CLIENT},
 };
+use crate::app::App;
 
 /// Total time that a client may take to send a body, besides the time that its bytes earn.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Length in bytes up to which a JSON body takes no slot.
+const SMALL_BODY: usize = 512 << 10;
 
 /// The most bytes of a refused body that are read and thrown away, and for how long, so that the
 /// client comes to see the response instead of a broken connection.
@@ -165,11 +173,33 @@ pub(super) async fn receive_json_within(
         let text = format!("this API reads bodies without content coding, not {coding:.50}");
         return Err(ApiError::UnsupportedMediaType(text));
     }
+    let is_empty = may_be_empty && announced(request).is_none();
+    // A body of unknown length counts as a large one.
+    if limit > SMALL_BODY
+        && !is_empty
+        && announced(request).is_none_or(|it| (SMALL_BODY..limit).contains(&it))
+    {
+        hold_slot(request, Work::LargeBody).await?;
+    }
     let bytes = receive_bytes(request, payload, limit).await?;
     if undecided && !bytes.is_empty() {
         return Err(not_json(None));
     }
     Ok(bytes)
+}
+
+/// Slot that a request holds until its response is made.
+struct HeldByRequest(#[expect(dead_code, reason = "it is held")] Slot);
+
+/// Waits for a slot of the caller's organization, which the request holds. A stranger's takes none.
+pub(crate) async fn hold_slot(request: &HttpRequest, work: Work) -> Result<(), ApiError> {
+    let app = request.app_data::<Data<App>>();
+    let organization = request.extensions().get::<OrganizationId>().copied();
+    if let (Some(app), Some(organization)) = (app, organization) {
+        let slot = app.ports.slots.enter(work, organization).await?;
+        request.extensions_mut().insert(HeldByRequest(slot));
+    }
+    Ok(())
 }
 
 fn not_json(content_type: Option<&str>) -> ApiError {

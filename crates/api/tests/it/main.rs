@@ -9,6 +9,7 @@
 )]
 
 mod agent;
+mod budgets;
 mod catalog;
 mod client_limits;
 mod cluster;

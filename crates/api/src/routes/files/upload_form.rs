@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, dev::Payload};
 use bytes::Bytes;
+use labdata_application::slots::Work;
 use labdata_domain::{
     files::{FilePath, SourceType},
     ids::{ExecutionId, InstrumentId},
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::http::{
     ApiError,
-    body::{BODY_LIMIT, Body, receive_bytes},
+    body::{BODY_LIMIT, Body, hold_slot, receive_bytes},
     multipart::{Form, malformed, require_multipart},
 };
 
@@ -51,6 +52,7 @@ impl Body for UploadForm {
         payload: &mut Payload,
     ) -> Result<ReceivedForm, ApiError> {
         require_multipart(request)?;
+        hold_slot(request, Work::SentFile).await?;
         let bytes = receive_bytes(request, payload, BODY_LIMIT).await?;
         Ok(ReceivedForm(Form::parse(request.headers(), bytes).await))
     }

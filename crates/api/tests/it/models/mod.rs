@@ -30,4 +30,4 @@ mod trainings;
 #[path = "../../../../table-formats/src/read/xlsx/tests/package.rs"]
 mod workbook_package;
 #[cfg(target_os = "linux")]
-mod workbooks;
+pub(crate) mod workbooks;

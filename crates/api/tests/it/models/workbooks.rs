@@ -12,7 +12,7 @@ const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 
 /// Parts of an archive.
 pub(super) const SHEET: &str = "xl/worksheets/sheet1.xml";
-pub(super) const SHARED: &str = "xl/sharedStrings.xml";
+pub(crate) const SHARED: &str = "xl/sharedStrings.xml";
 pub(super) const BOOK: &str = "xl/workbook.xml";
 pub(super) const BOOK_RELATIONS: &str = "xl/_rels/workbook.xml.rels";
 
@@ -27,11 +27,11 @@ struct Part {
 }
 
 /// A workbook, part by part.
-pub(super) struct Workbook(Vec<Part>);
+pub(crate) struct Workbook(Vec<Part>);
 
 impl Workbook {
     /// A workbook whose only sheet has that XML inside of `sheetData`.
-    pub(super) fn of_rows(rows: &str) -> Self {
+    pub(crate) fn of_rows(rows: &str) -> Self {
         Self::of_sheet(&format!(
             "<worksheet><sheetData>{rows}</sheetData></worksheet>"
         ))
@@ -48,7 +48,7 @@ impl Workbook {
     }
 
     /// Replaces or adds a part.
-    pub(super) fn with(self, name: &str, content: &str) -> Self {
+    pub(crate) fn with(self, name: &str, content: &str) -> Self {
         let stored = content.as_bytes().to_vec();
         self.with_part(Part {
             name: name.to_owned(),
@@ -61,7 +61,7 @@ impl Workbook {
 
     /// Replaces or adds a part of that many spaces, compressed to less than a hundredth, which declares
     /// that size.
-    pub(super) fn with_spaces(self, name: &str, count: usize, declared: usize) -> Self {
+    pub(crate) fn with_spaces(self, name: &str, count: usize, declared: usize) -> Self {
         self.with_part(Part {
             name: name.to_owned(),
             method: 8,
@@ -79,7 +79,7 @@ impl Workbook {
     }
 
     /// The file.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let (mut file, mut directory) = (Vec::new(), Vec::new());
         for part in &self.0 {
             let offset = u32::try_from(file.len()).unwrap();
@@ -118,7 +118,7 @@ impl Workbook {
 }
 
 /// A row of cells.
-pub(super) fn row(number: u32, cells: &[String]) -> String {
+pub(crate) fn row(number: u32, cells: &[String]) -> String {
     format!("<row r=\"{number}\">{}</row>", cells.concat())
 }
 
@@ -133,7 +133,7 @@ pub(super) fn number(place: &str, number: &str) -> String {
 }
 
 /// A row of texts that name columns.
-pub(super) fn header(names: &[&str]) -> String {
+pub(crate) fn header(names: &[&str]) -> String {
     let mut cells = String::new();
     for (name, letter) in names.iter().zip('A'..='Z') {
         write!(cells, "{}", text(&format!("{letter}1"), name)).unwrap();
