@@ -348,33 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn formulas_are_neutralized_in_texts_and_names_and_nowhere_else() {
-        let names = ["=text", "number", "json"].map(str::to_owned);
-        let types = [DataType::Text, DataType::Integer, DataType::Json];
-        let rows = ["[\"=1+1\",-1,-1]", "[null,null,\"=1\"]", "[\"a\",2,{}]"];
-        let frame = || {
-            let rows = rows.map(str::to_owned).into();
-            Frame::of_json_rows(&names, &types, rows).unwrap()
-        };
-        let neutral = |format| {
-            let encoding = Encoding {
-                format,
-                neutralize_formulas: true,
-            };
-            frame().for_encoding(encoding, &types).unwrap()
-        };
-        let text = String::from_utf8(written(neutral(Format::Csv), Format::Csv)).unwrap();
-        let expected = "'=text,number,json\r\n'=1+1,-1,-1\r\n,,\"\"\"=1\"\"\"\r\na,2,{}\r\n";
-        assert_eq!(text, expected);
-        let plain = String::from_utf8(written(frame(), Format::Csv)).unwrap();
-        assert!(
-            plain.starts_with("=text,number,json\r\n=1+1,-1,-1\r\n"),
-            "{plain}"
-        );
-        assert_eq!(neutral(Format::Parquet).batches, frame().batches);
-    }
-
-    #[test]
     fn an_empty_result_is_a_table_without_rows() {
         let (names, types) = (["n".to_owned()], [DataType::Integer]);
         let frame = Frame::of_json_rows(&names, &types, Vec::new()).unwrap();

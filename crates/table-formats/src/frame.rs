@@ -9,11 +9,11 @@ use std::{
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use labdata_domain::{
-    data::{formula::neutralized, read::TableColumn},
+    data::read::TableColumn,
     scalar::{DataType, Values},
 };
 
-use crate::{Encoding, FormatError, columns, encode::neutralized_array, rows};
+use crate::{FormatError, columns, rows};
 
 /// A table of typed columns: int64, float64, bool, utf8, timestamp\[µs, UTC\] and date32, each of
 /// which may hold nulls. UUIDs and JSON are utf8.
@@ -102,32 +102,6 @@ impl Frame {
             batches: batches.collect::<Result<_, _>>()?,
             schema,
         })
-    }
-
-    /// The frame as that encoding wants it, if its columns are of these types.
-    ///
-    /// # Errors
-    /// [`FormatError::Failed`].
-    pub fn for_encoding(self, encoding: Encoding, types: &[DataType]) -> Result<Self, FormatError> {
-        if !encoding.changes_texts() {
-            return Ok(self);
-        }
-        let fields = self.schema.fields().iter();
-        let names: Vec<String> = fields
-            .map(|field| neutralized(field.name()).into_owned())
-            .collect();
-        let arrow_types = self.schema.fields().iter();
-        let arrow_types = arrow_types.map(|field| field.data_type().clone()).collect();
-        let batches = self.batches.iter().map(|batch| {
-            let columns = batch.columns().iter().zip(types);
-            let columns = columns.map(|(array, data_type)| match data_type {
-                // JSON is stored as text too, but its text begins with no formula and may be a number.
-                DataType::String | DataType::Text => neutralized_array(array),
-                _ => Arc::clone(array),
-            });
-            (columns.collect(), batch.num_rows())
-        });
-        Self::new(&names, arrow_types, batches)
     }
 
     fn new(

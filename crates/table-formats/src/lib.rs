@@ -12,11 +12,13 @@ pub mod read;
 mod rows;
 mod snapshot;
 mod stream;
+mod stream_rows;
 
 pub use encode::{Chunks, Encoding, Format};
 pub use frame::Frame;
 pub use snapshot::{SnapshotWriter, WrittenSnapshot};
 pub use stream::TableWriter;
+pub use stream_rows::RowsWriter;
 
 /// Reason why a result cannot be encoded.
 #[derive(Debug, thiserror::Error)]

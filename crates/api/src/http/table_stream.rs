@@ -24,8 +24,11 @@ use labdata_domain::{
 };
 use labdata_limits::waiting;
 use labdata_operations::ResultForm;
-use labdata_ports::data::{parts::PartSink, query::SinkClosed};
-use labdata_table_formats::{Encoding, FormatError, TableWriter};
+use labdata_ports::data::{
+    parts::PartSink,
+    query::{ResultColumn, ResultSink, SinkClosed},
+};
+use labdata_table_formats::{Encoding, FormatError, RowsWriter, TableWriter};
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinHandle},
@@ -46,16 +49,29 @@ enum Chunk {
     End,
 }
 
-/// Encodes parts, and hands the bytes to the body.
-struct Encoder {
-    /// `None` after the last part.
-    writer: Option<TableWriter>,
+/// Way of bytes to the body.
+struct Outlet {
     chunks: mpsc::Sender<Chunk>,
     timeout: ClientTimeout,
     refusal: Arc<Mutex<Option<FormatError>>>,
 }
 
-impl Encoder {
+/// Encodes parts, and hands the bytes to the body.
+struct Encoder {
+    /// `None` after the last part.
+    writer: Option<TableWriter>,
+    outlet: Outlet,
+}
+
+/// Encodes the result of a query, and hands the bytes to the body.
+pub(crate) struct QueryEncoder {
+    encoding: Encoding,
+    /// `None` until the columns are known.
+    writer: Option<RowsWriter>,
+    outlet: Outlet,
+}
+
+impl Outlet {
     fn refused(&self, error: FormatError) -> SinkClosed {
         let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         *refusal = Some(error);
@@ -94,15 +110,55 @@ impl PartSink for Encoder {
             return Err(SinkClosed);
         };
         let written = writer.write(part.columns, part.rows, part.bytes);
-        let written = written.map_err(|error| self.refused(error))?;
-        self.send(written).await
+        let written = written.map_err(|error| self.outlet.refused(error))?;
+        self.outlet.send(written).await
     }
 
     async fn end(&mut self) -> Result<(), SinkClosed> {
         let writer = self.writer.take().ok_or(SinkClosed)?;
-        let written = writer.finish().map_err(|error| self.refused(error))?;
-        self.send(written).await?;
-        self.put(Chunk::End).await
+        let written = writer
+            .finish()
+            .map_err(|error| self.outlet.refused(error))?;
+        self.outlet.send(written).await?;
+        self.outlet.put(Chunk::End).await
+    }
+}
+
+#[async_trait]
+impl ResultSink for QueryEncoder {
+    async fn begin(&mut self, columns: Vec<ResultColumn>) -> Result<(), SinkClosed> {
+        let columns = columns.into_iter();
+        let (names, types) = columns.map(|it| (it.name, it.data_type)).unzip();
+        let writer = RowsWriter::new(names, types, self.encoding);
+        self.writer = Some(writer.map_err(|error| self.outlet.refused(error))?);
+        Ok(())
+    }
+
+    async fn rows(&mut self, rows: Vec<String>) -> Result<(), SinkClosed> {
+        let writer = self.writer.as_mut().ok_or(SinkClosed)?;
+        let written = writer.write(rows);
+        let written = written.map_err(|error| self.outlet.refused(error))?;
+        self.outlet.send(written).await
+    }
+}
+
+impl QueryEncoder {
+    /// Takes the end of the result: it is whole.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the body takes no more.
+    pub(crate) async fn end(mut self) -> Result<(), Error> {
+        let ended = async {
+            let writer = self.writer.take().ok_or(SinkClosed)?;
+            let written = writer
+                .finish()
+                .map_err(|error| self.outlet.refused(error))?;
+            self.outlet.send(written).await?;
+            self.outlet.put(Chunk::End).await
+        };
+        ended
+            .await
+            .map_err(|closed: SinkClosed| Error::Internal(closed.to_string()))
     }
 }
 
@@ -163,15 +219,50 @@ impl TableStream {
         R: Future<Output = Result<(), Error>> + Send + 'static,
     {
         let writer = TableWriter::new(columns, encoding).map_err(refused)?;
+        Self::of(encoding, stall, |outlet| {
+            read(Box::new(Encoder {
+                writer: Some(writer),
+                outlet,
+            }))
+        })
+        .await
+    }
+
+    /// Begins to read the result of a query, as [`TableStream::begin`] does.
+    pub(crate) async fn of_query<R>(
+        encoding: Encoding,
+        stall: Duration,
+        read: impl FnOnce(QueryEncoder) -> R,
+    ) -> Result<Self, ApiError>
+    where
+        R: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        Self::of(encoding, stall, |outlet| {
+            read(QueryEncoder {
+                encoding,
+                writer: None,
+                outlet,
+            })
+        })
+        .await
+    }
+
+    async fn of<R>(
+        encoding: Encoding,
+        stall: Duration,
+        read: impl FnOnce(Outlet) -> R,
+    ) -> Result<Self, ApiError>
+    where
+        R: Future<Output = Result<(), Error>> + Send + 'static,
+    {
         // One chunk at most waits, so the read goes no faster than the client.
         let (sender, mut chunks) = mpsc::channel(1);
         let refusal = Arc::new(Mutex::new(None));
-        let reading = read(Box::new(Encoder {
-            writer: Some(writer),
+        let reading = read(Outlet {
             chunks: sender,
             timeout: ClientTimeout::new(stall, BYTES_PER_SECOND),
             refusal: Arc::clone(&refusal),
-        }));
+        });
         let reading = tokio::spawn(waiting::carried(reading));
         let abort = AbortOnDrop(reading.abort_handle());
         // Until the first bytes the status is not sent, so a failure can still be an error response.

@@ -1,12 +1,14 @@
 //! Runs a query that a person or an agent wrote.
 
 use labdata_domain::{
-    data::query::{QUERY_LIMITS, QueryLimits, QueryText},
+    data::query::{QUERY_LIMITS, QueryLimits, QueryText, STREAM_LIMITS},
+    ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
 };
-use labdata_ports::data::query::{Query, QueryError, QueryResult};
+use labdata_ports::data::query::{Query, QueryError, QueryResult, ResultSink};
 use serde_json::Value;
 
+use super::export_table::StreamSlots;
 use crate::{
     Error, Services,
     slots::{Held, Work},
@@ -46,24 +48,76 @@ pub(crate) async fn query_data_within(
     limits: QueryLimits,
 ) -> Result<Held<QueryResult>, Error> {
     actor.require(Scope::Read)?;
-    let text = QueryText::parse(&command.sql).map_err(Error::refused)?;
-    text.check_parameters(command.params.len())
-        .map_err(Error::refused)?;
-    let query = Query {
-        text,
-        params: command.params,
-        limits,
-    };
+    let query = checked(command, limits)?;
     // After the checks: a query that is refused needs no slot.
     let slots = ports.slots.enter(Work::Result, actor.organization).await?;
     let value = ports
         .queries
         .run(actor.organization, &query)
         .await
-        .map_err(|error| match error {
-            QueryError::Refused(failure) => Error::refused(failure),
-            QueryError::Port(error) => error.into(),
-            QueryError::Closed(closed) => Error::Internal(closed.to_string()),
-        })?;
+        .map_err(failure)?;
     Ok(Held { value, slots })
+}
+
+/// A query whose result can be sent while it is read.
+#[derive(Debug)]
+pub struct QueryStream {
+    organization: OrganizationId,
+    query: Query,
+    slots: StreamSlots,
+}
+
+/// Prepares to send the result of a query while it is read.
+///
+/// # Errors
+/// `Forbidden` without the read scope; `Invalid` when the query is refused before it runs.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn stream_query(
+    ports: &Services,
+    actor: &Actor,
+    command: QueryData,
+) -> Result<QueryStream, Error> {
+    actor.require(Scope::Read)?;
+    let query = checked(command, STREAM_LIMITS)?;
+    Ok(QueryStream {
+        organization: actor.organization,
+        query,
+        slots: StreamSlots::enter(ports, actor).await?,
+    })
+}
+
+impl QueryStream {
+    /// Runs the query, and hands its result to the sink.
+    ///
+    /// # Errors
+    /// `Invalid` when the query is wrong, reads what it may not, or takes more than [`STREAM_LIMITS`];
+    /// [`Error::Internal`] if the sink takes no more.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub async fn send(self, ports: &Services, sink: &mut dyn ResultSink) -> Result<(), Error> {
+        let sent = ports
+            .queries
+            .stream(self.organization, &self.query, sink)
+            .await;
+        drop(self.slots);
+        sent.map_err(failure)
+    }
+}
+
+fn checked(command: QueryData, limits: QueryLimits) -> Result<Query, Error> {
+    let text = QueryText::parse(&command.sql).map_err(Error::refused)?;
+    text.check_parameters(command.params.len())
+        .map_err(Error::refused)?;
+    Ok(Query {
+        text,
+        params: command.params,
+        limits,
+    })
+}
+
+fn failure(error: QueryError) -> Error {
+    match error {
+        QueryError::Refused(failure) => Error::refused(failure),
+        QueryError::Port(error) => error.into(),
+        QueryError::Closed(closed) => Error::Internal(closed.to_string()),
+    }
 }

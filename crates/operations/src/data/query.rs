@@ -92,7 +92,8 @@ pub(super) fn operation() -> Operation {
             and `organizationmember`. A reference is called by its name and `_id`. Placeholders take the \
             type of their place. At most 15 s, 10,000 rows and 16 MiB: beyond, 400 says so. Nothing is \
             ever changed.\n\n\
-            `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet. Their columns \
+            `Accept` chooses the form: JSON unless it names CSV, an Arrow stream or Parquet, which are sent \
+            while they are read, up to 120 s, 10,000,000 rows and 2 GiB. Their columns \
             are int64, float64, bool, timestamp\\[µs, UTC\\], date32, and utf8 for all else, JSON \
             included; of two columns of one name, the second ends in `_2`.",
         returns: "The result",

@@ -2,34 +2,15 @@
 
 use std::iter::once;
 
-use labdata_application::data::query_data::{QueryData, query_data};
+use actix_web::Either;
+use labdata_application::data::query_data::{QueryData, query_data, stream_query};
 use labdata_operations::{ResultForm, data::query::QueryBody};
 use labdata_ports::data::query::QueryResult;
-use labdata_table_formats::{Encoding, FormatError, Frame};
+use labdata_table_formats::{Encoding, FormatError};
 use serde_json::Value;
 
 use super::written::{Chunks, Written, joined};
-use crate::http::{ApiResult, Call, JsonBody, Read};
-
-/// The result in a form.
-fn written(
-    result: QueryResult,
-    form: ResultForm,
-    neutralize_formulas: bool,
-) -> Result<Chunks, FormatError> {
-    Ok(match form {
-        ResultForm::Json => Box::new(joined(json_chunks(result))),
-        ResultForm::File(format) => {
-            let frame = Frame::of_json_rows(&result.columns, &result.types, result.rows)?;
-            let encoding = Encoding {
-                format,
-                neutralize_formulas,
-            };
-            let frame = frame.for_encoding(encoding, &result.types)?;
-            Box::new(frame.encode(format)?)
-        }
-    })
-}
+use crate::http::{ApiResult, Call, JsonBody, Read, table_stream::TableStream};
 
 /// The result as the text of a JSON object, a chunk per row.
 fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
@@ -45,18 +26,42 @@ fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, Form
         .map(|chunk| Ok(chunk.into_bytes()))
 }
 
-/// Runs a query, and sends its result in the form that the client accepts.
-pub async fn handle(call: Call<Read, JsonBody<QueryBody>>) -> ApiResult<Written> {
+/// Runs a query: as JSON its result is whole first, as a file it is sent while it is read.
+pub async fn handle(
+    call: Call<Read, JsonBody<QueryBody>>,
+) -> ApiResult<Either<Written, TableStream>> {
     let form = call.accepted.form()?;
     let JsonBody(body) = call.body.clone();
-    let neutralize = body.neutralize_formulas;
+    let neutralize_formulas = body.neutralize_formulas;
     let command = QueryData {
         sql: body.query,
         params: body.params,
     };
-    let result = query_data(call.ports(), &call.actor, command).await?;
-    Written::by(form, result.slots, move || {
-        written(result.value, form, neutralize)
-    })
-    .await
+    match form {
+        ResultForm::Json => {
+            let result = query_data(call.ports(), &call.actor, command).await?;
+            let value = result.value;
+            let written = move || {
+                let chunks: Chunks = Box::new(joined(json_chunks(value)));
+                Ok::<_, FormatError>(chunks)
+            };
+            Written::by(form, result.slots, written)
+                .await
+                .map(Either::Left)
+        }
+        ResultForm::File(format) => {
+            let query = stream_query(call.ports(), &call.actor, command).await?;
+            let ports = call.ports().clone();
+            let encoding = Encoding {
+                format,
+                neutralize_formulas,
+            };
+            TableStream::of_query(encoding, call.app.stall, |mut encoder| async move {
+                query.send(&ports, &mut encoder).await?;
+                encoder.end().await
+            })
+            .await
+            .map(Either::Right)
+        }
+    }
 }

@@ -137,6 +137,51 @@ async fn a_value_without_a_form_is_told() {
 }
 
 #[tokio::test]
+async fn a_file_of_a_query_has_more_rows_than_json_may() {
+    let lab = lab().await;
+    let query = "select i, 9007199254740993 + i as large, i / 4.0::float8 as quarter \
+        from generate_series(1, 30000) i";
+    asking(&lab, query)
+        .send()
+        .await
+        .map(|reply| assert_eq!(reply.status(), 400))
+        .unwrap();
+    let batches = read_arrow(download(asking(&lab, query), ARROW).await.bytes);
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(rows, 30_000);
+    let last = batches.last().unwrap();
+    let column = last.column_by_name("large").unwrap();
+    let large = column.as_primitive::<Int64Type>().values();
+    assert_eq!(large.last(), Some(&9_007_199_254_770_993));
+    let csv = download(asking(&lab, query), CSV).await;
+    assert_eq!(
+        csv.bytes.iter().filter(|byte| **byte == b'\n').count(),
+        30_001
+    );
+    let last = String::from_utf8_lossy(&csv.bytes);
+    assert!(last.contains("\r\n30000,9007199254770993,7500"));
+    // Nothing is sent before the first rows, so an error at them is a response.
+    for wrong in [
+        "select 1 / (i - 1) from generate_series(1, 9) i",
+        "select nothing",
+    ] {
+        let refused = crate::server::send(asking(&lab, wrong).header("accept", CSV)).await;
+        refused.detail(400);
+    }
+    let none = download(asking(&lab, "select 1 as a where false"), CSV).await;
+    assert_eq!(none.bytes, "a\r\n");
+    // An error behind them breaks the body off, so that half a table is never taken for a whole one.
+    let late = "select 1 / (i - 20000) from generate_series(1, 30000) i";
+    let reply = asking(&lab, late)
+        .header("accept", CSV)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(reply.status(), StatusCode::OK);
+    assert!(reply.bytes().await.is_err());
+}
+
+#[tokio::test]
 async fn a_series_comes_column_by_column() {
     let lab = lab().await;
     let path = format!("{SERIES}/curve?parent=a");

@@ -27,6 +27,13 @@ pub const QUERY_LIMITS: QueryLimits = QueryLimits {
     bytes: 16 << 20,
 };
 
+/// Limits of a query whose result is sent as a file while it is read.
+pub const STREAM_LIMITS: QueryLimits = QueryLimits {
+    time: Duration::from_mins(2),
+    rows: 10_000_000,
+    bytes: 2 << 30,
+};
+
 /// Limits of a query whose result is an input of a Python snippet.
 pub const PYTHON_QUERY_LIMITS: QueryLimits = QueryLimits {
     rows: 200_000,

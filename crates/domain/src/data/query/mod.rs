@@ -12,7 +12,7 @@ use lexer::{TokenKind, tokenize};
 
 pub use failure::{
     DatabaseMessage, MAX_ROW_BYTES, PYTHON_QUERY_LIMITS, QUERY_LIMITS, QueryFailure, QueryLimits,
-    SNAPSHOT_LIMITS,
+    SNAPSHOT_LIMITS, STREAM_LIMITS,
 };
 
 use crate::refusal::{ErrorCode, Refuse};
