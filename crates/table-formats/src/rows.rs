@@ -83,8 +83,8 @@ impl ColumnBuilder {
                 column.append_option(number.map_err(|_| misfit())?);
             }
             Self::Float(column) => {
-                let number = cell.map(str::parse).transpose();
-                column.append_option(number.map_err(|_| misfit())?);
+                let number = cell.map(|cell| float(cell).ok_or_else(misfit));
+                column.append_option(number.transpose()?);
             }
             Self::Boolean(column) => column.append_option(cell.map(|flag| flag == "true")),
             Self::Datetime(column) => column.append_option(match cell {
@@ -115,6 +115,38 @@ impl ColumnBuilder {
             Self::Datetime(mut column) => Arc::new(column.finish()),
             Self::Date(mut column) => Arc::new(column.finish()),
             Self::Text(mut column) | Self::Json(mut column) => Arc::new(column.finish()),
+        }
+    }
+}
+
+/// The number that a token of JSON stands for. `None` for infinity, and for a whole number that a float
+/// would change, such as the sum of large integers. Fractions lose digits by nature: a third has no end.
+fn float(json: &str) -> Option<f64> {
+    let number: f64 = json.parse().ok()?;
+    let is_whole = !json.contains(['.', 'e', 'E']);
+    let is_exact = !is_whole || format!("{number:.0}") == json;
+    (number.is_finite() && is_exact).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_float_never_holds_another_whole_number() {
+        for (json, number) in [
+            ("0", 0.0),
+            ("-0", -0.0),
+            ("9007199254740992", 9_007_199_254_740_992.0),
+            ("100000000000000000000", 1e20),
+            ("1e22", 1e22),
+            ("0.33333333333333333333", 1.0 / 3.0),
+        ] {
+            assert_eq!(float(json), Some(number), "{json}");
+        }
+        let huge = format!("1{}", "0".repeat(400));
+        for json in ["9007199254740993", "-9007199254740993", &huge, "1e999", "x"] {
+            assert_eq!(float(json), None, "{json}");
         }
     }
 }

@@ -26,14 +26,14 @@ async fn curated_core_and_raw_tables_are_read_by_their_names() {
         )
         .await;
     assert_eq!(columns, ["name", "volume"]);
-    assert_eq!(rows, json!([["ours 2", 1], ["ours 3", 1.5]]));
+    assert_eq!(rows, json!([["ours 2", 1.0], ["ours 3", 1.5]]));
     assert_eq!(
         lab.rows("select sample_id, \"order\", time, od from curve order by 2")
             .await,
         json!([
-            ["ours-1", 0, 0, 0.1],
+            ["ours-1", 0, 0.0, 0.1],
             ["ours-1", 1, 0.5, 0.2],
-            ["ours-1", 2, 1, null]
+            ["ours-1", 2, 1.0, null]
         ])
     );
     assert_eq!(

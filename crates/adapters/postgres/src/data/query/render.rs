@@ -13,6 +13,8 @@ mod oid {
     pub(super) const TIMESTAMPTZ: u32 = 1184;
     /// int8, int2, int4, oid.
     pub(super) const WHOLE: [u32; 4] = [20, 21, 23, 26];
+    /// float4, float8.
+    pub(super) const FLOATS: [u32; 2] = [700, 701];
     /// float4, float8, numeric.
     pub(super) const FRACTIONAL: [u32; 3] = [700, 701, 1700];
     /// bytea, char, name, text, bpchar, varchar, date, time, timetz, interval, uuid, void, xml,
@@ -40,7 +42,9 @@ pub(super) fn data_type(type_oid: u32) -> DataType {
         _ => match Rendering::of(type_oid) {
             Rendering::Boolean => DataType::Boolean,
             Rendering::Json | Rendering::ByServer => DataType::Json,
-            Rendering::Number | Rendering::Datetime | Rendering::Text => DataType::Text,
+            Rendering::Number | Rendering::Float | Rendering::Datetime | Rendering::Text => {
+                DataType::Text
+            }
         },
     }
 }
@@ -54,6 +58,8 @@ pub(super) enum Rendering {
     Json,
     /// A number as it is, unless it is none.
     Number,
+    /// A float, which stays one where it is whole.
+    Float,
     /// A point in time.
     Datetime,
     /// A text.
@@ -69,6 +75,7 @@ impl Rendering {
             oid::BOOL => Self::Boolean,
             oid::JSON | oid::JSONB => Self::Json,
             oid::TIMESTAMP | oid::TIMESTAMPTZ => Self::Datetime,
+            _ if oid::FLOATS.contains(&type_oid) => Self::Float,
             _ if oid::WHOLE.contains(&type_oid) || oid::FRACTIONAL.contains(&type_oid) => {
                 Self::Number
             }
@@ -82,7 +89,14 @@ impl Rendering {
         match self {
             Self::Boolean => json.push_str(if text == "t" { "true" } else { "false" }),
             // JSON has neither NaN nor infinity: null stands for them.
-            Self::Number if text.ends_with(['N', 'y']) => json.push_str("null"),
+            Self::Number | Self::Float if text.ends_with(['N', 'y']) => json.push_str("null"),
+            Self::Float => {
+                json.push_str(text);
+                // PostgreSQL writes 1 for it, and clients would take the column for integers.
+                if !text.contains(['.', 'e']) {
+                    json.push_str(".0");
+                }
+            }
             Self::Number | Self::Json | Self::ByServer => json.push_str(text),
             Self::Datetime => push_datetime(json, text),
             Self::Text => push_text(json, text),
@@ -193,6 +207,10 @@ mod tests {
             (16, "t", "true"),
             (20, "9223372036854775807", "9223372036854775807"),
             (701, "1e-05", "1e-05"),
+            (701, "1", "1.0"),
+            (700, "-0", "-0.0"),
+            (701, "1.5", "1.5"),
+            (1700, "1", "1"),
             (701, "NaN", "null"),
             (701, "-Infinity", "null"),
             (1700, "1.50", "1.50"),
