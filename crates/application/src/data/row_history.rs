@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     catalog::KeyedTable,
     data::{
         history::{RowVersion, VersionOperation, versions},
@@ -20,6 +21,7 @@ use labdata_ports::PortError;
 use super::write_data::{WriteData, write_data};
 use crate::{
     Error, Services,
+    audit::record::{Record, audited},
     executions::starters::{StartedExecution, with_starter},
 };
 
@@ -144,11 +146,13 @@ pub async fn forget_row_history(
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     let (table, key) = find(ports, actor, name).await?;
-    ports
-        .data
-        .forget_history(actor.organization, &table, &key)
-        .await?;
-    Ok(())
+    audited(ports, actor, |within| async move {
+        let forgotten = within.data.forget_history(actor.organization, &table, &key);
+        forgotten.await?;
+        let target = AuditTarget::new(AuditTargetKind::Row, &name.id, &name.table);
+        Ok(((), Some(Record::of(AuditAction::HistoryForgotten, target))))
+    })
+    .await
 }
 
 async fn all_versions(

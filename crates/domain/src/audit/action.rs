@@ -59,6 +59,8 @@ named! {
         FileDeleted = "file.deleted",
         /// The writes of an execution were reverted.
         ExecutionReverted = "execution.reverted",
+        /// The earlier versions of a row were deleted.
+        HistoryForgotten = "history.forgotten",
         /// A backup of the platform was made.
         BackupCreated = "backup.created",
     }
@@ -77,6 +79,8 @@ named! {
         File = "file",
         /// The whole platform.
         Platform = "platform",
+        /// A row, named by its table.
+        Row = "row",
         /// A table.
         Table = "table",
         /// A user, named by e-mail address.
