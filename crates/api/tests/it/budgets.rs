@@ -80,7 +80,7 @@ impl Lab {
     }
 
     async fn write(&self, body: Value) -> (StatusCode, Value) {
-        answer(self.request(Method::POST, "/api/v1/data/write").json(&body)).await
+        reply(self.request(Method::POST, "/api/v1/data/write").json(&body)).await
     }
 
     /// A figure of the process, in bytes.
@@ -125,13 +125,13 @@ impl Lab {
     async fn upload(&self, name: &str, bytes: Vec<u8>) -> String {
         let instrument = json!({ "name": name });
         let instruments = self.request(Method::POST, "/api/v1/instruments");
-        let (_, instrument) = answer(instruments.json(&instrument)).await;
+        let (_, instrument) = reply(instruments.json(&instrument)).await;
         let instrument = instrument["id"].as_str().unwrap().to_owned();
         let form = Form::new()
             .text("instrument_id", instrument)
             .part("file", Part::bytes(bytes).file_name(name.to_owned()));
         let files = self.request(Method::POST, "/api/v1/files").multipart(form);
-        let (status, file) = answer(files).await;
+        let (status, file) = reply(files).await;
         assert_eq!(status, StatusCode::OK, "{file}");
         file["id"].as_str().unwrap().to_owned()
     }
@@ -164,7 +164,7 @@ impl Lab {
     }
 }
 
-async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
+async fn reply(request: RequestBuilder) -> (StatusCode, Value) {
     let response = request.send().await.unwrap();
     let status = response.status();
     let text = response.text().await.unwrap();
@@ -232,7 +232,7 @@ async fn no_operation_is_grown_or_moved_to_store_by_a_hostile_body() {
                 .header("content-type", "application/json")
                 .body(body);
             let name = format!("{method} {path}: {name}");
-            let (status, text) = lab.within(OF_REQUEST, &name, answer(request)).await;
+            let (status, text) = lab.within(OF_REQUEST, &name, reply(request)).await;
             let is_refused = status.is_client_error() || path == "/mcp";
             assert!(is_refused, "{name}: {status} {text}");
         }
@@ -244,7 +244,7 @@ async fn no_operation_is_grown_or_moved_to_store_by_a_hostile_body() {
 async fn no_tool_is_grown_or_moved_to_store_by_hostile_arguments() {
     let lab = Lab::start().await;
     let before = lab.stored().await;
-    let (_, listed) = answer(lab.tool("tools/list", &json!({}))).await;
+    let (_, listed) = reply(lab.tool("tools/list", &json!({}))).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert!(tools.len() > 10, "{listed}");
     for tool in tools {
@@ -261,7 +261,7 @@ async fn no_tool_is_grown_or_moved_to_store_by_hostile_arguments() {
         let name = tool["name"].as_str().unwrap();
         let call = json!({ "name": name, "arguments": arguments });
         let call = lab.tool("tools/call", &call);
-        let (_, result) = lab.within(OF_REQUEST, name, answer(call)).await;
+        let (_, result) = lab.within(OF_REQUEST, name, reply(call)).await;
         assert!(
             result["result"]["isError"] == true || result["error"].is_object(),
             "{name}: {result}"
@@ -320,16 +320,16 @@ async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
         let before = lab.stored().await;
         let preview = lab.request(Method::POST, "/api/v1/tools/preview-table");
         let preview = preview.json(&json!({ "file_id": id }));
-        lab.within(OF_REQUEST, &format!("preview of {name}"), answer(preview))
+        lab.within(OF_REQUEST, &format!("preview of {name}"), reply(preview))
             .await;
         let parse = json!({ "name": "parse_table", "arguments": { "file_id": id, "rows": 200 } });
         let parse = lab.tool("tools/call", &parse);
-        lab.within(OF_REQUEST, &format!("parse_table of {name}"), answer(parse))
+        lab.within(OF_REQUEST, &format!("parse_table of {name}"), reply(parse))
             .await;
         let dataset = lab.request(Method::POST, "/api/v1/datasets");
         let dataset = dataset.json(&json!({ "name": "wine", "file_id": id }));
         let made = format!("dataset of {name}");
-        let (status, _) = lab.within(OF_REQUEST, &made, answer(dataset)).await;
+        let (status, _) = lab.within(OF_REQUEST, &made, reply(dataset)).await;
         if status == StatusCode::OK {
             continue;
         }
@@ -339,7 +339,7 @@ async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
             .part("file", Part::bytes(bytes).file_name(name));
         let import = lab.request(Method::POST, "/api/v1/tables/experiment/import");
         let import = import.multipart(form);
-        lab.within(OF_REQUEST, &format!("import of {name}"), answer(import))
+        lab.within(OF_REQUEST, &format!("import of {name}"), reply(import))
             .await;
         assert_eq!(lab.stored().await, before, "{name}");
     }

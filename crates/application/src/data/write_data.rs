@@ -61,23 +61,13 @@ pub(super) async fn write_from(
 ) -> Result<(Held<WriteOutcome, Option<Slot>>, Option<FileId>), Error> {
     actor.require(Scope::Write)?;
     require_reserve(ports)?;
-    let WriteData {
-        request,
-        job_execution_id,
-        job_name,
-        max_rows,
-    } = command;
     let planned = PlannedWrite {
-        request,
-        max_rows: max_rows.unwrap_or(MAX_ROWS),
+        request: command.request,
+        max_rows: command.max_rows.unwrap_or(MAX_ROWS),
     };
-    let target = choose_target(ports, actor, job_execution_id, job_name).await?;
+    let target = choose_target(ports, actor, command.job_execution_id, command.job_name).await?;
     let source = source.map(|source| source.record(ports, target.execution()));
-    let slots = if planned.request.return_rows {
-        Some(ports.slots.enter(Work::Result, actor.organization).await?)
-    } else {
-        None
-    };
+    let slots = result_slot(ports, actor, &planned.request).await?;
     let attribution = Attribution {
         source: source.transpose()?,
         target,
@@ -113,6 +103,19 @@ pub(super) async fn write_from(
         is_current = true;
     }
     Err(Error::busy())
+}
+
+/// A slot for the rows that a write returns, if it does.
+async fn result_slot(
+    ports: &Services,
+    actor: &Actor,
+    request: &WriteRequest,
+) -> Result<Option<Slot>, Error> {
+    if !request.return_rows {
+        return Ok(None);
+    }
+    let slot = ports.slots.enter(Work::Result, actor.organization).await?;
+    Ok(Some(slot))
 }
 
 /// Returns the execution under which a write is recorded.

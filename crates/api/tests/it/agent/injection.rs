@@ -384,12 +384,12 @@ async fn titles_of_chats_and_texts_of_notifications_are_shown_to_no_model() {
 
     let tools = hostile.lab.on.server.agent.tools.clone();
     let reads = [
-        "get_schema",
         "list_files",
         "list_jobs",
         "list_job_executions",
         "list_ml_models",
         "list_datasets",
+        "get_schema",
     ];
     let mut reply = Reply::text("");
     for (number, tool) in reads.iter().enumerate() {

@@ -181,8 +181,9 @@ async fn a_dry_run_needs_the_scope_to_write() {
     let server = TestServer::start().await;
     let run = import(&server.admin().await).await;
     let client = server.client(&[Scope::Read]).await;
-    let dry_run = client.post(&format!("{run}/revert"), &json!({"dry_run": true}));
-    assert!(dry_run.await.detail(403).contains("write"));
+    let path = format!("{run}/revert");
+    let refused = client.post(&path, &json!({"dry_run": true})).await;
+    assert!(refused.detail(403).contains("write"));
 }
 
 #[tokio::test]

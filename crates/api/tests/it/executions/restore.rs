@@ -78,8 +78,9 @@ async fn a_conflict_is_refused_or_skipped() {
         json!({"table": "sample", "mode": "update", "rows": rows}),
     )
     .await;
-    let refused = client.post(&format!("{run}/revert"), &json!({"restore": true}));
-    let detail = refused.await.detail(400);
+    let path = format!("{run}/revert");
+    let refused = client.post(&path, &json!({"restore": true})).await;
+    let detail = refused.detail(400);
     assert!(
         detail.contains("\"sample\" cannot be restored (a)"),
         "{detail}"
@@ -123,8 +124,9 @@ async fn a_row_shows_its_versions_and_returns_to_one() {
         .await;
     assert_eq!(restored.json(200)["name"], "b");
     assert_eq!(samples(&client).await.as_array().unwrap().len(), 2);
-    let deletion = client.post(&format!("{row}/restore"), &json!({"version": 2}));
-    assert!(deletion.await.detail(400).contains("deletion"));
+    let deletion = format!("{row}/restore");
+    let deletion = client.post(&deletion, &json!({"version": 2})).await;
+    assert!(deletion.detail(400).contains("deletion"));
     let first = client
         .get(&format!("{row}/history?limit=1"))
         .await

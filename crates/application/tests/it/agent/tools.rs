@@ -59,7 +59,7 @@ async fn faults_of_a_call_are_outputs_that_the_model_reads() {
     let outputs = outputs(&result);
     assert!(outputs.iter().all(|output| output.is_error));
     let starts = [
-        "there is no tool of that name; the tools are get_schema",
+        "there is no tool of that name; the tools are run_python",
         "list_jobs has no argument \"nam\"",
         "the arguments do not fit:\narguments.name: Input should be a valid string",
         "job not found",

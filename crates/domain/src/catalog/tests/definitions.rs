@@ -90,7 +90,7 @@ fn names_of_system_columns_are_taken_in_every_table() {
         "created_by_execution_id",
         "updated_by_execution_id",
     ] {
-        refused_column(column(name, DataType::String), "kept by the server");
+        refused_column(column(name, DataType::String), "maintained by the server");
         let of_points = raw(
             "trace",
             vec![
@@ -98,7 +98,7 @@ fn names_of_system_columns_are_taken_in_every_table() {
                 column(name, DataType::Float),
             ],
         );
-        refused(&of_points, "kept by the server");
+        refused(&of_points, "maintained by the server");
     }
 }
 
