@@ -129,7 +129,7 @@ pub async fn restore_row(
         ..WriteData::default()
     };
     let outcome = write_data(ports, actor, command).await?;
-    let written = outcome.tables.into_iter().next();
+    let written = outcome.value.tables.into_iter().next();
     let row = written.and_then(|table| table.rows?.into_iter().next());
     row.ok_or_else(|| Error::Internal("a restored row was not returned".to_owned()))
 }

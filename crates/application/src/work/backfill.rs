@@ -83,6 +83,7 @@ pub async fn backfill_job(
             source: file.upload.source(),
             started_by: actor.user,
             api_key: Some(actor.api_key),
+            scopes: actor.run_scopes(),
             trigger: None,
             queued_at,
         })

@@ -46,6 +46,7 @@ fn restoring(lab: &Lab, execution: ExecutionId, on_conflict: OnConflict) -> Reve
         user: lab.user,
         api_key: lab.api_key,
         now: at(200),
+        source: None,
     };
     RevertRequest {
         restore: Some(Restore { on_conflict, undo }),

@@ -22,7 +22,7 @@ use crate::{
     catalog::definitions::sample,
     data::lab::{DataHarness, Lab, insert, request},
     files::{confirmed, of},
-    fixtures::{Executions, Tenants as _},
+    fixtures::Executions,
     given::at,
     idempotency::{request as idempotent_request, response},
     models::lab::{TrainingsLab, failure, success},
@@ -325,7 +325,7 @@ crate::suite!(
         let second = harness.execution(theirs, at(2), None).await.id;
         let expected = [started, second].map(LoggedEventKind::ExecutionStarted);
         assert_kinds(&*log, theirs, eve, &expected).await;
-        unit.commit(&response(1)).await.unwrap();
+        unit.commit(Some(&response(1))).await.unwrap();
         let expected = [LoggedEventKind::TableChanged("sample".to_owned())];
         assert_kinds(&*log, ours, ada, &expected).await;
     }

@@ -30,7 +30,7 @@ use super::{
     changes::record_revert,
     context::WriteContext,
     delete::delete_all,
-    execution::{NewExecution, create_execution, ensure_job, execution_of},
+    execution::{NewExecution, create_execution, ensure_job},
     failure::Failure,
     ledger::{self, take_for_revert},
     revert::{RevertFailure, lock_execution},
@@ -676,7 +676,7 @@ async fn record_undo(
         organization: context.organization,
         schemas: context.schemas.clone(),
         catalog: context.catalog,
-        execution: execution_of(target),
+        execution: target.execution(),
         author: context.author,
         now: context.now,
     };

@@ -204,7 +204,7 @@ impl PgDataStore {
                 catalog: &catalog,
                 execution: request.execution,
                 author: Author {
-                    execution: restore.map(|restore| execution_of(&restore.undo.target)),
+                    execution: restore.map(|restore| restore.undo.target.execution()),
                     is_undo: restore.is_some(),
                 },
                 now: request.now,

@@ -141,7 +141,7 @@ struct NewExecutionRow<'e> {
     started_by: Uuid,
     api_key_id: Option<Uuid>,
     trigger_id: Option<Uuid>,
-    run_scopes: Option<Vec<&'static str>>,
+    run_scopes: Option<Vec<String>>,
     created_at: OffsetDateTime,
     started_at: Option<OffsetDateTime>,
     completed_at: Option<OffsetDateTime>,
