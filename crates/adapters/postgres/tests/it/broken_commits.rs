@@ -146,7 +146,7 @@ async fn of_a_unit_of_work_with_its_response() {
         content_type: "application/json".to_owned(),
         body: b"{}".to_vec(),
     };
-    assert_unknown(&unit.commit(&response).await.unwrap_err());
+    assert_unknown(&unit.commit(Some(&response)).await.unwrap_err());
 }
 
 #[tokio::test]

@@ -6,7 +6,10 @@ use futures::{FutureExt, future::select};
 use labdata_application::{
     Services,
     catalog::define_table::define_table,
-    data::{revert_execution::revert_execution, write_data::write_data},
+    data::{
+        revert_execution::{RevertExecution, revert_execution},
+        write_data::write_data,
+    },
     executions::{
         cancel_execution::cancel_execution,
         close_execution::close_execution,
@@ -86,7 +89,8 @@ async fn step(lab: &Lab, services: &Services, known: &mut Vec<ExecutionId>) {
         }
         (4, Some(id)) => {
             let after_end = ledger.has_ended(id);
-            if revert_execution(services, actor, id).await.is_ok() {
+            let plain = RevertExecution::default();
+            if revert_execution(services, actor, id, plain).await.is_ok() {
                 ledger.reverted(id, after_end);
             }
         }
