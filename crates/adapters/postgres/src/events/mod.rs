@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::database::{
     errors::{corrupt, port_error},
     pool::{Connection, Database},
-    sql::CachedStatement,
+    sql::{CachedStatement, literal},
 };
 
 /// The event log in PostgreSQL.
@@ -137,17 +137,13 @@ const DECLARED: i32 = 0x6c65_7667;
 /// SQL by which a transaction declares that it records events of that organization only, so that it does
 /// not delay those of others. What may take long declares itself; what does not delays all.
 pub(crate) fn declare(organization: OrganizationId) -> String {
-    format!(
-        "pg_advisory_xact_lock_shared({DECLARED}, {})",
-        declared_key(organization)
-    )
+    let name = literal(&declared_name(organization));
+    format!("pg_advisory_xact_lock_shared({DECLARED}, labdata.lock_key({name})::bit(32)::integer)")
 }
 
-/// Second key. Two organizations that share one only delay each other.
-fn declared_key(organization: OrganizationId) -> i32 {
-    let (_, low) = organization.as_uuid().as_u64_pair();
-    let [.., a, b, c, d] = low.to_be_bytes();
-    i32::from_be_bytes([a, b, c, d])
+/// Name of which the second key is made. Two organizations that share a key only delay each other.
+fn declared_name(organization: OrganizationId) -> String {
+    format!("events {organization}")
 }
 
 /// Transactions in progress of other databases of the server, which write no events here. Looked up
@@ -171,7 +167,7 @@ const OF_OTHERS: &str = "\
     WHERE own.locktype = 'transactionid' AND own.mode = 'ExclusiveLock' \
     AND declared.locktype = 'advisory' AND declared.objsubid = 2 \
     AND declared.database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
-    AND declared.classid::bigint = $1 AND declared.objid::bigint <> $2";
+    AND declared.classid::bigint = $1 AND declared.objid::bigint <> (SELECT labdata.lock_key($2)::bit(32)::bigint)";
 
 /// Transactions in progress that record no events of the organization, or of any without one.
 async fn transactions_of_others(
@@ -189,7 +185,7 @@ async fn transactions_of_others(
         Some(organization) => {
             let query = query
                 .bind::<BigInt, _>(unsigned(DECLARED))
-                .bind::<BigInt, _>(unsigned(declared_key(organization)));
+                .bind::<Text, _>(declared_name(organization));
             CachedStatement(query).get_result(&mut **connection).await
         }
         None => CachedStatement(query).get_result(&mut **connection).await,
