@@ -30,7 +30,7 @@ pub(super) enum Command {
     Backup(Backup),
     /// Restore a copy into an empty data directory or database
     Restore(Restore),
-    /// Import a file into a table of the platform that LABDATA_BASE_URL names, with LABDATA_API_KEY
+    /// Import a file into a table of the platform that `LABDATA_BASE_URL` names, with `LABDATA_API_KEY`
     Import(Import),
     /// Manage API keys on this machine
     ApiKey(ApiKey),
@@ -120,7 +120,7 @@ pub(super) struct Import {
     /// Print the response as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// URL of the platform [default: LABDATA_BASE_URL]
+    /// URL of the platform [default: `LABDATA_BASE_URL`]
     #[arg(long, value_name = "URL")]
     pub(super) base_url: Option<String>,
 }

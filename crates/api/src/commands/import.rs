@@ -7,11 +7,12 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::Full;
 use labdata_http_client::{Authorities, HttpClient};
+use labdata_ports::IdSource as _;
 use serde_json::Value;
 use url::Url;
-use uuid::Uuid;
 
 use super::{arguments::Import, output::say};
+use crate::system::SystemIds;
 
 /// Timeout of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,7 +34,7 @@ pub(super) async fn import(arguments: Import) -> anyhow::Result<()> {
         None => env::var("LABDATA_BASE_URL")
             .context("neither --base-url nor LABDATA_BASE_URL is set")?,
     };
-    let boundary = Uuid::now_v7().simple().to_string();
+    let boundary = SystemIds.next_id().simple().to_string();
     let request = Request::post(url(&base, &arguments.table)?.as_str())
         .header(header::AUTHORIZATION, format!("Bearer {}", key.trim()))
         .header(

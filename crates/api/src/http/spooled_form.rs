@@ -7,9 +7,7 @@ use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::{Error, Services, files::upload_room::SpoolRoom};
-use labdata_domain::{
-    ids::OrganizationId, people::actor::Actor, storage::InsufficientStorage,
-};
+use labdata_domain::{ids::OrganizationId, people::actor::Actor, storage::InsufficientStorage};
 use labdata_table_formats::read::ReadOptions;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

@@ -84,7 +84,7 @@ const TYPES: [DataType; 8] = [
     DataType::Uuid,
 ];
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {

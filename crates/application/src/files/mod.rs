@@ -17,4 +17,3 @@ pub mod receive_upload;
 pub mod sweep_uploads;
 pub mod upload_file;
 pub mod upload_room;
-

@@ -39,7 +39,6 @@ use labdata_ports::{
     PortError,
     files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
 };
-use labdata_table_formats::read::ReadOptions;
 use time::Duration;
 
 use crate::{
@@ -201,7 +200,7 @@ async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Er
                 moment,
             });
             let mut faulty = lab.ports.clone();
-            faulty.ports.blobs = Arc::clone(&blobs) as Arc<dyn BlobStore>;
+            faulty.ports.blobs = blobs.clone();
             let place = Place {
                 actor: lab.actor(&[Scope::Read, Scope::Write]),
                 instrument: instrument(&lab).await,
@@ -319,7 +318,7 @@ async fn a_deleted_file_goes_with_each_failure_of_the_storage() {
 async fn a_dataset_survives_each_failure_of_the_storage() {
     assert_survives(async |place| {
         let file = upload_file(&place.lab.ports, &place.actor, place.upload("a.csv")).await?;
-        let source = SnapshotSource::File(file.id, Box::new(ReadOptions::default()));
+        let source = SnapshotSource::File(file.id, Box::default());
         let command = CreateDataset {
             name: "plates".to_owned(),
             description: None,

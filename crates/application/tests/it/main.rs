@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     reason = "a test that goes wrong ends there"
 )]

@@ -36,6 +36,19 @@ const fn column(name: &'static str, data_type: DataType) -> PlatformColumn {
     PlatformColumn { name, data_type }
 }
 
+/// Columns of `job_execution`.
+const JOB_EXECUTION: &[PlatformColumn] = &[
+    column("id", DataType::Uuid),
+    column("job_id", DataType::Uuid),
+    column("job_name", DataType::String),
+    column("status", DataType::String),
+    column("started_at", DataType::Datetime),
+    column("completed_at", DataType::Datetime),
+    column("created_at", DataType::Datetime),
+    column("script_version", DataType::Integer),
+    column("trigger_file_id", DataType::Uuid),
+];
+
 impl PlatformTable {
     /// Every platform table.
     pub const ALL: [Self; 8] = [
@@ -95,21 +108,7 @@ impl PlatformTable {
                     ]
                 }
             }
-            Self::JobExecution => {
-                const {
-                    &[
-                        column("id", Uuid),
-                        column("job_id", Uuid),
-                        column("job_name", String),
-                        column("status", String),
-                        column("started_at", Datetime),
-                        column("completed_at", Datetime),
-                        column("created_at", Datetime),
-                        column("script_version", Integer),
-                        column("trigger_file_id", Uuid),
-                    ]
-                }
-            }
+            Self::JobExecution => JOB_EXECUTION,
             Self::File => {
                 const {
                     &[

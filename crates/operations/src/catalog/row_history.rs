@@ -133,7 +133,7 @@ impl RowVersionView {
                 .collect(),
             execution: started.map(|started| ChangingExecutionView {
                 id: started.execution.id,
-                job_name: started.execution.job_name.to_string(),
+                job_name: started.execution.job_name.clone(),
             }),
             started_by: started.map(|started| started.started_by.clone().into()),
         }

@@ -175,6 +175,6 @@ mod tests {
             let schema = serde_json::to_value(&tool.schema).unwrap();
             unions(&schema, &tool.name, &mut found);
         }
-        assert_eq!(found, [String::new(); 0]);
+        assert_eq!(found, Vec::<String>::new());
     }
 }

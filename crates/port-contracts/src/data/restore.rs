@@ -242,7 +242,7 @@ crate::suite!(
             renamed_from: Some("sample".to_owned()),
             ..curated("vial", sample().columns)
         };
-        definition.columns[1].name = "amount".to_owned();
+        "amount".clone_into(&mut definition.columns[1].name);
         definition.columns[1].renamed_from = Some("volume".to_owned());
         lab.define(&definition).await.unwrap();
         let dropped = lab

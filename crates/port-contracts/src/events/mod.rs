@@ -305,9 +305,7 @@ crate::suite!(
     /// A unit of work of an organization that has changed its tables is open: others get their events, and its
     /// own come when it ends.
     async fn an_open_write_of_one_organization_delays_no_other(
-        harness: &Itself<
-            impl Executions + Subject<dyn EventLog> + Subject<dyn Idempotency>,
-        >,
+        harness: &Itself<impl Executions + Subject<dyn EventLog> + Subject<dyn Idempotency>>,
     ) {
         let log = Subject::<dyn EventLog>::subject(harness);
         let ours = harness.organization("ours").await.id;

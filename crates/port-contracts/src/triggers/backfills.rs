@@ -114,7 +114,10 @@ crate::suite!(
         let mut files = BTreeSet::new();
         for number in 0..1_005 {
             // Many share a time of confirmation, across the border of pages too.
-            files.insert(lab.file_at(reader, &format!("{number}.csv"), number / 400).await);
+            files.insert(
+                lab.file_at(reader, &format!("{number}.csv"), number / 400)
+                    .await,
+            );
         }
         lab.act().await;
         let job = lab.job("parse", Category::FileUploaded, json!({})).await;
@@ -181,7 +184,9 @@ crate::suite!(
         let file = lab.file_at(reader, "ours.csv", 1).await;
         let their_reader = lab.instrument(lab.theirs, "reader").await.id;
         let theirs = confirmed("theirs.csv", of(Some(their_reader), None), at(1));
-        let added = lab.files.add(lab.theirs, &theirs, StorageQuota::UNLIMITED, at(1));
+        let added = lab
+            .files
+            .add(lab.theirs, &theirs, StorageQuota::UNLIMITED, at(1));
         added.await.unwrap();
         let theirs = theirs.id;
         let waiting = awaiting("waiting.csv", of(Some(reader), None), at(1));
@@ -209,10 +214,7 @@ crate::suite!(
                 is_dry_run: false,
             };
             let decide = |_: &StoredUpload| None;
-            let backfilled = lab
-                .triggers
-                .backfill(lab.ours, &request, &decide)
-                .await;
+            let backfilled = lab.triggers.backfill(lab.ours, &request, &decide).await;
             assert_not_found(backfilled);
         }
         let run = lab.backfill(&job, ALL, BackfillOnly::All).await;

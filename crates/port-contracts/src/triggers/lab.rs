@@ -138,10 +138,7 @@ impl TriggersLab {
             is_dry_run: false,
         };
         let decide = |file: &StoredUpload| backfill.takes(file).then(|| self.run(job, file));
-        let runs = self
-            .triggers
-            .backfill(self.ours, &request, &decide)
-            .await;
+        let runs = self.triggers.backfill(self.ours, &request, &decide).await;
         runs.unwrap()
             .iter()
             .filter_map(|run| run.trigger_file)

@@ -86,8 +86,9 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
             .filter(|it| it.author.execution == Some(execution) && !it.is_undone)
             .collect();
         let created = creators.iter().filter(|(_, by)| **by == execution);
-        let changed = own.iter().map(|change| change.id.clone());
-        let ids: BTreeSet<String> = created.map(|(id, _)| id.clone()).chain(changed).collect();
+        let touched_ids = own.iter().map(|change| change.id.clone());
+        let ids = created.map(|(id, _)| id.clone()).chain(touched_ids);
+        let ids: BTreeSet<String> = ids.collect();
         for id in ids {
             let mut own = own.iter().filter(|change| change.id == id);
             let first = own.next();
@@ -254,9 +255,9 @@ fn restore_rows(
         let (Undo::ChangeBack(number) | Undo::BringBack(number)) = undo else {
             continue;
         };
-        let row = match stored(tables, number).and_then(|change| change.before.clone()) {
-            Some(Stored::Row(row)) => row,
-            _ => continue,
+        let before = stored(tables, number).and_then(|change| change.before.clone());
+        let Some(Stored::Row(row)) = before else {
+            continue;
         };
         let key = table.primary_key();
         let key = key.and_then(|key| cell(&row.cells, key).cloned()?.into_key());
@@ -334,9 +335,9 @@ fn restore_series(
 ) {
     let mut restored = 0;
     for number in plan.values(&table.name, true) {
-        let series = match stored(tables, number).and_then(|change| change.before.clone()) {
-            Some(Stored::Series(series)) => series,
-            _ => continue,
+        let before = stored(tables, number).and_then(|change| change.before.clone());
+        let Some(Stored::Series(series)) = before else {
+            continue;
         };
         restored += u64::try_from(series.points.len()).unwrap_or(u64::MAX);
         let place = (table.name.as_str(), points_id(&series));

@@ -193,9 +193,9 @@ impl Tables {
                 }
             }
         }
-        changes
-            .into_iter()
-            .for_each(|change| self.record_change(change));
+        for change in changes {
+            self.record_change(change);
+        }
         deleted
     }
 

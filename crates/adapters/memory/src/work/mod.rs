@@ -144,7 +144,7 @@ impl State {
     ) -> Result<Task, PortError> {
         match work {
             WorkId::Execution(id) => {
-                let starter = self.started_by(id)?;
+                let author = self.started_by(id)?;
                 let execution = self.execution_mut(organization, id)?;
                 if let Some(running) = execution.clone().claim(terms.now, terms.timeout) {
                     *execution = running;
@@ -154,9 +154,9 @@ impl State {
                 self.log_event(organization, terms.now, started);
                 Ok(Task::Run(Box::new(ClaimedRun {
                     execution,
-                    started_by: starter.user,
-                    trigger: starter.trigger,
-                    scopes: starter.run_scopes.unwrap_or_default(),
+                    started_by: author.user,
+                    trigger: author.trigger,
+                    scopes: author.run_scopes.unwrap_or_default(),
                 })))
             }
             WorkId::Training(id) => {

@@ -130,14 +130,14 @@ pub(crate) async fn load(
 /// A new execution as it is stored.
 #[derive(Insertable)]
 #[diesel(table_name = job_execution, treat_none_as_default_value = false)]
-struct NewExecutionRow<'e> {
+struct NewExecutionRow {
     id: Uuid,
     organization_id: Uuid,
     job_id: Uuid,
     origin: &'static str,
     status: &'static str,
     deadline: Option<OffsetDateTime>,
-    error_message: Option<&'e str>,
+    error_message: Option<String>,
     started_by: Uuid,
     api_key_id: Option<Uuid>,
     trigger_id: Option<Uuid>,
@@ -152,8 +152,8 @@ struct NewExecutionRow<'e> {
     exit_code: Option<i64>,
 }
 
-impl<'e> NewExecutionRow<'e> {
-    fn of(organization: OrganizationId, execution: &'e Execution, started_by: StartedBy) -> Self {
+impl NewExecutionRow {
+    fn of(organization: OrganizationId, execution: &Execution, started_by: StartedBy) -> Self {
         let run = execution.origin.run();
         Self {
             id: execution.id.as_uuid(),
@@ -162,7 +162,7 @@ impl<'e> NewExecutionRow<'e> {
             origin: execution.origin.as_str(),
             status: execution.state.as_str(),
             deadline: execution.state.deadline(),
-            error_message: execution.state.error(),
+            error_message: execution.state.error().map(str::to_owned),
             started_by: started_by.user.as_uuid(),
             api_key_id: started_by.api_key.map(ApiKeyId::as_uuid),
             trigger_id: started_by.trigger.map(TriggerId::as_uuid),
@@ -233,7 +233,7 @@ pub(crate) async fn queue_all(
             .iter()
             .map(|run| Execution::queue(run, String::new()))
             .collect();
-        let rows: Vec<NewExecutionRow<'_>> = executions
+        let rows: Vec<NewExecutionRow> = executions
             .iter()
             .zip(runs)
             .map(|(execution, run)| NewExecutionRow::of(organization, execution, run.started_by()))

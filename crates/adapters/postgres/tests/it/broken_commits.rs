@@ -35,7 +35,7 @@ async fn break_commits(harness: &Postgres, table: &str) {
          DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.break_off()"
     );
     let behind = look_behind(harness.url()).await;
-    behind.batch_execute(&statements).await.unwrap();
+    behind.batch_execute(&statements).await.expect("a trigger");
 }
 
 /// A lab with tables, a row, and the job of its writes.

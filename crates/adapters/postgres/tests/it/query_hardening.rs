@@ -9,10 +9,17 @@ use std::{
     },
 };
 
-use labdata_domain::data::query::QueryText;
+use labdata_domain::{data::query::QueryText, scalar::DataType};
 use labdata_embedded_postgres::{Durability, EmbeddedPostgres, Settings};
-use labdata_ports::data::query::{Query, QueryRunner};
-use labdata_postgres::{Database, DatabaseSettings, PgQueryRunner};
+use labdata_port_contracts::{
+    catalog::definitions::{column, curated},
+    given::at,
+};
+use labdata_ports::{
+    catalog::CatalogStore as _,
+    data::query::{Query, QueryRunner},
+};
+use labdata_postgres::{Database, DatabaseSettings, PgCatalogStore, PgQueryRunner};
 use labdata_test_database::TestDatabase;
 use serde_json::json;
 use tokio::{
@@ -302,19 +309,9 @@ async fn the_key_of_a_lock_follows_from_no_name_that_a_query_sees() {
         one.run_behind(&format!("SELECT pg_advisory_lock({key})"))
             .await;
     }
-    let tables = labdata_postgres::PgCatalogStore::new(one.database.clone());
-    let defined = labdata_ports::catalog::CatalogStore::define(
-        &tables,
-        one.ours,
-        &labdata_port_contracts::catalog::definitions::curated(
-            "further",
-            vec![labdata_port_contracts::catalog::definitions::column(
-                "note",
-                labdata_domain::scalar::DataType::Text,
-            )],
-        ),
-        labdata_port_contracts::given::at(1),
-    );
+    let tables = PgCatalogStore::new(one.database.clone());
+    let further = curated("further", vec![column("note", DataType::Text)]);
+    let defined = tables.define(one.ours, &further, at(1));
     let in_time = tokio::time::timeout(std::time::Duration::from_secs(5), defined).await;
     in_time.expect("no wait for the lock").expect("defined");
 }

@@ -417,10 +417,10 @@ async fn whoever_reads_a_copy_cannot_sign_a_download() {
     }
     assert!(statuses.contains(&200), "{statuses:?}");
 
-    let read = possible_secrets(here.path(), &here.path().join("copy"));
+    let found = possible_secrets(here.path(), &here.path().join("copy"));
     // Hashes of keys are in it.
-    assert!(!read.is_empty());
-    for secret in &read {
+    assert!(!found.is_empty());
+    for secret in &found {
         assert_eq!(forged(&program, &real, secret).await, 403);
         assert!(!secrets.contains(secret));
     }

@@ -56,7 +56,7 @@ fn find(plant: Plant) -> Option<String> {
     let reports = (0..200).map(|seed| simulate(seed, plant));
     reports
         .into_iter()
-        .find_map(|outcome| outcome.err())
+        .find_map(Result::err)
         .map(|(violation, _)| violation)
 }
 

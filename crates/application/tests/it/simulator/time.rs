@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     future::poll_fn,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -93,7 +94,7 @@ impl Simulation {
     }
 
     /// Notes an event.
-    pub(super) fn trace(&self, event: String) {
+    pub(super) fn trace(&self, event: impl fmt::Display) {
         let mut state = self.state();
         let at = state.now.as_seconds_f64();
         state.trace.push(format!("{at:9.3} {event}"));
@@ -101,7 +102,7 @@ impl Simulation {
 
     /// Reports a broken invariant, which ends the simulation.
     pub(super) fn report(&self, violation: String) {
-        self.trace(violation.clone());
+        self.trace(&violation);
         self.state().violation.get_or_insert(violation);
     }
 

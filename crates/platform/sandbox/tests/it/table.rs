@@ -34,8 +34,15 @@ struct Attempt {
     code: &'static [&'static str],
     /// Whether it is possible in namespaces, under Landlock alone, and without isolation.
     possible: [bool; 3],
-    /// Release of Linux from which Landlock denies it, and whether this kernel does.
-    since: Option<(&'static str, fn() -> bool)>,
+    /// From when on Landlock denies it.
+    since: Option<Since>,
+}
+
+/// Release of Linux from which Landlock denies something, and whether this kernel does.
+#[derive(Clone, Copy)]
+struct Since {
+    release: &'static str,
+    denies: fn() -> bool,
 }
 
 const fn attempt(
@@ -48,13 +55,6 @@ const fn attempt(
         code,
         possible,
         since: None,
-    }
-}
-
-const fn since(release: &'static str, denies: fn() -> bool, attempt: Attempt) -> Attempt {
-    Attempt {
-        since: Some((release, denies)),
-        ..attempt
     }
 }
 
@@ -74,36 +74,27 @@ const ATTEMPTS: [Attempt; 8] = [
             "open('/proc/self/net/tcp').read().index('%04X' % TCP)",
         ],
     ),
-    since(
-        "6.12",
-        landlock_scopes,
-        attempt(
-            "signal processes, use sockets with a name",
-            [false, false, true],
-            &[
-                "os.kill(PROCESS, 0)",
-                "socket.socket(socket.AF_UNIX).connect('\\0' + NAME)",
-            ],
-        ),
-    ),
-    since(
-        "7.1",
-        landlock_limits_paths,
-        attempt(
-            "use sockets with a path",
-            [false, false, true],
-            &["socket.socket(socket.AF_UNIX).connect(PLACE + '/socket')"],
-        ),
-    ),
-    since(
-        "6.7",
-        landlock_limits_tcp,
-        attempt(
-            "connect by TCP to the machine",
-            [false, false, true],
-            &["socket.create_connection(('127.0.0.1', TCP), 5)"],
-        ),
-    ),
+    attempt(
+        "signal processes, use sockets with a name",
+        [false, false, true],
+        &[
+            "os.kill(PROCESS, 0)",
+            "socket.socket(socket.AF_UNIX).connect('\\0' + NAME)",
+        ],
+    )
+    .since("6.12", landlock_scopes),
+    attempt(
+        "use sockets with a path",
+        [false, false, true],
+        &["socket.socket(socket.AF_UNIX).connect(PLACE + '/socket')"],
+    )
+    .since("7.1", landlock_limits_paths),
+    attempt(
+        "connect by TCP to the machine",
+        [false, false, true],
+        &["socket.create_connection(('127.0.0.1', TCP), 5)"],
+    )
+    .since("6.7", landlock_limits_tcp),
     attempt(
         "send UDP",
         [false, true, true],
@@ -146,12 +137,17 @@ fn landlock_limits_tcp() -> bool {
 }
 
 impl Attempt {
+    const fn since(mut self, release: &'static str, denies: fn() -> bool) -> Self {
+        self.since = Some(Since { release, denies });
+        self
+    }
+
     /// Returns the line of the table.
     fn line(&self) -> String {
         let cells = LEVELS.into_iter().zip(self.possible);
         let cells = cells.map(|(level, possible)| match (possible, self.since) {
             (true, _) => "yes".to_owned(),
-            (false, Some((release, _))) if level == Landlock => format!("no (Linux {release})"),
+            (false, Some(since)) if level == Landlock => format!("no (Linux {})", since.release),
             (false, _) => "no".to_owned(),
         });
         let cells: Vec<String> = cells.collect();
@@ -160,8 +156,10 @@ impl Attempt {
 
     /// Returns whether it is possible here.
     fn expected(&self, level: usize) -> bool {
-        let is_denied_later = self.since.is_some_and(|(_, denies)| !denies());
-        self.possible[level] || (LEVELS[level] == Landlock && is_denied_later)
+        let is_denied_later = self.since.is_some_and(|since| !(since.denies)());
+        let is_possible = self.possible.get(level).copied();
+        let is_landlock = LEVELS.get(level) == Some(&Landlock);
+        is_possible == Some(true) || (is_landlock && is_denied_later)
     }
 }
 

@@ -236,9 +236,12 @@ fn errors_that_the_library_does_not_know_are_error_cells() {
         |place: &str, text: &str| format!("<c{place} t=\"e\"><f>SEQUENCE(3)</f><v>{text}</v></c>");
     // With and without positions, which decide where the cells behind are.
     for placed in [true, false] {
-        let at = |place: &str| match placed {
-            true => format!(" r=\"{place}\""),
-            false => String::new(),
+        let at = |place: &str| {
+            if placed {
+                format!(" r=\"{place}\"")
+            } else {
+                String::new()
+            }
         };
         let number = |place: &str, number: &str| format!("<c{}><v>{number}</v></c>", at(place));
         for text in [

@@ -173,6 +173,7 @@ fn reverting(lab: &Lab, turn: u64, step: u64) -> RevertRequest {
         user: lab.user,
         api_key: lab.api_key,
         now: at(900),
+        source: None,
     };
     let restore = Restore {
         on_conflict: OnConflict::Skip,
@@ -180,7 +181,7 @@ fn reverting(lab: &Lab, turn: u64, step: u64) -> RevertRequest {
     };
     RevertRequest {
         now: at(900),
-        restore: (turn % 2 == 0).then_some(restore),
+        restore: turn.is_multiple_of(2).then_some(restore),
         ..lab.reverting(execution(turn))
     }
 }
