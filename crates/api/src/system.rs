@@ -1,8 +1,10 @@
 //! Clock, ids and random bytes of this machine.
 
+use std::{sync::LazyLock, time::Instant};
+
 use labdata_domain::timestamp::to_micros;
 use labdata_ports::{Clock, IdSource};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 /// The machine's clock.
@@ -18,6 +20,11 @@ impl Clock for SystemClock {
         // PostgreSQL stores microseconds: the time in a response must
         // be the one that is read later.
         to_micros(OffsetDateTime::now_utc())
+    }
+
+    fn elapsed(&self) -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        Duration::try_from(START.elapsed()).unwrap_or(Duration::MAX)
     }
 }
 

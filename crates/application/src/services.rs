@@ -3,11 +3,15 @@
 use std::{
     fmt,
     ops::{Deref, DerefMut},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use labdata_domain::{notifications::Caps, storage::StorageQuota, work::LogRetention};
+use labdata_domain::{
+    notifications::Caps,
+    storage::StorageQuota,
+    work::{LeaseWatch, LogRetention},
+};
 use labdata_ports::Ports;
 
 use crate::{
@@ -51,6 +55,8 @@ pub struct Services {
     pub served_models: Arc<ServedModels>,
     /// Checks of dependencies a moment ago.
     pub recent_checks: Arc<RecentChecks>,
+    /// Leases of workers, as this process has seen them.
+    pub lease_watch: Arc<Mutex<LeaseWatch>>,
 }
 
 impl Services {
@@ -71,6 +77,7 @@ impl Services {
             key_cache: Arc::default(),
             served_models: Arc::default(),
             recent_checks: Arc::default(),
+            lease_watch: Arc::default(),
         }
     }
 

@@ -12,6 +12,7 @@ const START: OffsetDateTime = datetime!(2026-01-01 00:00:00 UTC);
 #[derive(Debug)]
 pub struct FixedClock {
     now: Mutex<OffsetDateTime>,
+    elapsed: Mutex<Duration>,
 }
 
 impl FixedClock {
@@ -20,17 +21,20 @@ impl FixedClock {
     pub const fn at(now: OffsetDateTime) -> Self {
         Self {
             now: Mutex::new(now),
+            elapsed: Mutex::new(Duration::ZERO),
         }
     }
 
-    /// Moves it to that time.
+    /// Sets it to that time, as an administrator does. No time passes.
     pub fn set(&self, now: OffsetDateTime) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
-    /// Moves it forward, or back.
+    /// Lets that time pass; a negative one sets the clock back.
     pub fn advance(&self, by: Duration) {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        let passed = by.max(Duration::ZERO);
+        *self.elapsed.lock().unwrap_or_else(PoisonError::into_inner) += passed;
     }
 }
 
@@ -43,6 +47,10 @@ impl Default for FixedClock {
 impl Clock for FixedClock {
     fn now(&self) -> OffsetDateTime {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn elapsed(&self) -> Duration {
+        *self.elapsed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,6 +85,10 @@ impl Clock for StepClock {
         *next += self.step;
         now
     }
+
+    fn elapsed(&self) -> Duration {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) - START
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +102,10 @@ mod tests {
         clock.advance(Duration::minutes(1));
         assert_eq!(clock.now(), START + Duration::minutes(1));
         clock.set(START);
-        assert_eq!(clock.now(), START);
+        assert_eq!(
+            (clock.now(), clock.elapsed()),
+            (START, Duration::minutes(1))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use labdata_domain::work::WORK_LEASE;
 use labdata_ports::work::WorkClaim;
-use time::{Duration, OffsetDateTime};
+use time::Duration;
 
 use crate::{Error, Services};
 
@@ -10,17 +10,17 @@ use crate::{Error, Services};
 #[derive(Clone, Copy, Debug)]
 pub struct WorkLease {
     claim: WorkClaim,
-    /// When it ends at the earliest, by the clock of this server.
-    expires_at: OffsetDateTime,
+    /// When it ends at the earliest, since a fixed moment of this process: its clock may be set.
+    ends: Duration,
 }
 
 impl WorkLease {
-    /// The lease of work that was just claimed.
+    /// The lease of work that was claimed, or renewed, by a call that began at `asked`.
     #[must_use]
-    pub fn new(ports: &Services, claim: WorkClaim) -> Self {
+    pub fn since(asked: Duration, claim: WorkClaim) -> Self {
         Self {
             claim,
-            expires_at: ports.clock.now() + WORK_LEASE,
+            ends: asked + WORK_LEASE,
         }
     }
 
@@ -30,18 +30,18 @@ impl WorkLease {
     /// Errors of the queue; the lease then retains its end.
     pub async fn renew(&mut self, ports: &Services) -> Result<bool, Error> {
         // Read before the query: a slow one must not make this worker believe in a longer lease.
-        let expires_at = ports.clock.now() + WORK_LEASE;
+        let ends = ports.clock.elapsed() + WORK_LEASE;
         let held = ports.work.renew(self.claim, WORK_LEASE).await?;
         if held {
-            self.expires_at = expires_at;
+            self.ends = ends;
         }
         Ok(held)
     }
 
-    /// Returns true if the lease may have ended, so that another worker may have the work.
+    /// Returns the time for which the work is certainly this worker's; none if another may have it.
     #[must_use]
-    pub fn has_expired(&self, ports: &Services) -> bool {
-        self.expires_at <= ports.clock.now()
+    pub fn remaining(&self, ports: &Services) -> Duration {
+        (self.ends - ports.clock.elapsed()).max(Duration::ZERO)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Takes work from workers that gave no sign of life.
 
+use std::sync::PoisonError;
+
+use labdata_ports::work::HeldWork;
+
 use super::end_work::forget_keys;
 use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
 
 /// Maximum amount of work per step.
-const BATCH: u32 = 100;
+const BATCH: usize = 100;
 
 /// Result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,15 +19,33 @@ pub struct SweptWork {
     pub failed: usize,
 }
 
-/// Returns work whose worker was lost to the queue, or fails it if it had lost one before. No caller
-/// requests it: it is the platform's own housekeeping, for all organizations, and several servers
+/// Returns work whose worker was lost to the queue, or fails it if it had lost one before. A worker is lost
+/// when this process saw its lease unchanged for [`labdata_domain::work::WORK_LEASE`]. No caller requests
+/// it: it is the platform's own housekeeping, for all organizations, and several servers
 /// may do it at once.
 ///
 /// # Errors
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sweep_work(ports: &Services) -> Result<SweptWork, Error> {
-    let expired = ports.work.expire(ports.clock.now(), BATCH).await?;
+    let asked = ports.clock.elapsed();
+    let held = ports.work.held().await?;
+    let responded = ports.clock.elapsed();
+    let leases = held.iter().map(|held| (held.work, held.lease));
+    let ended = {
+        let watch = ports.lease_watch.lock();
+        let mut watch = watch.unwrap_or_else(PoisonError::into_inner);
+        watch.ended(leases, asked, responded)
+    };
+    let ended: Vec<HeldWork> = held
+        .into_iter()
+        .filter(|held| ended.contains(&held.work))
+        .take(BATCH)
+        .collect();
+    if ended.is_empty() {
+        return Ok(SweptWork::default());
+    }
+    let expired = ports.work.expire(ports.clock.now(), &ended).await?;
     for lost in &expired.failed {
         forget_keys(ports, lost.id());
     }

@@ -18,6 +18,7 @@ use labdata_application::{
         claim_work::claim_work,
         redeem_nonce::redeem_nonce,
         run_job::{RunJob, run_job},
+        sweep_work::{SweptWork, sweep_work},
     },
 };
 use labdata_domain::{
@@ -30,7 +31,7 @@ use labdata_domain::{
     },
     refusal::RefusalKind,
     triggers::{Category, TriggerChange},
-    work::{BackendPolicy, FreeSlots, RunVisibility, WorkKind},
+    work::{BackendPolicy, FreeSlots, RunVisibility, WORK_LEASE, WorkKind},
 };
 use labdata_ports::work::{
     ClaimedRun, ClaimedWork, Task,
@@ -326,4 +327,21 @@ async fn a_second_organization_is_not_created_beside_a_backend_that_would_show_i
     assert_eq!(organizations.len(), 1);
     issue(shared, "second").await.unwrap();
     issue(BackendPolicy::default(), "third").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_takes_no_work_and_hides_no_lost_worker() {
+    let lab = Lab::new().await;
+    let claim = claimed(&lab).await.claim;
+    for step in [Duration::HOUR, -Duration::DAY, Duration::DAY] {
+        for _ in 0..3 {
+            lab.clock.set(lab.ports.clock.now() + step);
+            lab.clock.advance(WORK_LEASE - Duration::SECOND);
+            assert!(lab.ports.work.renew(claim, WORK_LEASE).await.unwrap());
+            assert_eq!(sweep_work(&lab.ports).await.unwrap(), SweptWork::default());
+        }
+    }
+    lab.clock.set(lab.ports.clock.now() - Duration::DAY);
+    lab.clock.advance(WORK_LEASE);
+    assert_eq!(sweep_work(&lab.ports).await.unwrap().requeued, 1);
 }

@@ -23,7 +23,7 @@ pub use backend::{BackendPolicy, RunVisibility, SharedBackend};
 pub use exit::{EndReason, RunExit, RunLimits, ScriptEnd};
 pub use isolation::{InsufficientIsolation, Isolation};
 pub use kind::{WorkId, WorkKind};
-pub use lease::{Lease, has_another_attempt};
+pub use lease::{Lease, LeaseWatch, has_another_attempt};
 pub use log::{
     LogAppend, LogChunk, LogRead, LogRetention, MAX_LOG_APPEND, RETAINED_LOG_BYTES, deleted_line,
     platform_line,

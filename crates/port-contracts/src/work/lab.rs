@@ -131,7 +131,14 @@ pub(crate) async fn lose(
     now: OffsetDateTime,
 ) -> ExpiredWork {
     assert!(queue.renew(claim, Duration::ZERO).await.unwrap());
-    queue.expire(now, 10).await.unwrap()
+    expire_given_up(queue, now).await
+}
+
+/// Takes the work that was given up from its holders.
+pub(crate) async fn expire_given_up(queue: &dyn WorkQueue, now: OffsetDateTime) -> ExpiredWork {
+    let mut held = queue.held().await.unwrap();
+    held.retain(|held| held.lease.is_given_up());
+    queue.expire(now, &held).await.unwrap()
 }
 
 lab!(

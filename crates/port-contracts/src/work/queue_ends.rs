@@ -8,7 +8,7 @@ use time::Duration;
 
 use crate::{
     given::at,
-    work::lab::{WorkLab, failure, success},
+    work::lab::{WorkLab, expire_given_up, failure, success},
 };
 
 /// A lease that does not end during a clause.
@@ -39,8 +39,7 @@ crate::suite!(
             assert_eq!(lab.finish(claim, &success(kind), at(10)).await, None);
             assert_eq!(Some(lab.stored(&queued).await), ended);
             assert_eq!(lab.claim(kind, 10, at(11)).await, []);
-            let expired = lab.work.expire(at(11), 10).await.unwrap();
-            assert_eq!(expired, ExpiredWork::default());
+            assert_eq!(lab.work.held().await.unwrap(), []);
         }
     }
 
@@ -68,9 +67,10 @@ crate::suite!(
             let (queued, claim) = lab.claimed(kind, at(0)).await;
             let running = lab.stored(&queued).await;
             assert!(lab.work.renew(claim, Duration::ZERO).await.unwrap());
+            let seen = lab.work.held().await.unwrap();
             // A lease past its end counts until a sweep takes the work.
             assert!(lab.work.renew(claim, LONG).await.unwrap());
-            let expired = lab.work.expire(at(50), 10).await.unwrap();
+            let expired = lab.work.expire(at(50), &seen).await.unwrap();
             assert_eq!(expired, ExpiredWork::default());
             assert_eq!(lab.stored(&queued).await, running);
             assert_eq!(lab.lose(claim, at(51)).await.requeued, 1);
@@ -191,10 +191,9 @@ crate::suite!(
                 for claim in claims {
                     assert!(lab.work.renew(claim, Duration::ZERO).await.unwrap());
                 }
-                let sweeps = (0..4).map(|_| lab.work.expire(at(seconds), 100));
+                let sweeps = (0..4).map(|_| expire_given_up(&*lab.work, at(seconds)));
                 let (mut requeued, mut failed) = (0, 0);
                 for swept in join_all(sweeps).await {
-                    let swept = swept.unwrap();
                     requeued += swept.requeued;
                     failed += swept.failed.len();
                 }
@@ -203,19 +202,22 @@ crate::suite!(
         }
     }
 
-    /// A sweep takes at most as much work as it may.
-    async fn a_sweep_is_limited(lab: &WorkLab) {
+    /// Work of which another attempt has the lease by now is not taken.
+    async fn a_lease_of_an_earlier_claim_takes_nothing(lab: &WorkLab) {
         for kind in WorkKind::ALL {
-            for second in 0..3 {
-                lab.queued(kind, lab.ours, at(second)).await;
-            }
-            for claim in lab.claim(kind, 3, at(10)).await {
-                assert!(lab.work.renew(claim, Duration::ZERO).await.unwrap());
-            }
-        }
-        for expected in [4, 2, 0] {
-            let swept = lab.work.expire(at(20), 4).await.unwrap();
-            assert_eq!((swept.requeued, swept.failed.len()), (expected, 0));
+            let (queued, claim) = lab.claimed(kind, at(0)).await;
+            let seen = lab.work.held().await.unwrap();
+            let [held] = &*seen else {
+                panic!("{seen:?}");
+            };
+            assert_eq!((held.organization, held.work), (lab.ours, claim.work));
+            assert_eq!(held.lease.attempt, claim.attempt);
+            assert!(lab.work.release(claim, at(1)).await.unwrap());
+            let again = lab.claim(kind, 1, at(2)).await.remove(0);
+            let expired = lab.work.expire(at(50), &seen).await.unwrap();
+            assert_eq!(expired, ExpiredWork::default());
+            assert!(lab.work.renew(again, LONG).await.unwrap());
+            assert!(lab.cancel(&queued, at(52)).await);
         }
     }
 );

@@ -10,7 +10,7 @@ use labdata_domain::{
     ids::{OrganizationId, TriggerId, UserId},
     models::{Dataset, ModelVersion},
     people::scope::Scopes,
-    work::{FreeSlots, WorkEnd, WorkId, WorkKind, WorkRecord},
+    work::{FreeSlots, Lease, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
 use time::{Duration, OffsetDateTime};
 
@@ -92,6 +92,17 @@ pub struct ClaimTerms {
     pub timeout: Duration,
 }
 
+/// Work that a worker holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldWork {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The work.
+    pub work: WorkId,
+    /// Its lease.
+    pub lease: Lease,
+}
+
 /// Work whose workers gave no sign of life.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpiredWork {
@@ -123,9 +134,9 @@ pub trait Wakeups: Send {
 /// ([`ExecutionRepository::queue`](crate::executions::ExecutionRepository::queue),
 /// [`ModelRepository::create`](crate::models::ModelRepository::create)), and is cancelled with it.
 ///
-/// Work is held under a *lease*, which its worker renews. A lease ends by the clock of the store, so
-/// that the clocks of servers need not agree. Calls of a holder MUST be refused once it has lost the
-/// work: it ended, was cancelled or released, or the lease ended and [`WorkQueue::expire`] came by.
+/// Work is held under a *lease*, which its worker renews. It has ended when
+/// [`LeaseWatch`](labdata_domain::work::LeaseWatch) says so. Calls of a holder MUST be refused once it has
+/// lost the work: it ended, was cancelled or released, or [`WorkQueue::expire`] took it.
 /// Of an end, a cancellation and the loss of the worker that race exactly one MUST win.
 ///
 /// When a lease ends, what was issued for it MUST end in the same step: keys of a run are revoked and its
@@ -150,8 +161,8 @@ pub trait WorkQueue: Send + Sync {
         terms: ClaimTerms,
     ) -> Result<Vec<ClaimedWork>, PortError>;
 
-    /// Holds the work for that time from now; returns whether it still is the holder's. It MUST NOT wait
-    /// for writes that are recorded under an execution, nor for reports of a training.
+    /// Holds the work for that time from now; returns whether it still is the holder's. No time
+    /// [gives it up](labdata_domain::work::Lease::GIVEN_UP). It MUST NOT wait for writes that are recorded under an execution, nor for reports of a training.
     async fn renew(&self, claim: WorkClaim, lease: Duration) -> Result<bool, PortError>;
 
     /// Ends the work as its holder found it; `None` when it was taken from the holder.
@@ -166,11 +177,17 @@ pub trait WorkQueue: Send + Sync {
     /// still held it. It does not count as the loss of a worker.
     async fn release(&self, claim: WorkClaim, now: OffsetDateTime) -> Result<bool, PortError>;
 
-    /// Takes work of any kind from holders whose lease has ended, up to `limit` of it: back into the queue,
-    /// or failed when it has
-    /// [no further attempt](labdata_domain::work::has_another_attempt). MUST be safe to call from
+    /// Returns all work that is held, of any kind.
+    async fn held(&self) -> Result<Vec<HeldWork>, PortError>;
+
+    /// Takes that work from its holders, unless a lease has changed since: back into the queue, or failed when
+    /// it has [no further attempt](labdata_domain::work::has_another_attempt). MUST be safe to call from
     /// several servers at once.
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError>;
+    async fn expire(
+        &self,
+        now: OffsetDateTime,
+        ended: &[HeldWork],
+    ) -> Result<ExpiredWork, PortError>;
 
     /// Subscribes to signals of a kind of work, from all servers.
     fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups>;

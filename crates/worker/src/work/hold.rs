@@ -5,16 +5,16 @@ use std::time::Duration;
 use labdata_application::{Services, work::renew_lease::WorkLease};
 use labdata_domain::work::WORK_HEARTBEAT;
 use labdata_ports::work::{WorkClaim, WorkNews};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// Pause after a renewal that failed.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Renews the lease. Returns once the worker has lost the work: it was cancelled or ended, another
-/// worker has it, or the lease may have ended while the queue was unavailable.
-pub(super) async fn until_lost(ports: &Services, claim: WorkClaim) {
+/// worker has it, or the lease may have ended while the queue was unavailable or this process stood
+/// still.
+pub(super) async fn until_lost(ports: &Services, claim: WorkClaim, mut lease: WorkLease) {
     let mut ended = ports.work.subscribe(claim.work.kind(), WorkNews::Ended);
-    let mut lease = WorkLease::new(ports, claim);
     let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap_or_default();
     let mut pause = heartbeat;
     loop {
@@ -23,16 +23,48 @@ pub(super) async fn until_lost(ports: &Services, claim: WorkClaim) {
             () = ended.next() => {}
             () = sleep(pause) => {}
         }
-        match lease.renew(ports).await {
-            Ok(true) => pause = heartbeat,
-            Ok(false) => return,
-            Err(error) => {
+        let remaining = Duration::try_from(lease.remaining(ports)).unwrap_or_default();
+        if remaining.is_zero() {
+            return;
+        }
+        match timeout(remaining, lease.renew(ports)).await {
+            Ok(Ok(true)) => pause = heartbeat,
+            // A queue that gives no response cannot be asked whether another worker has the work.
+            Ok(Ok(false)) | Err(_) => return,
+            Ok(Err(error)) => {
                 tracing::warn!(run = %claim.run(), %error, "could not renew the lease of a run");
                 pause = RETRY_AFTER;
             }
         }
-        if lease.has_expired(ports) {
-            return;
-        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, sync::Arc};
+
+    use labdata_application::work::claim_work::claim_work;
+    use labdata_domain::work::{FreeSlots, WORK_LEASE};
+    use labdata_memory::FixedClock;
+
+    use super::*;
+    use crate::testing::{actor, in_memory_at, queue_run, run_context};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_stood_still_past_its_lease_has_lost_its_work() {
+        let clock = Arc::new(FixedClock::default());
+        let ports = in_memory_at(Arc::clone(&clock));
+        let actor = actor(&ports).await;
+        queue_run(&ports, &actor).await;
+        let claimed = claim_work(&ports, &run_context(), FreeSlots::for_any(1)).await;
+        let claim = claimed.unwrap().remove(0).claim;
+        let lease = WorkLease::since(time::Duration::ZERO, claim);
+        let mut holding = pin!(until_lost(&ports, claim, lease));
+        let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap();
+        // A clock that is set takes nothing from it.
+        clock.set(labdata_ports::Clock::now(&*clock) + time::Duration::DAY);
+        assert!(timeout(3 * heartbeat, &mut holding).await.is_err());
+        clock.advance(WORK_LEASE);
+        assert!(timeout(2 * heartbeat, &mut holding).await.is_ok());
     }
 }

@@ -48,6 +48,8 @@ pub(crate) async fn work(
         let slots = FreeSlots::of_worker(concurrency, held);
         let mut pause = POLL_INTERVAL;
         if slots.free > 0 {
+            // Before the claim: its response may be late.
+            let asked = ports.clock.elapsed();
             match claim_work(&ports, &settings.context, slots).await {
                 Ok(claimed) => {
                     for work in claimed {
@@ -55,6 +57,7 @@ pub(crate) async fn work(
                             ports.clone(),
                             Arc::clone(&settings),
                             work,
+                            asked,
                             stopping.clone(),
                         ));
                     }

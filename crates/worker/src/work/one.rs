@@ -20,6 +20,7 @@ use labdata_ports::work::{
     ClaimedWork, WorkClaim,
     runner::{GRACE, JobRunner, RunId, RunSpec, RunStatus, RunView, RunnerError, ScriptEnd},
 };
+use time::Duration as Span;
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout, timeout_at},
@@ -52,23 +53,25 @@ enum RunOutcome {
     Stopped,
 }
 
-/// Runs a script and records how its work ended.
+/// Runs a script and records how its work ended. The work was claimed by a call that began at `asked`.
 pub(super) async fn run(
     ports: Services,
     settings: Arc<WorkSettings>,
     claimed: ClaimedWork,
+    asked: Span,
     mut stopping: watch::Receiver<bool>,
 ) {
     let runner = &*settings.backend.runner;
     let (claim, id) = (claimed.claim, claimed.claim.run());
     let mut log = WorkLog::new(claim);
+    let lease = WorkLease::since(asked, claim);
     let outcome = {
         let work = work(&ports, &settings, &claimed, &mut log);
         tokio::select! {
             // The end of the run takes precedence.
             biased;
             outcome = work => outcome,
-            () = until_lost(&ports, claim) => RunOutcome::LostByWorker,
+            () = until_lost(&ports, claim, lease) => RunOutcome::LostByWorker,
             () = stopped(&mut stopping) => RunOutcome::Stopped,
         }
     };
@@ -331,7 +334,10 @@ async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
         }
         sleep(RETRY_AFTER).await;
         // `until_lost` renews no longer, and the queue may be unavailable for longer than a lease.
-        if let Ok(false) = WorkLease::new(ports, claim).renew(ports).await {
+        if let Ok(false) = WorkLease::since(ports.clock.elapsed(), claim)
+            .renew(ports)
+            .await
+        {
             break;
         }
     }
@@ -371,9 +377,9 @@ mod tests {
     };
     use labdata_ports::{
         PortError,
-        work::{ClaimTerms, ExpiredWork, Wakeups, WorkNews, WorkQueue},
+        work::{ClaimTerms, ExpiredWork, HeldWork, Wakeups, WorkNews, WorkQueue},
     };
-    use time::{Duration as Span, OffsetDateTime};
+    use time::OffsetDateTime;
 
     use super::*;
     use crate::testing::{actor, in_memory, queue_run, run_context};
@@ -419,8 +425,16 @@ mod tests {
             self.work.release(claim, now).await
         }
 
-        async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
-            self.work.expire(now, limit).await
+        async fn held(&self) -> Result<Vec<HeldWork>, PortError> {
+            self.work.held().await
+        }
+
+        async fn expire(
+            &self,
+            now: OffsetDateTime,
+            ended: &[HeldWork],
+        ) -> Result<ExpiredWork, PortError> {
+            self.work.expire(now, ended).await
         }
 
         fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {

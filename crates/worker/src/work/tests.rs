@@ -15,7 +15,11 @@ use labdata_application::{
         begin_training::TrainingContext, exchange_token::exchange_token,
         receive_report::receive_report, running_training::running_training,
     },
-    work::{WorkContext, end_work::end_work, sweep_work::sweep_work},
+    work::{
+        WorkContext,
+        end_work::end_work,
+        sweep_work::{SweptWork, sweep_work},
+    },
 };
 use labdata_domain::{
     files::ObjectKey,
@@ -138,6 +142,14 @@ struct Lab {
 }
 
 impl Lab {
+    /// Sweeps, and once more after a lease without a renewal.
+    async fn sweep_after_a_lease(&self) -> SweptWork {
+        let seen = sweep_work(&self.ports).await.unwrap();
+        assert_eq!(seen, SweptWork::default());
+        self.clock.advance(WORK_LEASE);
+        sweep_work(&self.ports).await.unwrap()
+    }
+
     async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
         let ports = in_memory_at(Arc::clone(&clock));
@@ -389,8 +401,7 @@ async fn a_training_whose_lease_ended_is_stopped_and_its_attempt_fenced() {
     let worker = lab.worker();
     let first = lab.begun(1).await[0];
     // The worker does not renew in time, as one that was suspended.
-    lab.clock.advance(WORK_LEASE);
-    assert_eq!(sweep_work(&lab.ports).await.unwrap().requeued, 1);
+    assert_eq!(lab.sweep_after_a_lease().await.requeued, 1);
     lab.until_reaped(first).await;
     let second = lab.begun(2).await[1];
     assert_eq!(
@@ -423,8 +434,7 @@ async fn a_training_that_lost_two_workers_fails() {
     let worker = lab.worker();
     for attempt in 1..=2 {
         lab.begun(attempt).await;
-        lab.clock.advance(WORK_LEASE);
-        sweep_work(&lab.ports).await.unwrap();
+        lab.sweep_after_a_lease().await;
     }
     let failed = lab.until(&version, is_over).await;
     assert!(failed.error().unwrap().contains("was lost"), "{failed:?}");

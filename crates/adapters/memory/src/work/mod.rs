@@ -17,12 +17,14 @@ use labdata_domain::{
     models::{TrainingEnd, becomes_active},
     notifications::has_failure_notice,
     refusal::Resource,
-    work::{FreeSlots, NewRun, WaitingWork, WorkEnd, WorkId, WorkKind, WorkRecord, next_work},
+    work::{
+        FreeSlots, Lease, NewRun, WaitingWork, WorkEnd, WorkId, WorkKind, WorkRecord, next_work,
+    },
 };
 use labdata_ports::{
     PortError,
     work::{
-        ClaimTerms, ClaimedRun, ClaimedTraining, ClaimedWork, ExpiredWork, Task, Wakeups,
+        ClaimTerms, ClaimedRun, ClaimedTraining, ClaimedWork, ExpiredWork, HeldWork, Task, Wakeups,
         WorkClaim, WorkNews, WorkQueue,
     },
 };
@@ -311,7 +313,11 @@ impl WorkQueue for InMemoryWorkQueue {
     }
 
     async fn renew(&self, claim: WorkClaim, lease: Duration) -> Result<bool, PortError> {
-        let expires_at = self.memory.now() + lease;
+        let expires_at = if lease.is_zero() {
+            Lease::GIVEN_UP
+        } else {
+            self.memory.now() + lease
+        };
         let mut state = self.memory.lock();
         let held = state.held(claim).and_then(|row| row.lease.as_mut());
         Ok(held.map(|lease| lease.expires_at = expires_at).is_some())
@@ -364,13 +370,30 @@ impl WorkQueue for InMemoryWorkQueue {
         Ok(true)
     }
 
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
-        let by = self.memory.now();
+    async fn held(&self) -> Result<Vec<HeldWork>, PortError> {
+        let state = self.memory.lock();
+        let held = state.work.iter().filter_map(|(work, row)| {
+            Some(HeldWork {
+                organization: row.organization,
+                work: *work,
+                lease: row.lease?,
+            })
+        });
+        Ok(held.collect())
+    }
+
+    async fn expire(
+        &self,
+        now: OffsetDateTime,
+        ended: &[HeldWork],
+    ) -> Result<ExpiredWork, PortError> {
         let mut state = self.memory.lock();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut lost = Vec::new();
-        for (work, row) in &mut state.work {
-            if lost.len() < limit && row.lease.is_some_and(|lease| lease.has_expired(by)) {
+        for HeldWork { work, lease, .. } in ended {
+            let Some(row) = state.work.get_mut(work) else {
+                continue;
+            };
+            if row.lease == Some(*lease) {
                 row.lost_workers += 1;
                 lost.push((row.organization, *work, row.lost_workers));
             }

@@ -133,6 +133,10 @@ impl Clock for Now {
     fn now(&self) -> OffsetDateTime {
         OffsetDateTime::now_utc()
     }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 pub(crate) fn direct(storage: &Storage) -> DirectSigner {

@@ -9,18 +9,20 @@ pub(crate) mod rows;
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
-    sql_types::{BigInt, Text, Uuid as SqlUuid},
+    sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::Execution,
     ids::OrganizationId,
     models::{TrainingEnd, TrainingResult},
-    work::{FreeSlots, WorkEnd, WorkId, WorkKind, WorkRecord},
+    work::{FreeSlots, Lease, WorkEnd, WorkId, WorkKind, WorkRecord},
 };
 use labdata_ports::{
     PortError,
-    work::{ClaimTerms, ClaimedWork, ExpiredWork, Wakeups, WorkClaim, WorkNews, WorkQueue},
+    work::{
+        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, Wakeups, WorkClaim, WorkNews, WorkQueue,
+    },
 };
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
@@ -154,38 +156,45 @@ async fn release(
     Ok(true)
 }
 
-/// Work whose lease has expired.
+/// Work with a lease.
 #[derive(QueryableByName)]
-struct ExpiredLease {
+struct HeldRow {
     #[diesel(sql_type = SqlUuid)]
     organization_id: Uuid,
     #[diesel(sql_type = Text)]
     kind: String,
     #[diesel(sql_type = SqlUuid)]
     id: Uuid,
+    #[diesel(sql_type = BigInt)]
+    attempt: i64,
+    #[diesel(sql_type = Timestamptz)]
+    lease_expires_at: OffsetDateTime,
 }
 
-impl ExpiredLease {
-    fn work(&self) -> Result<WorkId, PortError> {
+impl HeldRow {
+    fn held(&self) -> Result<HeldWork, PortError> {
         let kind = WorkKind::ALL
             .into_iter()
             .find(|kind| kind.as_str() == self.kind)
             .ok_or_else(|| corrupt("work", "kind", self.id))?;
-        Ok(kind.work(self.id))
+        let work = kind.work(self.id);
+        Ok(HeldWork {
+            organization: OrganizationId::new(self.organization_id),
+            work,
+            lease: Lease {
+                attempt: rows::attempt(self.attempt, work)?,
+                expires_at: self.lease_expires_at,
+            },
+        })
     }
 }
 
-/// Lists work whose lease has expired, longest first.
-async fn expired_leases(
-    connection: &mut Connection,
-    limit: u32,
-) -> Result<Vec<ExpiredLease>, Fault> {
+/// Lists work that is held.
+async fn held(connection: &mut Connection) -> Result<Vec<HeldRow>, Fault> {
     Ok(diesel::sql_query(
-        "SELECT organization_id, kind, id FROM labdata.work \
-         WHERE state = 'running' AND lease_expires_at <= clock_timestamp() \
-         ORDER BY lease_expires_at LIMIT $1",
+        "SELECT organization_id, kind, id, attempt, lease_expires_at FROM labdata.work \
+         WHERE state = 'running'",
     )
-    .bind::<BigInt, _>(i64::from(limit))
     .load(connection)
     .await?)
 }
@@ -194,16 +203,17 @@ async fn expired_leases(
 /// another server took the work.
 async fn expire(
     connection: &mut Connection,
-    expired: &ExpiredLease,
+    ended: HeldWork,
     now: OffsetDateTime,
 ) -> Result<Option<WorkRecord>, Fault> {
-    let organization = OrganizationId::new(expired.organization_id);
-    let work = expired.work()?;
+    let HeldWork {
+        organization, work, ..
+    } = ended;
     let Some((row, record)) = lock(connection, organization, work).await? else {
         return Ok(None);
     };
     // Read again under the lock: the worker may have renewed it since the sweep listed it.
-    if row.has_expired != Some(true) {
+    if !row.is_held_under(ended.lease) {
         return Ok(None);
     }
     rows::lose_worker(connection, work).await?;
@@ -218,13 +228,13 @@ async fn expire(
 
 /// Handles the failure to take lost work: returns an error if the whole sweep has to end. Work that
 /// is locked must not delay the rest.
-fn leave_for_next_sweep(fault: Fault, lease: &ExpiredLease) -> Result<(), PortError> {
+fn leave_for_next_sweep(fault: Fault, lost: HeldWork) -> Result<(), PortError> {
     let error = PortError::from(fault);
     // The remaining ones would fail in the same way.
     if matches!(error, PortError::DiskFull(_) | PortError::Unavailable(_)) {
         return Err(error);
     }
-    tracing::warn!(work = %lease.id, %error, "lost work stays for the next sweep");
+    tracing::warn!(work = %lost.work, %error, "lost work stays for the next sweep");
     Ok(())
 }
 
@@ -260,13 +270,21 @@ impl WorkQueue for PgWorkQueue {
         Ok(transacted!(self.database, connection => release(connection, claim, now))?)
     }
 
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
-        let leases = retried!(async {
+    async fn held(&self) -> Result<Vec<HeldWork>, PortError> {
+        let rows = retried!(async {
             let mut connection = self.database.connection().await?;
-            expired_leases(&mut connection, limit).await
+            held(&mut connection).await
         })?;
+        rows.iter().map(HeldRow::held).collect()
+    }
+
+    async fn expire(
+        &self,
+        now: OffsetDateTime,
+        ended: &[HeldWork],
+    ) -> Result<ExpiredWork, PortError> {
         let mut expired = ExpiredWork::default();
-        for lease in &leases {
+        for lease in ended.iter().copied() {
             // A transaction each: a run that a write has locked delays no other.
             match transacted!(self.database, connection => expire(connection, lease, now)) {
                 Ok(None) => {}

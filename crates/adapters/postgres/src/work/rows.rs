@@ -11,7 +11,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::OrganizationId,
-    work::{NewRun, WorkId, WorkKind},
+    work::{Lease, NewRun, WorkId, WorkKind},
 };
 use labdata_ports::{PortError, work::WorkClaim};
 use time::OffsetDateTime;
@@ -36,15 +36,19 @@ pub(crate) struct WorkRow {
     attempt: i64,
     state: String,
     pub(crate) lost_workers: i64,
-    /// True if its worker failed to renew the lease in time. Judged by the clock of the database, as
-    /// those of servers differ.
-    pub(crate) has_expired: Option<bool>,
+    /// End of the lease, which each renewal changes.
+    lease_expires_at: Option<OffsetDateTime>,
 }
 
 impl WorkRow {
     /// Returns true if the claim with that number holds the work.
     pub(crate) fn is_held_by(&self, attempt: u32) -> bool {
         self.state == RUNNING && self.attempt == i64::from(attempt)
+    }
+
+    /// Returns true if it is held under that lease, which was not renewed since.
+    pub(crate) fn is_held_under(&self, lease: Lease) -> bool {
+        self.is_held_by(lease.attempt) && self.lease_expires_at == Some(lease.expires_at)
     }
 }
 
@@ -113,7 +117,7 @@ pub(crate) async fn lock(
             work::attempt,
             work::state,
             work::lost_workers,
-            work::lease_expires_at.le(sql::<Nullable<Timestamptz>>("clock_timestamp()")),
+            work::lease_expires_at,
         ))
         .for_update()
         .first(connection)
@@ -137,7 +141,8 @@ pub(crate) async fn holds(connection: &mut Connection, claim: WorkClaim) -> Resu
     Ok(held.is_some())
 }
 
-/// Renews the lease for that many seconds from now; returns false if the claim holds none.
+/// Renews the lease for that many seconds from now, or gives it up for none; returns false if the claim
+/// holds none.
 pub(crate) async fn renew(
     connection: &mut Connection,
     claim: WorkClaim,
@@ -148,9 +153,12 @@ pub(crate) async fn renew(
         .filter(work::organization_id.eq(claim.organization.as_uuid()))
         .filter(work::state.eq(RUNNING))
         .filter(work::attempt.eq(i64::from(claim.attempt)));
-    let until = sql::<Nullable<Timestamptz>>("clock_timestamp() + make_interval(secs => ")
+    // `Lease::GIVEN_UP`, or a time of the database, as those of servers differ.
+    let until = sql::<Nullable<Timestamptz>>("CASE WHEN ")
         .bind::<Double, _>(seconds)
-        .sql(")");
+        .sql(" = 0 THEN timestamptz 'epoch' ELSE clock_timestamp() + make_interval(secs => ")
+        .bind::<Double, _>(seconds)
+        .sql(") END");
     let renewed = diesel::update(held)
         .set(work::lease_expires_at.eq(until))
         .execute(connection)

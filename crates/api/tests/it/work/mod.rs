@@ -9,6 +9,8 @@ mod on_ray;
 #[cfg(target_os = "linux")]
 mod on_ray_attacks;
 #[cfg(target_os = "linux")]
+mod partition;
+#[cfg(target_os = "linux")]
 pub(crate) mod platform_runs;
 mod run_lab;
 mod shared_backend;

@@ -16,7 +16,7 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use crate::process::{Program, directory, labdata};
+use crate::process::{Program, directory, kill, labdata};
 
 pub(crate) const KEY: &str = "ldk_chosen77_0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -48,6 +48,11 @@ impl Worker {
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         assert_ne!(lines.read_line(&mut line).unwrap(), 0, "it did not start");
         Self(child)
+    }
+
+    /// Sends a signal to it, and not to its scripts.
+    fn signal(&self, signal: &str) {
+        kill(signal, &self.0.id().to_string());
     }
 
     /// `kill -9`.
@@ -179,6 +184,16 @@ pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
+/// The keys of the attempts at an execution that have processes.
+pub(crate) fn keys(execution: &str) -> BTreeSet<String> {
+    let environments = processes(execution);
+    let keys = environments.iter().filter_map(|environment| {
+        let mut lines = environment.split('\0');
+        lines.find_map(|line| line.strip_prefix("LABDATA_API_KEY="))
+    });
+    keys.map(str::to_owned).collect()
+}
+
 /// The environments of all processes of an execution.
 pub(crate) fn processes(execution: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -222,12 +237,7 @@ async fn a_run_outlives_one_killed_worker_and_nothing_of_it_is_left() {
     let mut first = Worker::start(directory.path(), &lab.server);
     let id = lab.run(&lab.job("long", LONG).await).await;
     lab.until_begun(&id).await;
-    let running = processes(&id);
-    let key = running.iter().find_map(|environment| {
-        let mut lines = environment.split('\0');
-        lines.find_map(|line| line.strip_prefix("LABDATA_API_KEY="))
-    });
-    let key = key.expect("the script runs").to_owned();
+    let key = keys(&id).pop_first().expect("the script runs");
     let asked = async || lab.ask(&key, Method::GET, "/jobs", Value::Null).await.0;
     assert_eq!(asked().await, StatusCode::OK);
 
@@ -249,6 +259,33 @@ async fn a_run_outlives_one_killed_worker_and_nothing_of_it_is_left() {
     let message = failed["error_message"].as_str().unwrap();
     assert!(message.contains("was lost"), "{message}");
     until_no_process_is_left(&id).await;
+}
+
+#[tokio::test]
+async fn a_worker_that_stood_still_past_its_lease_stops_its_script() {
+    let directory = directory();
+    let lab = Lab::start(directory.path(), &["--no-worker"]);
+    let first = Worker::start(directory.path(), &lab.server);
+    let id = lab.run(&lab.job("long", LONG).await).await;
+    lab.until_begun(&id).await;
+    let lost = keys(&id);
+    first.signal("STOP");
+    // The server takes the run from it, whose script goes on.
+    while lab.execution(&id).await["status"] != "queued" {
+        pause().await;
+    }
+    assert_eq!(keys(&id), lost);
+    let second = Worker::start(directory.path(), &lab.server);
+    while keys(&id).len() < 2 {
+        pause().await;
+    }
+    first.signal("CONT");
+    while keys(&id).len() > 1 {
+        pause().await;
+    }
+    assert!(keys(&id).is_disjoint(&lost), "the first one has stopped");
+    assert_eq!(lab.execution(&id).await["status"], "running");
+    drop(second);
 }
 
 #[tokio::test]
