@@ -23,7 +23,8 @@ use self::{lab::Lab, time::Simulation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plant {
     None,
-    /// Leases end by the clock of each server, so that a step of it takes a run from a live worker.
+    /// The steady clock of each server follows its wall clock, so that a step of that takes a run from a live
+    /// worker.
     LeasesByServerClock,
     /// An agent's timer never fires, as where its end was checked at events only.
     NoAgentTimer,

@@ -23,7 +23,9 @@ use labdata_ports::{
         CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository,
         OverdueExecution,
     },
-    work::{ClaimTerms, ClaimedWork, ExpiredWork, Wakeups, WorkClaim, WorkNews, WorkQueue},
+    work::{
+        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, Wakeups, WorkClaim, WorkNews, WorkQueue,
+    },
 };
 use time::{Duration, OffsetDateTime, macros::datetime};
 
@@ -139,11 +141,22 @@ impl Server {
 }
 
 /// The clock of a server.
-struct ServerClock(Server);
+struct ServerClock {
+    server: Server,
+    plant: Plant,
+}
 
 impl Clock for ServerClock {
     fn now(&self) -> OffsetDateTime {
-        START + self.0.simulation.now() + self.0.state().offset
+        START + self.server.simulation.now() + self.server.state().offset
+    }
+
+    fn elapsed(&self) -> Duration {
+        let elapsed = self.server.simulation.now();
+        match self.plant {
+            Plant::LeasesByServerClock => elapsed + self.server.state().offset,
+            _ => elapsed,
+        }
     }
 }
 
@@ -153,6 +166,10 @@ struct StoreClock(Simulation);
 impl Clock for StoreClock {
     fn now(&self) -> OffsetDateTime {
         START + self.0.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.now()
     }
 }
 
@@ -182,14 +199,13 @@ impl Store {
 
     /// Services of a server.
     pub(super) fn services(&self, server: &Server, plant: Plant) -> Services {
-        let clock: Arc<dyn Clock> = Arc::new(ServerClock(server.clone()));
+        let clock: Arc<dyn Clock> = Arc::new(ServerClock {
+            server: server.clone(),
+            plant,
+        });
         let mut ports = ports(&self.memory, Arc::clone(&clock));
         ports.ids = Arc::clone(&self.ids);
-        let leases = match plant {
-            Plant::LeasesByServerClock => clock,
-            _ => Arc::clone(&self.clock),
-        };
-        ports.repositories = repositories(&self.memory.on_clock(leases));
+        ports.repositories = repositories(&self.memory);
         ports.executions = Arc::new(RemoteExecutions {
             inner: Arc::clone(&ports.executions),
             server: server.clone(),
@@ -350,8 +366,16 @@ impl WorkQueue for RemoteQueue {
         remote!(self, self.inner.release(claim, now))
     }
 
-    async fn expire(&self, now: OffsetDateTime, limit: u32) -> Result<ExpiredWork, PortError> {
-        remote!(self, self.inner.expire(now, limit))
+    async fn held(&self) -> Result<Vec<HeldWork>, PortError> {
+        remote!(self, self.inner.held())
+    }
+
+    async fn expire(
+        &self,
+        now: OffsetDateTime,
+        ended: &[HeldWork],
+    ) -> Result<ExpiredWork, PortError> {
+        remote!(self, self.inner.expire(now, ended))
     }
 
     fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {

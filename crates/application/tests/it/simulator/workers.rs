@@ -21,9 +21,7 @@ use labdata_application::{
         sweep_work::sweep_work,
     },
 };
-use labdata_domain::work::{
-    BackendPolicy, FreeSlots, RunEnd, RunLimits, WORK_HEARTBEAT, WORK_LEASE, WorkEnd,
-};
+use labdata_domain::work::{BackendPolicy, FreeSlots, RunEnd, RunLimits, WORK_HEARTBEAT, WorkEnd};
 use labdata_ports::work::{ClaimedWork, WorkClaim, runner::RunSpec};
 use time::Duration;
 
@@ -63,7 +61,7 @@ async fn work(lab: Arc<Lab>, number: usize) {
         lab.simulation.sleep(lab.simulation.seconds(1, 5)).await;
         server.awake().await;
         let slots = FreeSlots::of_worker(CONCURRENCY, held.load(Ordering::Relaxed));
-        let asked_at = lab.simulation.now();
+        let asked_at = services.clock.elapsed();
         let Ok(claimed) = claim_work(services, &context(), slots).await else {
             continue;
         };
@@ -88,20 +86,19 @@ async fn run(
     asked_at: Duration,
 ) {
     let claim = claimed.claim;
-    let lease = WorkLease::new(services, claim);
+    let lease = WorkLease::since(asked_at, claim);
     let Ok(Begun::Ready(spec)) = begin_work(services, claimed, &context()).await else {
         return;
     };
     // Time may have passed, and with it the lease.
-    if lease.has_expired(services) || lab.simulation.now() >= asked_at + WORK_LEASE {
+    if lease.remaining(services).is_zero() {
         return;
     }
     lab.ledger.began(claim, server, asked_at);
     let is_stopped = Arc::new(AtomicBool::new(false));
     let script = script(Arc::clone(lab), *spec, Arc::clone(&is_stopped));
     lab.simulation.spawn(script);
-    let ends = asked_at + WORK_LEASE;
-    let has_ended = hold(lab, server, services, (lease, ends), claim).await;
+    let has_ended = hold(lab, server, services, lease, claim).await;
     is_stopped.store(true, Ordering::Relaxed);
     lab.ledger.stopped(claim);
     if has_ended {
@@ -125,17 +122,16 @@ async fn hold(
     lab: &Lab,
     server: &Server,
     services: &Services,
-    (mut lease, mut ends): (WorkLease, Duration),
+    mut lease: WorkLease,
     claim: WorkClaim,
 ) -> bool {
     let until = lab.simulation.now() + lab.simulation.seconds(1, 90);
     let mut pause = WORK_HEARTBEAT;
     loop {
-        let left = until.min(ends) - lab.simulation.now();
+        let left = lease.remaining(services).min(until - lab.simulation.now());
         lab.simulation.sleep(pause.min(left)).await;
         server.awake().await;
-        // By a clock that no one sets.
-        if lab.simulation.now() >= ends {
+        if lease.remaining(services).is_zero() {
             return false;
         }
         if lab.simulation.now() >= until {
@@ -145,14 +141,10 @@ async fn hold(
         match lease.renew(services).await {
             Ok(true) => {
                 lab.ledger.renewed(claim, asked_at);
-                ends = asked_at + WORK_LEASE;
                 pause = WORK_HEARTBEAT;
             }
             Ok(false) => return false,
             Err(_) => pause = RETRY_AFTER,
-        }
-        if lease.has_expired(services) {
-            return false;
         }
     }
 }
