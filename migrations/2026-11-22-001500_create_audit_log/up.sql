@@ -30,6 +30,14 @@ CREATE TABLE labdata.audit_entry (
     hash bytea NOT NULL,
     CONSTRAINT audit_entry_pkey PRIMARY KEY (organization_id, at),
     CONSTRAINT audit_entry_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
+    CONSTRAINT audit_entry_action_check CHECK (action IN (
+        'session.started', 'session.refused', 'api_key.created', 'api_key.revoked', 'user.created', 'user.updated',
+        'table.defined', 'table.dropped', 'column.dropped', 'table.exported', 'file.deleted', 'execution.reverted',
+        'history.forgotten', 'backup.created'
+    )),
+    CONSTRAINT audit_entry_target_kind_check CHECK (target_kind IN (
+        'api_key', 'column', 'job_execution', 'file', 'platform', 'row', 'table', 'user'
+    )),
     CONSTRAINT audit_entry_hash_check CHECK (octet_length(hash) = 32 AND octet_length(previous_hash) = 32)
 );
 

@@ -245,7 +245,7 @@ impl Operation {
         }
     }
 
-    /// As [`Self::tool`], with a function of its own for the tool, because a model needs other data.
+    /// As [`Self::tool`], with another function for the tool, because a model needs other data.
     #[must_use]
     pub(crate) fn tool_running<S, B, Q, P, R, F, U>(self, tool: ToolFacts, run: F) -> Self
     where
@@ -320,7 +320,7 @@ impl Operation {
         read_by(self.read.as_deref(), request)
     }
 
-    /// True if its tool runs a function of its own.
+    /// True if its tool runs another function.
     pub(crate) const fn has_tool_function(&self) -> bool {
         self.read_as_tool.is_some()
     }

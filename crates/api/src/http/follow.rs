@@ -22,7 +22,7 @@ pub(crate) const PING_EVERY: Duration = Duration::from_secs(5);
 /// Keep-alive comment of an event stream.
 pub(crate) const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
-/// Header that makes proxies pass on what follows a record as it comes.
+/// Header that makes proxies pass on each part of what follows a record at once.
 pub(crate) const UNBUFFERED: (HeaderName, &str) =
     (HeaderName::from_static("x-accel-buffering"), "no");
 

@@ -153,7 +153,7 @@ impl Program {
         Self::start(command, environment)
     }
 
-    /// Starts it on a terminal of its own, whose output is this program's.
+    /// Starts it on a separate terminal, whose output is this program's.
     pub(crate) fn serve_on_terminal(directory: &Path) -> Self {
         const ON_TERMINAL: &str = r"
 import os, pty, signal, sys

@@ -42,7 +42,7 @@ async fn check(
     organization: &Organization,
 ) -> Result<Result<u64, BrokenChain>, Error> {
     let (audit, all) = (&services.audit, AuditFilter::default());
-    // Read first: entries that servers append meanwhile come behind this end.
+    // Read first: entries that servers append during the check come behind this end.
     let end = audit.end(organization.id).await?;
     let (mut check, mut after) = (ChainCheck::default(), None);
     loop {

@@ -12,6 +12,7 @@ use labdata_domain::{
     refusal::{ErrorCode, Refusal},
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest, WriteTarget};
+use time::OffsetDateTime;
 
 use crate::{
     Error, Services,
@@ -51,17 +52,7 @@ pub async fn revert_execution(
     actor.may(GuardedAction::RevertExecution(id))?;
     let execution = ports.executions.get(actor.organization, id).await?;
     let now = ports.clock.now();
-    let undo = Attribution {
-        target: WriteTarget::New {
-            execution: ExecutionId::new(ports.ids.next_id()),
-            job_name: JobName::revert(),
-            job: JobId::new(ports.ids.next_id()),
-        },
-        user: actor.user,
-        api_key: actor.api_key,
-        now,
-        source: None,
-    };
+    let undo = undo(ports, actor, now);
     let request = RevertRequest {
         execution: id,
         user: actor.user,
@@ -88,6 +79,21 @@ pub async fn revert_execution(
         Ok((report, Some(record)))
     })
     .await
+}
+
+/// The execution of what a revert changes.
+fn undo(ports: &Services, actor: &Actor, now: OffsetDateTime) -> Attribution {
+    Attribution {
+        target: WriteTarget::New {
+            execution: ExecutionId::new(ports.ids.next_id()),
+            job_name: JobName::revert(),
+            job: JobId::new(ports.ids.next_id()),
+        },
+        user: actor.user,
+        api_key: actor.api_key,
+        now,
+        source: None,
+    }
 }
 
 fn refusal(error: RevertError) -> Error {

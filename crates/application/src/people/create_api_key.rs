@@ -56,13 +56,7 @@ pub async fn create_api_key(
     let now = ports.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
-    // The caller's own user has just been found to be enabled.
-    if user != actor.user {
-        let user = ports.tenancy.user(actor.organization, user).await?;
-        if user.disabled_at.is_some() {
-            return Err(Error::refused(UserDisabled));
-        }
-    }
+    require_enabled(ports, actor, user).await?;
     for _ in 0..ATTEMPTS {
         let plain = random_key(ports);
         let key = ApiKey {
@@ -96,7 +90,20 @@ pub async fn create_api_key(
     ))
 }
 
-fn created(key: &ApiKey) -> Record {
+/// Refuses a user who is disabled.
+async fn require_enabled(ports: &Services, actor: &Actor, user: UserId) -> Result<(), Error> {
+    // The caller's own user has just been found to be enabled.
+    if user == actor.user {
+        return Ok(());
+    }
+    let user = ports.tenancy.user(actor.organization, user).await?;
+    if user.disabled_at.is_some() {
+        return Err(Error::refused(UserDisabled));
+    }
+    Ok(())
+}
+
+pub(crate) fn created(key: &ApiKey) -> Record {
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, &key.name);
     let scopes: Vec<_> = key.scopes.iter().map(Scope::as_str).collect();
     Record::of(AuditAction::ApiKeyCreated, target)

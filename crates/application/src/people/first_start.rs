@@ -4,13 +4,14 @@ use labdata_domain::{
     ids::{ApiKeyId, OrganizationId, UserId},
     people::{
         ApiKey, PlainApiKey,
+        actor::Actor,
         scope::Scopes,
         tenancy::{Organization, User},
     },
+    refusal::RefusalKind,
 };
-use labdata_ports::PortError;
 
-use crate::{Error, Services};
+use crate::{Error, Services, audit::record::audited, people::create_api_key::created};
 
 /// The organization of a new platform.
 pub const ORGANIZATION: &str = "default";
@@ -73,11 +74,17 @@ pub async fn first_start(
         last_used_at: None,
         revoked_at: None,
     };
-    match ports.api_keys.add(&key).await {
+    let operator = Actor::operator(organization.id, user.id);
+    let added = audited(ports, &operator, |within| async move {
+        within.api_keys.add(&key).await?;
+        Ok(((), Some(created(&key))))
+    });
+    match added.await {
         Ok(()) if chosen.is_none() => Ok(Some(plain)),
+        Ok(()) => Ok(None),
         // Another server was faster: the prefix is the same for all of them.
-        Ok(()) | Err(PortError::Conflict(_)) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == Some(RefusalKind::Conflict) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

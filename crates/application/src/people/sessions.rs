@@ -78,8 +78,8 @@ pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken,
     Ok((token, actor))
 }
 
-/// Records a refused sign-in with a key that names an organization, at most once a minute for each key: nobody
-/// fills the log with guesses.
+/// Records a refused sign-in with a key that names an organization, at most once a minute for each key, so
+/// that guesses do not fill the log.
 async fn record_refused(ports: &Services, presented: &str, error: &Error) -> Result<(), Error> {
     let is_refusal = error.kind() == Some(RefusalKind::Unauthenticated);
     let Some(plain) = PlainApiKey::parse(presented).filter(|_| is_refusal) else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use labdata_application::{
     Error, Services,
     people::{
@@ -12,6 +13,8 @@ use labdata_application::{
 };
 use labdata_domain::{
     conflict::Conflict,
+    idempotency::StoredResponse,
+    ids::OrganizationId,
     people::{
         ApiKey, FoundKey, PlainApiKey,
         actor::Actor,
@@ -19,7 +22,11 @@ use labdata_domain::{
     },
     refusal::{Refusal, RefusalKind},
 };
-use labdata_ports::{PortError, people::MockApiKeyRepository};
+use labdata_ports::{
+    PortError, Repositories,
+    idempotency::{UnitOfWork, Units},
+    people::MockApiKeyRepository,
+};
 
 use crate::lab::Lab;
 
@@ -34,7 +41,32 @@ fn active(key: &ApiKey) -> FoundKey {
 fn with_keys(lab: &Lab, keys: MockApiKeyRepository) -> Services {
     let mut ports = lab.ports.clone();
     ports.api_keys = Arc::new(keys);
+    ports.units = Arc::new(UnitsOver(ports.repositories.clone()));
     ports
+}
+
+/// Units of work over those repositories, which undo nothing.
+#[derive(Clone)]
+struct UnitsOver(Repositories);
+
+#[async_trait]
+impl Units for UnitsOver {
+    async fn begin(&self, _: OrganizationId) -> Result<Box<dyn UnitOfWork>, PortError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl UnitOfWork for UnitsOver {
+    fn repositories(&self) -> Repositories {
+        self.0.clone()
+    }
+
+    async fn commit(&self, _: Option<&StoredResponse>) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    async fn roll_back(&self) {}
 }
 
 async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, PlainApiKey), Error> {

@@ -80,7 +80,7 @@ impl NewAuditEntry {
         let at = timestamp::to_micros(self.at);
         let mut entry = AuditEntry {
             id: self.id,
-            // The order in time is that of the chain, whatever the clocks of several servers say.
+            // The order in time is that of the chain, though the clocks of several servers differ.
             at: previous.map_or(at, |end| at.max(end.at + Duration::MICROSECOND)),
             action: self.action,
             user,
@@ -159,7 +159,7 @@ impl AuditEntry {
         })
     }
 
-    /// Computes the hash anew.
+    /// Computes the hash of the content.
     #[must_use]
     pub fn computed_hash(&self) -> AuditHash {
         AuditHash(Sha256::digest(canonical::canonical(&self.document())).into())

@@ -23,7 +23,7 @@ use labdata_request_body::{
     readers::{cursor_of, text, unsigned},
     shape,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     About, Admin, Call, Describe, JsonBody, Method, NoBody, NoContent, Operation, Read, Reply,
@@ -70,6 +70,7 @@ shape! {
         /// The execution to record it under; one is created unless given.
         job_execution_id: Option<String> = optional(text(..)),
     }
+    example json!({"version": 3});
 }
 
 names! {

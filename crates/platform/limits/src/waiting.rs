@@ -19,7 +19,7 @@ pub async fn with_budget<T>(budget: Duration, work: impl Future<Output = T>) -> 
     LEFT.scope(Cell::new(budget), work).await
 }
 
-/// Returns the work with what is left of the caller's budget: for a task of its own, which would have none.
+/// Returns the work with what is left of the caller's budget: for a spawned task, which would have none.
 pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let budget = LEFT.try_with(Cell::get);
     async move {

@@ -1,6 +1,6 @@
 //! Contract of [`labdata_ports::data::DataStore`]: two changes, in every order of their steps.
 //!
-//! A change is planned and then applied, as the use cases do. Whatever the order, its outcome MUST be that of one
+//! A change is planned and then applied, as the use cases do. In every order, its outcome MUST be that of one
 //! change after the other, or of one alone while the other is refused.
 
 use futures::future::join;
@@ -30,7 +30,7 @@ enum Change {
     Write,
     /// Another value of the row, under the open execution.
     Update,
-    /// The row goes, under an execution of its own.
+    /// Another execution deletes the row.
     Delete,
     /// The open execution is reverted.
     Revert,

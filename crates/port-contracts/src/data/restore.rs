@@ -294,7 +294,7 @@ crate::suite!(
         assert_eq!(state(&lab).await, before);
     }
 
-    /// The undo is an execution of its own, which can be reverted in turn, and so on.
+    /// The undo is another execution, which can be reverted in turn, and so on.
     async fn an_undo_can_be_undone(harness: &Itself<impl DataHarness>) {
         let lab = two_samples(harness).await;
         let before = state(&lab).await;

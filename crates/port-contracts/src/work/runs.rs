@@ -302,7 +302,7 @@ crate::suite!(
         }
     }
 
-    /// The author is that of the version that runs, whoever wrote later ones.
+    /// The author is that of the version that runs, not of later ones.
     async fn a_run_names_the_author_of_its_script(lab: &RunsLab) {
         let bob = lab.user(lab.ours, "bob@example.org").await;
         let job = Job {

@@ -12,7 +12,7 @@ use crate::PortError;
 
 /// The audit log of each organization: a chain of entries, to which entries are only added.
 ///
-/// The store MUST refuse to change or delete an entry, whoever asks for it through its connections.
+/// The store MUST refuse to change or delete an entry, through any of its connections.
 #[async_trait]
 pub trait AuditLog: Send + Sync {
     /// Appends an entry to the organization's chain, with the names that its user and its key have now.

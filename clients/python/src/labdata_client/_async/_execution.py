@@ -87,9 +87,7 @@ class AsyncExecution:
         self, *, dry_run: bool = False, restore: bool = False, on_conflict: str | None = None
     ) -> Record:
         """Delete the rows and series that this execution created; see `Lab.revert`."""
-        return await self._lab.revert(
-            self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict
-        )
+        return await self._lab.revert(self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict)
 
     async def write(
         self,

@@ -88,9 +88,7 @@ class Execution:
         self, *, dry_run: bool = False, restore: bool = False, on_conflict: str | None = None
     ) -> Record:
         """Delete the rows and series that this execution created; see `Lab.revert`."""
-        return self._lab.revert(
-            self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict
-        )
+        return self._lab.revert(self.id, dry_run=dry_run, restore=restore, on_conflict=on_conflict)
 
     def write(
         self,

@@ -116,9 +116,10 @@ class Operations:
     ) -> Record:
         """Delete the rows and series that an execution created, and return counts and warnings.
 
-        `restore=True` also gives updated and deleted rows and replaced series back; `on_conflict="skip"` leaves
-        what another execution changed since, which is an error otherwise. The result's `undo_execution_id` can
-        be reverted in turn. `dry_run=True` changes nothing: it returns what the revert would, or fails as it would.
+        `restore=True` also gives updated and deleted rows and replaced series back;
+        `on_conflict="skip"` leaves what another execution changed since, which is an error otherwise. The
+        result's `undo_execution_id` can be reverted in turn. `dry_run=True` changes nothing: it returns
+        what the revert would, or fails as it would.
         """
         body: dict[str, Any] = {"dry_run": dry_run, "restore": restore}
         if on_conflict is not None:

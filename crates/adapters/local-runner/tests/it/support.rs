@@ -73,9 +73,15 @@ impl Lab {
 
     /// Submits a run and waits for its first line.
     pub(crate) async fn begin(&self, spec: &RunSpec) -> String {
+        self.begin_until(spec, "\n").await
+    }
+
+    /// Begins a run, and returns its log once it contains a text. Where the platform has to say what its
+    /// isolation does not prevent, the first line is no sign of life of the script.
+    pub(crate) async fn begin_until(&self, spec: &RunSpec, text: &str) -> String {
         self.runner.submit(spec).await.unwrap();
         let mut log = String::new();
-        while !log.contains('\n') {
+        while !log.contains(text) {
             let length = u64::try_from(log.len()).unwrap();
             work::until(&*self.runner, spec.run, |view| view.logged > length).await;
             log = self.log(spec.run).await;

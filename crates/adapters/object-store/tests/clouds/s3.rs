@@ -8,7 +8,7 @@ use labdata_ports::{
     Clock, PortError,
     files::blob::{BlobStore, Granted, PutBlobError, SignedRequest, SignedUpload, UrlSigner},
 };
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use crate::{
     bodies::{

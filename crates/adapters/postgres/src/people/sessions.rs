@@ -174,23 +174,26 @@ impl SessionRepository for PgSessionRepository {
     async fn take_link(&self, token: ApiKeyHash) -> Result<Option<SignInLink>, PortError> {
         let mut connection = self.database.connection().await?;
         // Deleted and read in one statement: of two racing calls one gets the link.
-        let found: Option<(Uuid, Uuid, OffsetDateTime)> = diesel::delete(sign_in_link::table)
+        let found: Vec<(Uuid, Uuid, OffsetDateTime)> = diesel::delete(sign_in_link::table)
             .filter(sign_in_link::token_hash.eq(token.0.as_slice()))
             .returning((
                 sign_in_link::organization_id,
                 sign_in_link::user_id,
                 sign_in_link::expires_at,
             ))
-            .get_result(&mut connection)
+            // To the end, as the statement commits itself after its row.
+            .load(&mut connection)
             .await
-            .optional()
             .map_err(|error| Fault::from(error).of_commit())?;
-        Ok(found.map(|(organization, user, expires_at)| SignInLink {
-            token,
-            organization: OrganizationId::new(organization),
-            user: UserId::new(user),
-            expires_at,
-        }))
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|(organization, user, expires_at)| SignInLink {
+                token,
+                organization: OrganizationId::new(organization),
+                user: UserId::new(user),
+                expires_at,
+            }))
     }
 
     async fn remove_ended(&self, now: OffsetDateTime) -> Result<u64, PortError> {

@@ -16,7 +16,7 @@ use labdata_port_contracts::{
 use labdata_ports::{
     PortError,
     catalog::DefineError,
-    data::{RevertError, WriteError},
+    data::WriteError,
     executions::CloseExecutionError,
     idempotency::{Begun, Idempotency, IdempotentRequest},
     instruments::InstrumentRepository,
@@ -79,17 +79,6 @@ async fn of_small_writes_that_share_a_transaction() {
     break_commits(&harness, "job_execution").await;
     let write = request([insert("sample", json!([{"name": "third"}]))], []);
     assert_unknown(&written(lab.write(write).await));
-}
-
-#[tokio::test]
-async fn of_a_revert() {
-    let (harness, lab) = lab().await;
-    let execution = lab.insert("sample", json!([{"name": "second"}])).await;
-    break_commits(&harness, "execution_revert").await;
-    match lab.revert(execution).await {
-        Err(RevertError::Port(error)) => assert_unknown(&error),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[tokio::test]

@@ -127,12 +127,10 @@ impl Writer {
     /// Begins, records, commits or rolls back; returns the events that are committed.
     async fn step(&mut self, random: &mut Random, number: usize) -> Vec<String> {
         let Some(pending) = &mut self.pending else {
-            let (_, low) = self.organization.as_uuid().as_u64_pair();
-            let low = low.to_be_bytes();
-            let key = i32::from_be_bytes([low[4], low[5], low[6], low[7]]);
             let declare = format!(
-                "SELECT pg_advisory_xact_lock_shared({}, {key});",
-                0x6c65_7667
+                "SELECT pg_advisory_xact_lock_shared({}, \
+                     labdata.lock_key('events {}')::bit(32)::integer);",
+                0x6c65_7667, self.organization
             );
             let number = "SELECT pg_current_xact_id();";
             // Some declare themselves before they have a number, some after.

@@ -158,7 +158,7 @@ async fn write_from(
         );
     };
     let programs = opened.programs().await?;
-    // Before the snapshot, so that the copy tells of itself.
+    // Before the snapshot, so that the copy holds its own entry.
     record_backup(&opened.repositories(), &SystemClock, &SystemIds).await?;
     // Before the snapshot, which then holds everything that was committed until this time.
     let created_at = SystemClock.now();

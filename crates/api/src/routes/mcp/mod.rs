@@ -18,6 +18,8 @@ use actix_web::{
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use labdata_application::{Error, agent::admit_assistant};
+use labdata_domain::refusal::{ErrorCode, Refusal, RefusalKind};
+use labdata_operations::errors::ErrorBody;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
@@ -27,6 +29,7 @@ use self::{caller::McpServer, origin::check_origin};
 use crate::http::{
     ApiError, ApiResult, Call, Read,
     body::{BODY_LIMIT, RawJson},
+    error::body_of_status,
 };
 
 /// Maximum time to respond to a request. Longer than any tool takes.
@@ -43,6 +46,7 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
         return Err(ApiError::NotAcceptable(detail));
     }
     let _slot = admit_assistant(call.ports(), &call.actor).await?;
+    refuse_many_values(&call.body.0)?;
     let request = to_service(&call)?;
     let server = McpServer {
         app: call.app.clone(),
@@ -71,6 +75,32 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     }
 }
 
+/// Maximum number of values in a message. A write of data, the largest call, has fewer.
+const MAX_VALUES: usize = 500_000;
+
+/// Refuses a message of too many values before it is read: each takes a hundred times its text.
+fn refuse_many_values(message: &[u8]) -> Result<(), Error> {
+    let (mut values, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in message {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    if values <= MAX_VALUES {
+        return Ok(());
+    }
+    Err(Error::Refused(Refusal {
+        kind: RefusalKind::TooLarge,
+        code: ErrorCode::BodyTooLarge,
+        message: format!("a message holds at most {MAX_VALUES} values").into(),
+        retry_after_seconds: None,
+    }))
+}
+
 /// The request for the protocol's implementation: of the headers those that it reads, which the key is
 /// not among.
 fn to_service(call: &Call<Read, RawJson>) -> Result<http::Request<Full<Bytes>>, Error> {
@@ -90,7 +120,17 @@ fn to_service(call: &Call<Read, RawJson>) -> Result<http::Request<Full<Bytes>>, 
 
 fn from_service(head: &http::response::Parts, body: Bytes) -> HttpResponse {
     let status = StatusCode::from_u16(head.status.as_u16());
-    let mut response = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let content_type = head.headers.get("content-type");
+    if status.is_client_error() && content_type.is_none_or(|it| it != "application/json") {
+        // The implementation explains in plain text which messages it cannot read.
+        let explained = ErrorBody {
+            detail: String::from_utf8_lossy(&body).into_owned(),
+            ..body_of_status(status)
+        };
+        return HttpResponse::build(status).json(explained);
+    }
+    let mut response = HttpResponse::build(status);
     for (name, value) in &head.headers {
         let name = HeaderName::from_bytes(name.as_str().as_bytes());
         if let Ok(name) = name

@@ -123,7 +123,7 @@ async fn neither_a_dry_run_nor_a_large_response_is_stored() {
     assert_eq!(stored().await, 0);
 
     let mut long = one_row("long");
-    long["tables"][0]["rows"][0]["note"] = "\u{1}".repeat(900_000).into();
+    long["tables"][0]["rows"][0]["note"] = "\u{1}".repeat(720_000).into();
     long["return_rows"] = true.into();
     let refused = lab.post_once(WRITE, "key", &long).await.json(400);
     assert_eq!(refused["code"], "result_too_large");

@@ -270,7 +270,7 @@ async fn a_worker_that_stood_still_past_its_lease_stops_its_script() {
     lab.until_begun(&id).await;
     let lost = keys(&id);
     first.signal("STOP");
-    // The server takes the run from it, whose script goes on.
+    // The server takes the run from it, whose script continues.
     while lab.execution(&id).await["status"] != "queued" {
         pause().await;
     }

@@ -54,7 +54,7 @@ impl Lab {
     pub(super) fn new(simulation: &Simulation, plant: Plant) -> Self {
         let store = Store::new(simulation);
         let observer = store.observer();
-        // The check of a script has a thread of its own.
+        // The check of a script runs on another thread.
         let (actor, job) = futures::executor::block_on(begin(&observer));
         let servers = (0..SERVERS).map(|number| {
             let server = Server::new(number, simulation);

@@ -88,13 +88,14 @@ impl Server {
     /// Suspends its process for a time.
     pub(super) fn pause(&self, time: Duration) {
         let until = self.simulation.now() + time;
-        self.change(|state| state.paused_until = until);
+        // Pauses may overlap.
+        self.change(|state| state.paused_until = state.paused_until.max(until));
     }
 
     /// Cuts it off from the store for a time.
     pub(super) fn cut_off(&self, time: Duration) {
         let until = self.simulation.now() + time;
-        self.change(|state| state.unreachable_until = until);
+        self.change(|state| state.unreachable_until = state.unreachable_until.max(until));
     }
 
     pub(super) fn is_paused(&self) -> bool {

@@ -282,7 +282,13 @@ fn path(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CatalogVersion, core_tables};
+    use crate::{
+        catalog::{CatalogVersion, core_tables},
+        data::{
+            import::{ImportMode, ImportRows, ImportWrite, MAX_IMPORT_TEXT},
+            write::{FileCell, OnMatch},
+        },
+    };
 
     fn carrier() -> Table {
         let mut tables = core_tables().into_iter();
@@ -371,6 +377,26 @@ mod tests {
         assert_eq!(paths(same_column), ["columns.Label"]);
         let unused = choose(&["name"], &[("Name", Some("name"))]);
         assert_eq!(paths(unused), ["columns.Name"]);
+    }
+
+    #[test]
+    fn texts_have_a_limit_in_total() {
+        let write = ImportWrite {
+            table: "carrier".to_owned(),
+            mode: ImportMode::Insert,
+            key: None,
+            on_match: OnMatch::default(),
+            blank: None,
+            dry_run: false,
+        };
+        let mut rows = ImportRows::new(choose(&["name"], &[]).unwrap(), write);
+        let mut add = |line| {
+            let text = FileCell::Text("x".repeat(MAX_IMPORT_TEXT / 2));
+            rows.add(line, &mut [Some(text)])
+        };
+        assert_eq!((add(2), add(3)), (Ok(()), Ok(())));
+        let refused = add(4).unwrap_err();
+        assert!(refused.message.contains("256 MiB of text"), "{refused:?}");
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub const MAX_IMPORT_ROWS: usize = 100_000;
 /// Maximum number of cells of an imported file in columns of the table: they are in memory.
 pub const MAX_IMPORT_CELLS: usize = 5_000_000;
 
+/// Maximum size of all texts of an import in bytes: those of a small file of Parquet may stand for many.
+pub const MAX_IMPORT_TEXT: usize = 256 << 20;
+
 /// Action of an import on its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportMode {

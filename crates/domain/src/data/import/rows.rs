@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BlankCells, ImportColumns, ImportMode, MAX_IMPORT_CELLS};
+use super::{BlankCells, ImportColumns, ImportMode, MAX_IMPORT_CELLS, MAX_IMPORT_TEXT};
 use crate::{
     catalog::Column,
     data::write::{
@@ -22,6 +22,8 @@ pub struct ImportRows {
     lines: Vec<u64>,
     problems: Vec<Problem>,
     cells: usize,
+    /// Size of all texts in bytes.
+    text: usize,
 }
 
 impl ImportRows {
@@ -35,6 +37,7 @@ impl ImportRows {
             lines: Vec::new(),
             problems: Vec::new(),
             cells: 0,
+            text: 0,
         }
     }
 
@@ -42,7 +45,8 @@ impl ImportRows {
     /// cells.
     ///
     /// # Errors
-    /// The problem of a file with more than [`MAX_IMPORT_CELLS`] cells; the rest need not be read.
+    /// The problem of a file with more than [`MAX_IMPORT_CELLS`] cells or [`MAX_IMPORT_TEXT`] bytes of text; the
+    /// rest need not be read.
     pub fn add(&mut self, line: u64, cells: &mut [Option<FileCell>]) -> Result<(), Problem> {
         self.rows.begin_row();
         self.lines.push(line);
@@ -51,24 +55,26 @@ impl ImportRows {
             let (Some(column), cell) = (column, cell.take()) else {
                 continue;
             };
+            if let Some(FileCell::Text(text)) = &cell {
+                self.text += text.len();
+            }
             if let Some(cell) = self.write.cell_for(column, cell) {
                 self.rows.set(position, &column.name, cell);
             }
             position += 1;
         }
         self.cells += position;
-        if self.cells > MAX_IMPORT_CELLS {
-            return Err(Problem::at(
-                "file",
-                Reason::new(
-                    ErrorCode::TooManyValues,
-                    format!(
-                        "the file has more than {MAX_IMPORT_CELLS} cells in columns of the table; import it in parts"
-                    ),
-                ),
-            ));
-        }
-        Ok(())
+        let limit = if self.cells > MAX_IMPORT_CELLS {
+            format!("{MAX_IMPORT_CELLS} cells")
+        } else if self.text > MAX_IMPORT_TEXT {
+            format!("{} MiB of text", MAX_IMPORT_TEXT >> 20)
+        } else {
+            return Ok(());
+        };
+        let message =
+            format!("the file has more than {limit} in columns of the table; import it in parts");
+        let reason = Reason::new(ErrorCode::TooManyValues, message);
+        Err(Problem::at("file", reason))
     }
 
     /// Notes a line that is no row, and why.

@@ -1,7 +1,7 @@
 //! Processes of a run: lookup and signals.
 
 #[cfg(target_os = "linux")]
-use nix::unistd::getpid;
+use nix::unistd::{getpgid, getpid};
 use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::Pid,
@@ -32,7 +32,10 @@ pub(super) fn signal_all(isolation: Isolation, program: Pid, signal: Signal) {
     let _ = killpg(program, signal);
     #[cfg(target_os = "linux")]
     for process in of_run(isolation) {
-        let _ = kill(process.pid, signal);
+        // A second SIGTERM would end a program that is just leaving as it was asked to.
+        if getpgid(Some(process.pid)) != Ok(program) {
+            let _ = kill(process.pid, signal);
+        }
     }
 }
 
