@@ -47,6 +47,9 @@ pub enum ApiError {
     /// The body exceeds the operation's limit in bytes.
     #[error("the request body must be smaller than {0} bytes")]
     BodyTooLarge(usize),
+    /// A message in the body holds more values than that.
+    #[error("a message holds at most {0} values")]
+    TooManyValues(usize),
     /// A file in the body exceeds the operation's limit in bytes.
     #[error("the file must have at most {0} bytes")]
     FilePartTooLarge(usize),
@@ -136,7 +139,9 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
             Self::NotAcceptable(_) => ErrorCode::NotAcceptable,
             Self::BrokenBody(_) => ErrorCode::BodyUnreadable,
-            Self::BodyTooLarge(_) | Self::FilePartTooLarge(_) => ErrorCode::BodyTooLarge,
+            Self::BodyTooLarge(_) | Self::TooManyValues(_) | Self::FilePartTooLarge(_) => {
+                ErrorCode::BodyTooLarge
+            }
             Self::TooManyRequests { .. } => ErrorCode::RateLimited,
             Self::TimedOut(_) => ErrorCode::TimedOut,
             Self::SlowBody => ErrorCode::BodyTimeout,
@@ -205,7 +210,9 @@ impl ResponseError for ApiError {
             Self::Shape(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
-            Self::BodyTooLarge(_) | Self::FilePartTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge(_) | Self::TooManyValues(_) | Self::FilePartTooLarge(_) => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
         }
     }

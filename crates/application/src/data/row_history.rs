@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
-    catalog::KeyedTable,
+    catalog::{KeyedTable, SystemColumn},
     data::{
-        history::{RowVersion, VersionOperation, versions},
+        history::{ChangeAction, RowVersion, VersionOperation, versions},
         read::RowJson,
         write::{Mode, Rows, TableWrite, WriteRequest, cell::Cell},
     },
@@ -15,7 +15,6 @@ use labdata_domain::{
     refusal::{ErrorCode, Refusal, Resource},
     scalar::KeyValue,
 };
-use labdata_domain::{catalog::SystemColumn, data::history::ChangeAction};
 use labdata_ports::PortError;
 
 use super::write_data::{WriteData, write_data};

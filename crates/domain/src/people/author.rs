@@ -44,16 +44,24 @@ impl NamedUser {
     }
 }
 
+impl NamedKey {
+    /// The name of a key.
+    #[must_use]
+    pub fn of(key: &ApiKey) -> Self {
+        Self {
+            id: key.id,
+            name: key.name.clone(),
+        }
+    }
+}
+
 impl Author {
     /// The names of a user and a key.
     #[must_use]
     pub fn of(user: &User, api_key: Option<&ApiKey>) -> Self {
         Self {
             user: NamedUser::of(user),
-            api_key: api_key.map(|key| NamedKey {
-                id: key.id,
-                name: key.name.clone(),
-            }),
+            api_key: api_key.map(NamedKey::of),
         }
     }
 }

@@ -74,18 +74,7 @@ crate::suite!(
         };
         lab.append(entry.clone()).await;
         let stored = lab.all(lab.ours).await;
-        let expected = entry.chained(
-            None,
-            Some(NamedUser {
-                id: user.id,
-                email: user.email.clone(),
-                name: user.name.clone(),
-            }),
-            Some(NamedKey {
-                id: key.id,
-                name: key.name,
-            }),
-        );
+        let expected = entry.chained(None, Some(NamedUser::of(user)), Some(NamedKey::of(&key)));
         assert_eq!(stored, [expected]);
     }
 

@@ -42,18 +42,11 @@ impl AuditLog for InMemoryAuditLog {
         let mut users = state.users.iter();
         let user = users
             .find(|user| user.organization == organization && Some(user.id) == entry.user)
-            .map(|user| NamedUser {
-                id: user.id,
-                email: user.email.clone(),
-                name: user.name.clone(),
-            });
+            .map(NamedUser::of);
         let mut keys = state.api_keys.iter();
         let api_key = keys
             .find(|key| key.organization == organization && Some(key.id) == entry.api_key)
-            .map(|key| NamedKey {
-                id: key.id,
-                name: key.name.clone(),
-            });
+            .map(NamedKey::of);
         let previous = state.audit_entries(organization).next_back();
         let previous = previous.map(AuditEntry::chain_end);
         let thing = entry.chained(previous.as_ref(), user, api_key);

@@ -10,17 +10,17 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::idempotency::{CompletedRequest, StoredResponse, expired_at};
 use labdata_ports::{
-    PortError, Repositories,
-    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError, UnitOfWork},
+    PortError,
+    idempotency::{Begun, Idempotency, IdempotentRequest, OnceError},
 };
 use time::OffsetDateTime;
 
 use crate::{
     database::{
-        duplicates::{Duplicates, Turn},
-        errors::{Fault, corrupt, end, port_error},
-        pool::{Database, HeldConnection},
+        duplicates::Duplicates,
+        errors::{corrupt, port_error},
         transaction,
+        units::PgUnit,
     },
     store::PgStore,
 };
@@ -99,15 +99,9 @@ impl Idempotency for PgIdempotency {
         if let Some(response) = replay? {
             return Ok(Begun::Replayed(response));
         }
-        let (database, connection) = database.bound_to(connection);
-        Ok(Begun::New(Box::new(PgUnitOfWork {
-            store: self.store.clone(),
-            database,
-            connection,
-            request: request.clone(),
-            // Ends with the unit: until then duplicates on this server wait without a connection.
-            _turn: turn,
-        })))
+        // Its turn ends with the unit: until then duplicates on this server wait without a connection.
+        let unit = PgUnit::of_request(&self.store, connection, request.clone(), turn);
+        Ok(Begun::New(Box::new(unit)))
     }
 
     async fn find_response(
@@ -137,41 +131,6 @@ impl Idempotency for PgIdempotency {
         .await
         .map_err(port_error)?;
         Ok(u64::try_from(forgotten).unwrap_or(u64::MAX))
-    }
-}
-
-/// The transaction of a request. A connection that is dropped within it is closed by the pool, which
-/// rolls it back.
-struct PgUnitOfWork {
-    store: PgStore,
-    /// The database of the store, bound to `connection`.
-    database: Database,
-    connection: HeldConnection,
-    request: IdempotentRequest,
-    _turn: Turn,
-}
-
-#[async_trait]
-impl UnitOfWork for PgUnitOfWork {
-    fn repositories(&self) -> Repositories {
-        self.store.bound_to(&self.database)
-    }
-
-    async fn commit(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
-        let Some(mut connection) = self.connection.take().await else {
-            return Err(PortError::Internal("the unit of work has ended".to_owned()));
-        };
-        let stored = match response {
-            Some(response) => store(&mut connection, &self.request, response).await,
-            None => Ok(()),
-        };
-        Ok(end(&mut connection, stored.map_err(Fault::from)).await?)
-    }
-
-    async fn roll_back(&self) {
-        if let Some(mut connection) = self.connection.take().await {
-            transaction::rollback(&mut connection).await;
-        }
     }
 }
 
@@ -213,7 +172,7 @@ async fn stored(
 }
 
 /// Stores a response; it replaces an expired one.
-async fn store(
+pub(super) async fn store(
     connection: &mut AsyncPgConnection,
     request: &IdempotentRequest,
     response: &StoredResponse,

@@ -4,13 +4,15 @@ use async_trait::async_trait;
 use labdata_domain::{idempotency::StoredResponse, ids::OrganizationId};
 use labdata_ports::{
     PortError, Repositories,
-    idempotency::{UnitOfWork, Units},
+    idempotency::{IdempotentRequest, UnitOfWork, Units},
 };
 
 use crate::{
     database::{
-        errors::port_error,
-        pool::{Database, HeldConnection},
+        duplicates::Turn,
+        errors::{Fault, end, port_error},
+        idempotency,
+        pool::{Connection, Database, HeldConnection},
         transaction,
     },
     store::PgStore,
@@ -44,21 +46,44 @@ impl Units for PgUnits {
         transaction::begin(&mut connection)
             .await
             .map_err(port_error)?;
-        let (database, connection) = self.database.bound_to(connection);
-        Ok(Box::new(PgUnit {
-            store: self.store.clone(),
-            database,
-            connection,
-        }))
+        Ok(Box::new(PgUnit::of(&self.store, connection)))
     }
 }
 
 /// A transaction. A connection that is dropped within it is closed by the pool, which rolls it back.
-struct PgUnit {
+pub(super) struct PgUnit {
     store: PgStore,
     /// The database of the store, bound to `connection`.
     database: Database,
     connection: HeldConnection,
+    /// The request whose response is stored with the changes, and its turn.
+    request: Option<(IdempotentRequest, Turn)>,
+}
+
+impl PgUnit {
+    /// The unit of a connection that is in a transaction.
+    fn of(store: &PgStore, connection: Connection) -> Self {
+        let (database, connection) = store.database().bound_to(connection);
+        Self {
+            store: store.clone(),
+            database,
+            connection,
+            request: None,
+        }
+    }
+
+    /// The same, for a request that bears an idempotency key.
+    pub(super) fn of_request(
+        store: &PgStore,
+        connection: Connection,
+        request: IdempotentRequest,
+        turn: Turn,
+    ) -> Self {
+        Self {
+            request: Some((request, turn)),
+            ..Self::of(store, connection)
+        }
+    }
 }
 
 #[async_trait]
@@ -67,11 +92,17 @@ impl UnitOfWork for PgUnit {
         self.store.bound_to(&self.database)
     }
 
-    async fn commit(&self, _: Option<&StoredResponse>) -> Result<(), PortError> {
+    async fn commit(&self, response: Option<&StoredResponse>) -> Result<(), PortError> {
         let Some(mut connection) = self.connection.take().await else {
             return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
-        Ok(transaction::commit(&mut connection).await?)
+        let stored = match (response, &self.request) {
+            (Some(response), Some((request, _))) => {
+                idempotency::store(&mut connection, request, response).await
+            }
+            _ => Ok(()),
+        };
+        Ok(end(&mut connection, stored.map_err(Fault::from)).await?)
     }
 
     async fn roll_back(&self) {

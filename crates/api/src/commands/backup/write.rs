@@ -93,7 +93,7 @@ fn prepare(directory: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {
             None => {
-                // The dump holds everyone's data, and the secret that signs URLs.
+                // The dump holds everyone's data.
                 if !adopt(directory, OTHERS)
                     .with_context(|| format!("the rights of {displayed}"))?
                 {

@@ -18,7 +18,6 @@ use actix_web::{
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use labdata_application::{Error, agent::admit_assistant};
-use labdata_domain::refusal::{ErrorCode, Refusal, RefusalKind};
 use labdata_operations::errors::ErrorBody;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -78,8 +77,8 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
 /// Maximum number of values in a message. A write of data, the largest call, has fewer.
 const MAX_VALUES: usize = 500_000;
 
-/// Refuses a message of too many values before it is read: each takes a hundred times its text.
-fn refuse_many_values(message: &[u8]) -> Result<(), Error> {
+/// Refuses a message of too many values before it is read: a digit in it takes some 180 bytes of memory.
+fn refuse_many_values(message: &[u8]) -> Result<(), ApiError> {
     let (mut values, mut is_text, mut is_escaped) = (0, false, false);
     for byte in message {
         match byte {
@@ -93,12 +92,7 @@ fn refuse_many_values(message: &[u8]) -> Result<(), Error> {
     if values <= MAX_VALUES {
         return Ok(());
     }
-    Err(Error::Refused(Refusal {
-        kind: RefusalKind::TooLarge,
-        code: ErrorCode::BodyTooLarge,
-        message: format!("a message holds at most {MAX_VALUES} values").into(),
-        retry_after_seconds: None,
-    }))
+    Err(ApiError::TooManyValues(MAX_VALUES))
 }
 
 /// The request for the protocol's implementation: of the headers those that it reads, which the key is

@@ -386,8 +386,8 @@ impl Case {
             let client = lab.server.client(&[held]).await;
             let reply = self.call(&lab.records, &client, None).await;
             // One grants scopes that the key lacks, one needs a second scope.
-            let grants_more = ["create_api_key", "restore_row"].contains(&self.name());
-            if held == self.scope && grants_more {
+            let needs_more = ["create_api_key", "restore_row"].contains(&self.name());
+            if held == self.scope && needs_more {
                 self.expect(!reply.text.contains(&lacking), held.as_str(), &reply);
             } else if held == self.scope {
                 self.expect_allowed(held.as_str(), &reply);
