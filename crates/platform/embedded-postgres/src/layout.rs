@@ -62,9 +62,21 @@ pub(crate) fn open_data_dir(data_dir: &Path) -> Result<PathBuf, Error> {
         .map_err(Error::io("resolve", data_dir))
 }
 
+/// The lock of a data directory, released when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do: a process that is being started holds a copy of it until its
+        // program replaces it, and the lock would outlive its owner by that moment.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Locks the data directory for the owner of the server. Returns none if another process (or another
-/// instance in this one) holds the lock. The lock is released when the file is closed.
-pub(crate) fn try_lock(data_dir: &Path) -> Result<Option<File>, Error> {
+/// instance in this one) holds the lock.
+pub(crate) fn try_lock(data_dir: &Path) -> Result<Option<Lock>, Error> {
     let path = data_dir.join("postgres.lock");
     let file = OpenOptions::new()
         .create(true)
@@ -75,7 +87,7 @@ pub(crate) fn try_lock(data_dir: &Path) -> Result<Option<File>, Error> {
         .open(&path)
         .map_err(Error::io("open", &path))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(Error::Io {
             what: "lock",

@@ -3,7 +3,6 @@
 //! One long-lived thread does all of this: on Linux the server receives a signal when the *thread*
 //! that started it ends, so the thread must outlive the server.
 
-use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -264,7 +263,7 @@ struct Owner {
     binaries: Binaries,
     durability: Durability,
     /// Released after the server has ended, because fields are dropped last.
-    _lock: File,
+    _lock: layout::Lock,
 }
 
 /// Postmaster that accepts connections.
@@ -283,7 +282,7 @@ impl Owner {
     /// Finds the programs. At a start, as opposed to a takeover, creates the cluster if it is missing,
     /// and makes it ask for a password.
     fn prepare(
-        lock: File,
+        lock: layout::Lock,
         data_dir: &Path,
         settings: &Settings,
         is_start: bool,
