@@ -19,7 +19,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_mins(15);
 #[derive(Clone)]
 pub struct App {
     /// Services, for use cases.
-    pub ports: Arc<Services>,
+    pub services: Arc<Services>,
     /// The parts that operations use.
     pub platform: Arc<Platform>,
     /// Base of the URLs in responses.
@@ -42,7 +42,7 @@ impl App {
     /// # Errors
     /// When the metrics cannot be registered, which is a bug in [`Metrics`].
     pub fn new(
-        ports: Services,
+        services: Services,
         agent: Agent,
         public_url: PublicUrl,
     ) -> Result<Self, prometheus::Error> {
@@ -51,13 +51,13 @@ impl App {
             observer: Arc::new(metrics.clone()),
             ..agent
         };
-        let ports = Arc::new(ports);
+        let services = Arc::new(services);
         let platform = Platform {
-            ports: Arc::clone(&ports),
+            services: Arc::clone(&services),
             agent,
         };
         Ok(Self {
-            ports,
+            services,
             platform: Arc::new(platform),
             public_url,
             metrics,

@@ -30,8 +30,8 @@ pub struct Request {
 /// The one argument of an operation: `Call<Scope, Body, Query, Path>`.
 #[derive(Debug)]
 pub struct Call<S = AnyScope, B: Body = NoBody, Q = (), P = ()> {
-    /// The ports, for use cases.
-    pub ports: Arc<Services>,
+    /// The services, for use cases.
+    pub services: Arc<Services>,
     /// The server's other parts.
     pub platform: Arc<Platform>,
     /// The caller.
@@ -59,7 +59,7 @@ impl<S, B: Body, Q: Shape, P: Shape> Call<S, B, Q, P> {
         let body = B::read(&request.body, &FieldPath::root("body", &problems));
         match (path, query, body) {
             (Some(path), Some(query), Some(body)) if problems.is_empty() => Ok(Self {
-                ports: Arc::clone(&request.platform.ports),
+                services: Arc::clone(&request.platform.services),
                 platform: request.platform,
                 actor: request.actor,
                 base_url: request.base_url,

@@ -158,8 +158,8 @@ impl About {
             let preparing = prepare(&call);
             let preparation: Preparation = Box::pin(async move {
                 let prepared = preparing.await;
-                let effect: Effect = Box::new(move |ports| {
-                    call.ports = ports;
+                let effect: Effect = Box::new(move |services| {
+                    call.services = services;
                     let outcome = run(call, prepared);
                     Box::pin(async move { outcome.await?.reply() })
                 });

@@ -8,7 +8,7 @@ use labdata_application::{Services, agent::Agent};
 #[derive(Clone, Debug)]
 pub struct Platform {
     /// Services, for use cases.
-    pub ports: Arc<Services>,
+    pub services: Arc<Services>,
     /// The agent.
     pub agent: Agent,
 }

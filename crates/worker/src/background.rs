@@ -40,7 +40,7 @@ impl Background {
     /// Starts the housekeeping and, with worker settings, triggers, e-mail and job runs. Any number
     /// of servers on one database may do both.
     pub fn start(
-        ports: &Services,
+        services: &Services,
         worker: Option<WorkerSettings>,
         observer: &Arc<dyn TaskObserver>,
     ) -> Self {
@@ -55,18 +55,18 @@ impl Background {
                 table.push(match &settings.context {
                     WorkContext::Run(_) => trimming_caches(runner),
                     WorkContext::Training(context) => {
-                        recording_training_backend(ports, runner, context.policy)
+                        recording_training_backend(services, runner, context.policy)
                     }
                 });
-                runs.spawn(work(ports.clone(), settings, stopping.subscribe()));
+                runs.spawn(work(services.clone(), settings, stopping.subscribe()));
             }
         }
         let mut tasks = JoinSet::new();
         for task in table {
-            let (ports, observer) = (ports.clone(), Arc::clone(observer));
+            let (services, observer) = (services.clone(), Arc::clone(observer));
             let stopping = stopping.subscribe();
             // One loop per task: a slow one delays no other.
-            tasks.spawn(async move { keep_running(task, ports, &*observer, stopping).await });
+            tasks.spawn(async move { keep_running(task, services, &*observer, stopping).await });
         }
         Self {
             tasks,
@@ -180,17 +180,17 @@ mod tests {
 
     /// A worker with an e-mail and a run in flight.
     struct Busy {
-        ports: Services,
+        services: Services,
         mailer: Arc<SlowMailer>,
         background: Background,
     }
 
     impl Busy {
         async fn start() -> Self {
-            let ports = in_memory();
-            let actor = actor(&ports).await;
-            queue_email(&ports, &actor).await;
-            queue_run(&ports, &actor).await;
+            let services = in_memory();
+            let actor = actor(&services).await;
+            queue_email(&services, &actor).await;
+            queue_run(&services, &actor).await;
             let (mailer, runner) = (Arc::<SlowMailer>::default(), Arc::<StuckRunner>::default());
             let worker = WorkerSettings {
                 work: vec![WorkSettings {
@@ -207,38 +207,38 @@ mod tests {
                 }),
             };
             let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
-            let background = Background::start(&ports, Some(worker), &observer);
+            let background = Background::start(&services, Some(worker), &observer);
             tokio::join!(mailer.called.notified(), runner.submitted.notified());
             Self {
-                ports,
+                services,
                 mailer,
                 background,
             }
         }
     }
 
-    async fn queue_email(ports: &Services, actor: &Actor) {
+    async fn queue_email(services: &Services, actor: &Actor) {
         let (organization, user) = (actor.organization, actor.user);
         let wanted = ChannelChange {
             inbox: None,
             email: Some(true),
         };
-        let notifications = &ports.notifications;
+        let notifications = &services.notifications;
         notifications
             .change_preferences(organization, user, wanted)
             .await
             .unwrap();
         let notification = NewNotification {
-            id: NotificationId::new(ports.ids.next_id()),
+            id: NotificationId::new(services.ids.next_id()),
             draft: Draft {
                 title: "Run 7 done".to_owned(),
                 dedupe_key: "run-7".to_owned(),
                 ..Draft::default()
             },
             api_key: None,
-            now: ports.clock.now(),
+            now: services.clock.now(),
         };
-        let caps = ports.notification_caps;
+        let caps = services.notification_caps;
         notifications
             .send(organization, user, &notification, caps)
             .await
@@ -261,7 +261,7 @@ mod tests {
         let stop = tokio::spawn(busy.background.stop(Duration::from_secs(1)));
         busy.mailer.finish.notify_one();
         stop.await.unwrap();
-        let figures = busy.ports.health.figures().await.unwrap();
+        let figures = busy.services.health.figures().await.unwrap();
         assert_eq!(figures.oldest_email_at, None);
     }
 }

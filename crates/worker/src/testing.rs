@@ -46,37 +46,37 @@ pub(crate) fn run_context() -> WorkContext {
 }
 
 /// A person of a new organization.
-pub(crate) async fn actor(ports: &Services) -> Actor {
+pub(crate) async fn actor(services: &Services) -> Actor {
     let organization = Organization {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         name: "lab".to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
     let user = User {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         organization: organization.id,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         disabled_at: None,
     };
-    ports
+    services
         .tenancy
         .ensure_organization(&organization)
         .await
         .unwrap();
-    ports.tenancy.ensure_user(&user).await.unwrap();
+    services.tenancy.ensure_user(&user).await.unwrap();
     Actor {
         organization: organization.id,
         user: user.id,
-        api_key: ApiKeyId::new(ports.ids.next_id()),
+        api_key: ApiKeyId::new(services.ids.next_id()),
         scopes: Scope::ALL.into_iter().collect(),
         execution: None,
     }
 }
 
 /// Queues a run of a new job.
-pub(crate) async fn queue_run(ports: &Services, actor: &Actor) {
+pub(crate) async fn queue_run(services: &Services, actor: &Actor) {
     let job = CreateJob {
         name: "stuck".to_owned(),
         script: CheckedScript::check("print(1)").await,
@@ -84,8 +84,8 @@ pub(crate) async fn queue_run(ports: &Services, actor: &Actor) {
         parameters: Vec::new(),
         trigger: TriggerChange::default(),
     };
-    let job = create_job(ports, actor, job).await.unwrap();
-    run_job(ports, actor, job.id, RunJob::default())
+    let job = create_job(services, actor, job).await.unwrap();
+    run_job(services, actor, job.id, RunJob::default())
         .await
         .unwrap();
 }

@@ -46,8 +46,8 @@ async fn run(
     settings: &Settings,
     command: ApiKeyCommand,
 ) -> anyhow::Result<String> {
-    let ports = database
-        .ports(
+    let services = database
+        .services(
             settings,
             &settings.public_url(settings.bind),
             ServerDependencies::of(settings),
@@ -55,10 +55,15 @@ async fn run(
         .await?;
     match command {
         ApiKeyCommand::Create(arguments) => {
-            create(&ports, backend_policy(settings, WorkKind::Run), arguments).await
+            create(
+                &services,
+                backend_policy(settings, WorkKind::Run),
+                arguments,
+            )
+            .await
         }
         ApiKeyCommand::List(arguments) => {
-            let keys = operator_keys::list(&ports).await?;
+            let keys = operator_keys::list(&services).await?;
             Ok(if arguments.json {
                 as_json(&keys)?
             } else {
@@ -69,7 +74,7 @@ async fn run(
             let prefix = arguments.prefix.trim().trim_start_matches("ldk_");
             // Accepts the whole key as well, which is what people have at hand.
             let prefix = prefix.get(..8).unwrap_or(prefix);
-            operator_keys::revoke(&ports, prefix)
+            operator_keys::revoke(&services, prefix)
                 .await
                 .with_context(|| format!("no key with the prefix {prefix:?} was revoked"))?;
             Ok(format!("revoked {prefix}"))
@@ -78,7 +83,7 @@ async fn run(
 }
 
 async fn create(
-    ports: &Services,
+    services: &Services,
     policy: BackendPolicy,
     arguments: CreateKey,
 ) -> anyhow::Result<String> {
@@ -91,7 +96,7 @@ async fn create(
         lifetime: days,
     };
     let (organization, user) = (&arguments.organization, &arguments.user);
-    let (key, plain) = operator_keys::issue(ports, policy, organization, user, command).await?;
+    let (key, plain) = operator_keys::issue(services, policy, organization, user, command).await?;
     if !arguments.json {
         return Ok(plain.reveal().to_owned());
     }

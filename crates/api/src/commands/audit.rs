@@ -18,7 +18,7 @@ pub(super) async fn verify(settings: &Settings) -> anyhow::Result<()> {
 async fn verified(database: &DatabaseServer, settings: &Settings) -> anyhow::Result<()> {
     let url = settings.public_url(settings.bind);
     let services = database
-        .ports(settings, &url, ServerDependencies::of(settings))
+        .services(settings, &url, ServerDependencies::of(settings))
         .await?;
     for log in verify_audit(&services).await? {
         let name = log.organization.name;

@@ -102,37 +102,37 @@ impl RunningServer {
         } else {
             PublicUrl::fixed(&public_url)
         };
-        let ports = database
-            .ports(settings, &public_url, ServerDependencies::of(settings))
+        let services = database
+            .services(settings, &public_url, ServerDependencies::of(settings))
             .await?;
         // Before requests are served, so that the first one finds an organization.
-        let first_key = first_start(&ports, settings.bootstrap_key.clone()).await?;
-        let console = console_link(&ports, &public_url).await?;
+        let first_key = first_start(&services, settings.bootstrap_key.clone()).await?;
+        let console = console_link(&services, &public_url).await?;
         let worker = if with_worker {
-            Some(checked_worker_settings(&ports, settings, &public_url).await?)
+            Some(checked_worker_settings(&services, settings, &public_url).await?)
         } else {
             None
         };
         remove_leftovers(settings);
-        let agent = database.agent(settings, &ports)?;
-        let mut app = App::new(ports.clone(), agent, redacted_url)?;
+        let agent = database.agent(settings, &services)?;
+        let mut app = App::new(services.clone(), agent, redacted_url)?;
         app.stall = settings.stall;
         app.request_timeout = settings.request_timeout;
         app.rate_limit = RateLimit::per_minute(settings.rate_limit_per_minute);
-        if let Some(origin) = upload_origin(&ports).await? {
+        if let Some(origin) = upload_origin(&services).await? {
             app.content_policy = ContentPolicy::with_uploads_to(&origin).unwrap_or_default();
         }
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         // The listener queues connections from its creation on, so early clients wait instead of failing.
         let (server, handle) = http::server::bind(app, listener)?;
-        let background = Background::start(&ports, worker, &observer);
+        let background = Background::start(&services, worker, &observer);
         Ok(Started {
             first_key,
             console,
             handle,
             http: tokio::spawn(server),
             background,
-            predictor: Arc::clone(&ports.predictor),
+            predictor: Arc::clone(&services.predictor),
         })
     }
 
@@ -167,8 +167,8 @@ struct Started {
 
 /// The link to the console that signs the first administrator in; `None` where there is none, or a disabled
 /// one.
-async fn console_link(ports: &Services, public_url: &str) -> anyhow::Result<Option<String>> {
-    match sign_in_link(ports, ORGANIZATION, ADMINISTRATOR).await {
+async fn console_link(services: &Services, public_url: &str) -> anyhow::Result<Option<String>> {
+    match sign_in_link(services, ORGANIZATION, ADMINISTRATOR).await {
         Ok(token) => Ok(Some(sign_in::link(public_url, &token))),
         Err(Error::Refused(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -177,11 +177,11 @@ async fn console_link(ports: &Services, public_url: &str) -> anyhow::Result<Opti
 
 /// Creates the settings of a worker, whose job backend must fit the organizations that exist.
 pub(super) async fn checked_worker_settings(
-    ports: &Services,
+    services: &Services,
     settings: &Settings,
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {
-    match check_backend(ports, backend_policy(settings, WorkKind::Run)).await {
+    match check_backend(services, backend_policy(settings, WorkKind::Run)).await {
         Ok(()) => worker_settings(settings, public_url),
         Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
         Err(CheckBackendError::Failed(error)) => Err(error.into()),

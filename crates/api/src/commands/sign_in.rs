@@ -31,12 +31,12 @@ async fn made(
     arguments: SignIn,
 ) -> anyhow::Result<String> {
     let url = settings.public_url(settings.bind);
-    let ports = database
-        .ports(settings, &url, ServerDependencies::of(settings))
+    let services = database
+        .services(settings, &url, ServerDependencies::of(settings))
         .await?;
     let organization = arguments.organization.as_deref().unwrap_or(ORGANIZATION);
     let user = arguments.user.as_deref().unwrap_or(ADMINISTRATOR);
-    let token = sign_in_link(&ports, organization, user)
+    let token = sign_in_link(&services, organization, user)
         .await
         .with_context(|| {
             format!(

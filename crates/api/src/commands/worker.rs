@@ -30,13 +30,13 @@ async fn work(
     signals: &mut Signals,
 ) -> anyhow::Result<()> {
     let public_url = settings.public_url(settings.bind);
-    let ports = database
-        .ports(settings, &public_url, ServerDependencies::of(settings))
+    let services = database
+        .services(settings, &public_url, ServerDependencies::of(settings))
         .await?;
-    let worker = checked_worker_settings(&ports, settings, &public_url).await?;
+    let worker = checked_worker_settings(&services, settings, &public_url).await?;
     // Without an HTTP server there is no `/metrics`.
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
-    let background = Background::start(&ports, Some(worker), &observer);
+    let background = Background::start(&services, Some(worker), &observer);
     say("labdata worker is running");
     signals.arrive().await;
     background.stop(DRAIN_TIMEOUT).await;

@@ -29,9 +29,9 @@ impl DatabaseServer {
     ///
     /// # Errors
     /// When a setting of the provider is wrong.
-    pub fn agent(&self, settings: &Settings, ports: &Services) -> anyhow::Result<Agent> {
+    pub fn agent(&self, settings: &Settings, services: &Services) -> anyhow::Result<Agent> {
         let llm = &settings.llm;
-        let model = language_model(settings, Arc::clone(&ports.ids))?;
+        let model = language_model(settings, Arc::clone(&services.ids))?;
         Ok(Agent {
             model: Arc::new(model),
             chats: Arc::new(PgChatRepository::new(self.database.clone())),

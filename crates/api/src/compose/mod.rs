@@ -278,7 +278,7 @@ impl DatabaseServer {
     ///
     /// # Errors
     /// When the storage does not accept files, or the database does not respond.
-    pub async fn ports(
+    pub async fn services(
         &self,
         settings: &Settings,
         public_url: &str,

@@ -18,22 +18,22 @@ const SHORT: Duration = Duration::from_mins(1);
 
 /// The origin of the storage, such as `https://lab.s3.eu-central-1.amazonaws.com`, where it receives uploads
 /// itself; `None` where the platform does.
-pub(crate) async fn upload_origin(ports: &Services) -> Result<Option<String>, PortError> {
-    let storage = origin(ports, &*ports.signer).await?;
-    let own = origin(ports, &*ports.gateway).await?;
+pub(crate) async fn upload_origin(services: &Services) -> Result<Option<String>, PortError> {
+    let storage = origin(services, &*services.signer).await?;
+    let own = origin(services, &*services.gateway).await?;
     Ok(storage.filter(|storage| Some(storage) != own.as_ref()))
 }
 
 /// The origin of the URLs that a signer makes. The one that it makes here is of no object, and is sent
 /// nowhere.
-async fn origin(ports: &Services, signer: &dyn UrlSigner) -> Result<Option<String>, PortError> {
+async fn origin(services: &Services, signer: &dyn UrlSigner) -> Result<Option<String>, PortError> {
     let grant = UploadGrant {
-        object: ObjectKey::new(ports.ids.next_id()),
+        object: ObjectKey::new(services.ids.next_id()),
         content_type: ContentType::substitute(None),
         limit: 0,
-        expires_at: ports.clock.now() + SHORT,
+        expires_at: services.clock.now() + SHORT,
     };
-    let organization = OrganizationId::new(ports.ids.next_id());
+    let organization = OrganizationId::new(services.ids.next_id());
     let upload = signer.sign_upload(organization, &grant).await?;
     let origin = Url::parse(&upload.url).ok().map(|url| url.origin());
     Ok(origin

@@ -196,7 +196,7 @@ pub(crate) async fn hold_slot(request: &HttpRequest, work: Work) -> Result<(), A
     let app = request.app_data::<Data<App>>();
     let organization = request.extensions().get::<OrganizationId>().copied();
     if let (Some(app), Some(organization)) = (app, organization) {
-        let slot = app.ports.slots.enter(work, organization).await?;
+        let slot = app.services.slots.enter(work, organization).await?;
         request.extensions_mut().insert(HeldByRequest(slot));
     }
     Ok(())

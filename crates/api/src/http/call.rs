@@ -49,10 +49,10 @@ pub struct Call<S, B = NoBody, Q = (), P = ()> {
 }
 
 impl<S, B, Q, P> Call<S, B, Q, P> {
-    /// The ports, for use cases.
+    /// The services, for use cases.
     #[must_use]
-    pub fn ports(&self) -> &Services {
-        &self.app.ports
+    pub fn services(&self) -> &Services {
+        &self.app.services
     }
 
     /// Begins the effect of an endpoint that honors `Idempotency-Key`, and returns the ports for it. With
@@ -65,8 +65,8 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     /// body has used.
     pub async fn begin(&self) -> Result<&Services, ApiError> {
         match &self.once {
-            Some(once) => Ok(once.begin(self.ports(), &self.actor).await?),
-            None => Ok(self.ports()),
+            Some(once) => Ok(once.begin(self.services(), &self.actor).await?),
+            None => Ok(self.services()),
         }
     }
 
@@ -76,7 +76,7 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
         if let Some(once) = &self.once {
             once.mark_dry_run(true);
         }
-        self.ports()
+        self.services()
     }
 
     /// Spares the preparation of a request that has a response already: [`Self::begin`] decides, but
@@ -86,7 +86,7 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     /// As [`Self::begin`].
     pub async fn refuse_repeated(&self) -> Result<(), ApiError> {
         match &self.once {
-            Some(once) => once.refuse_repeated(self.ports(), &self.actor).await,
+            Some(once) => once.refuse_repeated(self.services(), &self.actor).await,
             None => Ok(()),
         }
     }
@@ -177,7 +177,7 @@ pub(super) async fn admit(
 ) -> Result<(Data<App>, Actor), ApiError> {
     let app = app_of(request)?;
     let presented = Credential::of(request, &app.public_url)?;
-    let actor = presented.authenticate(&app.ports).await?;
+    let actor = presented.authenticate(&app.services).await?;
     observe::record_actor(&actor);
     // After the authentication: a guessed key must not use up the requests of a real one.
     app.rate_limit.count(actor.api_key)?;

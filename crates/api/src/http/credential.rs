@@ -62,10 +62,10 @@ impl Credential {
     ///
     /// # Errors
     /// `Unauthenticated` for a key or a session that is not valid.
-    pub async fn authenticate(&self, ports: &Services) -> Result<Actor, Error> {
+    pub async fn authenticate(&self, services: &Services) -> Result<Actor, Error> {
         match self {
-            Self::Key(key) => authenticate(ports, key.reveal()).await,
-            Self::Session(token) => authenticate_session(ports, token.reveal()).await,
+            Self::Key(key) => authenticate(services, key.reveal()).await,
+            Self::Session(token) => authenticate_session(services, token.reveal()).await,
         }
     }
 }

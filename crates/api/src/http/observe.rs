@@ -147,7 +147,7 @@ fn request_id(request: &ServiceRequest, app: &App) -> String {
     };
     displayed
         .filter(sane)
-        .map_or_else(|| new_request_id(&app.ports).to_string(), str::to_owned)
+        .map_or_else(|| new_request_id(&app.services).to_string(), str::to_owned)
 }
 
 /// Paths below these end in a secret, which the log must not hold.

@@ -54,10 +54,10 @@ impl Once {
     /// Returns the error that makes the response the stored one, if there is one.
     pub(super) async fn refuse_repeated(
         &self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
     ) -> Result<(), ApiError> {
-        match find_response(ports, actor, self.request.clone()).await {
+        match find_response(services, actor, self.request.clone()).await {
             Ok(None) => Ok(()),
             Ok(Some(response)) => Err(ApiError::Replayed(response)),
             Err(error) => Err(self.error(error)),
@@ -67,10 +67,10 @@ impl Once {
     /// Begins the unit of work, unless the request has a response, and returns the ports within it.
     pub(super) async fn begin(
         &self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
     ) -> Result<&Arc<Services>, ApiError> {
-        let begin = async || match begin_request(ports, actor, self.request.clone()).await {
+        let begin = async || match begin_request(services, actor, self.request.clone()).await {
             Ok(BegunRequest::New(unit)) => Ok(*unit),
             Ok(BegunRequest::Replayed(response)) => Err(ApiError::Replayed(response)),
             Err(error) => Err(self.error(error)),

@@ -50,22 +50,22 @@ pub(super) async fn serve(
         body_sha256,
         preparation,
     } = received?;
-    let ports = Arc::clone(&app.ports);
+    let services = Arc::clone(&app.services);
     match operation.idempotency {
-        Idempotency::Natural => Ok(respond(&request, preparation.await(ports).await?)),
+        Idempotency::Natural => Ok(respond(&request, preparation.await(services).await?)),
         Idempotency::ByKey => {
             let once = body_sha256.map(|sha256| Once::of(&request, sha256));
             let Some(once) = once.transpose()? else {
-                return Ok(respond(&request, preparation.await(ports).await?));
+                return Ok(respond(&request, preparation.await(services).await?));
             };
             if operation.is_prepared {
                 // `begin` decides, but comes after work that a repeated request does not need.
-                once.refuse_repeated(&ports, &actor).await?;
+                once.refuse_repeated(&services, &actor).await?;
             }
             let effect = preparation.await;
-            let ports = Arc::clone(once.begin(&ports, &actor).await?);
+            let services = Arc::clone(once.begin(&services, &actor).await?);
             // An error is a response as well: the unit of work has to be ended, which undoes it.
-            let response = match effect(ports).await {
+            let response = match effect(services).await {
                 Ok(reply) => {
                     once.mark_dry_run(reply.is_dry_run);
                     respond(&request, reply)
@@ -79,7 +79,7 @@ pub(super) async fn serve(
             Err(Error::refused(SecretNotReplayed).into())
         }
         Idempotency::Secret => {
-            let mut response = respond(&request, preparation.await(ports).await?);
+            let mut response = respond(&request, preparation.await(services).await?);
             // The body has the secret in plain text; no cache may store it.
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(CACHE_CONTROL, no_store);

@@ -158,7 +158,7 @@ fn sender(request: &HttpRequest) -> Result<(&Services, OrganizationId), ApiError
     let extensions = request.extensions();
     let organization = extensions.get::<Actor>().map(|actor| actor.organization);
     match (app, organization) {
-        (Some(app), Some(organization)) => Ok((&app.ports, organization)),
+        (Some(app), Some(organization)) => Ok((&app.services, organization)),
         _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct OnPostgres {
 impl OnPostgres {
     /// A server on an empty database, used in that way.
     pub(crate) async fn empty(settings: DatabaseSettings) -> Self {
-        Self::with_ports(settings, |ports| ports).await
+        Self::with_ports(settings, |services| services).await
     }
 
     /// The same, with ports that the test changes.
@@ -40,7 +40,7 @@ impl OnPostgres {
 
     /// A server on an empty database, with an agent that the test changes.
     pub(crate) async fn with_agent(change: impl FnOnce(Agent, &Services) -> Agent) -> Self {
-        Self::start(DatabaseSettings::default(), |ports| ports, change).await
+        Self::start(DatabaseSettings::default(), |services| services, change).await
     }
 
     /// A server on an empty database, with ports and an agent that the test changes.
@@ -54,18 +54,18 @@ impl OnPostgres {
         let store = PgStore::new(database.clone(), database.clone());
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let mut ports = in_memory(displayed);
-        ports.repositories = store.repositories();
-        ports.idempotency = Arc::new(store.idempotency());
-        ports.queries = Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]));
-        let ports = change(ports);
+        let mut services = in_memory(displayed);
+        services.repositories = store.repositories();
+        services.idempotency = Arc::new(store.idempotency());
+        services.queries = Arc::new(PgQueryRunner::new(database.clone(), &[1; 32]));
+        let services = change(services);
         let agent = Agent {
             chats: Arc::new(PgChatRepository::new(database.clone())),
             runs: Arc::new(PgAgentRunRepository::new(database)),
-            ..agent_without_model(&ports)
+            ..agent_without_model(&services)
         };
-        let agent = change_agent(agent, &ports);
-        let server = TestServer::start_with(ports, agent, clock).await;
+        let agent = change_agent(agent, &services);
+        let server = TestServer::start_with(services, agent, clock).await;
         let client = server.admin().await;
         Self {
             client,

@@ -47,7 +47,7 @@ use serde_json::Value;
 
 /// A running server with one organization, `lab`.
 pub(crate) struct TestServer {
-    pub(crate) ports: Services,
+    pub(crate) services: Services,
     pub(crate) agent: Agent,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) ready: Arc<Switch>,
@@ -100,54 +100,54 @@ impl TestServer {
     pub(crate) async fn start() -> Self {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let ports = in_memory(displayed);
-        Self::start_on(ports, clock).await
+        let services = in_memory(displayed);
+        Self::start_on(services, clock).await
     }
 
     /// Starts another server on the same store, as a second replica would be.
     pub(crate) async fn replica(&self) -> Self {
-        let mut ports = self.ports.clone();
-        ports.slots = Arc::default();
-        ports.key_cache = Arc::default();
-        ports.served_models = Arc::default();
-        ports.recent_checks = Arc::default();
-        Self::start_with(ports, self.agent.clone(), Arc::clone(&self.clock)).await
+        let mut services = self.services.clone();
+        services.slots = Arc::default();
+        services.key_cache = Arc::default();
+        services.served_models = Arc::default();
+        services.recent_checks = Arc::default();
+        Self::start_with(services, self.agent.clone(), Arc::clone(&self.clock)).await
     }
 
     /// Starts a server on these ports, without a model for its agent.
-    pub(crate) async fn start_on(ports: Services, clock: Arc<FixedClock>) -> Self {
-        let agent = agent_without_model(&ports);
-        Self::start_with(ports, agent, clock).await
+    pub(crate) async fn start_on(services: Services, clock: Arc<FixedClock>) -> Self {
+        let agent = agent_without_model(&services);
+        Self::start_with(services, agent, clock).await
     }
 
     /// Starts a server on these ports with that agent.
     pub(crate) async fn start_with(
-        mut ports: Services,
+        mut services: Services,
         agent: Agent,
         clock: Arc<FixedClock>,
     ) -> Self {
         let predictor = Arc::new(InMemoryPredictor::default());
-        ports.predictor = predictor.clone();
-        Self::serve(ports, agent, clock, predictor, |_| ()).await
+        services.predictor = predictor.clone();
+        Self::serve(services, agent, clock, predictor, |_| ()).await
     }
 
     /// Starts a server whose state is changed as the test wants.
     pub(crate) async fn start_changed(change: impl FnOnce(&mut App)) -> Self {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let ports = in_memory(displayed);
-        let agent = agent_without_model(&ports);
-        Self::serve(ports, agent, clock, Arc::default(), change).await
+        let services = in_memory(displayed);
+        let agent = agent_without_model(&services);
+        Self::serve(services, agent, clock, Arc::default(), change).await
     }
 
     /// Starts a server on these ports, whose predictor is another one than that in memory.
-    pub(crate) async fn start_predicting(ports: Services, clock: Arc<FixedClock>) -> Self {
-        let agent = agent_without_model(&ports);
-        Self::serve(ports, agent, clock, Arc::default(), |_| ()).await
+    pub(crate) async fn start_predicting(services: Services, clock: Arc<FixedClock>) -> Self {
+        let agent = agent_without_model(&services);
+        Self::serve(services, agent, clock, Arc::default(), |_| ()).await
     }
 
     async fn serve(
-        mut ports: Services,
+        mut services: Services,
         agent: Agent,
         clock: Arc<FixedClock>,
         predictor: Arc<InMemoryPredictor>,
@@ -157,23 +157,23 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         let ready = Arc::new(Switch {
             broken: AtomicBool::new(false),
-            store: Arc::clone(&ports.health),
+            store: Arc::clone(&services.health),
         });
-        ports.health = ready.clone();
+        services.health = ready.clone();
         let public_url = PublicUrl::fixed(format!("http://{address}"));
-        let mut app = App::new(ports.clone(), agent.clone(), public_url).unwrap();
+        let mut app = App::new(services.clone(), agent.clone(), public_url).unwrap();
         app.stall = STALL;
         change(&mut app);
         let metrics = app.metrics.clone();
         let (server, handle) = bind(app, listener).unwrap();
         tokio::spawn(server);
-        let (organization, user) = member(&ports, "lab").await;
+        let (organization, user) = member(&services, "lab").await;
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .unwrap();
         Self {
-            ports,
+            services,
             agent,
             clock,
             ready,
@@ -200,7 +200,7 @@ impl TestServer {
 
     /// A client of another organization, with every scope.
     pub(crate) async fn stranger(&self) -> Client {
-        let (organization, user) = member(&self.ports, "another lab").await;
+        let (organization, user) = member(&self.services, "another lab").await;
         let key = self
             .key(&Scope::ALL, |key| {
                 key.organization = organization;
@@ -230,11 +230,11 @@ impl TestServer {
     /// A fresh key, changed as the test wants before it is stored.
     pub(crate) async fn key(&self, scopes: &[Scope], change: impl FnOnce(&mut ApiKey)) -> String {
         let (mut prefix, mut secret) = ([0; 5], [0; 32]);
-        self.ports.ids.fill_random(&mut prefix);
-        self.ports.ids.fill_random(&mut secret);
+        self.services.ids.fill_random(&mut prefix);
+        self.services.ids.fill_random(&mut secret);
         let plain = PlainApiKey::from_random(prefix, secret);
         let mut key = ApiKey {
-            id: self.ports.ids.next_id().into(),
+            id: self.services.ids.next_id().into(),
             organization: self.organization,
             user: self.user,
             name: "of a test".to_owned(),
@@ -248,40 +248,40 @@ impl TestServer {
             revoked_at: None,
         };
         change(&mut key);
-        self.ports.api_keys.add(&key).await.unwrap();
+        self.services.api_keys.add(&key).await.unwrap();
         plain.reveal().to_owned()
     }
 }
 
 /// An organization of that name and a user in it.
-async fn member(ports: &Services, name: &str) -> (OrganizationId, UserId) {
+async fn member(services: &Services, name: &str) -> (OrganizationId, UserId) {
     let organization = Organization {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         name: name.to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
-    let organization = ports
+    let organization = services
         .tenancy
         .ensure_organization(&organization)
         .await
         .unwrap()
         .id;
     let user = User {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         organization,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         disabled_at: None,
     };
     (
         organization,
-        ports.tenancy.ensure_user(&user).await.unwrap().id,
+        services.tenancy.ensure_user(&user).await.unwrap().id,
     )
 }
 
 /// An agent whose provider of models is not set.
-pub(crate) fn agent_without_model(ports: &Services) -> Agent {
+pub(crate) fn agent_without_model(services: &Services) -> Agent {
     let settings = LlmSettings {
         provider: None,
         base_url: None,
@@ -289,7 +289,7 @@ pub(crate) fn agent_without_model(ports: &Services) -> Agent {
         timeout: Duration::from_secs(1),
     };
     Agent {
-        model: Arc::new(LlmClient::new(&settings, Arc::clone(&ports.ids)).unwrap()),
+        model: Arc::new(LlmClient::new(&settings, Arc::clone(&services.ids)).unwrap()),
         chats: Arc::new(InMemoryChatRepository::new(&Memory::new())),
         runs: Arc::new(InMemoryAgentRunRepository::new(&Memory::new())),
         tools: labdata_operations::tools::all(),
@@ -301,9 +301,9 @@ pub(crate) fn agent_without_model(ports: &Services) -> Agent {
 
 /// Services over an empty store in memory.
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
-    let mut ports = Services::unlimited(ports(&Memory::new(), clock));
-    ports.ids = Arc::new(SystemIds);
-    ports
+    let mut services = Services::unlimited(ports(&Memory::new(), clock));
+    services.ids = Arc::new(SystemIds);
+    services
 }
 
 /// Calls the server with one key, or none.

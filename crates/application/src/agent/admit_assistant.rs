@@ -12,9 +12,9 @@ use crate::{
 /// # Errors
 /// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn admit_assistant(ports: &Services, actor: &Actor) -> Result<Slot, Error> {
+pub async fn admit_assistant(services: &Services, actor: &Actor) -> Result<Slot, Error> {
     actor.require(Scope::Read)?;
-    ports
+    services
         .slots
         .enter(Work::McpRequest, actor.organization)
         .await

@@ -16,14 +16,14 @@ use crate::Services;
 /// A call that is dropped is over: a write in progress is rolled back.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn call_tool(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     call: &ToolCall,
 ) -> ToolOutput {
     let writes = RunWrites::of_session();
     let context = ToolContext {
-        ports,
+        services,
         actor,
         agent,
         writes: &writes,

@@ -14,13 +14,13 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound` if no such run is in progress.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_run(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     id: AgentRunId,
 ) -> Result<(), Error> {
     actor.require(Scope::Read)?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let (organization, user) = (actor.organization, actor.user);
     Ok(agent.runs.cancel(organization, user, id, now).await?)
 }

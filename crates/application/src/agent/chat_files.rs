@@ -27,15 +27,15 @@ impl StoredFiles {
     /// A refusal (507) when there is no room for them, and those of the storage; nothing
     /// is left then.
     pub(super) async fn store(
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         messages: &[ChatMessage],
     ) -> Result<Self, Error> {
         let mut stored = Self::default();
         for file in messages.iter().flat_map(ChatMessage::attachments) {
-            if let Err(error) = stored.add(ports, actor, file).await {
+            if let Err(error) = stored.add(services, actor, file).await {
                 // Nothing will refer to the files that were stored before the failure.
-                stored.discard(ports, actor).await;
+                stored.discard(services, actor).await;
                 return Err(error);
             }
         }
@@ -44,7 +44,7 @@ impl StoredFiles {
 
     async fn add(
         &mut self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         file: &Attachment,
     ) -> Result<(), Error> {
@@ -52,12 +52,14 @@ impl StoredFiles {
             return Ok(());
         };
         let object = file.object();
-        let upload = ports.ongoing_uploads.begin(actor.organization, object);
+        let upload = services.ongoing_uploads.begin(actor.organization, object);
         let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
-        reserve(ports, &upload, file.size).await?;
+        reserve(services, &upload, file.size).await?;
         let body = stream::iter([Ok(Bytes::copy_from_slice(content))]).boxed();
         let limit = u64::try_from(MAX_ATTACHMENT_BYTES).unwrap_or(u64::MAX);
-        let put = ports.blobs.put_new(actor.organization, object, body, limit);
+        let put = services
+            .blobs
+            .put_new(actor.organization, object, body, limit);
         put.await
             .map_err(|error| Error::Internal(error.to_string()))?;
         self.files.push(file.clone());
@@ -66,9 +68,9 @@ impl StoredFiles {
     }
 
     /// Removes the objects, which belong to no chat.
-    pub(super) async fn discard(self, ports: &Services, actor: &Actor) {
+    pub(super) async fn discard(self, services: &Services, actor: &Actor) {
         for file in self.files {
-            remove(ports, actor, file.object()).await;
+            remove(services, actor, file.object()).await;
         }
     }
 }

@@ -41,7 +41,7 @@ pub async fn list_chats(
 /// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     id: ChatId,
@@ -49,7 +49,10 @@ pub async fn get_chat(
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
     // A chat has up to 16 MiB.
-    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
+    let slots = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
     let value = agent.chats.get(actor.organization, actor.user, id).await?;
     Ok(Held { value, slots })
 }
@@ -76,7 +79,7 @@ impl std::fmt::Debug for ChatFile {
 /// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     chat: ChatId,
@@ -86,7 +89,7 @@ pub async fn get_chat_file(
     actor.may(GuardedAction::UsePersonalRecords)?;
     let (organization, user) = (actor.organization, actor.user);
     let attachment = agent.chats.file(organization, user, chat, id).await?;
-    let body = ports
+    let body = services
         .blobs
         .read(organization, attachment.object(), None)
         .await;
@@ -104,7 +107,7 @@ pub async fn get_chat_file(
 /// `Forbidden` without the read scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     id: ChatId,
@@ -115,7 +118,7 @@ pub async fn delete_chat(
     let files = agent.chats.delete(organization, user, id).await?;
     for file in files {
         // After the chat: a failure here only leaves objects for the sweep.
-        remove(ports, actor, ObjectKey::new(file.as_uuid())).await;
+        remove(services, actor, ObjectKey::new(file.as_uuid())).await;
     }
     Ok(())
 }

@@ -104,7 +104,7 @@ impl Interruption {
 /// A run in progress.
 pub(super) struct Conversation {
     run_id: AgentRunId,
-    ports: Services,
+    services: Services,
     agent: Agent,
     actor: Actor,
     model: String,
@@ -122,7 +122,7 @@ pub(super) struct Conversation {
 
 impl Conversation {
     pub(super) fn new(
-        ports: &Services,
+        services: &Services,
         agent: &Agent,
         actor: &Actor,
         run_id: AgentRunId,
@@ -136,7 +136,7 @@ impl Conversation {
             // Counted once: the definitions are part of every request and do not change.
             tools_bytes: tools.iter().map(|tool| bytes(tool.size())).sum(),
             tools,
-            ports: ports.clone(),
+            services: services.clone(),
             agent: agent.clone(),
             actor: actor.clone(),
             model,
@@ -159,11 +159,11 @@ impl Conversation {
         self.emit(started).await;
         let writes = RunWrites::default();
         let outcome = self.converse(run, &writes).await;
-        let (ports, actor) = (&self.ports, &self.actor);
+        let (services, actor) = (&self.services, &self.actor);
         match &outcome {
-            Ok(run) if run.reason == EndReason::Cancelled => writes.cancel(ports, actor).await,
-            Ok(_) => writes.close(ports, actor, FinalStatus::Completed).await,
-            Err(_) => writes.close(ports, actor, FinalStatus::Failed).await,
+            Ok(run) if run.reason == EndReason::Cancelled => writes.cancel(services, actor).await,
+            Ok(_) => writes.close(services, actor, FinalStatus::Completed).await,
+            Err(_) => writes.close(services, actor, FinalStatus::Failed).await,
         }
         let last = match outcome {
             Ok(mut run) => {
@@ -309,7 +309,7 @@ impl Conversation {
             }
             self.emit(AgentEvent::ToolCall(call.clone())).await;
             let context = ToolContext {
-                ports: &self.ports,
+                services: &self.services,
                 actor: &self.actor,
                 agent: &self.agent,
                 writes,
@@ -342,8 +342,8 @@ impl Conversation {
     async fn store(&self, run: &mut RunResult) -> Option<ChatId> {
         // A run without a chat has no place for its figures either.
         self.target.id()?;
-        let (ports, actor) = (&self.ports, &self.actor);
-        let files = match StoredFiles::store(ports, actor, &run.messages).await {
+        let (services, actor) = (&self.services, &self.actor);
+        let files = match StoredFiles::store(services, actor, &run.messages).await {
             Ok(files) => files,
             Err(error) => {
                 tracing::warn!(run = %self.run_id, %error, "the figures of a chat were not stored");
@@ -356,7 +356,7 @@ impl Conversation {
         let stored = self.store_messages(run).await;
         // Without the messages, nothing refers to the files.
         if stored.is_none() {
-            files.discard(ports, actor).await;
+            files.discard(services, actor).await;
         }
         stored
     }
@@ -400,7 +400,7 @@ impl Conversation {
     }
 
     fn now(&self) -> OffsetDateTime {
-        self.ports.clock.now()
+        self.services.clock.now()
     }
 }
 

@@ -25,12 +25,12 @@ pub struct MonthlyUsage {
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_usage(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
 ) -> Result<MonthlyUsage, Error> {
     actor.require(Scope::Read)?;
-    let month = UsageMonth::of(ports.clock.now());
+    let month = UsageMonth::of(services.clock.now());
     Ok(MonthlyUsage {
         month,
         usage: agent.runs.usage(actor.organization, month).await?,

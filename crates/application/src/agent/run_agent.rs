@@ -62,7 +62,7 @@ impl std::fmt::Debug for StartedRun {
 /// [`ModelFailure::NotConfigured`] if no model is set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_agent(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     command: RunAgent,
@@ -87,23 +87,23 @@ pub async fn run_agent(
         Some(id) => earlier_messages(agent, actor, id).await?,
         None => Vec::new(),
     };
-    let id = AgentRunId::new(ports.ids.next_id());
+    let id = AgentRunId::new(services.ids.next_id());
     // After all checks: from here on the run occupies a slot of the organization.
-    begin(ports, agent, actor, id).await?;
-    let now = ports.clock.now();
+    begin(services, agent, actor, id).await?;
+    let now = services.clock.now();
     let target = match command.chat_id {
         Some(id) => ChatTarget::Existing(id),
         None if command.save => {
-            let id = ChatId::new(ports.ids.next_id());
+            let id = ChatId::new(services.ids.next_id());
             ChatTarget::New(Chat::new(id, &command.prompt, now))
         }
         None => ChatTarget::None,
     };
     let (events, received) = mpsc::channel(PENDING_EVENTS);
     let (left, here) = oneshot::channel::<()>();
-    let conversation = Conversation::new(ports, agent, actor, id, model, target, events);
+    let conversation = Conversation::new(services, agent, actor, id, model, target, events);
     let lease = Lease {
-        clock: ports.clock.clone(),
+        clock: services.clock.clone(),
         runs: agent.runs.clone(),
         organization: actor.organization,
         id,
@@ -124,12 +124,12 @@ pub async fn run_agent(
 
 /// Counts the run, if the organization may start it.
 async fn begin(
-    ports: &Services,
+    services: &Services,
     agent: &Agent,
     actor: &Actor,
     id: AgentRunId,
 ) -> Result<(), AgentError> {
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let run = BeginRun {
         organization: actor.organization,
         user: actor.user,

@@ -106,7 +106,7 @@ pub enum DescribedContent {
 /// errors of reading the inputs; errors of the sandbox.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_python(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: RunPython,
 ) -> Result<PythonRun, Error> {
@@ -115,7 +115,7 @@ pub async fn run_python(
     let mut inputs = Inputs::default();
     for input in command.inputs {
         // One after the other: the limit of bytes is for all of them together.
-        inputs.fetch(ports, actor, input).await?;
+        inputs.fetch(services, actor, input).await?;
     }
     let described = inputs.described();
     let snippet = PythonSnippet {
@@ -123,7 +123,7 @@ pub async fn run_python(
         code: command.code,
         inputs: inputs.read,
     };
-    let outcome = ports.python.run(snippet).await;
+    let outcome = services.python.run(snippet).await;
     Ok(PythonRun {
         outcome: outcome.map_err(Error::refused)?,
         inputs: described,
@@ -141,13 +141,13 @@ impl Inputs {
     /// Reads an input.
     async fn fetch(
         &mut self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         input: RequestedInput,
     ) -> Result<(), Error> {
         let RequestedInput { name, source } = input;
         let content = match source {
-            InputSource::Query(query) => self.of_query(ports, actor, query).await,
+            InputSource::Query(query) => self.of_query(services, actor, query).await,
             InputSource::Series {
                 table,
                 parent_column,
@@ -158,9 +158,9 @@ impl Inputs {
                     parent_column: parent_column.clone(),
                     parent,
                 });
-                self.of_series(ports, actor, queries).await
+                self.of_series(services, actor, queries).await
             }
-            InputSource::File(id) => self.of_file(ports, actor, id).await,
+            InputSource::File(id) => self.of_file(services, actor, id).await,
         };
         let content = content.map_err(|error| named(error, &name))?;
         self.read.push(PythonInput { name, content });
@@ -169,11 +169,11 @@ impl Inputs {
 
     async fn of_query(
         &mut self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         query: QueryData,
     ) -> Result<PythonContent, Error> {
-        let result = query_data_within(ports, actor, query, PYTHON_QUERY_LIMITS).await?;
+        let result = query_data_within(services, actor, query, PYTHON_QUERY_LIMITS).await?;
         self.count(result.rows.iter().map(String::len).sum())?;
         let result = result.value;
         let columns = result.columns.into_iter().zip(result.types);
@@ -185,13 +185,13 @@ impl Inputs {
 
     async fn of_series(
         &mut self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         queries: impl Iterator<Item = ReadSeries>,
     ) -> Result<PythonContent, Error> {
         let (mut columns, mut rows) = (Vec::new(), Vec::new());
         for query in queries {
-            let series = read_series(ports, actor, query.clone()).await;
+            let series = read_series(services, actor, query.clone()).await;
             let series = series.map_err(|error| match error {
                 // Among hundreds of parents, the message has to name the missing one.
                 Error::Refused(refusal) if refusal.kind == RefusalKind::NotFound => {
@@ -212,12 +212,12 @@ impl Inputs {
 
     async fn of_file(
         &mut self,
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         id: FileId,
     ) -> Result<PythonContent, Error> {
         let left = MAX_PYTHON_INPUT_BYTES.saturating_sub(self.bytes);
-        let read = read_file(ports, actor, id, left).await?;
+        let read = read_file(services, actor, id, left).await?;
         let (file, bytes) = read.ok_or_else(too_large)?;
         self.count(bytes.len())?;
         let file_name = file.path.file_name().to_owned();

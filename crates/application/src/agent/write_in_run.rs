@@ -17,7 +17,7 @@ use crate::{
 /// Those of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_in_run(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     writes: &RunWrites,
     request: WriteRequest,
@@ -32,11 +32,11 @@ pub async fn write_in_run(
         request: request.clone(),
         ..WriteData::default()
     };
-    let outcome = write_data(ports, actor, tried).await?.value;
+    let outcome = write_data(services, actor, tried).await?.value;
     if is_dry_run {
         return Ok(outcome);
     }
-    let execution = writes.execution(ports, actor).await?;
+    let execution = writes.execution(services, actor).await?;
     let command = WriteData {
         request: WriteRequest {
             dry_run: false,
@@ -46,5 +46,5 @@ pub async fn write_in_run(
         job_name: None,
         max_rows: None,
     };
-    Ok(write_data(ports, actor, command).await?.value)
+    Ok(write_data(services, actor, command).await?.value)
 }

@@ -22,11 +22,15 @@ const BATCH: u32 = 100;
 ///
 /// # Errors
 /// Those of [`start_execution`].
-pub(super) async fn write_session(ports: &Services, actor: &Actor) -> Result<ExecutionId, Error> {
-    let (sessions, organization, key) = (&ports.write_sessions, actor.organization, actor.api_key);
-    let now = ports.clock.now();
+pub(super) async fn write_session(
+    services: &Services,
+    actor: &Actor,
+) -> Result<ExecutionId, Error> {
+    let (sessions, organization, key) =
+        (&services.write_sessions, actor.organization, actor.api_key);
+    let now = services.clock.now();
     if let Some(id) = sessions.resume(organization, key, now).await? {
-        let execution = ports.executions.get(organization, id).await?;
+        let execution = services.executions.get(organization, id).await?;
         if execution.state.is_open(now) {
             return Ok(id);
         }
@@ -38,11 +42,11 @@ pub(super) async fn write_session(ports: &Services, actor: &Actor) -> Result<Exe
         job_name: Some(ASSISTANT_JOB_NAME.to_owned()),
         timeout_minutes: Some(WRITE_SESSION_MINUTES),
     };
-    let opened = start_execution(ports, actor, start).await?.id;
+    let opened = start_execution(services, actor, start).await?.id;
     let id = sessions.begin(organization, key, opened, now).await?;
     if id != opened {
         // Another call was faster.
-        close_execution(ports, actor, opened, FinalStatus::Completed).await?;
+        close_execution(services, actor, opened, FinalStatus::Completed).await?;
     }
     Ok(id)
 }
@@ -53,17 +57,17 @@ pub(super) async fn write_session(ports: &Services, actor: &Actor) -> Result<Exe
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn end_write_sessions(ports: &Services) -> Result<u64, Error> {
-    let now = ports.clock.now();
+pub async fn end_write_sessions(services: &Services) -> Result<u64, Error> {
+    let now = services.clock.now();
     let mut count = 0;
     loop {
-        let sessions = ports
+        let sessions = services
             .write_sessions
             .end_idle(now - WRITE_SESSION_PAUSE, BATCH);
         let ended = sessions.await?;
         for session in &ended {
             let (organization, id) = (session.organization, session.execution);
-            let closed = ports
+            let closed = services
                 .executions
                 .close(organization, id, FinalStatus::Completed, now);
             // It may have been closed or cancelled by someone else.

@@ -32,16 +32,16 @@ pub struct DefinedTable {
 /// stored rows break it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn define_table(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     definition: &TableDefinition,
 ) -> Result<DefinedTable, Error> {
     actor.require(match definition.mode {
-        DefinitionMode::Ensure if ports.writers_define_tables => Scope::Write,
+        DefinitionMode::Ensure if services.writers_define_tables => Scope::Write,
         DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
     })?;
-    require_reserve(ports)?;
-    audited(ports, actor, |within| async move {
+    require_reserve(services)?;
+    audited(services, actor, |within| async move {
         let before = within.catalog.snapshot(actor.organization).await?;
         let now = within.clock.now();
         let defined = within.catalog.define(actor.organization, definition, now);

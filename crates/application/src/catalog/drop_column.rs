@@ -29,7 +29,7 @@ pub struct DropColumn {
 /// table needs it, or it holds values and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_column(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: DropColumn,
 ) -> Result<(), Error> {
@@ -40,7 +40,7 @@ pub async fn drop_column(
         column,
         force,
     } = &command;
-    audited(ports, actor, |within| async move {
+    audited(services, actor, |within| async move {
         let now = within.clock.now();
         let catalog = &within.catalog;
         let dropped = catalog.drop_column(actor.organization, table, column, *force, now);

@@ -18,14 +18,14 @@ use crate::{
 /// is referenced, or not empty and `force` is not set.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn drop_table(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &str,
     force: bool,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;
-    audited(ports, actor, |within| async move {
+    audited(services, actor, |within| async move {
         let now = within.clock.now();
         let dropped = within
             .catalog

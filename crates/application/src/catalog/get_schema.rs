@@ -16,11 +16,14 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_schema(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
 ) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
-    let counts = ports.data.row_counts(actor.organization, &catalog).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let counts = services
+        .data
+        .row_counts(actor.organization, &catalog)
+        .await?;
     Ok((catalog, counts))
 }

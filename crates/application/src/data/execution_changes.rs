@@ -56,15 +56,15 @@ pub struct ListChangedIds {
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn execution_changes(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<ChangesReport, Error> {
     actor.require(Scope::Read)?;
     let organization = actor.organization;
     // For its refusal: an unknown execution would look like one that changed nothing.
-    ports.executions.get(organization, id).await?;
-    let changes = ports.data.changes(organization, id).await?;
+    services.executions.get(organization, id).await?;
+    let changes = services.data.changes(organization, id).await?;
     let of_execution = FileFilter {
         execution: Some(id),
         ..FileFilter::default()
@@ -73,12 +73,15 @@ pub async fn execution_changes(
         limit: Some(SHOWN_FILES),
         after: None,
     };
-    let files = ports.files.list(organization, &of_execution, first).await?;
+    let files = services
+        .files
+        .list(organization, &of_execution, first)
+        .await?;
     let reverted_by = match &changes.reverted {
         Some(reverted) => {
-            let user = ports.tenancy.user(organization, reverted.user).await?;
+            let user = services.tenancy.user(organization, reverted.user).await?;
             let api_key = match reverted.api_key {
-                Some(id) => match ports.api_keys.get(organization, id).await {
+                Some(id) => match services.api_keys.get(organization, id).await {
                     Ok(found) => Some(found.key),
                     // Keys of runs go with their runs; what they have reverted stays.
                     Err(PortError::NotFound(_)) => None,
@@ -105,15 +108,15 @@ pub async fn execution_changes(
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn changed_rows(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
     table: &str,
 ) -> Result<BTreeMap<RowChange, Vec<RowImage>>, Error> {
     actor.require(Scope::Read)?;
     let organization = actor.organization;
-    ports.executions.get(organization, id).await?;
-    Ok(ports.data.changed_rows(organization, id, table).await?)
+    services.executions.get(organization, id).await?;
+    Ok(services.data.changed_rows(organization, id, table).await?)
 }
 
 /// A page of the ids of one kind of change to one table.
@@ -123,13 +126,13 @@ pub async fn changed_rows(
 /// organization's.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_changed_ids(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
     query: ListChangedIds,
 ) -> Result<IdPage, Error> {
     actor.require(Scope::Read)?;
-    ports.executions.get(actor.organization, id).await?;
+    services.executions.get(actor.organization, id).await?;
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
     let rows = ChangedRows {
         execution: id,
@@ -139,7 +142,7 @@ pub async fn list_changed_ids(
         // One more tells whether a page follows.
         limit: query.limit.saturating_add(1),
     };
-    let mut ids = ports.data.changed_ids(actor.organization, &rows).await?;
+    let mut ids = services.data.changed_ids(actor.organization, &rows).await?;
     let more = ids.len() > limit;
     ids.truncate(limit);
     let next = ids.last().filter(|_| more).cloned().map(IdCursor);

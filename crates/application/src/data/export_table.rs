@@ -32,17 +32,22 @@ pub struct TableExport {
 /// `Forbidden` without the read scope; `NotFound` if there is no such table.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &str,
 ) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     // Before the catalog, which could be outdated after a wait for a slot.
-    let slots = StreamSlots::enter(ports, actor).await?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let slots = StreamSlots::enter(services, actor).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
     let target = AuditTarget::named(AuditTargetKind::Table, name);
-    record(ports, actor, Record::of(AuditAction::TableExported, target)).await?;
+    record(
+        services,
+        actor,
+        Record::of(AuditAction::TableExported, target),
+    )
+    .await?;
     Ok(TableExport {
         organization: actor.organization,
         plan,
@@ -63,9 +68,9 @@ impl TableExport {
     /// [`Error::Internal`] if the sink takes no more; `Unavailable` after [`Services::export_time`]; those
     /// of the store.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
-        let reading = ports.data.export(self.organization, &self.plan, sink);
-        let sent = in_time(ports.export_time, reading).await;
+    pub async fn send(self, services: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
+        let reading = services.data.export(self.organization, &self.plan, sink);
+        let sent = in_time(services.export_time, reading).await;
         // The slots last until the last part is sent.
         drop(self.slots);
         sent
@@ -80,10 +85,16 @@ pub(super) struct StreamSlots {
 }
 
 impl StreamSlots {
-    pub(super) async fn enter(ports: &Services, actor: &Actor) -> Result<Self, Error> {
+    pub(super) async fn enter(services: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
-            _result: ports.slots.enter(Work::Result, actor.organization).await?,
-            _stream: ports.slots.enter(Work::Stream, actor.organization).await?,
+            _result: services
+                .slots
+                .enter(Work::Result, actor.organization)
+                .await?,
+            _stream: services
+                .slots
+                .enter(Work::Stream, actor.organization)
+                .await?,
         })
     }
 }

@@ -45,15 +45,15 @@ pub(super) struct StoredFile {
 
 /// Stores the bytes of a file, under a key of their own.
 pub(super) async fn store(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     sent: SentFile,
 ) -> Result<StoredFile, Error> {
-    let object = ObjectKey::new(ports.ids.next_id());
-    let upload = ports.ongoing_uploads.begin(actor.organization, object);
+    let object = ObjectKey::new(services.ids.next_id());
+    let upload = services.ongoing_uploads.begin(actor.organization, object);
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
-    reserve(ports, &upload, sent.size).await?;
-    let stored = ports
+    reserve(services, &upload, sent.size).await?;
+    let stored = services
         .blobs
         .put_new(actor.organization, object, sent.body, MAX_FILE_BYTES);
     Ok(StoredFile {
@@ -69,14 +69,14 @@ impl StoredFile {
     /// The record of the file, under the execution of the write.
     pub(super) fn record(
         &self,
-        ports: &Services,
+        services: &Services,
         execution: ExecutionId,
     ) -> Result<SourceFile, Error> {
-        let now = ports.clock.now();
+        let now = services.clock.now();
         let attribution = Attribution::new(None, Some(execution)).map_err(Error::refused)?;
         Ok(SourceFile {
             file: File {
-                id: FileId::new(ports.ids.next_id()),
+                id: FileId::new(services.ids.next_id()),
                 path: self.path.clone(),
                 content_type: self.content_type.clone(),
                 source_type: SourceType::ManualUpload,
@@ -89,12 +89,12 @@ impl StoredFile {
                     uploaded_at: now,
                 },
             },
-            quota: ports.storage_quota,
+            quota: services.storage_quota,
         })
     }
 
     /// Removes the bytes after a write that was refused.
-    pub(super) async fn discard(&self, ports: &Services, actor: &Actor) {
-        remove(ports, actor, self.object).await;
+    pub(super) async fn discard(&self, services: &Services, actor: &Actor) {
+        remove(services, actor, self.object).await;
     }
 }

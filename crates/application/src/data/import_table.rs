@@ -76,27 +76,30 @@ pub struct ReadImport {
 /// `InsufficientStorage` when there is no room for the file.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_import(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     source: Box<dyn Source>,
     sent: SentFile,
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
-    let slot = ports.slots.enter(Work::Import, actor.organization).await?;
-    require_reserve(ports)?;
+    let slot = services
+        .slots
+        .enter(Work::Import, actor.organization)
+        .await?;
+    require_reserve(services)?;
     // An unknown execution is refused before a long file is read.
     let job_execution_id = command.job_execution_id.clone();
     let job_name = command.job_name.clone();
     let job_name = job_name.unwrap_or_else(|| JOB_NAME.to_owned());
     choose_target(
-        ports,
+        services,
         actor,
         job_execution_id.clone(),
         Some(job_name.clone()),
     )
     .await?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
         .ok_or_else(|| Error::not_found(Resource::Table))?;
@@ -105,7 +108,7 @@ pub async fn read_import(
     let file = if request.dry_run {
         None
     } else {
-        Some(store(ports, actor, sent).await?)
+        Some(store(services, actor, sent).await?)
     };
     Ok(ReadImport {
         request,
@@ -157,7 +160,7 @@ pub struct WrittenImport {
 /// See [`write_data`](super::write_data::write_data).
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn import_table(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     import: ReadImport,
 ) -> Result<WrittenImport, Error> {
@@ -177,10 +180,10 @@ pub async fn import_table(
         job_name: Some(job_name),
         max_rows: Some(MAX_IMPORT_ROWS),
     };
-    let written = write_from(ports, actor, command, file.as_ref()).await;
+    let written = write_from(services, actor, command, file.as_ref()).await;
     // After another failure the write may have been applied all the same: the bytes stay.
     if let (Err(Error::Problems(_)), Some(file)) = (&written, &file) {
-        file.discard(ports, actor).await;
+        file.discard(services, actor).await;
     }
     let (outcome, file) = written?;
     Ok(WrittenImport {

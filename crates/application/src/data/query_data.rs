@@ -30,11 +30,11 @@ pub struct QueryData {
 /// what it may not, or takes more than [`QUERY_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn query_data(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: QueryData,
 ) -> Result<Held<QueryResult>, Error> {
-    query_data_within(ports, actor, command, QUERY_LIMITS).await
+    query_data_within(services, actor, command, QUERY_LIMITS).await
 }
 
 /// Runs a query within other limits.
@@ -42,7 +42,7 @@ pub async fn query_data(
 /// # Errors
 /// As [`query_data`].
 pub(crate) async fn query_data_within(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: QueryData,
     limits: QueryLimits,
@@ -50,8 +50,11 @@ pub(crate) async fn query_data_within(
     actor.require(Scope::Read)?;
     let query = checked(command, limits)?;
     // After the checks: a query that is refused needs no slot.
-    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
-    let value = ports
+    let slots = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
+    let value = services
         .queries
         .run(actor.organization, &query)
         .await
@@ -73,7 +76,7 @@ pub struct QueryStream {
 /// `Forbidden` without the read scope; `Invalid` when the query is refused before it runs.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn stream_query(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: QueryData,
 ) -> Result<QueryStream, Error> {
@@ -82,7 +85,7 @@ pub async fn stream_query(
     Ok(QueryStream {
         organization: actor.organization,
         query,
-        slots: StreamSlots::enter(ports, actor).await?,
+        slots: StreamSlots::enter(services, actor).await?,
     })
 }
 
@@ -93,8 +96,8 @@ impl QueryStream {
     /// `Invalid` when the query is wrong, reads what it may not, or takes more than [`STREAM_LIMITS`];
     /// [`Error::Internal`] if the sink takes no more.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn send(self, ports: &Services, sink: &mut dyn ResultSink) -> Result<(), Error> {
-        let sent = ports
+    pub async fn send(self, services: &Services, sink: &mut dyn ResultSink) -> Result<(), Error> {
+        let sent = services
             .queries
             .stream(self.organization, &self.query, sink)
             .await;

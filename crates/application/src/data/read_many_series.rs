@@ -39,15 +39,15 @@ pub struct ManySeries {
 /// an ambiguous reference, unknown columns and wrong filters.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn stream_many_series(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeries, Error> {
     actor.require(Scope::Read)?;
-    let slots = StreamSlots::enter(ports, actor).await?;
+    let slots = StreamSlots::enter(services, actor).await?;
     Ok(ManySeries {
         organization: actor.organization,
-        plan: plan(ports, actor, selection).await?,
+        plan: plan(services, actor, selection).await?,
         slots,
     })
 }
@@ -59,23 +59,23 @@ pub async fn stream_many_series(
 /// `Invalid` for more than [`SERIES_LIMITS`]; those of the store.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_many_series(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<Held<Vec<Series>, SeriesSlots>, Error> {
     actor.require(Scope::Read)?;
-    let slots = SeriesSlots::enter(ports, actor).await?;
-    let plan = plan(ports, actor, selection).await?;
-    let value = collect(ports, actor.organization, &plan, SERIES_LIMITS).await?;
+    let slots = SeriesSlots::enter(services, actor).await?;
+    let plan = plan(services, actor, selection).await?;
+    let value = collect(services, actor.organization, &plan, SERIES_LIMITS).await?;
     Ok(Held { value, slots })
 }
 
 async fn plan(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeriesPlan, Error> {
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)
 }
 
@@ -92,15 +92,15 @@ impl ManySeries {
     /// `NotFound` for a parent that does not exist; [`Error::Internal`] if the sink takes no
     /// more; `Unavailable` after [`Services::export_time`]; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn send(self, ports: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
+    pub async fn send(self, services: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sink = Box::new(AsTable {
             parent_type: self.plan.owner.column.data_type,
             sink,
         });
-        let reading = ports
+        let reading = services
             .data
             .stream_series(self.organization, &self.plan, sink);
-        let sent = in_time(ports.export_time, reading).await;
+        let sent = in_time(services.export_time, reading).await;
         // The slots last until the last part is sent.
         drop(self.slots);
         sent
@@ -108,7 +108,7 @@ impl ManySeries {
 }
 
 async fn collect(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     plan: &ManySeriesPlan,
     limits: SeriesLimits,
@@ -121,7 +121,7 @@ async fn collect(
         limits,
         collected: Arc::clone(&collected),
     });
-    let sent = ports.data.stream_series(organization, plan, sink).await;
+    let sent = services.data.stream_series(organization, plan, sink).await;
     let mut collected = lock(&collected);
     match sent {
         Ok(()) => Ok(std::mem::take(&mut collected.series)),

@@ -57,22 +57,26 @@ pub struct ReadRows {
 /// in single mode.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_rows(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     query: ReadRows,
 ) -> Result<Held<RowPage>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = read_planned(ports, actor, query).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = read_planned(services, actor, query).await?;
     Ok(Held { value, slots })
 }
 
-async fn read_planned(ports: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
-    planned_anew!(read_page(ports, actor, query.clone()))
+async fn read_planned(
+    services: &Services,
+    actor: &Actor,
+    query: ReadRows,
+) -> Result<RowPage, Error> {
+    planned_anew!(read_page(services, actor, query.clone()))
 }
 
-async fn read_page(ports: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+async fn read_page(services: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let core = query.target_type == TargetType::CoreTable;
     let target = ReadTarget::find(&catalog, &query.target_name, core)
         .ok_or_else(|| Error::not_found(Resource::Table))?;
@@ -85,6 +89,6 @@ async fn read_page(ports: &Services, actor: &Actor, query: ReadRows) -> Result<R
     };
     let plan = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
-    let page = ports.data.read(actor.organization, &plan).await?;
+    let page = services.data.read(actor.organization, &plan).await?;
     query.mode.check(page).map_err(Error::refused)
 }

@@ -44,13 +44,13 @@ pub struct Series {
 /// [`SERIES_LIMITS`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_series(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     query: ReadSeries,
 ) -> Result<Held<Series, SeriesSlots>, Error> {
     actor.require(Scope::Read)?;
-    let slots = SeriesSlots::enter(ports, actor).await?;
-    let value = read_planned(ports, actor, query).await?;
+    let slots = SeriesSlots::enter(services, actor).await?;
+    let value = read_planned(services, actor, query).await?;
     Ok(Held { value, slots })
 }
 
@@ -64,23 +64,37 @@ pub struct SeriesSlots {
 }
 
 impl SeriesSlots {
-    pub(super) async fn enter(ports: &Services, actor: &Actor) -> Result<Self, Error> {
+    pub(super) async fn enter(services: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
-            result: ports.slots.enter(Work::Result, actor.organization).await?,
-            encoding: ports.slots.enter(Work::Series, actor.organization).await?,
+            result: services
+                .slots
+                .enter(Work::Result, actor.organization)
+                .await?,
+            encoding: services
+                .slots
+                .enter(Work::Series, actor.organization)
+                .await?,
         })
     }
 }
 
-async fn read_planned(ports: &Services, actor: &Actor, query: ReadSeries) -> Result<Series, Error> {
-    planned_anew!(read_points(ports, actor, &query))
+async fn read_planned(
+    services: &Services,
+    actor: &Actor,
+    query: ReadSeries,
+) -> Result<Series, Error> {
+    planned_anew!(read_points(services, actor, &query))
 }
 
-async fn read_points(ports: &Services, actor: &Actor, query: &ReadSeries) -> Result<Series, Error> {
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+async fn read_points(
+    services: &Services,
+    actor: &Actor,
+    query: &ReadSeries,
+) -> Result<Series, Error> {
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
     let plan = SeriesPlan::new(&catalog, table, column, &query.parent).map_err(Error::refused)?;
-    let read = ports
+    let read = services
         .data
         .read_series(actor.organization, &plan, SERIES_LIMITS)
         .await;

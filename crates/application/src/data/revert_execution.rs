@@ -39,7 +39,7 @@ pub struct RevertExecution {
 /// organization's; `Invalid` when rows of others reference created rows, or on conflicts that are to refuse.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revert_execution(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
     command: RevertExecution,
@@ -47,12 +47,12 @@ pub async fn revert_execution(
     actor.require(Scope::Write)?;
     // A plain revert gives space back.
     if command.restore.is_some() {
-        require_reserve(ports)?;
+        require_reserve(services)?;
     }
     actor.may(GuardedAction::RevertExecution(id))?;
-    let execution = ports.executions.get(actor.organization, id).await?;
-    let now = ports.clock.now();
-    let undo = undo(ports, actor, now);
+    let execution = services.executions.get(actor.organization, id).await?;
+    let now = services.clock.now();
+    let undo = undo(services, actor, now);
     let request = RevertRequest {
         execution: id,
         user: actor.user,
@@ -64,10 +64,10 @@ pub async fn revert_execution(
             .map(|on_conflict| Restore { on_conflict, undo }),
     };
     if command.dry_run {
-        let previewed = ports.data.revert(actor.organization, &request).await;
+        let previewed = services.data.revert(actor.organization, &request).await;
         return previewed.map_err(refusal);
     }
-    audited(ports, actor, |within| async move {
+    audited(services, actor, |within| async move {
         let reverted = within.data.revert(actor.organization, &request).await;
         let report = reverted.map_err(refusal)?;
         let target = AuditTarget::new(AuditTargetKind::Execution, id, execution.job_name);
@@ -82,12 +82,12 @@ pub async fn revert_execution(
 }
 
 /// The execution of what a revert changes.
-fn undo(ports: &Services, actor: &Actor, now: OffsetDateTime) -> Attribution {
+fn undo(services: &Services, actor: &Actor, now: OffsetDateTime) -> Attribution {
     Attribution {
         target: WriteTarget::New {
-            execution: ExecutionId::new(ports.ids.next_id()),
+            execution: ExecutionId::new(services.ids.next_id()),
             job_name: JobName::revert(),
-            job: JobId::new(ports.ids.next_id()),
+            job: JobId::new(services.ids.next_id()),
         },
         user: actor.user,
         api_key: actor.api_key,

@@ -51,14 +51,14 @@ pub struct VersionPage {
 /// is forgotten; `Invalid` if the table has no history.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn row_history(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &RowName,
     below: Option<u64>,
     limit: usize,
 ) -> Result<VersionPage, Error> {
     actor.require(Scope::Read)?;
-    let mut versions = all_versions(ports, actor, name).await?;
+    let mut versions = all_versions(services, actor, name).await?;
     versions.retain(|it| below.is_none_or(|below| it.version < below));
     let more = versions.len() > limit;
     versions.truncate(limit);
@@ -67,9 +67,9 @@ pub async fn row_history(
         if executions.contains_key(&id) {
             continue;
         }
-        match ports.executions.get(actor.organization, id).await {
+        match services.executions.get(actor.organization, id).await {
             Ok(execution) => {
-                executions.insert(id, with_starter(ports, actor, execution).await?);
+                executions.insert(id, with_starter(services, actor, execution).await?);
             }
             Err(PortError::NotFound(_)) => {}
             Err(error) => return Err(error.into()),
@@ -90,7 +90,7 @@ pub async fn row_history(
 /// `NotFound` for an unknown version; `Invalid` for one that is a deletion.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn restore_row(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &RowName,
     version: u64,
@@ -98,7 +98,7 @@ pub async fn restore_row(
 ) -> Result<RowJson, Error> {
     actor.require(Scope::Read)?;
     actor.require(Scope::Write)?;
-    let versions = all_versions(ports, actor, name).await?;
+    let versions = all_versions(services, actor, name).await?;
     let found = versions.into_iter().find(|it| it.version == version);
     let found = found.ok_or_else(|| Error::not_found(Resource::Row))?;
     if found.operation == VersionOperation::Changed(ChangeAction::Deleted) {
@@ -127,7 +127,7 @@ pub async fn restore_row(
         job_execution_id,
         ..WriteData::default()
     };
-    let outcome = write_data(ports, actor, command).await?;
+    let outcome = write_data(services, actor, command).await?;
     let written = outcome.value.tables.into_iter().next();
     let row = written.and_then(|table| table.rows?.into_iter().next());
     row.ok_or_else(|| Error::Internal("a restored row was not returned".to_owned()))
@@ -139,13 +139,13 @@ pub async fn restore_row(
 /// `Forbidden` without the admin scope; `NotFound` for an unknown table.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn forget_row_history(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &RowName,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    let (table, key) = find(ports, actor, name).await?;
-    audited(ports, actor, |within| async move {
+    let (table, key) = find(services, actor, name).await?;
+    audited(services, actor, |within| async move {
         let forgotten = within.data.forget_history(actor.organization, &table, &key);
         forgotten.await?;
         let target = AuditTarget::new(AuditTargetKind::Row, &name.id, &name.table);
@@ -155,11 +155,11 @@ pub async fn forget_row_history(
 }
 
 async fn all_versions(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &RowName,
 ) -> Result<Vec<RowVersion>, Error> {
-    let (table, key) = find(ports, actor, name).await?;
+    let (table, key) = find(services, actor, name).await?;
     if !table.history {
         let message = format!(
             "table \"{}\" stores no earlier versions of its rows",
@@ -167,7 +167,10 @@ async fn all_versions(
         );
         return Err(Refusal::invalid(ErrorCode::NoHistory, message).into());
     }
-    let history = ports.data.history(actor.organization, &table, &key).await?;
+    let history = services
+        .data
+        .history(actor.organization, &table, &key)
+        .await?;
     let versions = versions(&history.changes, history.current.as_ref());
     if versions.is_empty() {
         return Err(Error::not_found(Resource::Row));
@@ -176,11 +179,11 @@ async fn all_versions(
 }
 
 async fn find(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &RowName,
 ) -> Result<(KeyedTable, KeyValue), Error> {
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let table = catalog.keyed_table(&name.table);
     let table = table.ok_or_else(|| Error::not_found(Resource::Table))?;
     let key = KeyValue::parse(&name.id, table.key().data_type);

@@ -13,14 +13,14 @@ const BATCH: u32 = 5000;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_history(ports: &Services) -> Result<u64, Error> {
-    let Some(days) = ports.history_days else {
+pub async fn sweep_history(services: &Services) -> Result<u64, Error> {
+    let Some(days) = services.history_days else {
         return Ok(0);
     };
-    let before = ports.clock.now() - Duration::days(days.into());
+    let before = services.clock.now() - Duration::days(days.into());
     let mut deleted = 0;
     loop {
-        let batch = ports.data.sweep_history(before, BATCH).await?;
+        let batch = services.data.sweep_history(before, BATCH).await?;
         deleted += batch;
         if batch < u64::from(BATCH) {
             return Ok(deleted);

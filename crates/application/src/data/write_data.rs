@@ -43,43 +43,43 @@ pub struct WriteData {
 /// slots.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn write_data(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: WriteData,
 ) -> Result<Held<WriteOutcome, Option<Slot>>, Error> {
-    let (outcome, _) = write_from(ports, actor, command, None).await?;
+    let (outcome, _) = write_from(services, actor, command, None).await?;
     Ok(outcome)
 }
 
 /// Applies a write whose rows come from a file, which becomes a file of the execution. Returns the id
 /// of that file.
 pub(super) async fn write_from(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: WriteData,
     source: Option<&StoredFile>,
 ) -> Result<(Held<WriteOutcome, Option<Slot>>, Option<FileId>), Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     let planned = PlannedWrite {
         request: command.request,
         max_rows: command.max_rows.unwrap_or(MAX_ROWS),
     };
-    let target = choose_target(ports, actor, command.job_execution_id, command.job_name).await?;
-    let source = source.map(|source| source.record(ports, target.execution()));
-    let slots = result_slot(ports, actor, &planned.request).await?;
+    let target = choose_target(services, actor, command.job_execution_id, command.job_name).await?;
+    let source = source.map(|source| source.record(services, target.execution()));
+    let slots = result_slot(services, actor, &planned.request).await?;
     let attribution = Attribution {
         source: source.transpose()?,
         target,
         user: actor.user,
         api_key: actor.api_key,
-        now: ports.clock.now(),
+        now: services.clock.now(),
     };
     // A cached snapshot suits most writes. Problems found with it are checked with a current one.
-    let mut catalog = ports.catalog.recent(actor.organization).await?;
+    let mut catalog = services.catalog.recent(actor.organization).await?;
     let mut is_current = false;
     for _ in 0..MAX_PLANS {
-        let stop = match plan_and_apply(ports, actor, &planned, &catalog, &attribution).await {
+        let stop = match plan_and_apply(services, actor, &planned, &catalog, &attribution).await {
             Ok(value) => {
                 let file = attribution.source.as_ref().map(|source| source.file.id);
                 return Ok((Held { value, slots }, file));
@@ -90,14 +90,14 @@ pub(super) async fn write_from(
             Stop::Failed(error) => return Err(error),
             Stop::Problems(problems) if is_current => return Err(Error::Problems(problems)),
             Stop::Problems(problems) => {
-                let current = ports.catalog.snapshot(actor.organization).await?;
+                let current = services.catalog.snapshot(actor.organization).await?;
                 // The cached snapshot was current, so a new plan would have the same problems.
                 if current.version == catalog.version {
                     return Err(Error::Problems(problems));
                 }
                 current
             }
-            Stop::CatalogChanged => ports.catalog.snapshot(actor.organization).await?,
+            Stop::CatalogChanged => services.catalog.snapshot(actor.organization).await?,
         };
         catalog = current;
         is_current = true;
@@ -107,20 +107,23 @@ pub(super) async fn write_from(
 
 /// A slot for the rows that a write returns, if it does.
 async fn result_slot(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     request: &WriteRequest,
 ) -> Result<Option<Slot>, Error> {
     if !request.return_rows {
         return Ok(None);
     }
-    let slot = ports.slots.enter(Work::Result, actor.organization).await?;
+    let slot = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
     Ok(Some(slot))
 }
 
 /// Returns the execution under which a write is recorded.
 pub(crate) async fn choose_target(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     job_execution_id: Option<String>,
     job_name: Option<String>,
@@ -136,9 +139,9 @@ pub(crate) async fn choose_target(
     if let Some(id) = given {
         actor.may(GuardedAction::NameExecution(id))?;
         // Checked before the rows: an unknown execution is 404 even if the rows have problems.
-        let execution = ports.executions.get(actor.organization, id).await?;
-        if !execution.state.is_open(ports.clock.now()) {
-            return Err(ended(execution.state.expire(ports.clock.now()).as_str()));
+        let execution = services.executions.get(actor.organization, id).await?;
+        if !execution.state.is_open(services.clock.now()) {
+            return Err(ended(execution.state.expire(services.clock.now()).as_str()));
         }
         return Ok(WriteTarget::Existing(id));
     }
@@ -152,10 +155,10 @@ pub(crate) async fn choose_target(
         None => JobName::default_job(),
     };
     Ok(WriteTarget::New {
-        execution: ExecutionId::new(ports.ids.next_id()),
+        execution: ExecutionId::new(services.ids.next_id()),
         job_name,
         // For the case that no job has the name.
-        job: JobId::new(ports.ids.next_id()),
+        job: JobId::new(services.ids.next_id()),
     })
 }
 
@@ -192,22 +195,22 @@ struct PlannedWrite {
 }
 
 async fn plan_and_apply(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     write: &PlannedWrite,
     catalog: &Catalog,
     attribution: &Attribution,
 ) -> Result<WriteOutcome, Stop> {
     let checked = check_up_to(write.max_rows, &write.request, catalog);
-    let results = ports
+    let results = services
         .data
         .look_up(actor.organization, checked.questions())
         .await
         .map_err(WriteError::from)?;
     let plan = checked
-        .plan(&results, &mut || ports.ids.next_id())
+        .plan(&results, &mut || services.ids.next_id())
         .map_err(Stop::Problems)?;
-    let outcome = ports.data.write(actor.organization, &plan, attribution);
+    let outcome = services.data.write(actor.organization, &plan, attribution);
     outcome.await.map_err(|error| match error {
         WriteError::Problems(problems) => Stop::Failed(Error::Problems(plan.name_lines(problems))),
         error => error.into(),

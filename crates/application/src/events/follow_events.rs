@@ -28,18 +28,18 @@ pub struct EventFollower {
 /// `Forbidden` without the read scope; `Unavailable` if the organization has too many followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_events(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     after: Option<EventPosition>,
 ) -> Result<(EventFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = ports.slots.follow(actor.organization)?;
+    let slot = services.slots.follow(actor.organization)?;
     // Before the position is read, so that no signal is missed.
-    let news = Subscription::new(ports.events.follow(actor.organization));
+    let news = Subscription::new(services.events.follow(actor.organization));
     let (organization, user) = (actor.organization, actor.user);
     let position = match after {
-        None => ports.events.end(organization).await?,
-        Some(after) if ports.events.contains(organization, user, after).await? => after,
+        None => services.events.end(organization).await?,
+        Some(after) if services.events.contains(organization, user, after).await? => after,
         // The event was deleted by now, so the stream begins at the oldest one that is stored.
         Some(_) => EventPosition::START,
     };
@@ -56,9 +56,9 @@ impl EventFollower {
     ///
     /// # Errors
     /// Errors of the port.
-    pub async fn next(&mut self, ports: &Services) -> Result<Vec<LoggedEvent>, Error> {
+    pub async fn next(&mut self, services: &Services) -> Result<Vec<LoggedEvent>, Error> {
         let (organization, user) = (self.actor.organization, self.actor.user);
-        let batch = ports
+        let batch = services
             .events
             .read(organization, user, self.position, MAX_EVENTS_PER_READ)
             .await?;

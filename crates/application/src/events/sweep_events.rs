@@ -13,11 +13,11 @@ const BATCH: u32 = 5000;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_events(ports: &Services) -> Result<u64, Error> {
-    let before = ports.clock.now() - EVENT_RETENTION;
+pub async fn sweep_events(services: &Services) -> Result<u64, Error> {
+    let before = services.clock.now() - EVENT_RETENTION;
     let mut deleted = 0;
     loop {
-        let batch = ports.events.delete_before(before, BATCH).await?;
+        let batch = services.events.delete_before(before, BATCH).await?;
         deleted += batch;
         if batch < u64::from(BATCH) {
             return Ok(deleted);

@@ -17,17 +17,21 @@ use crate::{Error, Services};
 /// has ended.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_execution(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::CancelExecution)?;
-    let now = ports.clock.now();
-    match ports.executions.cancel(actor.organization, id, now).await {
+    let now = services.clock.now();
+    match services
+        .executions
+        .cancel(actor.organization, id, now)
+        .await
+    {
         Ok(execution) => {
             // The script must not write with a cached key after the response.
-            ports.key_cache.evict_execution(id);
+            services.key_cache.evict_execution(id);
             Ok(execution)
         }
         Err(CancelExecutionError::Refused(refusal)) => Err(Error::refused(refusal)),

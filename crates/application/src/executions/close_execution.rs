@@ -17,15 +17,15 @@ use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
 /// ended with another status.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn close_execution(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
     status: FinalStatus,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::NameExecution(id))?;
-    let now = ports.clock.now();
-    match ports
+    let now = services.clock.now();
+    match services
         .executions
         .close(actor.organization, id, status, now)
         .await
@@ -33,7 +33,7 @@ pub async fn close_execution(
         Ok(execution) => {
             // The notice was stored with the end; this only saves it from waiting for the next pass.
             if has_failure_notice(&execution) {
-                deliver_soon(ports).await;
+                deliver_soon(services).await;
             }
             Ok(execution)
         }

@@ -14,10 +14,10 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_execution(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.executions.get(actor.organization, id).await?)
+    Ok(services.executions.get(actor.organization, id).await?)
 }

@@ -18,14 +18,14 @@ use crate::{
 /// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_executions(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     filter: &ExecutionFilter,
     page: PageRequest,
 ) -> Result<Held<Page<Execution>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let executions = &ports.executions;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let executions = &services.executions;
     let value = executions.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })
 }

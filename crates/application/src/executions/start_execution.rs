@@ -28,26 +28,26 @@ pub struct StartExecution {
 /// organization's; `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn start_execution(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: StartExecution,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     actor.may(GuardedAction::OpenExecution)?;
     let job = match command.job_id {
         Some(id) => {
             // A malformed id names no job: 404, as for an unknown one.
             let id: JobId = id.parse().map_err(|_| Error::not_found(Resource::Job))?;
-            ports.jobs.get(actor.organization, id).await?
+            services.jobs.get(actor.organization, id).await?
         }
-        None => ensure_job(ports, actor, command.job_name.as_deref()).await?,
+        None => ensure_job(services, actor, command.job_name.as_deref()).await?,
     };
-    let now = ports.clock.now();
-    let id = ExecutionId::new(ports.ids.next_id());
+    let now = services.clock.now();
+    let id = ExecutionId::new(services.ids.next_id());
     let execution = Execution::start(id, job.id, job.name, command.timeout_minutes, now);
     let started_by = StartedBy::key(actor.user, actor.api_key);
-    ports
+    services
         .executions
         .add(actor.organization, &execution, started_by)
         .await?;
@@ -59,12 +59,20 @@ pub async fn start_execution(
 /// # Errors
 /// `Invalid` when no job can bear the name.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn ensure_job(ports: &Services, actor: &Actor, name: Option<&str>) -> Result<Job, Error> {
+pub async fn ensure_job(
+    services: &Services,
+    actor: &Actor,
+    name: Option<&str>,
+) -> Result<Job, Error> {
     let name = match name {
         Some(name) => JobName::parse(name).map_err(Error::refused)?,
         None => JobName::default_job(),
     };
-    let candidate = Job::new(JobId::new(ports.ids.next_id()), name, ports.clock.now());
+    let candidate = Job::new(
+        JobId::new(services.ids.next_id()),
+        name,
+        services.clock.now(),
+    );
     // The candidate is dropped if the job exists, also if another request creates it just now.
-    Ok(ports.jobs.ensure(actor.organization, &candidate).await?)
+    Ok(services.jobs.ensure(actor.organization, &candidate).await?)
 }

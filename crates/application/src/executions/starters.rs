@@ -23,11 +23,11 @@ pub struct StartedExecution {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn with_starter(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     execution: Execution,
 ) -> Result<StartedExecution, Error> {
-    let all = with_starters(ports, actor, vec![execution]).await?;
+    let all = with_starters(services, actor, vec![execution]).await?;
     let one = all.into_iter().next();
     one.ok_or_else(|| Error::Internal("an execution without a starter".to_owned()))
 }
@@ -38,23 +38,23 @@ pub async fn with_starter(
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn page_with_starters(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: Page<Execution>,
 ) -> Result<Page<StartedExecution>, Error> {
     Ok(Page {
-        items: with_starters(ports, actor, page.items).await?,
+        items: with_starters(services, actor, page.items).await?,
         next: page.next,
     })
 }
 
 async fn with_starters(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     executions: Vec<Execution>,
 ) -> Result<Vec<StartedExecution>, Error> {
     let ids: Vec<_> = executions.iter().map(|execution| execution.id).collect();
-    let found = ports.executions.starters(actor.organization, &ids);
+    let found = services.executions.starters(actor.organization, &ids);
     let mut starters = found.await?;
     let started = executions.into_iter().filter_map(|execution| {
         let started_by = starters.remove(&execution.id)?;

@@ -12,16 +12,16 @@ const BATCH: u32 = 500;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_executions(ports: &Services) -> Result<u64, Error> {
+pub async fn sweep_executions(services: &Services) -> Result<u64, Error> {
     let mut failed = 0;
     loop {
-        let batch = ports
+        let batch = services
             .executions
-            .fail_overdue(ports.clock.now(), BATCH)
+            .fail_overdue(services.clock.now(), BATCH)
             .await?;
         let count = batch.len();
         if count > 0 {
-            deliver_soon(ports).await;
+            deliver_soon(services).await;
         }
         failed += u64::try_from(count).unwrap_or(u64::MAX);
         if count < usize::try_from(BATCH).unwrap_or(usize::MAX) {

@@ -56,7 +56,7 @@ pub struct UploadBegun {
 /// `InsufficientStorage` when there is no room for any file.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_upload(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: BeginUpload,
 ) -> Result<UploadBegun, Error> {
@@ -68,14 +68,14 @@ pub async fn begin_upload(
         instrument,
         source,
     } = command;
-    let attribution = attribute(ports, actor, instrument, execution).await?;
+    let attribution = attribute(services, actor, instrument, execution).await?;
     // Before the record: without room, a client should not even begin to send.
-    check_room(ports, actor.organization).await?;
-    let now = ports.clock.now();
-    let object = ObjectKey::new(ports.ids.next_id());
+    check_room(services, actor.organization).await?;
+    let now = services.clock.now();
+    let object = ObjectKey::new(services.ids.next_id());
     let expires_at = now + UPLOAD_URL_LIFETIME;
     let file = File {
-        id: FileId::new(ports.ids.next_id()),
+        id: FileId::new(services.ids.next_id()),
         path,
         content_type: ContentType::substitute(content_type.as_deref()),
         source_type: attribution.source_type(source),
@@ -88,13 +88,13 @@ pub async fn begin_upload(
             received: None,
         },
     };
-    let quota = quota_of(ports, actor.organization).await?;
-    let recorded = ports
+    let quota = quota_of(services, actor.organization).await?;
+    let recorded = services
         .files
         .add(actor.organization, &file, quota, now)
         .await
         .map_err(not_recorded)?;
-    let file = keep(ports, actor, recorded).await;
+    let file = keep(services, actor, recorded).await;
     let content_type = file.content_type.clone();
     let grant = UploadGrant {
         object,
@@ -103,7 +103,10 @@ pub async fn begin_upload(
         expires_at,
     };
     // After the record, without which an upload to the URL is refused.
-    let upload = ports.signer.sign_upload(actor.organization, &grant).await?;
+    let upload = services
+        .signer
+        .sign_upload(actor.organization, &grant)
+        .await?;
     Ok(UploadBegun {
         file,
         upload,

@@ -30,9 +30,9 @@ use crate::{
 /// is closed; `InsufficientStorage` when other files have used the quota up in the meantime (the
 /// file is discarded).
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
+pub async fn confirm_upload(services: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Write)?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let file = services.files.get(actor.organization, id).await?;
     let FileState::AwaitingBytes {
         object, received, ..
     } = file.state
@@ -43,7 +43,7 @@ pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Resu
     let size = match received {
         // Noted where the bytes came through this platform; otherwise the store has to be asked.
         Some(bytes) => bytes.size,
-        None => match ports.blobs.size(actor.organization, object).await {
+        None => match services.blobs.size(actor.organization, object).await {
             Err(PortError::NotFound(_)) => {
                 return Err(Error::refused(FileRefusal::NotUploaded));
             }
@@ -53,20 +53,20 @@ pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Resu
     // S3 does not enforce the limit for a signed PUT, so the size is checked here.
     if let Err(refusal) = FileRefusal::check_size(size) {
         let error = Error::refused(refusal);
-        return Err(discard(ports, actor, id, object, error).await);
+        return Err(discard(services, actor, id, object, error).await);
     }
-    if let Verdict::Native(format) = inspect(ports, actor, object, size).await? {
+    if let Verdict::Native(format) = inspect(services, actor, object, size).await? {
         let error = native_executable(format);
-        return Err(discard(ports, actor, id, object, error).await);
+        return Err(discard(services, actor, id, object, error).await);
     }
     // Last, because the whole object may have to be read for it.
     let bytes = match received {
         Some(bytes) => bytes,
-        None => ports.blobs.checksum(actor.organization, object).await?,
+        None => services.blobs.checksum(actor.organization, object).await?,
     };
-    let quota = quota_of(ports, actor.organization).await?;
-    let now = ports.clock.now();
-    match ports
+    let quota = quota_of(services, actor.organization).await?;
+    let now = services.clock.now();
+    match services
         .files
         .confirm(actor.organization, id, object, bytes, quota, now)
         .await
@@ -74,7 +74,7 @@ pub async fn confirm_upload(ports: &Services, actor: &Actor, id: FileId) -> Resu
         Ok((file, _newly)) => Ok(file),
         // Discarded, because no quota would count the bytes.
         Err(ConfirmFileError::InsufficientStorage(refusal)) => {
-            Err(discard(ports, actor, id, object, refusal.into()).await)
+            Err(discard(services, actor, id, object, refusal.into()).await)
         }
         Err(error) => Err(not_confirmed(error)),
     }
@@ -90,28 +90,28 @@ fn not_confirmed(error: ConfirmFileError) -> Error {
 }
 
 async fn inspect(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     object: ObjectKey,
     size: u64,
 ) -> Result<Verdict, Error> {
     let head_bytes = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
-    let head = read(ports, actor, object, 0..head_bytes).await?;
+    let head = read(services, actor, object, 0..head_bytes).await?;
     Ok(match inspect_head(&head, size) {
         Verdict::ReadMore(range) => {
-            inspect_range(&head, size, &read(ports, actor, object, range).await?)
+            inspect_range(&head, size, &read(services, actor, object, range).await?)
         }
         verdict => verdict,
     })
 }
 
 async fn read(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     object: ObjectKey,
     range: std::ops::Range<u64>,
 ) -> Result<Bytes, Error> {
-    let body = ports
+    let body = services
         .blobs
         .read(actor.organization, object, Some(range))
         .await?;
@@ -129,16 +129,16 @@ async fn read(
 
 /// Removes the record for good, then the object; returns why, or why it could not be done.
 async fn discard(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: FileId,
     object: ObjectKey,
     why: Error,
 ) -> Error {
     // The record first: an object without a record is swept, a record without its object is broken.
-    match ports.files.discard(actor.organization, id, object).await {
+    match services.files.discard(actor.organization, id, object).await {
         Ok(()) | Err(ConfirmFileError::Port(PortError::NotFound(_))) => {
-            remove(ports, actor, object).await;
+            remove(services, actor, object).await;
             why
         }
         Err(error) => not_confirmed(error),

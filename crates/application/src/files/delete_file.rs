@@ -17,10 +17,10 @@ use crate::{
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn delete_file(ports: &Services, actor: &Actor, id: FileId) -> Result<(), Error> {
+pub async fn delete_file(services: &Services, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;
-    let file = audited(ports, actor, |within| async move {
+    let file = audited(services, actor, |within| async move {
         let now = within.clock.now();
         let file = within.files.delete(actor.organization, id, now).await?;
         let target = AuditTarget::new(AuditTargetKind::File, id, file.path.as_str());
@@ -28,6 +28,6 @@ pub async fn delete_file(ports: &Services, actor: &Actor, id: FileId) -> Result<
     })
     .await?;
     // After the record: a failure here only leaves an object for the sweep.
-    remove(ports, actor, file.state.object()).await;
+    remove(services, actor, file.state.object()).await;
     Ok(())
 }

@@ -14,9 +14,9 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`; `Invalid` while the
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_file(ports: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
+pub async fn get_file(services: &Services, actor: &Actor, id: FileId) -> Result<File, Error> {
     actor.require(Scope::Read)?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let file = services.files.get(actor.organization, id).await?;
     match file.state {
         FileState::Confirmed { .. } => Ok(file),
         FileState::AwaitingBytes { .. } => Err(Error::refused(FileRefusal::NotConfirmed)),

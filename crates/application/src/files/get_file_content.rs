@@ -44,17 +44,17 @@ impl fmt::Debug for FileContent {
 /// file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_file_content(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: FileId,
 ) -> Result<FileContent, Error> {
     actor.require(Scope::Read)?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let file = services.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = file.state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     let preview = if is_previewed(bytes.size) {
-        preview(&start(ports, actor, object).await?, bytes.size)
+        preview(&start(services, actor, object).await?, bytes.size)
     } else {
         Preview::Skipped(Skipped::TooLarge)
     };
@@ -62,9 +62,9 @@ pub async fn get_file_content(
         object,
         path: file.path.clone(),
         content_type: file.content_type.clone(),
-        expires_at: ports.clock.now() + DOWNLOAD_URL_LIFETIME,
+        expires_at: services.clock.now() + DOWNLOAD_URL_LIFETIME,
     };
-    let download_url = ports
+    let download_url = services
         .signer
         .sign_download(actor.organization, &grant)
         .await?;
@@ -75,9 +75,9 @@ pub async fn get_file_content(
     })
 }
 
-async fn start(ports: &Services, actor: &Actor, object: ObjectKey) -> Result<Bytes, Error> {
+async fn start(services: &Services, actor: &Actor, object: ObjectKey) -> Result<Bytes, Error> {
     let range = Some(0..PREVIEW_BYTES);
-    let body = match ports.blobs.read(actor.organization, object, range).await {
+    let body = match services.blobs.read(actor.organization, object, range).await {
         // A file that is deleted at this moment is as good as deleted before.
         Err(PortError::NotFound(_)) => return Err(Error::not_found(Resource::File)),
         read => read?,

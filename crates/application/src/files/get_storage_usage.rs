@@ -21,10 +21,10 @@ pub struct StorageUsage {
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_storage_usage(ports: &Services, actor: &Actor) -> Result<StorageUsage, Error> {
+pub async fn get_storage_usage(services: &Services, actor: &Actor) -> Result<StorageUsage, Error> {
     actor.require(Scope::Read)?;
     Ok(StorageUsage {
-        used: ports.files.usage(actor.organization).await?,
-        quota: ports.storage_quota,
+        used: services.files.usage(actor.organization).await?,
+        quota: services.storage_quota,
     })
 }

@@ -17,13 +17,16 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_files(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     filter: &FileFilter,
     page: PageRequest,
 ) -> Result<Held<Page<File>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports.files.list(actor.organization, filter, page).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services
+        .files
+        .list(actor.organization, filter, page)
+        .await?;
     Ok(Held { value, slots })
 }

@@ -37,12 +37,12 @@ pub struct Download {
 /// [`SignedUrlError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_download(
-    ports: &Services,
+    services: &Services,
     request: &SignedRequest<'_>,
 ) -> Result<Download, SignedUrlError> {
-    match ports.signer.verify(request, ports.clock.now())? {
+    match services.signer.verify(request, services.clock.now())? {
         Granted::Download(organization, grant) => {
-            let size = ports.blobs.size(organization, grant.object).await?;
+            let size = services.blobs.size(organization, grant.object).await?;
             Ok(Download {
                 organization,
                 grant,
@@ -62,10 +62,10 @@ impl Download {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn read(
         &self,
-        ports: &Services,
+        services: &Services,
         range: Range<u64>,
     ) -> Result<ByteStream, SignedUrlError> {
-        let body = ports
+        let body = services
             .blobs
             .read(self.organization, self.grant.object, Some(range))
             .await?;

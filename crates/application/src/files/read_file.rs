@@ -18,20 +18,20 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`; `Invalid` while the file
 /// awaits its bytes.
 pub(crate) async fn read_file(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: FileId,
     max_bytes: u64,
 ) -> Result<Option<(File, Bytes)>, Error> {
     actor.require(Scope::Read)?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let file = services.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object, bytes, .. } = file.state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
     };
     if bytes.size > max_bytes {
         return Ok(None);
     }
-    let body = match ports.blobs.read(actor.organization, object, None).await {
+    let body = match services.blobs.read(actor.organization, object, None).await {
         // A file that is deleted at this moment is as good as deleted before.
         Err(PortError::NotFound(_)) => return Err(Error::not_found(Resource::File)),
         read => read?,

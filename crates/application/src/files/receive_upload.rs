@@ -37,14 +37,14 @@ pub struct Upload {
 /// [`SignedUrlError`]; [`PortError::NotFound`] where no file has or awaits the object (any more).
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_upload(
-    ports: &Services,
+    services: &Services,
     request: &SignedRequest<'_>,
 ) -> Result<Upload, SignedUrlError> {
-    match ports.signer.verify(request, ports.clock.now())? {
+    match services.signer.verify(request, services.clock.now())? {
         Granted::Upload(organization, grant) => {
             let object = (organization, grant.object);
             // The record may have been deleted or replaced since the URL was signed.
-            if !ports.files.unreferenced(&[object]).await?.is_empty() {
+            if !services.files.unreferenced(&[object]).await?.is_empty() {
                 return Err(PortError::NotFound(Resource::Upload).into());
             }
             Ok(Upload {
@@ -93,7 +93,7 @@ impl From<NoRoom> for UploadError {
 /// [`UploadError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn admit_upload(
-    ports: &Services,
+    services: &Services,
     upload: &Upload,
     announced: Option<u64>,
 ) -> Result<AdmittedUpload, UploadError> {
@@ -102,9 +102,9 @@ pub async fn admit_upload(
     if announced.is_some_and(|length| length > limit) {
         return Err(PutBlobError::TooLarge { limit }.into());
     }
-    let ongoing = ports.ongoing_uploads.begin(upload.organization, object);
+    let ongoing = services.ongoing_uploads.begin(upload.organization, object);
     let ongoing = ongoing.ok_or(UploadError::UnderWay)?;
-    reserve(ports, &ongoing, announced.unwrap_or(0)).await?;
+    reserve(services, &ongoing, announced.unwrap_or(0)).await?;
     Ok(AdmittedUpload {
         grant: upload.grant.clone(),
         is_announced: announced.is_some(),
@@ -119,14 +119,14 @@ pub async fn admit_upload(
 /// [`UploadError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_upload(
-    ports: &Services,
+    services: &Services,
     upload: &AdmittedUpload,
     body: ByteStream,
 ) -> Result<StoredBytes, UploadError> {
     let UploadGrant { object, limit, .. } = upload.grant;
     let organization = upload.ongoing.organization();
-    let (body, cut_off) = checked(ports, &upload.ongoing, upload.is_announced, body);
-    let stored = ports
+    let (body, cut_off) = checked(services, &upload.ongoing, upload.is_announced, body);
+    let stored = services
         .blobs
         .put_new(organization, object, body, limit)
         .await
@@ -136,7 +136,7 @@ pub async fn receive_upload(
                 .reason()
                 .map_or_else(|| error.into(), UploadError::from)
         })?;
-    let noted = ports.files.note_received(organization, object, stored);
+    let noted = services.files.note_received(organization, object, stored);
     // Not a failure: the note only saves the confirmation from reading the bytes.
     if let Err(error) = noted.await {
         tracing::warn!(%object, %error, "the confirmation will have to read what was uploaded");

@@ -38,26 +38,26 @@ pub struct Swept {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_uploads(ports: &Services) -> Result<Swept, Error> {
-    let now = ports.clock.now();
+pub async fn sweep_uploads(services: &Services) -> Result<Swept, Error> {
+    let now = services.clock.now();
     let mut swept = Swept {
-        unfinished: ports.blobs.sweep_unfinished(now - DEAD_AFTER).await?,
+        unfinished: services.blobs.sweep_unfinished(now - DEAD_AFTER).await?,
         unconfirmed: 0,
     };
     loop {
         let expired = now - UNCONFIRMED_AFTER;
-        let take = || ports.files.take_expired(expired, BATCH);
-        let objects = freeing_space(ports, take).await?;
+        let take = || services.files.take_expired(expired, BATCH);
+        let objects = freeing_space(services, take).await?;
         swept.unconfirmed += count(&objects);
         if objects.is_empty() {
             return Ok(swept);
         }
-        if ports.files.are_objects_retained().await? {
+        if services.files.are_objects_retained().await? {
             // `sweep_objects` finds them after the backup.
             continue;
         }
         for (organization, object) in &objects {
-            ports.blobs.delete(*organization, *object).await?;
+            services.blobs.delete(*organization, *object).await?;
         }
     }
 }
@@ -70,11 +70,11 @@ pub async fn sweep_uploads(ports: &Services) -> Result<Swept, Error> {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_objects(ports: &Services) -> Result<u64, Error> {
-    let limit = ports.clock.now() - UNREFERENCED_AFTER;
+pub async fn sweep_objects(services: &Services) -> Result<u64, Error> {
+    let limit = services.clock.now() - UNREFERENCED_AFTER;
     let mut removed = 0;
     let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
-    let mut batches = ports.blobs.objects().try_chunks(batch);
+    let mut batches = services.blobs.objects().try_chunks(batch);
     loop {
         let objects = match batches.try_next().await {
             Ok(None) => return Ok(removed),
@@ -90,14 +90,14 @@ pub async fn sweep_objects(ports: &Services) -> Result<u64, Error> {
         if old.is_empty() {
             continue;
         }
-        let unreferenced = ports.files.unreferenced(&old).await?;
-        if ports.files.are_objects_retained().await? {
+        let unreferenced = services.files.unreferenced(&old).await?;
+        if services.files.are_objects_retained().await? {
             // A running backup may refer to them; the pass after it removes them.
             return Ok(removed);
         }
         removed += count(&unreferenced);
         for (organization, object) in unreferenced {
-            ports.blobs.delete(organization, object).await?;
+            services.blobs.delete(organization, object).await?;
         }
     }
 }

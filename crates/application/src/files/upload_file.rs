@@ -60,7 +60,7 @@ pub struct StoredUpload {
 /// native executable; `InsufficientStorage` when there is no room for it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn store_upload(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: UploadFile,
 ) -> Result<StoredUpload, Error> {
@@ -73,24 +73,24 @@ pub async fn store_upload(
         source,
         bytes,
     } = command;
-    let attribution = attribute(ports, actor, instrument, execution).await?;
+    let attribution = attribute(services, actor, instrument, execution).await?;
     if let Verdict::Native(format) = inspect_file(&bytes) {
         return Err(native_executable(format));
     }
-    let object = ObjectKey::new(ports.ids.next_id());
-    let upload = ports.ongoing_uploads.begin(actor.organization, object);
+    let object = ObjectKey::new(services.ids.next_id());
+    let upload = services.ongoing_uploads.begin(actor.organization, object);
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
     let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    reserve(ports, &upload, length).await?;
+    reserve(services, &upload, length).await?;
     let body = stream::iter([Ok(bytes)]).boxed();
-    let bytes = ports
+    let bytes = services
         .blobs
         .put_new(actor.organization, object, body, MAX_FILE_BYTES)
         .await
         .map_err(not_stored)?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let file = File {
-        id: FileId::new(ports.ids.next_id()),
+        id: FileId::new(services.ids.next_id()),
         path,
         content_type: ContentType::substitute(content_type.as_deref()),
         source_type: attribution.source_type(source),
@@ -118,26 +118,26 @@ pub async fn store_upload(
 /// instrument has a file of that path; `InsufficientStorage` when the quota is used up by now.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn record_upload(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     stored: StoredUpload,
 ) -> Result<File, Error> {
     actor.require(Scope::Write)?;
     let StoredUpload { file, object, .. } = &stored;
-    let quota = quota_of(ports, actor.organization).await?;
-    let added = ports
+    let quota = quota_of(services, actor.organization).await?;
+    let added = services
         .files
         .add(actor.organization, file, quota, file.created_at)
         .await;
     match added {
-        Ok(recorded) => Ok(keep(ports, actor, recorded).await),
+        Ok(recorded) => Ok(keep(services, actor, recorded).await),
         Err(AddFileError::Port(error)) => {
             // It may have been recorded all the same: the bytes stay.
             tracing::warn!(%object, %error, "a file was stored, but perhaps not recorded");
             Err(error.into())
         }
         Err(refused) => {
-            remove(ports, actor, *object).await;
+            remove(services, actor, *object).await;
             Err(not_recorded(refused))
         }
     }
@@ -146,7 +146,7 @@ pub async fn record_upload(
 /// To what an upload belongs, where all of it exists and takes uploads. What a platform-run
 /// script uploads belongs to its execution.
 pub(crate) async fn attribute(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     instrument: Option<InstrumentId>,
     execution: Option<ExecutionId>,
@@ -156,32 +156,32 @@ pub(crate) async fn attribute(
     let attribution = Attribution::new(instrument, execution).map_err(Error::refused)?;
     if let Some(id) = execution {
         actor.may(GuardedAction::NameExecution(id))?;
-        let execution = ports.executions.get(actor.organization, id).await?;
-        if !execution.state.is_open(ports.clock.now()) {
+        let execution = services.executions.get(actor.organization, id).await?;
+        if !execution.state.is_open(services.clock.now()) {
             return Err(not_recorded(AddFileError::ExecutionClosed));
         }
     }
     if let Some(id) = instrument {
-        ports.instruments.get(actor.organization, id).await?;
+        services.instruments.get(actor.organization, id).await?;
     }
     Ok(attribution)
 }
 
 /// The record, after the object that it no longer awaits is removed. What the URL of that object
 /// still creates is left to the sweeper.
-pub(crate) async fn keep(ports: &Services, actor: &Actor, recorded: Recorded) -> File {
+pub(crate) async fn keep(services: &Services, actor: &Actor, recorded: Recorded) -> File {
     if let Some((object, _)) = recorded.abandoned {
-        remove(ports, actor, object).await;
+        remove(services, actor, object).await;
     }
     recorded.file
 }
 
 /// Removes an object that nothing refers to; what cannot be removed, or what a backup may need, is left
 /// to the sweeper.
-pub(crate) async fn remove(ports: &Services, actor: &Actor, object: ObjectKey) {
-    let removed = match ports.files.are_objects_retained().await {
+pub(crate) async fn remove(services: &Services, actor: &Actor, object: ObjectKey) {
+    let removed = match services.files.are_objects_retained().await {
         Ok(true) => return,
-        Ok(false) => ports.blobs.delete(actor.organization, object).await,
+        Ok(false) => services.blobs.delete(actor.organization, object).await,
         Err(error) => Err(error),
     };
     // Not a failure for the caller: the sweep removes the object later.

@@ -46,10 +46,10 @@ impl From<NoRoom> for Error {
 }
 
 /// Checks that the disk has room for `more` bytes.
-async fn check_disk(ports: &Services, more: u64) -> Result<(), NoRoom> {
-    let space = ports.blobs.disk_space().await?;
+async fn check_disk(services: &Services, more: u64) -> Result<(), NoRoom> {
+    let space = services.blobs.disk_space().await?;
     // Last: space of a reserve that is given up in the meantime is not for files.
-    require_reserve(ports)?;
+    require_reserve(services)?;
     if let Some(space) = space {
         space.check(more)?;
     }
@@ -58,27 +58,27 @@ async fn check_disk(ports: &Services, more: u64) -> Result<(), NoRoom> {
 
 /// Checks that there is room for some upload of the organization.
 pub(super) async fn check_room(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
 ) -> Result<(), NoRoom> {
-    check_disk(ports, 0).await?;
-    if ports.storage_quota.is_limited() {
-        let used = ports.files.used_bytes(organization).await?;
+    check_disk(services, 0).await?;
+    if services.storage_quota.is_limited() {
+        let used = services.files.used_bytes(organization).await?;
         // One byte: the size is not known yet, but a full quota refuses every file.
-        quota_of(ports, organization).await?.check(used, 1)?;
+        quota_of(services, organization).await?.check(used, 1)?;
     }
     Ok(())
 }
 
 /// Counts `bytes` for the upload, and checks that they fit on the disk and into the quota.
 pub(crate) async fn reserve(
-    ports: &Services,
+    services: &Services,
     upload: &OngoingUpload,
     bytes: u64,
 ) -> Result<(), NoRoom> {
-    check_disk(ports, bytes).await?;
-    if ports.storage_quota.is_limited() {
-        Usage::default().check(ports, upload, bytes).await?;
+    check_disk(services, bytes).await?;
+    if services.storage_quota.is_limited() {
+        Usage::default().check(services, upload, bytes).await?;
     }
     Ok(())
 }
@@ -100,20 +100,20 @@ impl CutOff {
 /// Returns a body that breaks off as soon as there is no room for it, and then the reason. With an
 /// announced length, which [`reserve`] has counted, only the disk is checked.
 pub(crate) fn checked(
-    ports: &Services,
+    services: &Services,
     upload: &Arc<OngoingUpload>,
     is_announced: bool,
     body: ByteStream,
 ) -> (ByteStream, CutOff) {
     let cut_off = CutOff::default();
     let checked = CheckedBody {
-        ports: ports.clone(),
+        services: services.clone(),
         growth: Growth {
             upload: Arc::clone(upload),
             size: 0,
             disk_due: DISK_INTERVAL,
             // An announced length was reserved as a whole before the first byte.
-            usage: (!is_announced && ports.storage_quota.is_limited()).then(Usage::default),
+            usage: (!is_announced && services.storage_quota.is_limited()).then(Usage::default),
         },
         body,
         cut_off: cut_off.clone(),
@@ -179,22 +179,22 @@ struct Growth {
 }
 
 impl Growth {
-    async fn grow(&mut self, ports: &Services, bytes: usize) -> Result<(), NoRoom> {
+    async fn grow(&mut self, services: &Services, bytes: usize) -> Result<(), NoRoom> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.size = self.size.saturating_add(bytes);
         if self.size >= self.disk_due {
             self.disk_due = self.size.saturating_add(DISK_INTERVAL);
-            check_disk(ports, 0).await?;
+            check_disk(services, 0).await?;
         }
         if let Some(usage) = &mut self.usage {
-            usage.check(ports, &self.upload, self.size).await?;
+            usage.check(services, &self.upload, self.size).await?;
         }
         Ok(())
     }
 }
 
 struct CheckedBody {
-    ports: Services,
+    services: Services,
     growth: Growth,
     body: ByteStream,
     cut_off: CutOff,
@@ -215,34 +215,34 @@ impl Usage {
     /// upload that ends at the same time may count twice, so a refusal is checked again.
     async fn check(
         &mut self,
-        ports: &Services,
+        services: &Services,
         upload: &OngoingUpload,
         bytes: u64,
     ) -> Result<(), NoRoom> {
-        if self.fits(ports, upload, bytes).await?.is_ok() {
+        if self.fits(services, upload, bytes).await?.is_ok() {
             return Ok(());
         }
         // A refusal is decided with fresh numbers, because the cached ones may be outdated.
         self.ended = None;
-        Ok(self.fits(ports, upload, bytes).await??)
+        Ok(self.fits(services, upload, bytes).await??)
     }
 
     async fn fits(
         &mut self,
-        ports: &Services,
+        services: &Services,
         upload: &OngoingUpload,
         bytes: u64,
     ) -> Result<Result<(), InsufficientStorage>, PortError> {
         // First the uploads under way, then the stored bytes: one that ends in between is in both.
         let ongoing = upload.grow_to(bytes);
         if self.ended != Some(ongoing.ended) || bytes >= self.due {
-            self.stored = ports.files.used_bytes(upload.organization()).await?;
+            self.stored = services.files.used_bytes(upload.organization()).await?;
             self.ended = Some(ongoing.ended);
             // Doubling limits the queries of an upload to the logarithm of its size.
             self.due = bytes.saturating_mul(2).max(USAGE_INTERVAL);
         }
         let others = ongoing.bytes.saturating_sub(bytes);
-        let quota = quota_of(ports, upload.organization()).await?;
+        let quota = quota_of(services, upload.organization()).await?;
         Ok(quota.check(self.stored.saturating_add(others), bytes))
     }
 }
@@ -253,7 +253,7 @@ impl CheckedBody {
             Ok(chunk) => chunk,
             broken @ Err(_) => return Some(broken),
         };
-        Some(match self.growth.grow(&self.ports, chunk.len()).await {
+        Some(match self.growth.grow(&self.services, chunk.len()).await {
             Ok(()) => Ok(chunk),
             Err(reason) => {
                 let text = reason.to_string();

@@ -11,11 +11,11 @@ const BATCH: u32 = 500;
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_responses(ports: &Services) -> Result<u64, Error> {
+pub async fn sweep_responses(services: &Services) -> Result<u64, Error> {
     let mut forgotten = 0;
     loop {
-        let now = ports.clock.now();
-        let batch = ports.idempotency.forget_expired(now, BATCH).await?;
+        let now = services.clock.now();
+        let batch = services.idempotency.forget_expired(now, BATCH).await?;
         forgotten += batch;
         if batch < u64::from(BATCH) {
             return Ok(forgotten);

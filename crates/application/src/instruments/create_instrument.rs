@@ -25,21 +25,21 @@ pub struct CreateInstrument {
 /// `Forbidden` without the admin scope; `Conflict` when the name is taken.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: CreateInstrument,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     check_name(&command.name).map_err(Error::refused)?;
     let instrument = Instrument {
-        id: InstrumentId::new(ports.ids.next_id()),
+        id: InstrumentId::new(services.ids.next_id()),
         name: command.name,
         description: command.description,
         instrument_type: command.instrument_type,
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
-    ports
+    services
         .instruments
         .add(actor.organization, &instrument)
         .await?;

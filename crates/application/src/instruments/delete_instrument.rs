@@ -15,12 +15,12 @@ use crate::{Error, Services};
 /// triggers refer to it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_instrument(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: InstrumentId,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    if ports.instruments.delete(actor.organization, id).await? {
+    if services.instruments.delete(actor.organization, id).await? {
         Ok(())
     } else {
         Err(Error::refused(InstrumentInUse))

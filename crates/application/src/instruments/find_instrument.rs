@@ -15,7 +15,7 @@ use crate::{Error, Services};
 /// `Forbidden` without the write scope, because uploads need the id and no other fact; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn find_instrument(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: &str,
 ) -> Result<Instrument, Error> {
@@ -24,7 +24,7 @@ pub async fn find_instrument(
         limit: None,
         after: None,
     };
-    let known = ports.instruments.list(actor.organization, all).await?;
+    let known = services.instruments.list(actor.organization, all).await?;
     let mut known = known.items.into_iter();
     known
         .find(|instrument| instrument.name == name)

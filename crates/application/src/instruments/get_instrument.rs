@@ -14,10 +14,10 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_instrument(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: InstrumentId,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.instruments.get(actor.organization, id).await?)
+    Ok(services.instruments.get(actor.organization, id).await?)
 }

@@ -14,10 +14,10 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_instruments(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<Instrument>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.instruments.list(actor.organization, page).await?)
+    Ok(services.instruments.list(actor.organization, page).await?)
 }

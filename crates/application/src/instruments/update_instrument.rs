@@ -15,16 +15,16 @@ use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 /// is blank; `Conflict` when another instrument has it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: InstrumentId,
     change: InstrumentChange,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     if let Some(name) = &change.name {
         check_name(name).map_err(Error::refused)?;
     }
-    let changed = ports.instruments.update(actor.organization, id, &change);
+    let changed = services.instruments.update(actor.organization, id, &change);
     Ok(changed.await?)
 }

@@ -34,16 +34,20 @@ pub struct CreateJob {
 /// the code is not Python, or parameters or trigger make no sense; `NotFound` for an
 /// unknown instrument; `Conflict` when another job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn create_job(ports: &Services, actor: &Actor, command: CreateJob) -> Result<Job, Error> {
+pub async fn create_job(
+    services: &Services,
+    actor: &Actor,
+    command: CreateJob,
+) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     actor.may(GuardedAction::ChangeJob)?;
     let name = parse_name(&command.name)?;
     check_parameters(&command.parameters).map_err(Error::refused)?;
-    let id = JobId::new(ports.ids.next_id());
-    let trigger = change_trigger(ports, actor, id, None, &command.trigger).await?;
+    let id = JobId::new(services.ids.next_id());
+    let trigger = change_trigger(services, actor, id, None, &command.trigger).await?;
     let code = command.script.accepted()?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let named = Job::new(id, name, now);
     let script = ScriptVersion {
         number: named.next_version(),
@@ -58,33 +62,37 @@ pub async fn create_job(ports: &Services, actor: &Actor, command: CreateJob) -> 
         trigger,
         ..named
     };
-    ports.jobs.add(actor.organization, &job, &script).await?;
+    services.jobs.add(actor.organization, &job, &script).await?;
     Ok(job)
 }
 
 /// The trigger of a job after a change, checked against what there is.
 pub(crate) async fn change_trigger(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     job: JobId,
     stored: Option<&Trigger>,
     change: &TriggerChange,
 ) -> Result<Option<Trigger>, Error> {
-    let id = TriggerId::new(ports.ids.next_id());
+    let id = TriggerId::new(services.ids.next_id());
     let changed = change
-        .apply(job, stored, id, actor.user, ports.clock.now())
+        .apply(job, stored, id, actor.user, services.clock.now())
         .map_err(Error::refused)?;
     let Some(trigger) = &changed else {
         return Ok(None);
     };
     if let Some(instrument) = trigger.instrument {
-        ports
+        services
             .instruments
             .get(actor.organization, instrument)
             .await?;
     }
     if let Ok(Conditions::JobCompleted(conditions)) = trigger.parsed() {
-        match ports.jobs.get(actor.organization, conditions.source).await {
+        match services
+            .jobs
+            .get(actor.organization, conditions.source)
+            .await
+        {
             Ok(_) => {}
             // A wrong id in the body makes the request invalid; 404 would be about the job itself.
             Err(PortError::NotFound(_)) => {

@@ -15,23 +15,28 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
     actor.require(Scope::Read)?;
-    with_script(ports, actor, id).await
+    with_script(services, actor, id).await
 }
 
 /// A job with its current script. Versions never change, so the two belong together.
 pub(crate) async fn with_script(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
-    let job = ports.jobs.get(actor.organization, id).await?;
+    let job = services.jobs.get(actor.organization, id).await?;
     let script = match job.version_number {
-        Some(number) => Some(ports.jobs.version(actor.organization, id, number).await?),
+        Some(number) => Some(
+            services
+                .jobs
+                .version(actor.organization, id, number)
+                .await?,
+        ),
         None => None,
     };
     Ok((job, script))
@@ -43,13 +48,13 @@ pub(crate) async fn with_script(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_job_versions(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
     page: PageRequest,
 ) -> Result<Page<VersionSummary>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.jobs.versions(actor.organization, id, page).await?)
+    Ok(services.jobs.versions(actor.organization, id, page).await?)
 }
 
 /// One version of a job's script, and whether it is the current one.
@@ -59,14 +64,17 @@ pub async fn list_job_versions(
 /// no such version of it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_job_version(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
     number: u32,
 ) -> Result<(ScriptVersion, bool), Error> {
     actor.require(Scope::Read)?;
-    let script = ports.jobs.version(actor.organization, id, number).await?;
-    let job = ports.jobs.get(actor.organization, id).await?;
+    let script = services
+        .jobs
+        .version(actor.organization, id, number)
+        .await?;
+    let job = services.jobs.get(actor.organization, id).await?;
     let is_current = is_current_version(number, job.version_number);
     Ok((script, is_current))
 }

@@ -18,13 +18,13 @@ use crate::{
 /// `Forbidden` without the read scope; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_jobs(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     filter: &JobFilter,
     page: PageRequest,
 ) -> Result<Held<Page<Job>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports.jobs.list(actor.organization, filter, page).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services.jobs.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })
 }

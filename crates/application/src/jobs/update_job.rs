@@ -59,27 +59,27 @@ pub enum CodeChange {
 /// job bears the name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_job(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
     command: UpdateJob,
 ) -> Result<Job, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     actor.may(GuardedAction::ChangeJob)?;
     let mut checked = None;
     // Optimistic: a concurrent change raises the revision, and this one is made again on top of it.
     for _ in 0..MAX_ATTEMPTS {
-        let (stored, script) = with_script(ports, actor, id).await?;
-        let (mut changed, script) = change(ports, actor, &stored, script, &command)?;
+        let (stored, script) = with_script(services, actor, id).await?;
+        let (mut changed, script) = change(services, actor, &stored, script, &command)?;
         let trigger = stored.trigger.as_ref();
-        changed.trigger = change_trigger(ports, actor, id, trigger, &command.trigger).await?;
+        changed.trigger = change_trigger(services, actor, id, trigger, &command.trigger).await?;
         if let Some(trigger) = &mut changed.trigger {
             if changed.version_number.is_none() {
                 return Err(Error::refused(InvalidTrigger::NoScript));
             }
             if stored.archived && !changed.archived {
-                trigger.rearm(ports.clock.now());
+                trigger.rearm(services.clock.now());
             }
         }
         // A retry must not raise the revision.
@@ -93,7 +93,7 @@ pub async fn update_job(
             let script = CheckedScript::check(&script.code).await;
             checked = Some(script.accepted()?);
         }
-        let saved = ports
+        let saved = services
             .jobs
             .update(
                 actor.organization,
@@ -114,7 +114,7 @@ pub async fn update_job(
 
 /// The job as the command wants it, and the new version of its script.
 fn change(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     stored: &Job,
     script: Option<ScriptVersion>,
@@ -149,7 +149,7 @@ fn change(
     let script = code.map(|code| ScriptVersion {
         number: stored.next_version(),
         code: normalized(&code),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         created_by: actor.user,
     });
     if let Some(script) = &script {

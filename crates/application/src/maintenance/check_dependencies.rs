@@ -31,13 +31,13 @@ pub struct RecentChecks(Mutex<Option<DependencyReport>>);
 /// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_dependencies(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
 ) -> Result<DependencyReport, Error> {
     actor.require(Scope::Admin)?;
     // Held during the checks, so that simultaneous requests share one result.
-    let mut last = ports.recent_checks.0.lock().await;
-    let now = ports.clock.now();
+    let mut last = services.recent_checks.0.lock().await;
+    let now = services.clock.now();
     if let Some(report) = &*last
         // A clock that is set back must not make a report last longer.
         && report.checked_at <= now
@@ -45,10 +45,10 @@ pub async fn check_dependencies(
     {
         return Ok(report.clone());
     }
-    let checks = Dependency::ALL.map(async |it| (it, ports.dependencies.check(it).await));
+    let checks = Dependency::ALL.map(async |it| (it, services.dependencies.check(it).await));
     let report = DependencyReport {
         states: join_all(checks).await,
-        checked_at: ports.clock.now(),
+        checked_at: services.clock.now(),
     };
     *last = Some(report.clone());
     Ok(report)

@@ -18,15 +18,15 @@ pub enum Unhealthy {
 /// # Errors
 /// The first service that does not respond; its error is logged.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn check_health(ports: &Services) -> Result<(), Unhealthy> {
+pub async fn check_health(services: &Services) -> Result<(), Unhealthy> {
     let failed = |unhealthy: Unhealthy| {
         move |error| {
             tracing::warn!(%error, "{unhealthy}");
             unhealthy
         }
     };
-    let database = ports.health.probe().await;
+    let database = services.health.probe().await;
     database.map_err(failed(Unhealthy::Database))?;
-    let storage = ports.blobs.probe().await;
+    let storage = services.blobs.probe().await;
     storage.map_err(failed(Unhealthy::Storage))
 }

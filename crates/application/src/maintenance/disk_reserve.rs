@@ -13,8 +13,8 @@ use crate::{
 ///
 /// # Errors
 /// [`InsufficientStorage::DiskFull`].
-pub fn require_reserve(ports: &Services) -> Result<(), InsufficientStorage> {
-    if ports.disk_reserve.is_held() {
+pub fn require_reserve(services: &Services) -> Result<(), InsufficientStorage> {
+    if services.disk_reserve.is_held() {
         Ok(())
     } else {
         Err(InsufficientStorage::DiskFull)
@@ -27,19 +27,19 @@ pub fn require_reserve(ports: &Services) -> Result<(), InsufficientStorage> {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn keep_reserve(ports: &Services) -> Result<(), Error> {
-    let Some(state) = ports.disk_reserve.state().await? else {
+pub async fn keep_reserve(services: &Services) -> Result<(), Error> {
+    let Some(state) = services.disk_reserve.state().await? else {
         return Ok(());
     };
     match state.action() {
         ReserveAction::None => {}
         ReserveAction::GiveUp => {
-            give_up_reserve(ports).await?;
+            give_up_reserve(services).await?;
             // At once, because it may free the space that is missing.
-            sweep_uploads(ports).await?;
+            sweep_uploads(services).await?;
         }
         ReserveAction::Hold => {
-            ports.disk_reserve.hold().await?;
+            services.disk_reserve.hold().await?;
             tracing::info!("there is room on the disk again: everything is accepted");
         }
     }

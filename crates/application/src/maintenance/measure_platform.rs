@@ -37,10 +37,10 @@ pub struct Measurements {
 /// # Errors
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn measure_platform(ports: &Services) -> Result<Measurements, Error> {
-    let connections = ports.health.connections();
-    let figures = ports.health.figures().await?;
-    let now = ports.clock.now();
+pub async fn measure_platform(services: &Services) -> Result<Measurements, Error> {
+    let connections = services.health.connections();
+    let figures = services.health.figures().await?;
+    let now = services.clock.now();
     let age = |since: Option<OffsetDateTime>| {
         since
             // A time ahead of this clock, from that of another server, is no age.

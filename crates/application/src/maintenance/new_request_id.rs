@@ -6,6 +6,6 @@ use crate::Services;
 
 /// Returns a new id for a request whose client chose none.
 #[must_use]
-pub fn new_request_id(ports: &Services) -> Uuid {
-    ports.ids.next_id()
+pub fn new_request_id(services: &Services) -> Uuid {
+    services.ids.next_id()
 }

@@ -51,7 +51,7 @@ pub enum PassFailure {
 /// Errors of the port.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_pass(
-    ports: &Services,
+    services: &Services,
     task: &str,
     period: Duration,
     guard: Guard,
@@ -59,8 +59,11 @@ pub async fn begin_pass(
     if guard == Guard::EveryServer {
         return Ok(PassStart::Granted);
     }
-    let now = ports.clock.now();
-    let claim = ports.periodic_tasks.claim(task, now, now + period).await?;
+    let now = services.clock.now();
+    let claim = services
+        .periodic_tasks
+        .claim(task, now, now + period)
+        .await?;
     Ok(match claim {
         PassClaim::Granted => PassStart::Granted,
         PassClaim::NotDue {
@@ -80,13 +83,13 @@ pub async fn begin_pass(
 /// servers, and makes the task due earlier than after a period if the pass did not succeed.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn finish_pass<T>(
-    ports: &Services,
+    services: &Services,
     task: &str,
     period: Duration,
     guard: Guard,
     result: &Result<T, PassFailure>,
 ) -> OffsetDateTime {
-    let now = ports.clock.now();
+    let now = services.clock.now();
     if guard == Guard::EveryServer {
         return now;
     }
@@ -105,7 +108,7 @@ pub async fn finish_pass<T>(
             due_at: now,
         },
     };
-    if let Err(error) = ports.periodic_tasks.record(task, &stored).await {
+    if let Err(error) = services.periodic_tasks.record(task, &stored).await {
         tracing::warn!(task, %error, "could not store the result of a periodic task");
     }
     now

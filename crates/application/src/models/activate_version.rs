@@ -16,13 +16,16 @@ use crate::{Error, Services};
 /// `Invalid` for a version that is not ready, and for an archived model.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn activate_version(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: u32,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
-    let activated = ports.models.activate(actor.organization, id, number).await;
+    let activated = services
+        .models
+        .activate(actor.organization, id, number)
+        .await;
     activated.map_err(|error| match error {
         ActivateModelError::Refused(refusal) => Error::refused(refusal),
         ActivateModelError::Archived(refusal) => Error::refused(refusal),

@@ -14,11 +14,11 @@ use crate::{Error, Services};
 /// `Forbidden` without the write scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn archive_model(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
-    let now = ports.clock.now();
-    Ok(ports.models.archive(actor.organization, id, now).await?)
+    let now = services.clock.now();
+    Ok(services.models.archive(actor.organization, id, now).await?)
 }

@@ -17,13 +17,13 @@ use crate::{Error, Services};
 /// is in flight.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn cancel_training(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
-    let now = ports.clock.now();
-    let cancelled = ports.models.cancel(actor.organization, id, now).await;
+    let now = services.clock.now();
+    let cancelled = services.models.cancel(actor.organization, id, now).await;
     cancelled.map_err(|error| match error {
         CancelTrainingError::Refused(refusal) => Error::refused(refusal),
         CancelTrainingError::Port(error) => error.into(),

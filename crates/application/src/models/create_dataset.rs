@@ -42,7 +42,7 @@ pub struct CreatedDataset {
 /// up by now.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_dataset(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: CreateDataset,
 ) -> Result<CreatedDataset, Error> {
@@ -50,7 +50,7 @@ pub async fn create_dataset(
     let snapshot = command.snapshot;
     let reading = snapshot.reading;
     let dataset = Dataset {
-        id: DatasetId::new(ports.ids.next_id()),
+        id: DatasetId::new(services.ids.next_id()),
         name: command.name,
         description: command.description,
         columns: snapshot.columns,
@@ -59,17 +59,17 @@ pub async fn create_dataset(
         object: snapshot.object,
         size: snapshot.size,
         created_by: actor.user,
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
-    let quota = quota_of(ports, actor.organization).await?;
-    let added = ports
+    let quota = quota_of(services, actor.organization).await?;
+    let added = services
         .datasets
         .add(actor.organization, &dataset, quota)
         .await;
     match added {
         Ok(()) => Ok(CreatedDataset { dataset, reading }),
         Err(AddDatasetError::InsufficientStorage(refusal)) => {
-            remove(ports, actor, dataset.object).await;
+            remove(services, actor, dataset.object).await;
             Err(refusal.into())
         }
         Err(AddDatasetError::Port(error)) => {

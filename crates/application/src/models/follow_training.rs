@@ -27,21 +27,21 @@ pub struct TrainingFollower {
 /// followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_training(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<(TrainingFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = ports.slots.follow(actor.organization)?;
-    let version = ports.models.get(actor.organization, id, number).await?;
+    let slot = services.slots.follow(actor.organization)?;
+    let version = services.models.get(actor.organization, id, number).await?;
     let follower = TrainingFollower {
         organization: actor.organization,
         model: id,
         number: version.number,
         _slot: slot,
     };
-    let news = ports.work.follow(WorkId::Training(version.version));
+    let news = services.work.follow(WorkId::Training(version.version));
     Ok((follower, Subscription::new(news)))
 }
 
@@ -50,9 +50,9 @@ impl TrainingFollower {
     ///
     /// # Errors
     /// Errors of the port.
-    pub async fn read(&self, ports: &Services) -> Result<ModelVersion, Error> {
+    pub async fn read(&self, services: &Services) -> Result<ModelVersion, Error> {
         let number = Some(self.number);
-        Ok(ports
+        Ok(services
             .models
             .get(self.organization, self.model, number)
             .await?)

@@ -17,7 +17,7 @@ const IMAGE_URL_LIFETIME: Duration = Duration::hours(1);
 
 /// Signs the URL of an object, which is saved under that name.
 pub(super) async fn sign_object(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     object: ObjectKey,
     name: &str,
@@ -31,16 +31,16 @@ pub(super) async fn sign_object(
         content_type: ContentType::substitute(None),
         expires_at,
     };
-    Ok(ports.gateway.sign_download(organization, &grant).await?)
+    Ok(services.gateway.sign_download(organization, &grant).await?)
 }
 
 /// Signs the URL of a confirmed file; `None` if the organization does not have it.
 pub(super) async fn sign_image(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     file: FileId,
 ) -> Result<Option<String>, Error> {
-    let file = match ports.files.get(organization, file).await {
+    let file = match services.files.get(organization, file).await {
         Err(PortError::NotFound(_)) => return Ok(None),
         found => found?,
     };
@@ -51,8 +51,8 @@ pub(super) async fn sign_image(
         object,
         path: file.path,
         content_type: file.content_type,
-        expires_at: ports.clock.now() + IMAGE_URL_LIFETIME,
+        expires_at: services.clock.now() + IMAGE_URL_LIFETIME,
     };
-    let url = ports.gateway.sign_download(organization, &grant).await?;
+    let url = services.gateway.sign_download(organization, &grant).await?;
     Ok(Some(url))
 }

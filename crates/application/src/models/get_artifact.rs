@@ -45,13 +45,13 @@ impl fmt::Debug for ArtifactDownload {
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_artifact(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<ArtifactDownload, Error> {
     actor.require(Scope::Read)?;
-    let version = active_or_newest(ports, actor, id, number).await?;
+    let version = active_or_newest(services, actor, id, number).await?;
     let artifact = version.ready_artifact();
     let artifact = artifact.map_err(Error::refused)?;
     let file_name = version.file_name();
@@ -59,9 +59,9 @@ pub async fn get_artifact(
         object: artifact.object,
         path: file_name.clone(),
         content_type: ContentType::substitute(Some(ZSTD)),
-        expires_at: ports.clock.now() + DOWNLOAD_URL_LIFETIME,
+        expires_at: services.clock.now() + DOWNLOAD_URL_LIFETIME,
     };
-    let download_url = ports
+    let download_url = services
         .signer
         .sign_download(actor.organization, &grant)
         .await?;

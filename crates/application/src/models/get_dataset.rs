@@ -13,7 +13,11 @@ use crate::{Error, Services};
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_dataset(ports: &Services, actor: &Actor, id: DatasetId) -> Result<Dataset, Error> {
+pub async fn get_dataset(
+    services: &Services,
+    actor: &Actor,
+    id: DatasetId,
+) -> Result<Dataset, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.datasets.get(actor.organization, id).await?)
+    Ok(services.datasets.get(actor.organization, id).await?)
 }

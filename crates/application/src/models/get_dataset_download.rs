@@ -41,20 +41,20 @@ impl fmt::Debug for DatasetDownload {
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_dataset_download(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: DatasetId,
 ) -> Result<DatasetDownload, Error> {
     actor.require(Scope::Read)?;
-    let dataset = ports.datasets.get(actor.organization, id).await?;
+    let dataset = services.datasets.get(actor.organization, id).await?;
     let file_name = dataset.file_name();
     let grant = DownloadGrant {
         object: dataset.object,
         path: file_name.clone(),
         content_type: ContentType::substitute(Some(PARQUET)),
-        expires_at: ports.clock.now() + DOWNLOAD_URL_LIFETIME,
+        expires_at: services.clock.now() + DOWNLOAD_URL_LIFETIME,
     };
-    let download_url = ports
+    let download_url = services
         .signer
         .sign_download(actor.organization, &grant)
         .await?;

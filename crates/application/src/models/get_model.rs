@@ -14,28 +14,28 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_model(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.models.get(actor.organization, id, number).await?)
+    Ok(services.models.get(actor.organization, id, number).await?)
 }
 
 /// The version of that number, or else the active one, or else the newest one.
 pub(super) async fn active_or_newest(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<ModelVersion, Error> {
     let active = match number {
         Some(_) => None,
-        None => ports.models.active(actor.organization, id).await?,
+        None => services.models.active(actor.organization, id).await?,
     };
     match active {
         Some(active) => Ok(active),
-        None => Ok(ports.models.get(actor.organization, id, number).await?),
+        None => Ok(services.models.get(actor.organization, id, number).await?),
     }
 }

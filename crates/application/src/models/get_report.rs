@@ -19,15 +19,18 @@ use crate::{
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_report(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<Held<String>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
-    let (version, result) = get_result(ports, actor, id, number).await?;
-    let datasets = &ports.datasets;
+    let slots = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
+    let (version, result) = get_result(services, actor, id, number).await?;
+    let datasets = &services.datasets;
     let dataset = datasets.get(actor.organization, version.dataset).await?;
     let value = report_page(&version, &dataset, &result);
     Ok(Held { value, slots })

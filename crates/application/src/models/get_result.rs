@@ -16,14 +16,14 @@ use crate::{Error, Services};
 /// that is not ready.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_result(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     number: Option<u32>,
 ) -> Result<(ModelVersion, TrainingResult), Error> {
     actor.require(Scope::Read)?;
-    let version = active_or_newest(ports, actor, id, number).await?;
-    let models = &ports.models;
+    let version = active_or_newest(services, actor, id, number).await?;
+    let models = &services.models;
     match models
         .result(actor.organization, id, version.number)
         .await?

@@ -17,12 +17,12 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_datasets(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Held<Page<Dataset>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports.datasets.list(actor.organization, page).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services.datasets.list(actor.organization, page).await?;
     Ok(Held { value, slots })
 }

@@ -18,13 +18,13 @@ use crate::{
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_models(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports.models.list(actor.organization, page).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services.models.list(actor.organization, page).await?;
     Ok(Held { value, slots })
 }
 
@@ -34,13 +34,16 @@ pub async fn list_models(
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_model_versions(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports.models.versions(actor.organization, id, page).await?;
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services
+        .models
+        .versions(actor.organization, id, page)
+        .await?;
     Ok(Held { value, slots })
 }

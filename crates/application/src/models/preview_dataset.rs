@@ -36,18 +36,28 @@ pub struct DatasetPreview {
 /// `Forbidden` without the read scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn preview_dataset(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: DatasetId,
 ) -> Result<Held<DatasetPreview>, Error> {
     actor.require(Scope::Read)?;
-    let slots = ports.slots.enter(Work::Result, actor.organization).await?;
-    let dataset = ports.datasets.get(actor.organization, id).await?;
+    let slots = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
+    let dataset = services.datasets.get(actor.organization, id).await?;
     let mut file = PartialFile::new(dataset.size);
     // Three small reads in place of gigabytes: Parquet has its index at the end, and its length behind it.
-    add(ports, actor, &dataset, &mut file, |file| Ok(file.tail())).await?;
-    add(ports, actor, &dataset, &mut file, PartialFile::footer).await?;
-    add(ports, actor, &dataset, &mut file, PartialFile::first_group).await?;
+    add(services, actor, &dataset, &mut file, |file| Ok(file.tail())).await?;
+    add(services, actor, &dataset, &mut file, PartialFile::footer).await?;
+    add(
+        services,
+        actor,
+        &dataset,
+        &mut file,
+        PartialFile::first_group,
+    )
+    .await?;
     let columns = dataset.columns.clone();
     let (done, outcome) = oneshot::channel();
     let thread = thread::Builder::new().name("preview".to_owned());
@@ -77,7 +87,7 @@ pub async fn preview_dataset(
 
 /// Adds a range of the object to what is at hand.
 async fn add(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     dataset: &Dataset,
     file: &mut PartialFile,
@@ -88,7 +98,7 @@ async fn add(
         return Ok(());
     }
     let start = range.start;
-    let body = ports
+    let body = services
         .blobs
         .read(actor.organization, dataset.object, Some(range));
     let chunks = body.await?.bytes;

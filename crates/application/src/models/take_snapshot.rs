@@ -68,22 +68,22 @@ impl fmt::Debug for Snapshot {
 /// datasets have; `InsufficientStorage` when there is no room.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn take_snapshot(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     source: SnapshotSource,
 ) -> Result<Snapshot, Error> {
     actor.require(Scope::Write)?;
-    let _slot = ports
+    let _slot = services
         .slots
         .enter(Work::Snapshot, actor.organization)
         .await?;
     match source {
-        SnapshotSource::Query(sql) => of_query(ports, actor, sql).await,
-        SnapshotSource::File(id, options) => of_file(ports, actor, id, *options).await,
+        SnapshotSource::Query(sql) => of_query(services, actor, sql).await,
+        SnapshotSource::File(id, options) => of_file(services, actor, id, *options).await,
     }
 }
 
-async fn of_query(ports: &Services, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
+async fn of_query(services: &Services, actor: &Actor, sql: String) -> Result<Snapshot, Error> {
     let text = QueryText::parse(&sql).map_err(Error::refused)?;
     // A dataset is defined by the text of its query alone: no values come with it.
     text.check_parameters(0).map_err(Error::refused)?;
@@ -92,50 +92,53 @@ async fn of_query(ports: &Services, actor: &Actor, sql: String) -> Result<Snapsh
         params: Vec::new(),
         limits: SNAPSHOT_LIMITS,
     };
-    let (object, upload) = begin(ports, actor).await?;
+    let (object, upload) = begin(services, actor).await?;
     let (sender, rows) = mpsc::channel(WAITING_PARTS);
     let work = move |outlet: &mut Outlet| write_rows(rows, outlet);
     let supply = async {
         let mut sink = Feed(sender);
-        ports
+        services
             .queries
             .stream(actor.organization, &query, &mut sink)
             .await?;
         // A closed channel alone could also mean that the query failed.
         sink.send(Rows::End).await.map_err(QueryError::from)
     };
-    let stored = store(ports, (object, &upload), work, supply).await?;
+    let stored = store(services, (object, &upload), work, supply).await?;
     Ok(snapshot(DatasetSource::Query(sql), object, upload, stored))
 }
 
 async fn of_file(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: FileId,
     options: ReadOptions,
 ) -> Result<Snapshot, Error> {
-    let File { state, .. } = ports.files.get(actor.organization, id).await?;
+    let File { state, .. } = services.files.get(actor.organization, id).await?;
     let FileState::Confirmed { object: bytes, .. } = state else {
         return Err(Error::refused(FileRefusal::NotConfirmed));
     };
-    let (object, upload) = begin(ports, actor).await?;
-    let source: Box<dyn BlobReader> = ports.blobs.open(actor.organization, bytes).await?;
+    let (object, upload) = begin(services, actor).await?;
+    let source: Box<dyn BlobReader> = services.blobs.open(actor.organization, bytes).await?;
     let work = move |outlet: &mut Outlet| {
         let source = outlet.interrupted_when_abandoned(source);
         let mut table = open_table(Box::new(source), &options, MAX_DATASET_ROWS)?;
         write_file(&mut table, outlet)
     };
-    let stored = store(ports, (object, &upload), work, async { Ok(()) }).await?;
+    let stored = store(services, (object, &upload), work, async { Ok(()) }).await?;
     Ok(snapshot(DatasetSource::File(id), object, upload, stored))
 }
 
 /// Begins a new object.
-async fn begin(ports: &Services, actor: &Actor) -> Result<(ObjectKey, Arc<OngoingUpload>), Error> {
-    let object = ObjectKey::new(ports.ids.next_id());
-    let upload = ports.ongoing_uploads.begin(actor.organization, object);
+async fn begin(
+    services: &Services,
+    actor: &Actor,
+) -> Result<(ObjectKey, Arc<OngoingUpload>), Error> {
+    let object = ObjectKey::new(services.ids.next_id());
+    let upload = services.ongoing_uploads.begin(actor.organization, object);
     let upload = upload.ok_or_else(|| Error::Internal("an id was made twice".to_owned()))?;
     // The size is not known yet; the body is checked while it is written.
-    reserve(ports, &upload, 0).await?;
+    reserve(services, &upload, 0).await?;
     Ok((object, Arc::new(upload)))
 }
 

@@ -43,38 +43,38 @@ pub struct TrainModel {
 /// `Busy` when too many trainings of the organization wait.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn train_model(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: TrainModel,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     let newest = match &command.model {
         TrainedModel::New(_) => None,
-        TrainedModel::Existing(id) => Some(trainable(ports, actor, *id).await?),
+        TrainedModel::Existing(id) => Some(trainable(services, actor, *id).await?),
     };
-    let plan = plan(ports, actor, command.dataset, command.request).await?;
+    let plan = plan(services, actor, command.dataset, command.request).await?;
     // Now, rather than after hours in the queue.
-    check_backends(&ports.trainings.backends().await?, ports.clock.now())
+    check_backends(&services.trainings.backends().await?, services.clock.now())
         .map_err(Error::refused)?;
     let inherited = newest.and_then(|newest| newest.description);
     let version = NewVersion {
-        id: ModelVersionId::new(ports.ids.next_id()),
+        id: ModelVersionId::new(services.ids.next_id()),
         description: command.description.or(inherited),
         dataset: command.dataset,
         plan,
         requested_by: actor.user,
-        requested_at: ports.clock.now(),
+        requested_at: services.clock.now(),
     };
     match command.model {
-        TrainedModel::New(name) => create(ports, actor, name, &version).await,
-        TrainedModel::Existing(id) => retrain(ports, actor, id, &version).await,
+        TrainedModel::New(name) => create(services, actor, name, &version).await,
+        TrainedModel::Existing(id) => retrain(services, actor, id, &version).await,
     }
 }
 
 /// The newest version of a model that can be retrained.
-async fn trainable(ports: &Services, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
-    let newest = ports.models.get(actor.organization, id, None).await?;
+async fn trainable(services: &Services, actor: &Actor, id: ModelId) -> Result<ModelVersion, Error> {
+    let newest = services.models.get(actor.organization, id, None).await?;
     if newest.archived {
         return Err(Error::refused(ModelArchived));
     }
@@ -82,28 +82,28 @@ async fn trainable(ports: &Services, actor: &Actor, id: ModelId) -> Result<Model
 }
 
 async fn plan(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     dataset: DatasetId,
     request: TrainingRequest,
 ) -> Result<TrainingPlan, Error> {
-    let dataset = ports.datasets.get(actor.organization, dataset).await?;
+    let dataset = services.datasets.get(actor.organization, dataset).await?;
     request
         .plan(&dataset)
         .map_err(|problems| Error::refused_for_all(&problems))
 }
 
 async fn create(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     name: String,
     version: &NewVersion,
 ) -> Result<ModelVersion, Error> {
     let model = NewModel {
-        id: ModelId::new(ports.ids.next_id()),
+        id: ModelId::new(services.ids.next_id()),
         name,
     };
-    let created = ports.models.create(actor.organization, &model, version);
+    let created = services.models.create(actor.organization, &model, version);
     created.await.map_err(|error| match error {
         CreateModelError::NameTaken(taken) => Error::refused(taken),
         CreateModelError::QueueFull(refusal) => Error::refused(refusal),
@@ -112,12 +112,12 @@ async fn create(
 }
 
 async fn retrain(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ModelId,
     version: &NewVersion,
 ) -> Result<ModelVersion, Error> {
-    let added = ports.models.add_version(actor.organization, id, version);
+    let added = services.models.add_version(actor.organization, id, version);
     added.await.map_err(|error| match error {
         AddVersionError::Archived(refusal) => Error::refused(refusal),
         AddVersionError::QueueFull(refusal) => Error::refused(refusal),

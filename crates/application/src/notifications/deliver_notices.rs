@@ -15,10 +15,10 @@ const BATCH: u32 = 50;
 /// # Errors
 /// Errors of the port. Notices that were not delivered stay for the next call.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn deliver_notices(ports: &Services) -> Result<u64, Error> {
+pub async fn deliver_notices(services: &Services) -> Result<u64, Error> {
     let mut delivered = 0;
     loop {
-        let handled = deliver_batch(ports).await?;
+        let handled = deliver_batch(services).await?;
         delivered += u64::from(handled);
         if handled < BATCH {
             return Ok(delivered);
@@ -28,22 +28,22 @@ pub async fn deliver_notices(ports: &Services) -> Result<u64, Error> {
 
 /// Delivers notices right after an execution or a training has ended, before the next pass of the background task.
 /// An error is logged and leaves the notices to that task.
-pub(crate) async fn deliver_soon(ports: &Services) {
+pub(crate) async fn deliver_soon(services: &Services) {
     // The end that the notice is about is already stored, so it must not fail because of this.
-    if let Err(error) = deliver_batch(ports).await {
+    if let Err(error) = deliver_batch(services).await {
         tracing::warn!(%error, "notices wait for the next pass");
     }
 }
 
-async fn deliver_batch(ports: &Services) -> Result<u32, Error> {
+async fn deliver_batch(services: &Services) -> Result<u32, Error> {
     let decide = |ended: &Ended| {
         Some(NewNotification {
             draft: ended.notice()?,
-            id: NotificationId::new(ports.ids.next_id()),
+            id: NotificationId::new(services.ids.next_id()),
             api_key: None,
-            now: ports.clock.now(),
+            now: services.clock.now(),
         })
     };
-    let notifications = &ports.notifications;
+    let notifications = &services.notifications;
     Ok(notifications.deliver_notices(BATCH, &decide).await?)
 }

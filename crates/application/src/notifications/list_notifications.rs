@@ -17,15 +17,15 @@ use crate::{
 /// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     unread: bool,
     page: PageRequest,
 ) -> Result<Held<Page<Notification>>, Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    let slots = ports.slots.enter(Work::Page, actor.organization).await?;
-    let value = ports
+    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let value = services
         .notifications
         .list(actor.organization, actor.user, unread, page)
         .await?;
@@ -37,10 +37,10 @@ pub async fn list_notifications(
 /// # Errors
 /// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn count_unread_notifications(ports: &Services, actor: &Actor) -> Result<u64, Error> {
+pub async fn count_unread_notifications(services: &Services, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    Ok(ports
+    Ok(services
         .notifications
         .count_unread(actor.organization, actor.user)
         .await?)

@@ -14,15 +14,15 @@ use crate::{Error, Services};
 /// `Forbidden` without the write scope and for the key of a run; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn mark_notification(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: NotificationId,
     read: bool,
 ) -> Result<Notification, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    let read_at = read.then(|| ports.clock.now());
-    Ok(ports
+    let read_at = read.then(|| services.clock.now());
+    Ok(services
         .notifications
         .mark(actor.organization, actor.user, id, read_at)
         .await?)

@@ -16,10 +16,10 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 /// # Errors
 /// `Forbidden` without the read scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn get_preferences(ports: &Services, actor: &Actor) -> Result<Preferences, Error> {
+pub async fn get_preferences(services: &Services, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    Ok(ports
+    Ok(services
         .notifications
         .preferences(actor.organization, actor.user)
         .await?)
@@ -31,13 +31,13 @@ pub async fn get_preferences(ports: &Services, actor: &Actor) -> Result<Preferen
 /// `Forbidden` without the write scope and for the key of a run.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn change_preferences(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     message: ChannelChange,
 ) -> Result<Preferences, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    Ok(ports
+    Ok(services
         .notifications
         .change_preferences(actor.organization, actor.user, message)
         .await?)
@@ -48,9 +48,9 @@ pub async fn change_preferences(
 /// # Errors
 /// `NotFound` when the link is not the platform's.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn unsubscribe(ports: &Services, token: &str) -> Result<(), Error> {
+pub async fn unsubscribe(services: &Services, token: &str) -> Result<(), Error> {
     // The token is the permission: a link in an e-mail works without a key.
-    let secret = unsubscribing_secret(ports).await?;
+    let secret = unsubscribing_secret(services).await?;
     let (organization, user) = read_unsubscribe_token(&secret, token)
         .ok_or_else(|| Error::not_found(Resource::Subscription))?;
     let off = ChannelChange {
@@ -58,7 +58,7 @@ pub async fn unsubscribe(ports: &Services, token: &str) -> Result<(), Error> {
         email: Some(false),
         ..ChannelChange::default()
     };
-    ports
+    services
         .notifications
         .change_preferences(organization, user, off)
         .await?;
@@ -66,11 +66,11 @@ pub async fn unsubscribe(ports: &Services, token: &str) -> Result<(), Error> {
 }
 
 /// The secret that permissions to unsubscribe are made with; the same on every server.
-pub(crate) async fn unsubscribing_secret(ports: &Services) -> Result<[u8; 32], Error> {
+pub(crate) async fn unsubscribing_secret(services: &Services) -> Result<[u8; 32], Error> {
     let mut candidate = [0; 32];
     // All servers get the secret that was stored first, whichever made it.
-    ports.ids.fill_random(&mut candidate);
-    Ok(ports
+    services.ids.fill_random(&mut candidate);
+    Ok(services
         .tenancy
         .ensure_secret(UNSUBSCRIBING, &candidate)
         .await?)

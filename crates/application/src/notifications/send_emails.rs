@@ -29,23 +29,23 @@ const BATCH: u32 = 8;
 /// Errors of the outbox. An e-mail that could not be sent is no error: it is tried again.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_emails(
-    ports: &Services,
+    services: &Services,
     mailer: &dyn Mailer,
     public_url: &str,
 ) -> Result<usize, Error> {
-    let now = ports.clock.now();
-    let claimed = ports
+    let now = services.clock.now();
+    let claimed = services
         .notifications
         .claim_emails(now, EMAIL_LEASE, BATCH)
         .await?;
     if claimed.is_empty() {
         return Ok(0);
     }
-    let secret = unsubscribing_secret(ports).await?;
+    let secret = unsubscribing_secret(services).await?;
     // Concurrently: one after the other, a slow server could take longer than the lease.
     let sending = claimed.iter().map(async |email| {
-        let outcome = attempt(ports, mailer, public_url, &secret, email).await;
-        settle(ports, email, &outcome).await
+        let outcome = attempt(services, mailer, public_url, &secret, email).await;
+        settle(services, email, &outcome).await
     });
     let settled = join_all(sending).await;
     // Only after all of them: the failure of one must not cut off the rest.
@@ -54,7 +54,7 @@ pub async fn send_emails(
 }
 
 async fn attempt(
-    ports: &Services,
+    services: &Services,
     mailer: &dyn Mailer,
     public_url: &str,
     secret: &[u8; 32],
@@ -65,7 +65,7 @@ async fn attempt(
         to,
         notification,
     } = email;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let (tries, created_at) = (claim.tries, notification.created_at);
     if let Some(given_up) = EmailOutcome::before_attempt(tries, created_at, now) {
         return given_up;
@@ -85,7 +85,7 @@ async fn attempt(
         unsubscribe_url: format!("{public_url}/unsubscribe/{token}"),
     };
     let outcome = mailer.send(&email).await;
-    let at = ports.clock.now();
+    let at = services.clock.now();
     match outcome {
         MailOutcome::Sent => EmailOutcome::Sent { at },
         MailOutcome::Permanent(error) => EmailOutcome::refused(&error, at),
@@ -94,12 +94,12 @@ async fn attempt(
 }
 
 async fn settle(
-    ports: &Services,
+    services: &Services,
     email: &ClaimedEmail,
     outcome: &EmailOutcome,
 ) -> Result<(), Error> {
     let (notification, tries) = (email.claim.notification, email.claim.tries);
-    let stood = ports
+    let stood = services
         .notifications
         .settle_email(email.claim, outcome)
         .await?;

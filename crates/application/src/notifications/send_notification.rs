@@ -16,26 +16,26 @@ use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 /// `Busy` when as many as may be were delivered.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn send_notification(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     draft: Draft,
 ) -> Result<Sent, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     draft.check().map_err(Error::refused)?;
     let new = NewNotification {
-        id: NotificationId::new(ports.ids.next_id()),
+        id: NotificationId::new(services.ids.next_id()),
         draft,
         api_key: Some(actor.api_key),
-        now: ports.clock.now(),
+        now: services.clock.now(),
     };
-    match ports
+    match services
         .notifications
         .send(
             actor.organization,
             actor.user,
             &new,
-            ports.notification_caps,
+            services.notification_caps,
         )
         .await
     {

@@ -14,21 +14,21 @@ const TOUCH_EVERY: Duration = Duration::minutes(1);
 /// `Unauthenticated` for a key that is malformed, unknown, revoked or expired, or whose user is
 /// disabled.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate(ports: &Services, presented: &str) -> Result<Actor, Error> {
+pub async fn authenticate(services: &Services, presented: &str) -> Result<Actor, Error> {
     let presented = PlainApiKey::parse(presented).ok_or_else(invalid)?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     // Read before the database, so that a revocation in between discards the result.
-    let generation = match ports.key_cache.get(presented.hash(), now) {
+    let generation = match services.key_cache.get(presented.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
-    let found = ports.api_keys.find_by_prefix(presented.prefix()).await?;
+    let found = services.api_keys.find_by_prefix(presented.prefix()).await?;
     let found = found.ok_or_else(invalid)?;
     if !found.admits(&presented, now) {
         return Err(invalid());
     }
     let key = found.key;
-    note_use(ports, &key, now).await;
+    note_use(services, &key, now).await;
     let actor = Actor {
         organization: key.organization,
         user: key.user,
@@ -36,14 +36,14 @@ pub async fn authenticate(ports: &Services, presented: &str) -> Result<Actor, Er
         scopes: key.scopes,
         execution: key.execution,
     };
-    ports
+    services
         .key_cache
         .insert(generation, key.hash, actor.clone(), now, key.expires_at);
     Ok(actor)
 }
 
 /// Notes the use, where the last note is old. A failure does not concern the caller.
-async fn note_use(ports: &Services, key: &ApiKey, now: OffsetDateTime) {
+async fn note_use(services: &Services, key: &ApiKey, now: OffsetDateTime) {
     let fresh = key
         .last_used_at
         .is_some_and(|last| now - last < TOUCH_EVERY);
@@ -51,7 +51,7 @@ async fn note_use(ports: &Services, key: &ApiKey, now: OffsetDateTime) {
         return;
     }
     // A request must not fail because the time of its use cannot be stored.
-    if let Err(error) = ports.api_keys.touch(&[(key.id, now)]).await {
+    if let Err(error) = services.api_keys.touch(&[(key.id, now)]).await {
         tracing::warn!(%error, api_key = %key.id, "could not note the use of an API key");
     }
 }

@@ -9,10 +9,13 @@ use crate::{Error, Services};
 ///
 /// # Errors
 /// `Unauthenticated` if it has been revoked or has expired, or its user is disabled.
-pub(crate) async fn check_key(ports: &Services, actor: &Actor) -> Result<(), Error> {
-    let found = ports.api_keys.get(actor.organization, actor.api_key).await;
+pub(crate) async fn check_key(services: &Services, actor: &Actor) -> Result<(), Error> {
+    let found = services
+        .api_keys
+        .get(actor.organization, actor.api_key)
+        .await;
     match found {
-        Ok(found) if found.is_valid(ports.clock.now()) => Ok(()),
+        Ok(found) if found.is_valid(services.clock.now()) => Ok(()),
         // From outside, an unknown and an invalid key look the same.
         Ok(_) | Err(PortError::NotFound(_)) => Err(Error::refused(InvalidCredential::Key)),
         Err(error) => Err(error.into()),

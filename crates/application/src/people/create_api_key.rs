@@ -44,7 +44,7 @@ pub struct CreateApiKey {
 /// or its user is disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_api_key(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: CreateApiKey,
 ) -> Result<(ApiKey, PlainApiKey), Error> {
@@ -53,14 +53,14 @@ pub async fn create_api_key(
     if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
         return Err(MissingScope(missing).into());
     }
-    let now = ports.clock.now();
+    let now = services.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
-    require_enabled(ports, actor, user).await?;
+    require_enabled(services, actor, user).await?;
     for _ in 0..ATTEMPTS {
-        let plain = random_key(ports);
+        let plain = random_key(services);
         let key = ApiKey {
-            id: ApiKeyId::new(ports.ids.next_id()),
+            id: ApiKeyId::new(services.ids.next_id()),
             organization: actor.organization,
             user,
             name: command.name.clone(),
@@ -74,7 +74,7 @@ pub async fn create_api_key(
             revoked_at: None,
         };
         let added = &key;
-        let added = audited(ports, actor, |within| async move {
+        let added = audited(services, actor, |within| async move {
             within.api_keys.add(added).await?;
             Ok(((), Some(created(added))))
         });
@@ -91,12 +91,12 @@ pub async fn create_api_key(
 }
 
 /// Refuses a user who is disabled.
-async fn require_enabled(ports: &Services, actor: &Actor, user: UserId) -> Result<(), Error> {
+async fn require_enabled(services: &Services, actor: &Actor, user: UserId) -> Result<(), Error> {
     // The caller's own user has just been found to be enabled.
     if user == actor.user {
         return Ok(());
     }
-    let user = ports.tenancy.user(actor.organization, user).await?;
+    let user = services.tenancy.user(actor.organization, user).await?;
     if user.disabled_at.is_some() {
         return Err(Error::refused(UserDisabled));
     }
@@ -113,9 +113,9 @@ pub(crate) fn created(key: &ApiKey) -> Record {
 }
 
 /// A key of random bytes.
-pub(crate) fn random_key(ports: &Services) -> PlainApiKey {
+pub(crate) fn random_key(services: &Services) -> PlainApiKey {
     let (mut prefix, mut secret) = ([0; 5], [0; 32]);
-    ports.ids.fill_random(&mut prefix);
-    ports.ids.fill_random(&mut secret);
+    services.ids.fill_random(&mut prefix);
+    services.ids.fill_random(&mut secret);
     PlainApiKey::from_random(prefix, secret)
 }

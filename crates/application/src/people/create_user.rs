@@ -32,26 +32,26 @@ pub struct CreateUser {
 /// blank name; `Conflict` when the organization has a user of that address.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_user(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: CreateUser,
 ) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
-    require_reserve(ports)?;
+    require_reserve(services)?;
     let email = command.email.trim().to_owned();
     let name = command.name.unwrap_or_else(|| email.clone());
     check_email(&email)
         .and_then(|()| check_user_name(&name))
         .map_err(Error::refused)?;
     let user = User {
-        id: UserId::new(ports.ids.next_id()),
+        id: UserId::new(services.ids.next_id()),
         organization: actor.organization,
         email,
         name,
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         disabled_at: None,
     };
-    audited(ports, actor, |within| async move {
+    audited(services, actor, |within| async move {
         within.tenancy.add_user(&user).await?;
         let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
         let record = Record::of(AuditAction::UserCreated, target).with("name", user.name.clone());

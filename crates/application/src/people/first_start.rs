@@ -28,40 +28,40 @@ pub const ADMINISTRATOR: &str = "admin@localhost";
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn first_start(
-    ports: &Services,
+    services: &Services,
     chosen: Option<PlainApiKey>,
 ) -> Result<Option<PlainApiKey>, Error> {
-    let organizations = ports.tenancy.organizations().await?;
+    let organizations = services.tenancy.organizations().await?;
     let unfinished = match organizations.as_slice() {
         [] => true,
         // An earlier start may have stopped between the organization and its key.
-        [only] if only.name == ORGANIZATION => ports.api_keys.list(only.id).await?.is_empty(),
+        [only] if only.name == ORGANIZATION => services.api_keys.list(only.id).await?.is_empty(),
         _ => false,
     };
     if !unfinished {
         return Ok(None);
     }
-    let now = ports.clock.now();
+    let now = services.clock.now();
     let candidate = Organization {
-        id: OrganizationId::new(ports.ids.next_id()),
+        id: OrganizationId::new(services.ids.next_id()),
         name: ORGANIZATION.to_owned(),
         created_at: now,
     };
-    let organization = ports.tenancy.ensure_organization(&candidate).await?;
+    let organization = services.tenancy.ensure_organization(&candidate).await?;
     let candidate = User {
-        id: UserId::new(ports.ids.next_id()),
+        id: UserId::new(services.ids.next_id()),
         organization: organization.id,
         email: ADMINISTRATOR.to_owned(),
         name: ADMINISTRATOR.to_owned(),
         created_at: now,
         disabled_at: None,
     };
-    let user = ports.tenancy.ensure_user(&candidate).await?;
+    let user = services.tenancy.ensure_user(&candidate).await?;
     let plain = chosen
         .clone()
-        .unwrap_or_else(|| first_key(ports, organization.id));
+        .unwrap_or_else(|| first_key(services, organization.id));
     let key = ApiKey {
-        id: ApiKeyId::new(ports.ids.next_id()),
+        id: ApiKeyId::new(services.ids.next_id()),
         organization: organization.id,
         user: user.id,
         name: "first start".to_owned(),
@@ -75,7 +75,7 @@ pub async fn first_start(
         revoked_at: None,
     };
     let operator = Actor::operator(organization.id, user.id);
-    let added = audited(ports, &operator, |within| async move {
+    let added = audited(services, &operator, |within| async move {
         within.api_keys.add(&key).await?;
         Ok(((), Some(created(&key))))
     });
@@ -90,11 +90,11 @@ pub async fn first_start(
 
 /// A key whose secret is random and whose prefix follows from the organization, so that of racing
 /// servers one stores its key.
-fn first_key(ports: &Services, organization: OrganizationId) -> PlainApiKey {
+fn first_key(services: &Services, organization: OrganizationId) -> PlainApiKey {
     // Servers that start at once derive the same prefix, so only one of their keys is stored.
     let (_, low) = organization.as_uuid().as_u64_pair();
     let [_, _, _, prefix @ ..] = low.to_be_bytes();
     let mut secret = [0; 32];
-    ports.ids.fill_random(&mut secret);
+    services.ids.fill_random(&mut secret);
     PlainApiKey::from_random(prefix, secret)
 }

@@ -29,10 +29,13 @@ pub struct Identity {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn identify(ports: &Services, actor: &Actor) -> Result<Identity, Error> {
-    let organization = ports.tenancy.organization(actor.organization).await?;
-    let user = ports.tenancy.user(actor.organization, actor.user).await?;
-    let api_key = ports.api_keys.get(actor.organization, actor.api_key);
+pub async fn identify(services: &Services, actor: &Actor) -> Result<Identity, Error> {
+    let organization = services.tenancy.organization(actor.organization).await?;
+    let user = services
+        .tenancy
+        .user(actor.organization, actor.user)
+        .await?;
+    let api_key = services.api_keys.get(actor.organization, actor.api_key);
     Ok(Identity {
         organization,
         user,

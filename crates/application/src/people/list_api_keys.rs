@@ -15,12 +15,12 @@ use crate::{Error, Services};
 /// `Forbidden` without the admin scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_api_keys(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<ApiKey>, Error> {
     actor.require(Scope::Admin)?;
-    let mut keys = ports.api_keys.list(actor.organization).await?;
+    let mut keys = services.api_keys.list(actor.organization).await?;
     // Sorted and cut here, because an organization has few keys.
     keys.sort_by_key(|key| Reverse((key.created_at, key.id)));
     if let Some(after) = page.after {

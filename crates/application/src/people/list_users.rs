@@ -13,10 +13,10 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_users(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     page: PageRequest,
 ) -> Result<Page<User>, Error> {
     actor.require(Scope::Read)?;
-    Ok(ports.tenancy.users(actor.organization, page).await?)
+    Ok(services.tenancy.users(actor.organization, page).await?)
 }

@@ -43,7 +43,7 @@ pub struct IssueKey {
 /// permit another organization.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn issue(
-    ports: &Services,
+    services: &Services,
     policy: BackendPolicy,
     organization: &str,
     email: &str,
@@ -54,41 +54,41 @@ pub async fn issue(
         .and_then(|()| check_email(email))
         .map_err(Error::refused)?;
     // Before it exists: users of a shared backend would see the runs of both organizations.
-    check_new_organization(ports, policy, organization).await?;
+    check_new_organization(services, policy, organization).await?;
     let candidate = Organization {
-        id: OrganizationId::new(ports.ids.next_id()),
+        id: OrganizationId::new(services.ids.next_id()),
         name: organization.to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
-    let organization = ports.tenancy.ensure_organization(&candidate).await?;
+    let organization = services.tenancy.ensure_organization(&candidate).await?;
     let candidate = User {
-        id: UserId::new(ports.ids.next_id()),
+        id: UserId::new(services.ids.next_id()),
         organization: organization.id,
         email: email.to_owned(),
         name: email.to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         disabled_at: None,
     };
-    let user = ports.tenancy.ensure_user(&candidate).await?;
+    let user = services.tenancy.ensure_user(&candidate).await?;
     let operator = Actor::operator(organization.id, user.id);
     let command = CreateApiKey {
         name: command.name,
         scopes: command.scopes,
         expires_at: command
             .lifetime
-            .map(|lifetime| ports.clock.now() + lifetime),
+            .map(|lifetime| services.clock.now() + lifetime),
         user: None,
     };
-    create_api_key(ports, &operator, command).await
+    create_api_key(services, &operator, command).await
 }
 
 /// Refuses to create an organization with which the job backend would be refused.
 async fn check_new_organization(
-    ports: &Services,
+    services: &Services,
     policy: BackendPolicy,
     name: &str,
 ) -> Result<(), Error> {
-    let organizations = ports.tenancy.organizations().await?;
+    let organizations = services.tenancy.organizations().await?;
     if organizations.iter().any(|known| known.name == name) {
         return Ok(());
     }
@@ -105,10 +105,10 @@ async fn check_new_organization(
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn list(ports: &Services) -> Result<Vec<(Organization, ApiKey)>, Error> {
+pub async fn list(services: &Services) -> Result<Vec<(Organization, ApiKey)>, Error> {
     let mut all = Vec::new();
-    for organization in ports.tenancy.organizations().await? {
-        let keys = ports.api_keys.list(organization.id).await?;
+    for organization in services.tenancy.organizations().await? {
+        let keys = services.api_keys.list(organization.id).await?;
         all.extend(keys.into_iter().map(|key| (organization.clone(), key)));
     }
     Ok(all)
@@ -119,10 +119,10 @@ pub async fn list(ports: &Services) -> Result<Vec<(Organization, ApiKey)>, Error
 /// # Errors
 /// `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn revoke(ports: &Services, prefix: &str) -> Result<ApiKey, Error> {
-    let found = ports.api_keys.find_by_prefix(prefix).await?;
+pub async fn revoke(services: &Services, prefix: &str) -> Result<ApiKey, Error> {
+    let found = services.api_keys.find_by_prefix(prefix).await?;
     let key = found.ok_or_else(|| Error::not_found(Resource::ApiKey))?.key;
     let operator = Actor::operator(key.organization, key.user);
-    revoke_api_key(ports, &operator, key.id).await?;
+    revoke_api_key(services, &operator, key.id).await?;
     Ok(key)
 }

@@ -17,10 +17,10 @@ use crate::{
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn revoke_api_key(ports: &Services, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
+pub async fn revoke_api_key(services: &Services, actor: &Actor, id: ApiKeyId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    let key = ports.api_keys.get(actor.organization, id).await?.key;
-    audited(ports, actor, |within| async move {
+    let key = services.api_keys.get(actor.organization, id).await?.key;
+    audited(services, actor, |within| async move {
         let revoked = within
             .api_keys
             .revoke(actor.organization, id, within.clock.now());
@@ -32,6 +32,6 @@ pub async fn revoke_api_key(ports: &Services, actor: &Actor, id: ApiKeyId) -> Re
     })
     .await?;
     // On other servers a cached entry still counts for the few seconds of its lifetime.
-    ports.key_cache.evict(id);
+    services.key_cache.evict(id);
     Ok(())
 }

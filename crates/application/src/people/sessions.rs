@@ -51,23 +51,23 @@ pub enum SignIn {
 /// `Unauthenticated` for a key or a link that is not valid; `Forbidden` for the key of
 /// a run on the platform.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
+pub async fn sign_in(services: &Services, presented: SignIn) -> Result<(PlainToken, Actor), Error> {
     let (actor, by) = match presented {
-        SignIn::ApiKey(key) => match authenticate(ports, &key).await {
+        SignIn::ApiKey(key) => match authenticate(services, &key).await {
             Ok(actor) => (actor, "api_key"),
             Err(error) => {
-                record_refused(ports, &key, &error).await?;
+                record_refused(services, &key, &error).await?;
                 return Err(error);
             }
         },
-        SignIn::Token(token) => (follow_link(ports, &token).await?, "link"),
+        SignIn::Token(token) => (follow_link(services, &token).await?, "link"),
     };
     actor.may(GuardedAction::UsePersonalRecords)?;
-    let token = random_token(ports);
-    let now = ports.clock.now();
+    let token = random_token(services);
+    let now = services.clock.now();
     let session = Session::begin(token.hash(), actor.organization, actor.api_key, now);
     let user = actor.user;
-    audited(ports, &actor, |within| async move {
+    audited(services, &actor, |within| async move {
         within.sessions.add(&session).await?;
         let user = within.tenancy.user(session.organization, user).await?;
         let target = AuditTarget::new(AuditTargetKind::User, user.id, user.email);
@@ -80,22 +80,22 @@ pub async fn sign_in(ports: &Services, presented: SignIn) -> Result<(PlainToken,
 
 /// Records a refused sign-in with a key that names an organization, at most once a minute for each key, so
 /// that guesses do not fill the log.
-async fn record_refused(ports: &Services, presented: &str, error: &Error) -> Result<(), Error> {
+async fn record_refused(services: &Services, presented: &str, error: &Error) -> Result<(), Error> {
     let is_refusal = error.kind() == Some(RefusalKind::Unauthenticated);
     let Some(plain) = PlainApiKey::parse(presented).filter(|_| is_refusal) else {
         return Ok(());
     };
-    let Some(found) = ports.api_keys.find_by_prefix(plain.prefix()).await? else {
+    let Some(found) = services.api_keys.find_by_prefix(plain.prefix()).await? else {
         return Ok(());
     };
-    let (key, now) = (found.key, ports.clock.now());
+    let (key, now) = (found.key, services.clock.now());
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, key.name);
     let recent = AuditFilter {
         action: Some(AuditAction::SessionRefused),
         from: Some(now - REFUSALS_EVERY),
         ..AuditFilter::default()
     };
-    let audit = &ports.audit;
+    let audit = &services.audit;
     let recorded = audit.list_after(key.organization, &recent, None, MAX_REFUSALS);
     let recorded = recorded.await?;
     let is_many = u32::try_from(recorded.len()) == Ok(MAX_REFUSALS);
@@ -103,27 +103,27 @@ async fn record_refused(ports: &Services, presented: &str, error: &Error) -> Res
         return Ok(());
     }
     let record = Record::of(AuditAction::SessionRefused, target);
-    let entry = record.entry(ports, None);
+    let entry = record.entry(services, None);
     Ok(audit.append(key.organization, entry).await?)
 }
 
 /// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
 /// any other, but its text is never displayed.
-async fn follow_link(ports: &Services, token: &str) -> Result<Actor, Error> {
+async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     // Taken before it is checked: a link works once, also if two follow it at the same time.
-    let link = ports.sessions.take_link(token.hash()).await?;
+    let link = services.sessions.take_link(token.hash()).await?;
     let link = link.filter(|link| link.is_valid(now)).ok_or_else(invalid)?;
-    let user = ports.tenancy.user(link.organization, link.user).await?;
+    let user = services.tenancy.user(link.organization, link.user).await?;
     if user.disabled_at.is_some() {
         return Err(invalid());
     }
     for _ in 0..ATTEMPTS {
-        let plain = random_key(ports);
+        let plain = random_key(services);
         let key = ApiKey {
-            id: ApiKeyId::new(ports.ids.next_id()),
+            id: ApiKeyId::new(services.ids.next_id()),
             organization: link.organization,
             user: link.user,
             name: LINK_KEY_NAME.to_owned(),
@@ -137,7 +137,7 @@ async fn follow_link(ports: &Services, token: &str) -> Result<Actor, Error> {
             last_used_at: None,
             revoked_at: None,
         };
-        match ports.api_keys.add(&key).await {
+        match services.api_keys.add(&key).await {
             Ok(()) => return Ok(actor_of(&key)),
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
@@ -164,22 +164,22 @@ fn actor_of(key: &ApiKey) -> Actor {
 /// `Unauthenticated` for a session that is unknown or has ended, or whose key is not valid any
 /// more.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn authenticate_session(ports: &Services, presented: &str) -> Result<Actor, Error> {
+pub async fn authenticate_session(services: &Services, presented: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Session);
     let token = PlainToken::parse(presented).ok_or_else(invalid)?;
-    let now = ports.clock.now();
-    let generation = match ports.key_cache.get(token.hash(), now) {
+    let now = services.clock.now();
+    let generation = match services.key_cache.get(token.hash(), now) {
         Ok(actor) => return Ok(actor),
         Err(generation) => generation,
     };
-    let found = ports.sessions.find(token.hash()).await?;
+    let found = services.sessions.find(token.hash()).await?;
     let found = found
         .filter(|found| found.is_valid(now))
         .ok_or_else(invalid)?;
     let FoundSession { session, key } = found;
     // As with keys, a request does not fail because the time of its use cannot be stored.
     if session.is_due_for_touch(now)
-        && let Err(error) = ports.sessions.touch(session.token, now).await
+        && let Err(error) = services.sessions.touch(session.token, now).await
     {
         tracing::warn!(%error, "could not note the use of a session");
     }
@@ -188,7 +188,7 @@ pub async fn authenticate_session(ports: &Services, presented: &str) -> Result<A
     let ends_at = key.key.expires_at.map_or(session.ends_at(), |expires_at| {
         expires_at.min(session.ends_at())
     });
-    let cache = &ports.key_cache;
+    let cache = &services.key_cache;
     cache.insert(generation, session.token, actor.clone(), now, Some(ends_at));
     Ok(actor)
 }
@@ -198,14 +198,14 @@ pub async fn authenticate_session(ports: &Services, presented: &str) -> Result<A
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sign_out(ports: &Services, presented: &str) -> Result<(), Error> {
+pub async fn sign_out(services: &Services, presented: &str) -> Result<(), Error> {
     // A malformed token belongs to no session, so there is nothing to end.
     let Some(token) = PlainToken::parse(presented) else {
         return Ok(());
     };
-    ports.sessions.remove(token.hash()).await?;
+    services.sessions.remove(token.hash()).await?;
     // On other servers a cached entry still counts for the few seconds of its lifetime.
-    ports.key_cache.evict_hash(token.hash());
+    services.key_cache.evict_hash(token.hash());
     Ok(())
 }
 
@@ -217,27 +217,27 @@ pub async fn sign_out(ports: &Services, presented: &str) -> Result<(), Error> {
 /// user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn sign_in_link(
-    ports: &Services,
+    services: &Services,
     organization: &str,
     email: &str,
 ) -> Result<PlainToken, Error> {
-    let user = user_of(ports, organization, email).await?;
+    let user = user_of(services, organization, email).await?;
     if user.disabled_at.is_some() {
         return Err(Error::refused(UserDisabled));
     }
-    let token = random_token(ports);
+    let token = random_token(services);
     let link = SignInLink {
         token: token.hash(),
         organization: user.organization,
         user: user.id,
-        expires_at: ports.clock.now() + LINK_LIFETIME,
+        expires_at: services.clock.now() + LINK_LIFETIME,
     };
-    ports.sessions.add_link(&link).await?;
+    services.sessions.add_link(&link).await?;
     Ok(token)
 }
 
-async fn user_of(ports: &Services, organization: &str, email: &str) -> Result<User, Error> {
-    let organizations = ports.tenancy.organizations().await?;
+async fn user_of(services: &Services, organization: &str, email: &str) -> Result<User, Error> {
+    let organizations = services.tenancy.organizations().await?;
     let mut organizations = organizations.into_iter();
     let organization: Organization = organizations
         .find(|known| known.name == organization)
@@ -246,7 +246,7 @@ async fn user_of(ports: &Services, organization: &str, email: &str) -> Result<Us
         limit: None,
         after: None,
     };
-    let users = ports.tenancy.users(organization.id, all).await?.items;
+    let users = services.tenancy.users(organization.id, all).await?.items;
     let email = fold_email(email);
     let mut users = users.into_iter();
     users
@@ -254,9 +254,9 @@ async fn user_of(ports: &Services, organization: &str, email: &str) -> Result<Us
         .ok_or_else(|| Error::not_found(Resource::User))
 }
 
-fn random_token(ports: &Services) -> PlainToken {
+fn random_token(services: &Services) -> PlainToken {
     let mut bytes = [0; 32];
-    ports.ids.fill_random(&mut bytes);
+    services.ids.fill_random(&mut bytes);
     PlainToken::from_random(bytes)
 }
 
@@ -266,6 +266,6 @@ fn random_token(ports: &Services) -> PlainToken {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn remove_ended_sessions(ports: &Services) -> Result<u64, Error> {
-    Ok(ports.sessions.remove_ended(ports.clock.now()).await?)
+pub async fn remove_ended_sessions(services: &Services) -> Result<u64, Error> {
+    Ok(services.sessions.remove_ended(services.clock.now()).await?)
 }

@@ -23,7 +23,7 @@ use crate::{
 /// name, and when the caller would disable their own user.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: UserId,
     change: UserChange,
@@ -36,7 +36,7 @@ pub async fn update_user(
     if id == actor.user && change.disabled == Some(true) {
         return Err(Error::refused(DisablesSelf));
     }
-    let changed = audited(ports, actor, |within| async move {
+    let changed = audited(services, actor, |within| async move {
         let now = within.clock.now();
         let updated = within
             .tenancy
@@ -50,6 +50,6 @@ pub async fn update_user(
     })
     .await?;
     // Keys of a disabled user must stop at once, not when the cache expires.
-    ports.key_cache.evict_user(id);
+    services.key_cache.evict_user(id);
     Ok(changed)
 }

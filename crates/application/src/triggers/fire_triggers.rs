@@ -21,20 +21,23 @@ const BATCH: u32 = 50;
 /// # Errors
 /// Errors of the store. Unhandled events and ticks stay for the next call.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn fire_triggers(ports: &Services) -> Result<u32, Error> {
+pub async fn fire_triggers(services: &Services) -> Result<u32, Error> {
     let mut runs = 0_u32;
     // Events stay in their outbox, so none is lost while the disk is full.
-    if require_reserve(ports).is_err() {
+    if require_reserve(services).is_err() {
         return Ok(runs);
     }
     loop {
         // In each round, because schedules come due while batches are handled.
-        let now = ports.clock.now();
-        let ids = &*ports.ids;
+        let now = services.clock.now();
+        let ids = &*services.ids;
         let on_event = |event: TriggerEvent<'_>| runs_after(event, ids, now);
         let on_tick = |candidate: &Candidate| tick(candidate, ids, now);
-        let events = ports.triggers.act_on_events(BATCH, &on_event).await?;
-        let ticks = ports.triggers.fire_schedules(now, BATCH, &on_tick).await?;
+        let events = services.triggers.act_on_events(BATCH, &on_event).await?;
+        let ticks = services
+            .triggers
+            .fire_schedules(now, BATCH, &on_tick)
+            .await?;
         runs = runs.saturating_add(events.runs).saturating_add(ticks.runs);
         if events.handled == 0 && ticks.handled == 0 {
             return Ok(runs);

@@ -14,7 +14,7 @@ use crate::{Error, Services};
 /// `Forbidden` without the read scope; `Invalid` if it is no schedule.
 #[tracing::instrument(level = "debug", skip_all)]
 pub fn preview_schedule(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     cron: &str,
     timezone: &str,
@@ -22,5 +22,5 @@ pub fn preview_schedule(
     actor.require(Scope::Read)?;
     let schedule = Schedule::parse(cron, timezone);
     let schedule = schedule.map_err(Error::refused)?;
-    Ok(schedule.preview(ports.clock.now()))
+    Ok(schedule.preview(services.clock.now()))
 }

@@ -4,6 +4,6 @@ use crate::{Services, subscription::Subscription};
 
 /// Subscribes to new events.
 #[must_use]
-pub fn watch_events(ports: &Services) -> Subscription {
-    Subscription::new(ports.triggers.subscribe())
+pub fn watch_events(services: &Services) -> Subscription {
+    Subscription::new(services.triggers.subscribe())
 }

@@ -52,17 +52,17 @@ pub struct Backfilled {
 /// or has no file trigger and no file is named.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn backfill_job(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
     command: BackfillJob,
 ) -> Result<Backfilled, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
-    let job = ports.jobs.get(actor.organization, id).await?;
+    require_reserve(services)?;
+    let job = services.jobs.get(actor.organization, id).await?;
     let script_version = job.runnable_version().map_err(Error::refused)?;
     if let Some(instrument) = command.instrument {
-        ports
+        services
             .instruments
             .get(actor.organization, instrument)
             .await?;
@@ -72,10 +72,10 @@ pub async fn backfill_job(
     let files = considered(command)?;
     let backfill = Backfill::of(&job, &files, only).map_err(Error::refused)?;
     let parameters = with_defaults(&job.parameters, Map::new());
-    let queued_at = ports.clock.now();
+    let queued_at = services.clock.now();
     let decide = |file: &StoredUpload| {
         backfill.takes(file).then(|| NewRun {
-            id: ExecutionId::new(ports.ids.next_id()),
+            id: ExecutionId::new(services.ids.next_id()),
             job: id,
             script_version,
             trigger_file: Some(file.id),
@@ -94,7 +94,7 @@ pub async fn backfill_job(
         limit: MAX_BACKFILL_RUNS,
         is_dry_run,
     };
-    let runs = ports
+    let runs = services
         .triggers
         .backfill(actor.organization, &request, &decide)
         .await?;

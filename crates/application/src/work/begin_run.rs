@@ -49,7 +49,7 @@ pub struct RunContext {
 /// # Errors
 /// Errors of the ports.
 pub(super) async fn begin_run(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
     context: &RunContext,
@@ -58,18 +58,18 @@ pub(super) async fn begin_run(
         return Err(Error::Internal(format!("{} is no run", claim.work)));
     };
     let job = claimed.execution.job_id;
-    let version = ports
+    let version = services
         .jobs
         .version(claim.organization, job, run.script_version);
     let script = version.await?;
-    let rights = match rights(ports, claim, claimed, &script).await? {
+    let rights = match rights(services, claim, claimed, &script).await? {
         Ok(rights) => rights,
         Err(refusal) => return Ok(Begun::Refused(refusal.to_string())),
     };
     let base_url = &context.base_url;
     // Users of a shared cluster can read the environment of its jobs; a nonce works once and briefly.
     let (key, key_exchange) = if context.policy.hides_keys() {
-        let Some(nonce) = issue_nonce(ports, claim, claimed, rights).await? else {
+        let Some(nonce) = issue_nonce(services, claim, claimed, rights).await? else {
             return Ok(Begun::Lost);
         };
         let exchange = KeyExchange {
@@ -79,7 +79,7 @@ pub(super) async fn begin_run(
         };
         (None, Some(exchange))
     } else {
-        let Some(key) = issue_key(ports, claim, claimed, rights).await? else {
+        let Some(key) = issue_key(services, claim, claimed, rights).await? else {
             return Ok(Begun::Lost);
         };
         (Some(key), None)
@@ -99,7 +99,7 @@ pub(super) async fn begin_run(
 
 /// User and scopes of the run's key.
 async fn rights(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
     script: &ScriptVersion,
@@ -111,7 +111,7 @@ async fn rights(
     } else {
         claimed.started_by
     };
-    let user = ports.tenancy.user(claim.organization, user).await?;
+    let user = services.tenancy.user(claim.organization, user).await?;
     if user.disabled_at.is_none() {
         return Ok(Ok(RunRights {
             user: user.id,
@@ -157,15 +157,15 @@ fn environment(
 
 /// Stores a key of the run; `None` if the worker has lost the run.
 async fn issue_key(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
     rights: RunRights,
 ) -> Result<Option<PlainApiKey>, Error> {
     let deadline = claimed.execution.state.deadline();
     for _ in 0..ATTEMPTS {
-        let (key, plain) = run_key(ports, claim, rights, deadline);
-        match ports.run_keys.issue(claim, &key).await {
+        let (key, plain) = run_key(services, claim, rights, deadline);
+        match services.run_keys.issue(claim, &key).await {
             Ok(true) => return Ok(Some(plain)),
             Ok(false) => return Ok(None),
             // Another key has the random prefix: the next one is almost certainly free.
@@ -180,14 +180,14 @@ async fn issue_key(
 
 /// Stores a nonce that the run exchanges for its key; `None` if the worker has lost the run.
 async fn issue_nonce(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     claimed: &ClaimedRun,
     rights: RunRights,
 ) -> Result<Option<PlainRunNonce>, Error> {
     let execution = claimed.execution.id;
     let mut secret = [0; 32];
-    ports.ids.fill_random(&mut secret);
+    services.ids.fill_random(&mut secret);
     let plain = PlainRunNonce::from_random(execution, claim.attempt, secret);
     let key_expires_at = claimed.execution.state.deadline();
     let nonce = RunNonce {
@@ -197,10 +197,10 @@ async fn issue_nonce(
         user: rights.user,
         scopes: rights.scopes,
         hash: plain.hash(),
-        expires_at: RunNonce::expiry(ports.clock.now(), key_expires_at),
+        expires_at: RunNonce::expiry(services.clock.now(), key_expires_at),
         key_expires_at,
         used_at: None,
     };
-    let stored = ports.run_keys.store_nonce(&nonce).await?;
+    let stored = services.run_keys.store_nonce(&nonce).await?;
     Ok(stored.then_some(plain))
 }

@@ -26,21 +26,23 @@ pub enum Begun {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn begin_work(
-    ports: &Services,
+    services: &Services,
     claimed: &ClaimedWork,
     context: &WorkContext,
 ) -> Result<Begun, Error> {
     // For each claim, because an organization may have been added since the worker started.
-    match check_backend(ports, context.policy()).await {
+    match check_backend(services, context.policy()).await {
         Ok(()) => {}
         Err(CheckBackendError::Shared(refusal)) => return Ok(Begun::Refused(refusal.to_string())),
         Err(CheckBackendError::Failed(error)) => return Err(error),
     }
     let claim = claimed.claim;
     match (&claimed.task, context) {
-        (Task::Run(run), WorkContext::Run(context)) => begin_run(ports, claim, run, context).await,
+        (Task::Run(run), WorkContext::Run(context)) => {
+            begin_run(services, claim, run, context).await
+        }
         (Task::Training(training), WorkContext::Training(context)) => {
-            let spec = begin_training(ports, claim, training, context).await?;
+            let spec = begin_training(services, claim, training, context).await?;
             Ok(spec.map_or(Begun::Lost, |spec| Begun::Ready(Box::new(spec))))
         }
         _ => Err(Error::Internal(format!(

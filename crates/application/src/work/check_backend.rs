@@ -22,11 +22,15 @@ pub enum CheckBackendError {
 /// [`CheckBackendError`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn check_backend(
-    ports: &Services,
+    services: &Services,
     policy: BackendPolicy,
 ) -> Result<(), CheckBackendError> {
     if policy.depends_on_organizations() {
-        let organizations = ports.tenancy.organizations().await.map_err(Error::from)?;
+        let organizations = services
+            .tenancy
+            .organizations()
+            .await
+            .map_err(Error::from)?;
         policy.check(organizations.len())?;
     }
     Ok(())

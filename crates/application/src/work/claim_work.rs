@@ -15,21 +15,21 @@ use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn claim_work(
-    ports: &Services,
+    services: &Services,
     context: &WorkContext,
     slots: FreeSlots,
 ) -> Result<Vec<ClaimedWork>, Error> {
     // Work writes logs and results; on a full disk it would only fail.
-    if require_reserve(ports).is_err() {
+    if require_reserve(services).is_err() {
         return Ok(Vec::new());
     }
     // The key of a run expires with this deadline, so it covers both phases and the time to stop them.
     let limits = context.limits();
     let timeout = limits.preparation + limits.wall_clock + 2 * GRACE;
     let terms = ClaimTerms {
-        now: ports.clock.now(),
+        now: services.clock.now(),
         lease: WORK_LEASE,
         timeout: Duration::try_from(timeout).unwrap_or(Duration::MAX),
     };
-    Ok(ports.work.claim(context.kind(), slots, terms).await?)
+    Ok(services.work.claim(context.kind(), slots, terms).await?)
 }

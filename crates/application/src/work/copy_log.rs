@@ -38,7 +38,7 @@ impl LogCopy {
     /// [`CopyLogError`].
     pub async fn copy(
         &mut self,
-        ports: &Services,
+        services: &Services,
         runner: &dyn JobRunner,
     ) -> Result<(), CopyLogError> {
         loop {
@@ -50,7 +50,7 @@ impl LogCopy {
             // Runners hold a limited part of a log; bytes that they dropped count as a gap.
             let skipped = chunk.offset.saturating_sub(self.stored);
             for append in LogAppend::split(skipped, &chunk.bytes) {
-                let appended = ports.work_logs.append(self.claim, append).await;
+                let appended = services.work_logs.append(self.claim, append).await;
                 // `false` means that another worker holds the work and copies its log.
                 if !appended.map_err(|error| CopyLogError(error.to_string()))? {
                     return Ok(());
@@ -67,12 +67,12 @@ impl LogCopy {
 /// Errors of the store.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn append_notice(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     text: &str,
 ) -> Result<(), crate::Error> {
     for append in LogAppend::split(0, platform_line(text).as_bytes()) {
-        ports.work_logs.append(claim, append).await?;
+        services.work_logs.append(claim, append).await?;
     }
     Ok(())
 }

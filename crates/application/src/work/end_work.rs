@@ -14,13 +14,13 @@ use crate::{
 /// # Errors
 /// Errors of the queue; the work then is still the worker's, who may try again.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn end_work(ports: &Services, claim: WorkClaim, end: &WorkEnd) -> Result<bool, Error> {
-    let finish = || ports.work.finish(claim, end, ports.clock.now());
+pub async fn end_work(services: &Services, claim: WorkClaim, end: &WorkEnd) -> Result<bool, Error> {
+    let finish = || services.work.finish(claim, end, services.clock.now());
     // Even on a full disk the end has to be stored, or the work would start again.
-    let ended = freeing_space(ports, finish).await?;
-    forget_keys(ports, claim.work);
+    let ended = freeing_space(services, finish).await?;
+    forget_keys(services, claim.work);
     if ended.as_ref().is_some_and(WorkRecord::has_notice) {
-        deliver_soon(ports).await;
+        deliver_soon(services).await;
     }
     Ok(ended.is_some())
 }
@@ -30,16 +30,16 @@ pub async fn end_work(ports: &Services, claim: WorkClaim, end: &WorkEnd) -> Resu
 /// # Errors
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn release_work(ports: &Services, claim: WorkClaim) -> Result<bool, Error> {
-    let release = || ports.work.release(claim, ports.clock.now());
-    let released = freeing_space(ports, release).await?;
-    forget_keys(ports, claim.work);
+pub async fn release_work(services: &Services, claim: WorkClaim) -> Result<bool, Error> {
+    let release = || services.work.release(claim, services.clock.now());
+    let released = freeing_space(services, release).await?;
+    forget_keys(services, claim.work);
     Ok(released)
 }
 
 /// The keys of a run end with its lease, but this server may have cached them.
-pub(super) fn forget_keys(ports: &Services, work: WorkId) {
+pub(super) fn forget_keys(services: &Services, work: WorkId) {
     if let Some(execution) = work.execution() {
-        ports.key_cache.evict_execution(execution);
+        services.key_cache.evict_execution(execution);
     }
 }

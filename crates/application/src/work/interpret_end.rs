@@ -12,7 +12,7 @@ use crate::{Error, Services, models::training::interpret_training::interpret_tra
 /// Errors of the queue and the storage.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn interpret_end(
-    ports: &Services,
+    services: &Services,
     claimed: &ClaimedWork,
     context: &WorkContext,
     end: &ScriptEnd,
@@ -22,7 +22,7 @@ pub async fn interpret_end(
         (Task::Training(training), WorkContext::Training(context)) => {
             let limits = context.limits;
             interpret_training(
-                ports,
+                services,
                 claimed.claim,
                 &training.version,
                 limits,

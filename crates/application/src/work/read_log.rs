@@ -44,13 +44,16 @@ pub enum NextOfLog {
 /// `Forbidden` without the read scope; `NotFound`; `Unavailable` if others take 10 s.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn open_log(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;
-    let slot = ports.slots.enter(Work::Result, actor.organization).await?;
-    LogReader::open(ports, actor, id, slot).await
+    let slot = services
+        .slots
+        .enter(Work::Result, actor.organization)
+        .await?;
+    LogReader::open(services, actor, id, slot).await
 }
 
 /// Opens the log of an execution as [`open_log`] does, to read it while it grows. The subscription wakes
@@ -61,26 +64,26 @@ pub async fn open_log(
 /// followers.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn follow_log(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: ExecutionId,
 ) -> Result<(LogReader, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = ports.slots.follow(actor.organization)?;
-    let reader = LogReader::open(ports, actor, id, slot).await?;
-    let news = ports.work.follow(WorkId::Execution(id));
+    let slot = services.slots.follow(actor.organization)?;
+    let reader = LogReader::open(services, actor, id, slot).await?;
+    let news = services.work.follow(WorkId::Execution(id));
     Ok((reader, Subscription::new(news)))
 }
 
 impl LogReader {
     async fn open(
-        ports: &Services,
+        services: &Services,
         actor: &Actor,
         execution: ExecutionId,
         slot: Slot,
     ) -> Result<Self, Error> {
         let organization = actor.organization;
-        ports.executions.get(organization, execution).await?;
+        services.executions.get(organization, execution).await?;
         Ok(Self {
             organization,
             execution,
@@ -100,13 +103,13 @@ impl LogReader {
     ///
     /// # Errors
     /// Errors of the ports.
-    pub async fn next(&mut self, ports: &Services) -> Result<NextOfLog, Error> {
+    pub async fn next(&mut self, services: &Services) -> Result<NextOfLog, Error> {
         // In this order: what is written before the end is there when the end is seen.
-        let execution = ports
+        let execution = services
             .executions
             .get(self.organization, self.execution)
             .await?;
-        let chunk = ports
+        let chunk = services
             .work_logs
             .read(
                 self.organization,
@@ -116,7 +119,7 @@ impl LogReader {
             .await?;
         if chunk.bytes.is_empty() {
             if execution.state.has_ended()
-                && let Some(line) = self.deletion(ports).await?
+                && let Some(line) = self.deletion(services).await?
             {
                 return Ok(NextOfLog::Chunk(line));
             }
@@ -127,13 +130,16 @@ impl LogReader {
     }
 
     /// The line in place of a log that was deleted, once.
-    async fn deletion(&mut self, ports: &Services) -> Result<Option<Bytes>, Error> {
+    async fn deletion(&mut self, services: &Services) -> Result<Option<Bytes>, Error> {
         // A log that was read to its end was there.
         if self.is_deleted || self.offset > 0 {
             return Ok(None);
         }
         let work = WorkId::Execution(self.execution);
-        let deleted_at = ports.work_logs.deleted_at(self.organization, work).await?;
+        let deleted_at = services
+            .work_logs
+            .deleted_at(self.organization, work)
+            .await?;
         self.is_deleted = deleted_at.is_some();
         Ok(deleted_at.map(|at| deleted_line(at).into()))
     }

@@ -25,13 +25,13 @@ use crate::{Error, Services};
 /// # Errors
 /// `Unauthenticated` for a nonce that is malformed, unknown, expired or used.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiKey, Error> {
+pub async fn redeem_nonce(services: &Services, presented: &str) -> Result<PlainApiKey, Error> {
     let presented =
         PlainRunNonce::parse(presented).ok_or_else(|| Error::refused(NonceRefusal::Unknown))?;
     let (execution, attempt) = (presented.execution(), presented.attempt());
-    let found = ports.api_keys.find_run_nonce(execution, attempt).await?;
+    let found = services.api_keys.find_run_nonce(execution, attempt).await?;
     let nonce = found.ok_or_else(|| Error::refused(NonceRefusal::Unknown))?;
-    let now = ports.clock.now();
+    let now = services.clock.now();
     match nonce.check(&presented, now) {
         // The queue decides about a repeated use, also where two come at once.
         Ok(()) | Err(NonceRefusal::Used) => {}
@@ -47,11 +47,11 @@ pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiK
         scopes: nonce.scopes,
     };
     for _ in 0..ATTEMPTS {
-        let (key, plain) = run_key(ports, claim, rights, nonce.key_expires_at);
-        match ports.run_keys.redeem_nonce(claim, &key).await {
+        let (key, plain) = run_key(services, claim, rights, nonce.key_expires_at);
+        match services.run_keys.redeem_nonce(claim, &key).await {
             Ok(NonceUse::First) => return Ok(plain),
             Ok(NonceUse::Repeated) => {
-                report_theft(ports, claim).await;
+                report_theft(services, claim).await;
                 return Err(Error::refused(NonceRefusal::Used));
             }
             Ok(NonceUse::RunLost) => return Err(Error::refused(NonceRefusal::Unknown)),
@@ -66,15 +66,15 @@ pub async fn redeem_nonce(ports: &Services, presented: &str) -> Result<PlainApiK
 }
 
 /// Tells operator and author of a nonce that was used twice, and forgets the revoked key.
-async fn report_theft(ports: &Services, claim: WorkClaim) {
-    forget_keys(ports, claim.work);
+async fn report_theft(services: &Services, claim: WorkClaim) {
+    forget_keys(services, claim.work);
     tracing::warn!(
         organization = %claim.organization,
         execution = %claim.work,
         attempt = claim.attempt,
         "the nonce of a run was used twice, perhaps by a thief; its key is revoked"
     );
-    if let Err(error) = append_notice(ports, claim, NONCE_USED_TWICE).await {
+    if let Err(error) = append_notice(services, claim, NONCE_USED_TWICE).await {
         tracing::warn!(execution = %claim.work, %error, "could not write to the log of a run");
     }
 }

@@ -28,10 +28,10 @@ impl WorkLease {
     ///
     /// # Errors
     /// Errors of the queue; the lease then retains its end.
-    pub async fn renew(&mut self, ports: &Services) -> Result<bool, Error> {
+    pub async fn renew(&mut self, services: &Services) -> Result<bool, Error> {
         // Read before the query: a slow one must not make this worker believe in a longer lease.
-        let ends = ports.clock.elapsed() + WORK_LEASE;
-        let held = ports.work.renew(self.claim, WORK_LEASE).await?;
+        let ends = services.clock.elapsed() + WORK_LEASE;
+        let held = services.work.renew(self.claim, WORK_LEASE).await?;
         if held {
             self.ends = ends;
         }
@@ -40,8 +40,8 @@ impl WorkLease {
 
     /// Returns the time for which the work is certainly this worker's; none if another may have it.
     #[must_use]
-    pub fn remaining(&self, ports: &Services) -> Duration {
-        (self.ends - ports.clock.elapsed()).max(Duration::ZERO)
+    pub fn remaining(&self, services: &Services) -> Duration {
+        (self.ends - services.clock.elapsed()).max(Duration::ZERO)
     }
 }
 
@@ -50,7 +50,7 @@ impl WorkLease {
 /// # Errors
 /// Errors of the queue; the lease then ends by itself.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn give_up(ports: &Services, claim: WorkClaim) -> Result<(), Error> {
-    ports.work.renew(claim, Duration::ZERO).await?;
+pub async fn give_up(services: &Services, claim: WorkClaim) -> Result<(), Error> {
+    services.work.renew(claim, Duration::ZERO).await?;
     Ok(())
 }

@@ -30,24 +30,24 @@ pub struct RunJob {
 /// parameter has no value, or the file has no bytes yet.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_job(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     id: JobId,
     command: RunJob,
 ) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
-    require_reserve(ports)?;
-    let job = ports.jobs.get(actor.organization, id).await?;
+    require_reserve(services)?;
+    let job = services.jobs.get(actor.organization, id).await?;
     let script_version = job.runnable_version().map_err(Error::refused)?;
     let trigger_file = match command.file {
-        Some(file) => Some(confirmed(ports, actor, &file).await?),
+        Some(file) => Some(confirmed(services, actor, &file).await?),
         None => None,
     };
     let parameters =
         effective_parameters(&job.parameters, command.parameters).map_err(Error::refused)?;
     check_size(&parameters)?;
     let run = NewRun {
-        id: ExecutionId::new(ports.ids.next_id()),
+        id: ExecutionId::new(services.ids.next_id()),
         job: id,
         script_version,
         trigger_file,
@@ -57,15 +57,15 @@ pub async fn run_job(
         api_key: Some(actor.api_key),
         trigger: None,
         scopes: actor.run_scopes(),
-        queued_at: ports.clock.now(),
+        queued_at: services.clock.now(),
     };
-    Ok(ports.executions.queue(actor.organization, &run).await?)
+    Ok(services.executions.queue(actor.organization, &run).await?)
 }
 
-async fn confirmed(ports: &Services, actor: &Actor, file: &str) -> Result<FileId, Error> {
+async fn confirmed(services: &Services, actor: &Actor, file: &str) -> Result<FileId, Error> {
     // A malformed id names no file: 404, as for an unknown one.
     let id: FileId = file.parse().map_err(|_| Error::not_found(Resource::File))?;
-    let file = ports.files.get(actor.organization, id).await?;
+    let file = services.files.get(actor.organization, id).await?;
     if matches!(file.state, FileState::Confirmed { .. }) {
         Ok(id)
     } else {

@@ -25,14 +25,14 @@ pub(super) struct RunRights {
 /// Makes a key of a run, which is not stored yet. It acts for that run only
 /// ([`labdata_domain::people::run_key`]).
 pub(super) fn run_key(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     rights: RunRights,
     expires_at: Option<OffsetDateTime>,
 ) -> (ApiKey, PlainApiKey) {
-    let plain = random_key(ports);
+    let plain = random_key(services);
     let key = ApiKey {
-        id: ApiKeyId::new(ports.ids.next_id()),
+        id: ApiKeyId::new(services.ids.next_id()),
         organization: claim.organization,
         user: rights.user,
         name: KEY_NAME.to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn run_key(
         hash: plain.hash(),
         scopes: rights.scopes,
         execution: claim.work.execution(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         expires_at,
         last_used_at: None,
         revoked_at: None,

@@ -27,13 +27,13 @@ pub struct SweptWork {
 /// # Errors
 /// Errors of the queue.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn sweep_work(ports: &Services) -> Result<SweptWork, Error> {
-    let asked = ports.clock.elapsed();
-    let held = ports.work.held().await?;
-    let responded = ports.clock.elapsed();
+pub async fn sweep_work(services: &Services) -> Result<SweptWork, Error> {
+    let asked = services.clock.elapsed();
+    let held = services.work.held().await?;
+    let responded = services.clock.elapsed();
     let leases = held.iter().map(|held| (held.work, held.lease));
     let ended = {
-        let watch = ports.lease_watch.lock();
+        let watch = services.lease_watch.lock();
         let mut watch = watch.unwrap_or_else(PoisonError::into_inner);
         watch.ended(leases, asked, responded)
     };
@@ -45,12 +45,12 @@ pub async fn sweep_work(ports: &Services) -> Result<SweptWork, Error> {
     if ended.is_empty() {
         return Ok(SweptWork::default());
     }
-    let expired = ports.work.expire(ports.clock.now(), &ended).await?;
+    let expired = services.work.expire(services.clock.now(), &ended).await?;
     for lost in &expired.failed {
-        forget_keys(ports, lost.id());
+        forget_keys(services, lost.id());
     }
     if !expired.failed.is_empty() {
-        deliver_soon(ports).await;
+        deliver_soon(services).await;
     }
     Ok(SweptWork {
         requeued: expired.requeued,

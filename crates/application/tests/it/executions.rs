@@ -30,13 +30,13 @@ async fn reading_needs_read_and_changing_needs_write() {
     let lab = Lab::new().await;
     let writer = lab.actor(&[Scope::Write, Scope::Admin]);
     let reader = lab.actor(&[Scope::Read, Scope::Admin]);
-    let made = start_execution(&lab.ports, &writer, StartExecution::default())
+    let made = start_execution(&lab.services, &writer, StartExecution::default())
         .await
         .unwrap();
     let refusals = [
-        start_execution(&lab.ports, &reader, StartExecution::default()).await,
-        close_execution(&lab.ports, &reader, made.id, FinalStatus::Completed).await,
-        get_execution(&lab.ports, &writer, made.id).await,
+        start_execution(&lab.services, &reader, StartExecution::default()).await,
+        close_execution(&lab.services, &reader, made.id, FinalStatus::Completed).await,
+        get_execution(&lab.services, &writer, made.id).await,
     ];
     for refusal in refusals {
         assert!(
@@ -50,7 +50,9 @@ async fn reading_needs_read_and_changing_needs_write() {
             "{refusal:?}"
         );
     }
-    let read = get_execution(&lab.ports, &reader, made.id).await.unwrap();
+    let read = get_execution(&lab.services, &reader, made.id)
+        .await
+        .unwrap();
     assert_eq!(read, made);
 }
 
@@ -62,9 +64,11 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
         timeout_minutes: Some(1),
         ..StartExecution::default()
     };
-    let made = start_execution(&lab.ports, &actor, command).await.unwrap();
+    let made = start_execution(&lab.services, &actor, command)
+        .await
+        .unwrap();
     lab.clock.advance(Duration::minutes(2));
-    let refused = close_execution(&lab.ports, &actor, made.id, FinalStatus::Completed).await;
+    let refused = close_execution(&lab.services, &actor, made.id, FinalStatus::Completed).await;
     assert!(
         matches!(
             refused,
@@ -75,8 +79,8 @@ async fn past_its_deadline_an_execution_cannot_be_completed_though_no_sweeper_ca
         ),
         "{refused:?}"
     );
-    assert!(sweep_executions(&lab.ports).await.unwrap() <= 1);
-    let read = get_execution(&lab.ports, &actor, made.id).await.unwrap();
+    assert!(sweep_executions(&lab.services).await.unwrap() <= 1);
+    let read = get_execution(&lab.services, &actor, made.id).await.unwrap();
     assert_eq!(read.state.as_str(), "failed");
 }
 
@@ -85,7 +89,7 @@ async fn sweeping_continues_while_batches_are_full() {
     let lab = Lab::new().await;
     let mut executions = MockExecutionRepository::new();
     let actor = lab.actor(&Scope::ALL);
-    let made = start_execution(&lab.ports, &actor, StartExecution::default()).await;
+    let made = start_execution(&lab.services, &actor, StartExecution::default()).await;
     let one = OverdueExecution {
         organization: actor.organization,
         execution: made.unwrap(),
@@ -99,9 +103,9 @@ async fn sweeping_continues_while_batches_are_full() {
             left -= batch;
             Ok(vec![one.clone(); batch])
         });
-    let mut ports = lab.ports.clone();
-    ports.executions = Arc::new(executions);
-    assert_eq!(sweep_executions(&ports).await.unwrap(), 1_200);
+    let mut services = lab.services.clone();
+    services.executions = Arc::new(executions);
+    assert_eq!(sweep_executions(&services).await.unwrap(), 1_200);
 }
 
 #[tokio::test]
@@ -113,33 +117,33 @@ async fn the_platform_sends_one_notice_of_a_failed_execution() {
         timeout_minutes: Some(1),
         ..StartExecution::default()
     };
-    let failing = start_execution(&lab.ports, &actor, timed.clone())
+    let failing = start_execution(&lab.services, &actor, timed.clone())
         .await
         .unwrap();
-    let fine = start_execution(&lab.ports, &actor, timed.clone())
+    let fine = start_execution(&lab.services, &actor, timed.clone())
         .await
         .unwrap();
-    let late = start_execution(&lab.ports, &actor, timed).await.unwrap();
+    let late = start_execution(&lab.services, &actor, timed).await.unwrap();
     // Another of the lab closes it; who started it is told.
     let mut other = actor.clone();
-    other.user = UserId::new(lab.ports.ids.next_id());
+    other.user = UserId::new(lab.services.ids.next_id());
     for _ in 0..2 {
-        close_execution(&lab.ports, &other, failing.id, FinalStatus::Failed)
+        close_execution(&lab.services, &other, failing.id, FinalStatus::Failed)
             .await
             .unwrap();
-        close_execution(&lab.ports, &actor, fine.id, FinalStatus::Completed)
+        close_execution(&lab.services, &actor, fine.id, FinalStatus::Completed)
             .await
             .unwrap();
     }
     lab.clock.advance(Duration::minutes(2));
     for expected in [1, 0] {
-        assert_eq!(sweep_executions(&lab.ports).await.unwrap(), expected);
+        assert_eq!(sweep_executions(&lab.services).await.unwrap(), expected);
     }
     let page = PageRequest {
         limit: None,
         after: None,
     };
-    let reported = list_notifications(&lab.ports, &actor, false, page)
+    let reported = list_notifications(&lab.services, &actor, false, page)
         .await
         .unwrap();
     let titles: Vec<&str> = reported

@@ -26,11 +26,11 @@ impl PartSink for Unread {
 #[tokio::test]
 async fn an_export_ends_after_its_total_time_and_frees_its_slots() {
     let mut lab = Lab::new().await;
-    lab.ports.export_time = Duration::from_millis(10);
+    lab.services.export_time = Duration::from_millis(10);
     let actor = lab.actor(&[Scope::Read]);
     for _ in 0..2 {
-        let export = export_table(&lab.ports, &actor, "experiment").await;
-        let sent = export.unwrap().send(&lab.ports, Box::new(Unread)).await;
+        let export = export_table(&lab.services, &actor, "experiment").await;
+        let sent = export.unwrap().send(&lab.services, Box::new(Unread)).await;
         let Err(Error::Refused(refusal)) = sent else {
             panic!("{sent:?}");
         };
@@ -38,7 +38,7 @@ async fn an_export_ends_after_its_total_time_and_frees_its_slots() {
         assert!(refusal.message.contains("LABDATA_EXPORT_SECONDS"));
     }
     for _ in 0..2 {
-        let slot = lab.ports.slots.enter(Work::Stream, actor.organization);
+        let slot = lab.services.slots.enter(Work::Stream, actor.organization);
         slot.await.unwrap();
     }
 }

@@ -170,18 +170,18 @@ impl Place {
             limit: None,
             after: None,
         };
-        let (ports, actor) = (&self.lab.ports, &self.actor);
+        let (services, actor) = (&self.lab.services, &self.actor);
         let filter = FileFilter::default();
-        let files = list_files(ports, actor, &filter, page).await.unwrap();
+        let files = list_files(services, actor, &filter, page).await.unwrap();
         let files = files.items.iter().map(|file| file.state.object());
-        let datasets = list_datasets(ports, actor, page).await.unwrap();
+        let datasets = list_datasets(services, actor, page).await.unwrap();
         let datasets = datasets.items.iter().map(|dataset| dataset.object);
         files.chain(datasets).collect()
     }
 
     /// Objects of the storage.
     async fn stored(&self) -> BTreeSet<ObjectKey> {
-        let objects = self.lab.ports.blobs.objects();
+        let objects = self.lab.services.blobs.objects();
         let objects: Vec<_> = objects.try_collect().await.unwrap();
         objects.into_iter().map(|(_, object)| object).collect()
     }
@@ -194,12 +194,12 @@ async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Er
         for fails_at in 1.. {
             let lab = Lab::new().await;
             let blobs = Arc::new(FaultyBlobs {
-                inner: Arc::clone(&lab.ports.blobs),
+                inner: Arc::clone(&lab.services.blobs),
                 calls: AtomicU32::new(0),
                 fails_at,
                 moment,
             });
-            let mut faulty = lab.ports.clone();
+            let mut faulty = lab.services.clone();
             faulty.ports.blobs = blobs.clone();
             let place = Place {
                 actor: lab.actor(&[Scope::Read, Scope::Write]),
@@ -209,8 +209,8 @@ async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Er
             };
             let outcome = work(&place).await;
             place.lab.clock.advance(Duration::hours(50));
-            sweep_uploads(&place.lab.ports).await.unwrap();
-            sweep_objects(&place.lab.ports).await.unwrap();
+            sweep_uploads(&place.lab.services).await.unwrap();
+            sweep_objects(&place.lab.services).await.unwrap();
             let (referenced, stored) = (place.referenced().await, place.stored().await);
             assert_eq!(
                 stored, referenced,
@@ -244,7 +244,7 @@ async fn an_upload_in_one_request_survives_each_failure_of_the_storage() {
 #[tokio::test]
 async fn an_upload_by_a_url_survives_each_failure_of_the_storage() {
     assert_survives(async |place| {
-        let (ports, actor) = (&place.faulty, &place.actor);
+        let (services, actor) = (&place.faulty, &place.actor);
         let wanted = BeginUpload {
             path: FilePath::parse("a.csv").unwrap(),
             content_type: None,
@@ -252,12 +252,12 @@ async fn an_upload_by_a_url_survives_each_failure_of_the_storage() {
             instrument: Some(place.instrument),
             source: None,
         };
-        let begun = begin_upload(ports, actor, wanted).await?.file;
+        let begun = begin_upload(services, actor, wanted).await?.file;
         let object = begun.state.object();
         // The client sends the body again after an error, and confirms again.
         for _ in 0..2 {
             let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
-            let put = ports
+            let put = services
                 .blobs
                 .put_new(actor.organization, object, body, 1)
                 .await;
@@ -265,9 +265,9 @@ async fn an_upload_by_a_url_survives_each_failure_of_the_storage() {
                 break;
             }
         }
-        let mut confirmed = confirm_upload(ports, actor, begun.id).await;
+        let mut confirmed = confirm_upload(services, actor, begun.id).await;
         if confirmed.is_err() {
-            confirmed = confirm_upload(ports, actor, begun.id).await;
+            confirmed = confirm_upload(services, actor, begun.id).await;
         }
         let confirmed = confirmed?;
         assert!(matches!(confirmed.state, FileState::Confirmed { .. }));
@@ -279,7 +279,7 @@ async fn an_upload_by_a_url_survives_each_failure_of_the_storage() {
 #[tokio::test]
 async fn a_file_that_is_never_confirmed_goes_however_often_its_removal_fails() {
     assert_survives(async |place| {
-        let (ports, actor) = (&place.lab.ports, &place.actor);
+        let (services, actor) = (&place.lab.services, &place.actor);
         let wanted = BeginUpload {
             path: FilePath::parse("a.csv").unwrap(),
             content_type: None,
@@ -287,10 +287,10 @@ async fn a_file_that_is_never_confirmed_goes_however_often_its_removal_fails() {
             instrument: Some(place.instrument),
             source: None,
         };
-        let begun = begin_upload(ports, actor, wanted).await?.file;
+        let begun = begin_upload(services, actor, wanted).await?.file;
         let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
         let object = begun.state.object();
-        ports
+        services
             .blobs
             .put_new(actor.organization, object, body, 1)
             .await
@@ -306,8 +306,8 @@ async fn a_file_that_is_never_confirmed_goes_however_often_its_removal_fails() {
 #[tokio::test]
 async fn a_deleted_file_goes_with_each_failure_of_the_storage() {
     assert_survives(async |place| {
-        let file = upload_file(&place.lab.ports, &place.actor, place.upload("a.csv")).await?;
-        let other = upload_file(&place.lab.ports, &place.actor, place.upload("b.csv")).await?;
+        let file = upload_file(&place.lab.services, &place.actor, place.upload("a.csv")).await?;
+        let other = upload_file(&place.lab.services, &place.actor, place.upload("b.csv")).await?;
         delete_file(&place.faulty, &place.actor, file.id).await?;
         Ok(vec![other.state.object()])
     })
@@ -317,7 +317,7 @@ async fn a_deleted_file_goes_with_each_failure_of_the_storage() {
 #[tokio::test]
 async fn a_dataset_survives_each_failure_of_the_storage() {
     assert_survives(async |place| {
-        let file = upload_file(&place.lab.ports, &place.actor, place.upload("a.csv")).await?;
+        let file = upload_file(&place.lab.services, &place.actor, place.upload("a.csv")).await?;
         let source = SnapshotSource::File(file.id, Box::default());
         let command = CreateDataset {
             name: "plates".to_owned(),

@@ -61,25 +61,25 @@ const ALL: PageRequest = PageRequest {
 
 /// Uploads a file.
 pub(crate) async fn upload_file(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: UploadFile,
 ) -> Result<File, Error> {
-    let stored = store_upload(ports, actor, command).await?;
-    record_upload(ports, actor, stored).await
+    let stored = store_upload(services, actor, command).await?;
+    record_upload(services, actor, stored).await
 }
 
 /// A new instrument.
 pub(crate) async fn instrument(lab: &Lab) -> InstrumentId {
     let instrument = Instrument {
-        id: lab.ports.ids.next_id().into(),
+        id: lab.services.ids.next_id().into(),
         name: "reader".to_owned(),
         description: None,
         instrument_type: None,
-        created_at: lab.ports.clock.now(),
+        created_at: lab.services.clock.now(),
     };
     let organization = lab.actor(&[]).organization;
-    lab.ports
+    lab.services
         .instruments
         .add(organization, &instrument)
         .await
@@ -113,10 +113,10 @@ async fn bytes_stay_where_it_is_unknown_whether_they_were_recorded() {
         .expect_add()
         .once()
         .returning(move |_, _, _, _| Err(down()));
-    let mut ports = lab.ports.clone();
-    ports.files = Arc::new(records);
-    ports.blobs = Arc::new(blobs);
-    let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
+    let mut services = lab.services.clone();
+    services.files = Arc::new(records);
+    services.blobs = Arc::new(blobs);
+    let failed = upload_file(&services, &lab.actor(&[Scope::Write]), upload(instrument)).await;
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
 }
 
@@ -143,10 +143,10 @@ async fn bytes_of_a_refused_file_are_removed() {
             .expect_add()
             .once()
             .returning(move |_, _, _, _| Err(refusal()));
-        let mut ports = lab.ports.clone();
-        ports.files = Arc::new(records);
-        ports.blobs = Arc::new(blobs);
-        let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
+        let mut services = lab.services.clone();
+        services.files = Arc::new(records);
+        services.blobs = Arc::new(blobs);
+        let refused = upload_file(&services, &lab.actor(&[Scope::Write]), upload(instrument)).await;
         assert!(
             matches!(
                 refused,
@@ -183,16 +183,16 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
             .returning(|_, _, _, _| Err(AddFileError::PathTaken));
         let object = (
             lab.actor(&[]).organization,
-            ObjectKey::new(lab.ports.ids.next_id()),
+            ObjectKey::new(lab.services.ids.next_id()),
         );
         let mut expired = vec![Vec::new(), vec![object]];
         records
             .expect_take_expired()
             .returning(move |_, _| Ok(expired.pop().unwrap_or_default()));
-        let mut ports = lab.ports.clone();
-        ports.files = Arc::new(records);
-        ports.blobs = Arc::new(blobs);
-        let refused = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
+        let mut services = lab.services.clone();
+        services.files = Arc::new(records);
+        services.blobs = Arc::new(blobs);
+        let refused = upload_file(&services, &lab.actor(&[Scope::Write]), upload(instrument)).await;
         assert!(
             matches!(
                 refused,
@@ -203,7 +203,7 @@ async fn objects_stay_while_a_backup_copies_them_or_nobody_knows() {
             ),
             "{refused:?}"
         );
-        let swept = sweep_uploads(&ports).await;
+        let swept = sweep_uploads(&services).await;
         assert_eq!(swept.is_ok(), response().is_ok());
     }
 }
@@ -219,10 +219,10 @@ async fn nothing_is_recorded_without_its_bytes() {
         .once()
         .returning(move |_, _, _, _| Err(full()));
     records.expect_add().never();
-    let mut ports = lab.ports.clone();
-    ports.files = Arc::new(records);
-    ports.blobs = Arc::new(blobs);
-    let failed = upload_file(&ports, &lab.actor(&[Scope::Write]), upload(instrument)).await;
+    let mut services = lab.services.clone();
+    services.files = Arc::new(records);
+    services.blobs = Arc::new(blobs);
+    let failed = upload_file(&services, &lab.actor(&[Scope::Write]), upload(instrument)).await;
     let full = InsufficientStorage::DiskFull;
     assert!(
         matches!(&failed, Err(Error::Refused(refusal)) if *refusal == full.into()),
@@ -234,17 +234,17 @@ async fn nothing_is_recorded_without_its_bytes() {
 async fn what_a_platform_run_script_uploads_belongs_to_its_execution() {
     let lab = Lab::new().await;
     let mut actor = lab.actor(&[Scope::Read, Scope::Write]);
-    let now = lab.ports.clock.now();
+    let now = lab.services.clock.now();
     let name = JobName::parse("parser").unwrap();
-    let job = Job::new(lab.ports.ids.next_id().into(), name, now);
+    let job = Job::new(lab.services.ids.next_id().into(), name, now);
     let job = lab
-        .ports
+        .services
         .jobs
         .ensure(actor.organization, &job)
         .await
         .unwrap();
     let execution = Execution {
-        id: lab.ports.ids.next_id().into(),
+        id: lab.services.ids.next_id().into(),
         job_id: job.id,
         job_name: job.name,
         origin: Origin::OffPlatform,
@@ -252,18 +252,18 @@ async fn what_a_platform_run_script_uploads_belongs_to_its_execution() {
         created_at: now,
         started_at: Some(now),
     };
-    lab.ports
+    lab.services
         .executions
         .add(actor.organization, &execution, StartedBy::user(actor.user))
         .await
         .unwrap();
     actor.execution = Some(execution.id);
-    let file = upload_file(&lab.ports, &actor, upload(instrument(&lab).await))
+    let file = upload_file(&lab.services, &actor, upload(instrument(&lab).await))
         .await
         .unwrap();
     assert_eq!(file.attribution.execution(), Some(execution.id));
     assert_eq!(file.source_type, SourceType::JobArtifact);
-    let listed = list_files(&lab.ports, &actor, &FileFilter::default(), ALL)
+    let listed = list_files(&lab.services, &actor, &FileFilter::default(), ALL)
         .await
         .unwrap();
     assert_eq!(listed.items, [file]);
@@ -280,10 +280,13 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         instrument: Some(instrument(&lab).await),
         source: None,
     };
-    let file = begin_upload(&lab.ports, &actor, wanted).await.unwrap().file;
+    let file = begin_upload(&lab.services, &actor, wanted)
+        .await
+        .unwrap()
+        .file;
     let object = file.state.object();
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
-    lab.ports
+    lab.services
         .blobs
         .put_new(actor.organization, object, body, 1)
         .await
@@ -305,9 +308,9 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
         )
         .once()
         .returning(|_, _, _, _, _, _| Err(ConfirmFileError::Superseded));
-    let mut ports = lab.ports.clone();
-    ports.files = Arc::new(records);
-    let refused = confirm_upload(&ports, &actor, id).await;
+    let mut services = lab.services.clone();
+    services.files = Arc::new(records);
+    let refused = confirm_upload(&services, &actor, id).await;
     assert!(
         matches!(
             refused,
@@ -324,30 +327,30 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
 async fn the_sweeper_spares_uploads_of_the_last_hour() {
     let lab = Lab::new().await;
     let mut blobs = mock_blobs();
-    let limit = lab.ports.clock.now() - time::Duration::hours(1);
+    let limit = lab.services.clock.now() - time::Duration::hours(1);
     blobs
         .expect_sweep_unfinished()
         .with(eq(limit))
         .once()
         .returning(|_| Ok(3));
-    let mut ports = lab.ports.clone();
-    ports.blobs = Arc::new(blobs);
+    let mut services = lab.services.clone();
+    services.blobs = Arc::new(blobs);
     let swept = Swept {
         unfinished: 3,
         unconfirmed: 0,
     };
-    assert_eq!(sweep_uploads(&ports).await.unwrap(), swept);
+    assert_eq!(sweep_uploads(&services).await.unwrap(), swept);
 }
 
 async fn put(lab: &Lab, object: ObjectKey) {
     let organization = lab.actor(&[]).organization;
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(b"x"))]));
-    let stored = lab.ports.blobs.put_new(organization, object, body, 1);
+    let stored = lab.services.blobs.put_new(organization, object, body, 1);
     stored.await.unwrap();
 }
 
 async fn objects(lab: &Lab) -> Vec<ObjectKey> {
-    let objects: Vec<_> = lab.ports.blobs.objects().try_collect().await.unwrap();
+    let objects: Vec<_> = lab.services.blobs.objects().try_collect().await.unwrap();
     objects.into_iter().map(|(_, object)| object).collect()
 }
 
@@ -362,18 +365,21 @@ async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_wa
         instrument: Some(instrument(&lab).await),
         source: None,
     };
-    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
     put(&lab, begun.file.state.object()).await;
     lab.clock.advance(time::Duration::hours(24));
-    assert_eq!(sweep_uploads(&lab.ports).await.unwrap(), Swept::default());
+    assert_eq!(
+        sweep_uploads(&lab.services).await.unwrap(),
+        Swept::default()
+    );
     lab.clock.advance(time::Duration::minutes(16));
     let swept = Swept {
         unfinished: 0,
         unconfirmed: 1,
     };
-    assert_eq!(sweep_uploads(&lab.ports).await.unwrap(), swept);
+    assert_eq!(sweep_uploads(&lab.services).await.unwrap(), swept);
     assert_eq!(objects(&lab).await, []);
-    let late = confirm_upload(&lab.ports, &actor, begun.file.id).await;
+    let late = confirm_upload(&lab.services, &actor, begun.file.id).await;
     assert!(
         matches!(
             late,
@@ -398,11 +404,11 @@ async fn objects_that_nothing_refers_to_are_removed_when_they_are_old() {
         source: None,
         bytes: Bytes::from_static(b"a"),
     };
-    let file = upload_file(&lab.ports, &actor, upload).await.unwrap();
-    put(&lab, ObjectKey::new(lab.ports.ids.next_id())).await;
-    assert_eq!(sweep_objects(&lab.ports).await.unwrap(), 0);
+    let file = upload_file(&lab.services, &actor, upload).await.unwrap();
+    put(&lab, ObjectKey::new(lab.services.ids.next_id())).await;
+    assert_eq!(sweep_objects(&lab.services).await.unwrap(), 0);
     lab.clock.advance(time::Duration::hours(49));
-    assert_eq!(sweep_objects(&lab.ports).await.unwrap(), 1);
+    assert_eq!(sweep_objects(&lab.services).await.unwrap(), 1);
     assert_eq!(objects(&lab).await, [file.state.object()]);
 }
 
@@ -417,7 +423,7 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
         instrument: Some(instrument(&lab).await),
         source: None,
     };
-    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
     let request = SignedRequest {
         method: "PUT",
         path: begun
@@ -428,12 +434,14 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
         query: "",
         headers: &begun.upload.headers,
     };
-    let upload = open_upload(&lab.ports, &request).await.unwrap();
+    let upload = open_upload(&lab.services, &request).await.unwrap();
     let body: ByteStream = Box::pin(futures::stream::iter([Ok(Bytes::from_static(
         b"123456789",
     ))]));
-    let admitted = admit_upload(&lab.ports, &upload, Some(9)).await.unwrap();
-    let stored = receive_upload(&lab.ports, &admitted, body).await.unwrap();
+    let admitted = admit_upload(&lab.services, &upload, Some(9)).await.unwrap();
+    let stored = receive_upload(&lab.services, &admitted, body)
+        .await
+        .unwrap();
     // A storage that can do no more than show the beginning.
     let mut blobs = mock_blobs();
     blobs
@@ -445,9 +453,11 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
                 bytes: futures::stream::iter([Ok(Bytes::from_static(b"123456789"))]).boxed(),
             })
         });
-    let mut ports = lab.ports.clone();
-    ports.blobs = Arc::new(blobs);
-    let file = confirm_upload(&ports, &actor, begun.file.id).await.unwrap();
+    let mut services = lab.services.clone();
+    services.blobs = Arc::new(blobs);
+    let file = confirm_upload(&services, &actor, begun.file.id)
+        .await
+        .unwrap();
     assert_eq!(file.state.bytes(), Some(stored));
 }
 
@@ -462,7 +472,7 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         instrument: Some(instrument(&lab).await),
         source: None,
     };
-    let begun = begin_upload(&lab.ports, &actor, wanted).await.unwrap();
+    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
     // The cloud alone knows how long it is.
     let mut blobs = mock_blobs();
     blobs
@@ -475,9 +485,9 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         .with(removed.0, removed.1)
         .once()
         .returning(|_, _| Ok(()));
-    let mut ports = lab.ports.clone();
-    ports.blobs = Arc::new(blobs);
-    let reader = confirm_upload(&ports, &lab.actor(&[Scope::Read]), begun.file.id).await;
+    let mut services = lab.services.clone();
+    services.blobs = Arc::new(blobs);
+    let reader = confirm_upload(&services, &lab.actor(&[Scope::Read]), begun.file.id).await;
     assert!(
         matches!(
             reader,
@@ -488,7 +498,7 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         ),
         "{reader:?}"
     );
-    let refused = confirm_upload(&ports, &actor, begun.file.id).await;
+    let refused = confirm_upload(&services, &actor, begun.file.id).await;
     assert!(
         matches!(
             refused,
@@ -499,7 +509,7 @@ async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
         ),
         "{refused:?}"
     );
-    let deleted = confirm_upload(&ports, &actor, begun.file.id).await;
+    let deleted = confirm_upload(&services, &actor, begun.file.id).await;
     assert!(
         matches!(
             deleted,
@@ -529,10 +539,10 @@ async fn a_full_disk_gives_its_reserve_up_to_remove_expired_uploads() {
             let response = responses.pop().unwrap();
             response.map_err(|text| PortError::DiskFull(text.to_owned()))
         });
-    let mut ports = lab.ports.clone();
-    ports.files = Arc::new(records);
-    ports.disk_reserve = reserve.clone();
-    sweep_uploads(&ports).await.unwrap();
+    let mut services = lab.services.clone();
+    services.files = Arc::new(records);
+    services.disk_reserve = reserve.clone();
+    sweep_uploads(&services).await.unwrap();
     assert!(!reserve.is_held());
 }
 
@@ -545,21 +555,21 @@ async fn while_the_reserve_is_given_up_only_removals_are_accepted() {
         held: true,
         available: 200,
     }));
-    let mut ports = lab.ports.clone();
-    ports.disk_reserve = reserve.clone();
+    let mut services = lab.services.clone();
+    services.disk_reserve = reserve.clone();
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
-    keep_reserve(&ports).await.unwrap();
-    let stored = upload_file(&ports, &actor, upload(instrument))
+    keep_reserve(&services).await.unwrap();
+    let stored = upload_file(&services, &actor, upload(instrument))
         .await
         .unwrap();
 
     reserve.set_available(31);
-    keep_reserve(&ports).await.unwrap();
+    keep_reserve(&services).await.unwrap();
     assert!(!reserve.is_held());
     let mut other = upload(instrument);
     other.path = FilePath::parse("other.csv").unwrap();
     for _ in 0..2 {
-        let refused = upload_file(&ports, &actor, other.clone()).await;
+        let refused = upload_file(&services, &actor, other.clone()).await;
         assert!(
             matches!(
                 refused,
@@ -571,14 +581,14 @@ async fn while_the_reserve_is_given_up_only_removals_are_accepted() {
             "{refused:?}"
         );
         // What was given up is not taken again at once.
-        keep_reserve(&ports).await.unwrap();
+        keep_reserve(&services).await.unwrap();
     }
-    let all = list_files(&ports, &actor, &FileFilter::default(), ALL).await;
+    let all = list_files(&services, &actor, &FileFilter::default(), ALL).await;
     assert_eq!(all.unwrap().items.len(), 1);
-    delete_file(&ports, &actor, stored.id).await.unwrap();
+    delete_file(&services, &actor, stored.id).await.unwrap();
 
     reserve.set_available(128);
-    keep_reserve(&ports).await.unwrap();
+    keep_reserve(&services).await.unwrap();
     assert!(reserve.is_held());
-    upload_file(&ports, &actor, other).await.unwrap();
+    upload_file(&services, &actor, other).await.unwrap();
 }

@@ -16,7 +16,7 @@ use labdata_ports::Clock;
 
 /// An empty store with one organization and one user.
 pub(crate) struct Lab {
-    pub(crate) ports: Services,
+    pub(crate) services: Services,
     pub(crate) clock: Arc<FixedClock>,
     pub(crate) memory: Memory,
     organization: Organization,
@@ -28,28 +28,28 @@ impl Lab {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
         let memory = Memory::new();
-        let ports = Services::unlimited(ports(&memory, displayed));
+        let services = Services::unlimited(ports(&memory, displayed));
         let organization = Organization {
-            id: ports.ids.next_id().into(),
+            id: services.ids.next_id().into(),
             name: "lab".to_owned(),
             created_at: clock.now(),
         };
-        let organization = ports
+        let organization = services
             .tenancy
             .ensure_organization(&organization)
             .await
             .unwrap();
         let user = User {
-            id: ports.ids.next_id().into(),
+            id: services.ids.next_id().into(),
             organization: organization.id,
             email: "ada@example.org".to_owned(),
             name: "Ada".to_owned(),
             created_at: clock.now(),
             disabled_at: None,
         };
-        let user = ports.tenancy.ensure_user(&user).await.unwrap();
+        let user = services.tenancy.ensure_user(&user).await.unwrap();
         Self {
-            ports,
+            services,
             clock,
             memory,
             organization,
@@ -62,7 +62,7 @@ impl Lab {
         Actor {
             organization: self.organization.id,
             user: self.user.id,
-            api_key: ApiKeyId::new(self.ports.ids.next_id()),
+            api_key: ApiKeyId::new(self.services.ids.next_id()),
             scopes: scopes.iter().copied().collect::<Scopes>(),
             execution: None,
         }

@@ -39,10 +39,10 @@ fn active(key: &ApiKey) -> FoundKey {
 }
 
 fn with_keys(lab: &Lab, keys: MockApiKeyRepository) -> Services {
-    let mut ports = lab.ports.clone();
-    ports.api_keys = Arc::new(keys);
-    ports.units = Arc::new(UnitsOver(ports.repositories.clone()));
-    ports
+    let mut services = lab.services.clone();
+    services.api_keys = Arc::new(keys);
+    services.units = Arc::new(UnitsOver(services.repositories.clone()));
+    services
 }
 
 /// Units of work over those repositories, which undo nothing.
@@ -76,7 +76,7 @@ async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, Plain
         expires_at: None,
         user: None,
     };
-    create_api_key(&lab.ports, actor, command).await
+    create_api_key(&lab.services, actor, command).await
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_shown_key_tells_its_caller() {
     let (key, plain) = make(&lab, &admin, [Scope::Read].into_iter().collect())
         .await
         .unwrap();
-    let actor = authenticate(&lab.ports, plain.reveal()).await.unwrap();
+    let actor = authenticate(&lab.services, plain.reveal()).await.unwrap();
     assert_eq!(actor.api_key, key.id);
     assert_eq!(actor.organization, admin.organization);
     assert_eq!(actor.user, admin.user);
@@ -98,9 +98,9 @@ async fn a_revoked_key_is_refused_at_once_though_it_was_used_before() {
     let lab = Lab::new().await;
     let admin = lab.actor(&Scope::ALL);
     let (key, plain) = make(&lab, &admin, Scopes::all()).await.unwrap();
-    authenticate(&lab.ports, plain.reveal()).await.unwrap();
-    revoke_api_key(&lab.ports, &admin, key.id).await.unwrap();
-    let refused = authenticate(&lab.ports, plain.reveal()).await;
+    authenticate(&lab.services, plain.reveal()).await.unwrap();
+    revoke_api_key(&lab.services, &admin, key.id).await.unwrap();
+    let refused = authenticate(&lab.services, plain.reveal()).await;
     assert!(matches!(
         refused,
         Err(Error::Refused(Refusal {
@@ -121,9 +121,9 @@ async fn a_burst_of_requests_costs_one_look_up() {
         .times(1)
         .returning(move |_| Ok(Some(active(&key))));
     keys.expect_touch().times(1).returning(|_| Ok(()));
-    let ports = with_keys(&lab, keys);
+    let services = with_keys(&lab, keys);
     for _ in 0..10 {
-        authenticate(&ports, plain.reveal()).await.unwrap();
+        authenticate(&services, plain.reveal()).await.unwrap();
     }
 }
 
@@ -164,8 +164,8 @@ async fn a_prefix_that_is_taken_is_drawn_again() {
         expires_at: None,
         user: None,
     };
-    let ports = with_keys(&lab, keys);
-    create_api_key(&ports, &lab.actor(&Scope::ALL), command)
+    let services = with_keys(&lab, keys);
+    create_api_key(&services, &lab.actor(&Scope::ALL), command)
         .await
         .unwrap();
 }

@@ -42,13 +42,13 @@ fn is_not_found<T>(outcome: &Result<T, Error>) -> bool {
 async fn a_table_of_a_file_waits_for_a_slot_of_the_organization() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
-    let slots = &lab.ports.slots;
+    let slots = &lab.services.slots;
     let first = slots.enter(Work::ParsedTable, actor.organization).await;
     let second = slots.enter(Work::ParsedTable, actor.organization).await;
-    let unknown = FileId::new(lab.ports.ids.next_id());
+    let unknown = FileId::new(lab.services.ids.next_id());
     let read = || {
         let source = PreviewSource::File(unknown);
-        preview_table(&lab.ports, &actor, source, ReadOptions::default(), 1)
+        preview_table(&lab.services, &actor, source, ReadOptions::default(), 1)
     };
     assert!(timeout(MOMENT, read()).await.is_err(), "it did not wait");
     drop((first, second));
@@ -62,7 +62,7 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
     let actor = lab.actor(&[Scope::Read]);
     let mut results = Vec::new();
     for _ in 0..4 {
-        let slot = lab.ports.slots.enter(Work::Result, actor.organization);
+        let slot = lab.services.slots.enter(Work::Result, actor.organization);
         results.push(slot.await.unwrap());
     }
     let query = ReadSeries {
@@ -70,7 +70,7 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
         parent_column: None,
         parent: "a".to_owned(),
     };
-    let read = || read_series(&lab.ports, &actor, query.clone());
+    let read = || read_series(&lab.services, &actor, query.clone());
     assert!(timeout(MOMENT, read()).await.is_err(), "it did not wait");
     results.pop();
     let refused = read().await;
@@ -81,8 +81,8 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
 async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
-    let (ports, page) = (
-        &lab.ports,
+    let (services, page) = (
+        &lab.services,
         PageRequest {
             limit: None,
             after: None,
@@ -91,41 +91,49 @@ async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
     let mut slots = Vec::new();
     for (work, number) in [(Work::Page, 12), (Work::Result, 4), (Work::SpooledFile, 4)] {
         for _ in 0..number {
-            slots.push(ports.slots.enter(work, actor.organization).await.unwrap());
+            slots.push(
+                services
+                    .slots
+                    .enter(work, actor.organization)
+                    .await
+                    .unwrap(),
+            );
         }
     }
     let (jobs, executions) = (JobFilter::default(), ExecutionFilter::default());
-    let unknown = ExecutionId::new(ports.ids.next_id());
-    let jobs = || list_jobs(ports, &actor, &jobs, page);
-    let executions = || list_executions(ports, &actor, &executions, page);
+    let unknown = ExecutionId::new(services.ids.next_id());
+    let jobs = || list_jobs(services, &actor, &jobs, page);
+    let executions = || list_executions(services, &actor, &executions, page);
     assert!(timeout(MOMENT, jobs()).await.is_err(), "jobs");
     assert!(timeout(MOMENT, executions()).await.is_err(), "executions");
-    let log = timeout(MOMENT, open_log(ports, &actor, unknown)).await;
+    let log = timeout(MOMENT, open_log(services, &actor, unknown)).await;
     assert!(log.is_err(), "logs");
-    let file = timeout(MOMENT, SpoolRoom::enter(ports, actor.organization)).await;
+    let file = timeout(MOMENT, SpoolRoom::enter(services, actor.organization)).await;
     assert!(file.is_err(), "files");
     slots.clear();
     let (listed, ran) = (jobs().await.unwrap(), executions().await.unwrap());
     assert_eq!((listed.items.len(), ran.items.len()), (0, 0));
-    assert!(is_not_found(&open_log(ports, &actor, unknown).await));
-    SpoolRoom::enter(ports, actor.organization).await.unwrap();
+    assert!(is_not_found(&open_log(services, &actor, unknown).await));
+    SpoolRoom::enter(services, actor.organization)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_follower_too_many_is_refused_at_once() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
-    let ports = &lab.ports;
+    let services = &lab.services;
     let mut followers = Vec::new();
     for _ in 0..31 {
-        followers.push(ports.slots.follow(actor.organization).unwrap());
+        followers.push(services.slots.follow(actor.organization).unwrap());
     }
-    let last = follow_events(ports, &actor, None).await.unwrap();
-    let unknown = ExecutionId::new(ports.ids.next_id());
-    let refused = follow_events(ports, &actor, None).await;
+    let last = follow_events(services, &actor, None).await.unwrap();
+    let unknown = ExecutionId::new(services.ids.next_id());
+    let refused = follow_events(services, &actor, None).await;
     assert!(is_refused(&refused, RefusalKind::Unavailable));
-    let refused = follow_log(ports, &actor, unknown).await;
+    let refused = follow_log(services, &actor, unknown).await;
     assert!(is_refused(&refused, RefusalKind::Unavailable));
     drop(last);
-    assert!(is_not_found(&follow_log(ports, &actor, unknown).await));
+    assert!(is_not_found(&follow_log(services, &actor, unknown).await));
 }

@@ -67,15 +67,15 @@ async fn claimed(lab: &Lab) -> ClaimedWork {
     let actor = lab.actor(&[Scope::Read, Scope::Write]);
     let script = CheckedScript::check("print()").await;
     let job = job_with("job", script, TriggerChange::default());
-    let job = create_job(&lab.ports, &actor, job).await.unwrap();
-    run_job(&lab.ports, &actor, job.id, RunJob::default())
+    let job = create_job(&lab.services, &actor, job).await.unwrap();
+    run_job(&lab.services, &actor, job.id, RunJob::default())
         .await
         .unwrap();
     claimed_next(lab).await
 }
 
 async fn begun(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> RunSpec {
-    match begin_work(&lab.ports, claimed, &context(policy))
+    match begin_work(&lab.services, claimed, &context(policy))
         .await
         .unwrap()
     {
@@ -95,20 +95,20 @@ fn key_of(spec: &RunSpec) -> &str {
 async fn script_of(lab: &Lab, claimed: &ClaimedWork, policy: BackendPolicy) -> Actor {
     let spec = begun(lab, claimed, policy).await;
     let key = match &spec.key_exchange {
-        Some(exchange) => redeem_nonce(&lab.ports, &exchange.nonce)
+        Some(exchange) => redeem_nonce(&lab.services, &exchange.nonce)
             .await
             .unwrap()
             .reveal()
             .to_owned(),
         None => key_of(&spec).to_owned(),
     };
-    authenticate(&lab.ports, &key).await.unwrap()
+    authenticate(&lab.services, &key).await.unwrap()
 }
 
 /// Claims the run that waits.
 async fn claimed_next(lab: &Lab) -> ClaimedWork {
     let slots = FreeSlots::for_any(1);
-    let mut claimed = claim_work(&lab.ports, &context(VISIBLE), slots)
+    let mut claimed = claim_work(&lab.services, &context(VISIBLE), slots)
         .await
         .unwrap();
     claimed.remove(0)
@@ -139,7 +139,7 @@ async fn disable(lab: &Lab, user: &Actor, disabled: bool) {
         disabled: Some(disabled),
         ..UserChange::default()
     };
-    let (tenancy, now) = (&lab.ports.tenancy, lab.ports.clock.now());
+    let (tenancy, now) = (&lab.services.tenancy, lab.services.clock.now());
     let changed = tenancy.update_user(user.organization, user.user, &change, now);
     changed.await.unwrap();
 }
@@ -148,14 +148,14 @@ async fn disable(lab: &Lab, user: &Actor, disabled: bool) {
 async fn colleague(lab: &Lab, scopes: &[Scope]) -> Actor {
     let ada = lab.actor(scopes);
     let bob = User {
-        id: lab.ports.ids.next_id().into(),
+        id: lab.services.ids.next_id().into(),
         organization: ada.organization,
         email: "bob@example.org".to_owned(),
         name: "Bob".to_owned(),
-        created_at: lab.ports.clock.now(),
+        created_at: lab.services.clock.now(),
         disabled_at: None,
     };
-    let bob = lab.ports.tenancy.ensure_user(&bob).await.unwrap();
+    let bob = lab.services.tenancy.ensure_user(&bob).await.unwrap();
     Actor {
         user: bob.id,
         ..ada
@@ -168,14 +168,14 @@ async fn a_run_holds_no_more_scopes_than_the_key_that_started_it() {
     let author = lab.actor(&Scope::ALL);
     let script = CheckedScript::check("print()").await;
     let job = job_with("job", script, TriggerChange::default());
-    let job = create_job(&lab.ports, &author, job).await.unwrap();
+    let job = create_job(&lab.services, &author, job).await.unwrap();
     for (held, granted) in [
         (&Scope::ALL[..], &[Scope::Read, Scope::Write][..]),
         (&[Scope::Write], &[Scope::Write]),
     ] {
         for policy in [BackendPolicy::default(), VISIBLE] {
             let starter = lab.actor(held);
-            run_job(&lab.ports, &starter, job.id, RunJob::default())
+            run_job(&lab.services, &starter, job.id, RunJob::default())
                 .await
                 .unwrap();
             let script = script_of(&lab, &claimed_next(&lab).await, policy).await;
@@ -192,7 +192,7 @@ async fn a_run_that_a_script_starts_holds_no_more_scopes_than_that_script() {
     let mut script = script_of(&lab, &claimed, BackendPolicy::default()).await;
     script.scopes = [Scope::Write].into_iter().collect();
     let job = run(&claimed).execution.job_id;
-    run_job(&lab.ports, &script, job, RunJob::default())
+    run_job(&lab.services, &script, job, RunJob::default())
         .await
         .unwrap();
     let second = script_of(&lab, &claimed_next(&lab).await, VISIBLE).await;
@@ -206,17 +206,17 @@ async fn what_a_trigger_starts_has_the_rights_of_the_author_of_the_script_that_r
     let (ada, bob) = (lab.actor(&Scope::ALL), colleague(&lab, &Scope::ALL).await);
     let script = CheckedScript::check("print()").await;
     let job = job_with("job", script, every_minute());
-    let job = create_job(&lab.ports, &ada, job).await.unwrap();
+    let job = create_job(&lab.services, &ada, job).await.unwrap();
     for (author, policy) in [(&ada, BackendPolicy::default()), (&bob, VISIBLE)] {
         let change = UpdateJob {
             code: Some(CodeChange::Replace("print(2)".to_owned())),
             ..UpdateJob::default()
         };
-        update_job(&lab.ports, author, job.id, change)
+        update_job(&lab.services, author, job.id, change)
             .await
             .unwrap();
         lab.clock.advance(Duration::MINUTE);
-        assert_eq!(fire_triggers(&lab.ports).await.unwrap(), 1);
+        assert_eq!(fire_triggers(&lab.services).await.unwrap(), 1);
         let script = script_of(&lab, &claimed_next(&lab).await, policy).await;
         assert_eq!(script.user, author.user);
         let scopes = [Scope::Read, Scope::Write].into_iter().collect::<Scopes>();
@@ -230,13 +230,13 @@ async fn a_run_with_the_rights_of_a_disabled_user_is_refused_and_says_whose() {
     let (ada, bob) = (lab.actor(&Scope::ALL), colleague(&lab, &Scope::ALL).await);
     let script = CheckedScript::check("print()").await;
     let job = job_with("job", script, every_minute());
-    let job = create_job(&lab.ports, &bob, job).await.unwrap();
+    let job = create_job(&lab.services, &bob, job).await.unwrap();
     disable(&lab, &bob, true).await;
     lab.clock.advance(Duration::MINUTE);
-    fire_triggers(&lab.ports).await.unwrap();
+    fire_triggers(&lab.services).await.unwrap();
     let refused = async || {
         let claimed = claimed_next(&lab).await;
-        match begin_work(&lab.ports, &claimed, &context(VISIBLE)).await {
+        match begin_work(&lab.services, &claimed, &context(VISIBLE)).await {
             Ok(Begun::Refused(reason)) => reason,
             other => panic!("expected a refusal, got {other:?}"),
         }
@@ -247,7 +247,7 @@ async fn a_run_with_the_rights_of_a_disabled_user_is_refused_and_says_whose() {
         "{reason}"
     );
 
-    run_job(&lab.ports, &ada, job.id, RunJob::default())
+    run_job(&lab.services, &ada, job.id, RunJob::default())
         .await
         .unwrap();
     disable(&lab, &ada, true).await;
@@ -260,7 +260,7 @@ async fn a_run_with_the_rights_of_a_disabled_user_is_refused_and_says_whose() {
 
 async fn expiry(lab: &Lab, key: &str) -> Option<time::OffsetDateTime> {
     let prefix = PlainApiKey::parse(key).unwrap().prefix().to_owned();
-    let found = lab.ports.api_keys.find_by_prefix(&prefix).await.unwrap();
+    let found = lab.services.api_keys.find_by_prefix(&prefix).await.unwrap();
     found.unwrap().key.expires_at
 }
 
@@ -280,8 +280,8 @@ async fn a_key_that_a_nonce_gave_is_dead_after_the_runs_timeout() {
     let lab = Lab::new().await;
     let claimed = claimed(&lab).await;
     let nonce = begun(&lab, &claimed, VISIBLE).await.key_exchange.unwrap();
-    let key = redeem_nonce(&lab.ports, &nonce.nonce).await.unwrap();
-    let actor = authenticate(&lab.ports, key.reveal()).await.unwrap();
+    let key = redeem_nonce(&lab.services, &nonce.nonce).await.unwrap();
+    let actor = authenticate(&lab.services, key.reveal()).await.unwrap();
     assert_eq!(actor.execution, claimed.claim.work.execution());
     assert_eq!(actor.user, run(&claimed).started_by);
     assert_eq!(
@@ -296,13 +296,13 @@ async fn a_nonce_that_nobody_used_expires_soon() {
     let claimed = claimed(&lab).await;
     let nonce = begun(&lab, &claimed, VISIBLE).await.key_exchange.unwrap();
     lab.clock.advance(NONCE_LIFETIME - Duration::SECOND);
-    redeem_nonce(&lab.ports, "ldn_").await.unwrap_err();
+    redeem_nonce(&lab.services, "ldn_").await.unwrap_err();
     lab.clock.advance(Duration::SECOND);
-    let refused = redeem_nonce(&lab.ports, &nonce.nonce).await.unwrap_err();
+    let refused = redeem_nonce(&lab.services, &nonce.nonce).await.unwrap_err();
     assert_eq!(refused.kind(), Some(RefusalKind::Unauthenticated));
     assert!(refused.to_string().contains("expired"), "{refused}");
     lab.clock.advance(-Duration::SECOND);
-    redeem_nonce(&lab.ports, &nonce.nonce).await.unwrap();
+    redeem_nonce(&lab.services, &nonce.nonce).await.unwrap();
 }
 
 #[tokio::test]
@@ -318,12 +318,12 @@ async fn a_second_organization_is_not_created_beside_a_backend_that_would_show_i
             scopes: Scopes::all(),
             lifetime: None,
         };
-        issue(&lab.ports, policy, organization, "eve@lab", command).await
+        issue(&lab.services, policy, organization, "eve@lab", command).await
     };
     issue(VISIBLE, "lab").await.unwrap();
     let refused = issue(VISIBLE, "second").await.unwrap_err().to_string();
     assert!(refused.contains("LABDATA_JOB_RAY_SHARED=true"), "{refused}");
-    let organizations = lab.ports.tenancy.organizations().await.unwrap();
+    let organizations = lab.services.tenancy.organizations().await.unwrap();
     assert_eq!(organizations.len(), 1);
     issue(shared, "second").await.unwrap();
     issue(BackendPolicy::default(), "third").await.unwrap();
@@ -335,13 +335,16 @@ async fn a_clock_that_is_set_takes_no_work_and_hides_no_lost_worker() {
     let claim = claimed(&lab).await.claim;
     for step in [Duration::HOUR, -Duration::DAY, Duration::DAY] {
         for _ in 0..3 {
-            lab.clock.set(lab.ports.clock.now() + step);
+            lab.clock.set(lab.services.clock.now() + step);
             lab.clock.advance(WORK_LEASE - Duration::SECOND);
-            assert!(lab.ports.work.renew(claim, WORK_LEASE).await.unwrap());
-            assert_eq!(sweep_work(&lab.ports).await.unwrap(), SweptWork::default());
+            assert!(lab.services.work.renew(claim, WORK_LEASE).await.unwrap());
+            assert_eq!(
+                sweep_work(&lab.services).await.unwrap(),
+                SweptWork::default()
+            );
         }
     }
-    lab.clock.set(lab.ports.clock.now() - Duration::DAY);
+    lab.clock.set(lab.services.clock.now() - Duration::DAY);
     lab.clock.advance(WORK_LEASE);
-    assert_eq!(sweep_work(&lab.ports).await.unwrap().requeued, 1);
+    assert_eq!(sweep_work(&lab.services).await.unwrap().requeued, 1);
 }

@@ -47,6 +47,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read>) -> Result<MonthlyUsageView, Error> {
-    let used = get_usage(&call.ports, &call.platform.agent, &call.actor).await?;
+    let used = get_usage(&call.services, &call.platform.agent, &call.actor).await?;
     Ok(used.into())
 }

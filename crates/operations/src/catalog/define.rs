@@ -153,6 +153,6 @@ async fn run(
         unique_together: call.body.unique_together,
         history: call.body.history,
     };
-    let defined = define_table(&call.ports, &call.actor, &definition).await?;
+    let defined = define_table(&call.services, &call.actor, &definition).await?;
     Ok(defined.table.as_ref().into())
 }

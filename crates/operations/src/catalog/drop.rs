@@ -31,6 +31,12 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, NoBody, DropTableQuery, TablePath>) -> Result<NoContent, Error> {
-    drop_table(&call.ports, &call.actor, &call.path.name, call.query.force).await?;
+    drop_table(
+        &call.services,
+        &call.actor,
+        &call.path.name,
+        call.query.force,
+    )
+    .await?;
     Ok(NoContent)
 }

@@ -56,6 +56,6 @@ async fn run(call: Call<Admin, NoBody, DropColumnQuery, ColumnPath>) -> Result<N
         column: call.path.column,
         force: call.query.force,
     };
-    drop_column(&call.ports, &call.actor, command).await?;
+    drop_column(&call.services, &call.actor, command).await?;
     Ok(NoContent)
 }

@@ -186,7 +186,7 @@ pub(super) fn history() -> Operation {
 async fn run_history(call: Call<Read, NoBody, VersionsQuery, RowPath>) -> Result<Versions, Error> {
     let below = call.query.cursor.and_then(|cursor| cursor.0.parse().ok());
     let limit = usize::try_from(call.query.limit).unwrap_or(usize::MAX);
-    let page = row_history(&call.ports, &call.actor, &call.path.into(), below, limit).await?;
+    let page = row_history(&call.services, &call.actor, &call.path.into(), below, limit).await?;
     Ok(Versions(page))
 }
 
@@ -213,7 +213,14 @@ async fn run_restore(
     } = call.body;
     let version = u64::from(version);
     let name = call.path.into();
-    let row = restore_row(&call.ports, &call.actor, &name, version, job_execution_id).await?;
+    let row = restore_row(
+        &call.services,
+        &call.actor,
+        &name,
+        version,
+        job_execution_id,
+    )
+    .await?;
     RenderedObject::of(row).ok_or_else(|| Error::Internal("a row is not JSON".to_owned()))
 }
 
@@ -233,6 +240,6 @@ pub(super) fn forget() -> Operation {
 }
 
 async fn run_forget(call: Call<Admin, NoBody, (), RowPath>) -> Result<NoContent, Error> {
-    forget_row_history(&call.ports, &call.actor, &call.path.into()).await?;
+    forget_row_history(&call.services, &call.actor, &call.path.into()).await?;
     Ok(NoContent)
 }

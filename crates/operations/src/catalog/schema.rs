@@ -22,7 +22,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read>) -> Result<Vec<TableView>, Error> {
-    let (catalog, counts) = get_schema(&call.ports, &call.actor).await?;
+    let (catalog, counts) = get_schema(&call.services, &call.actor).await?;
     let tables = catalog.tables().iter().zip(counts);
     let views = tables.map(|(table, count)| TableView::from(table.as_ref()).with_row_count(count));
     Ok(views.collect())

@@ -122,7 +122,7 @@ async fn run_for_model(call: Call<Read, JsonBody<ModelQuery>>) -> Result<RowsVie
     let Held {
         value: result,
         slots: _slots,
-    } = query_data(&call.ports, &call.actor, command).await?;
+    } = query_data(&call.services, &call.actor, command).await?;
     let row_count = result.rows.len();
     let limit = usize::try_from(call.body.limit).unwrap_or(usize::MAX);
     let rows = result.rows.into_iter().take(limit);

@@ -156,7 +156,7 @@ async fn run(call: Call<Write, StreamedBody>) -> Result<WriteReply, Error> {
         request: body.into(),
     };
     let is_dry_run = command.request.dry_run;
-    let outcome = write_data(&call.ports, &call.actor, command).await?;
+    let outcome = write_data(&call.services, &call.actor, command).await?;
     Ok(WriteReply {
         view: outcome.value.into(),
         is_dry_run,

@@ -23,6 +23,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Write, NoBody, (), ExecutionPath>) -> Result<ExecutionView, Error> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
-    let execution = cancel_execution(&call.ports, &call.actor, id).await?;
-    view(&call.ports, &call.actor, execution).await
+    let execution = cancel_execution(&call.services, &call.actor, id).await?;
+    view(&call.services, &call.actor, execution).await
 }

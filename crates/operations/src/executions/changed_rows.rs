@@ -76,7 +76,7 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Read, NoBody, (), ChangedTablePath>) -> Result<ChangedRowsView, Error> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let table = call.path.table;
-    let changed = changed_rows(&call.ports, &call.actor, id, &table).await?;
+    let changed = changed_rows(&call.services, &call.actor, id, &table).await?;
     let rows = changed.into_iter().flat_map(|(change, rows)| {
         rows.into_iter().map(move |row| ChangedRenderedObject {
             id: row.id,

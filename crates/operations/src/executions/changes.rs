@@ -179,9 +179,9 @@ async fn run(call: Call<Read, NoBody, ChangesQuery, ExecutionPath>) -> Result<Ch
             after: query.cursor,
             limit: query.limit,
         };
-        let page = list_changed_ids(&call.ports, &call.actor, id, list).await?;
+        let page = list_changed_ids(&call.services, &call.actor, id, list).await?;
         return Ok(Changes::Ids(page));
     }
-    let report = execution_changes(&call.ports, &call.actor, id).await?;
+    let report = execution_changes(&call.services, &call.actor, id).await?;
     Ok(Changes::Whole(report.into()))
 }

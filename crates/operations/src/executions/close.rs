@@ -43,6 +43,6 @@ async fn run(
     call: Call<Write, JsonBody<CloseExecutionBody>, (), ExecutionPath>,
 ) -> Result<ExecutionView, Error> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
-    let execution = close_execution(&call.ports, &call.actor, id, call.body.status).await?;
-    view(&call.ports, &call.actor, execution).await
+    let execution = close_execution(&call.services, &call.actor, id, call.body.status).await?;
+    view(&call.services, &call.actor, execution).await
 }

@@ -66,8 +66,8 @@ async fn run(
         status: query.status.map(str::to_owned),
         trigger_file: file,
     };
-    let page = list_executions(&call.ports, &call.actor, &filter, query.page).await?;
-    let value = page_with_starters(&call.ports, &call.actor, page.value).await?;
+    let page = list_executions(&call.services, &call.actor, &filter, query.page).await?;
+    let value = page_with_starters(&call.services, &call.actor, page.value).await?;
     let slots = page.slots;
     Ok(Held { value, slots }.into())
 }

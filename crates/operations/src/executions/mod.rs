@@ -90,11 +90,11 @@ output! {
 
 /// An execution with who or what started it.
 pub(crate) async fn view(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     execution: Execution,
 ) -> Result<ExecutionView, Error> {
-    Ok(with_starter(ports, actor, execution).await?.into())
+    Ok(with_starter(services, actor, execution).await?.into())
 }
 
 shape! {

@@ -87,7 +87,7 @@ async fn run(
         dry_run: body.dry_run,
         restore: body.restore.then_some(body.on_conflict),
     };
-    let report = revert_execution(&call.ports, &call.actor, id, command).await?;
+    let report = revert_execution(&call.services, &call.actor, id, command).await?;
     let restored = (
         report.restored_count,
         report.raws_restored_count,

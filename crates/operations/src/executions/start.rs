@@ -55,6 +55,6 @@ async fn run(call: Call<Write, OptionalJson<StartExecutionBody>>) -> Result<Exec
         job_name: body.job_name,
         timeout_minutes: body.timeout_minutes,
     };
-    let execution = start_execution(&call.ports, &call.actor, command).await?;
-    view(&call.ports, &call.actor, execution).await
+    let execution = start_execution(&call.services, &call.actor, command).await?;
+    view(&call.services, &call.actor, execution).await
 }

@@ -42,6 +42,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Write, NoBody, (), ConfirmPath>) -> Result<FileUploadView, Error> {
-    let file = confirm_upload(&call.ports, &call.actor, call.path.file_id).await?;
+    let file = confirm_upload(&call.services, &call.actor, call.path.file_id).await?;
     Ok(file.into())
 }

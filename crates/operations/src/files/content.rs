@@ -62,7 +62,7 @@ async fn run(call: Call<Read, NoBody, (), FilePathId>) -> Result<FileContentView
         file,
         download_url,
         preview,
-    } = get_file_content(&call.ports, &call.actor, id).await?;
+    } = get_file_content(&call.services, &call.actor, id).await?;
     let (text_preview, preview_truncated, skipped) = match preview {
         Preview::Text { text, truncated } => (Some(text), truncated, None),
         Preview::Skipped(reason) => (None, false, Some(reason)),

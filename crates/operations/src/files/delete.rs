@@ -22,6 +22,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Write, NoBody, (), FilePathId>) -> Result<NoContent, Error> {
     let id = call.path.file_id.or_not_found(Resource::File)?;
-    delete_file(&call.ports, &call.actor, id).await?;
+    delete_file(&call.services, &call.actor, id).await?;
     Ok(NoContent)
 }

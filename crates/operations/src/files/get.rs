@@ -22,5 +22,5 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), FilePathId>) -> Result<FileView, Error> {
     let id = call.path.file_id.or_not_found(Resource::File)?;
-    Ok(get_file(&call.ports, &call.actor, id).await?.into())
+    Ok(get_file(&call.services, &call.actor, id).await?.into())
 }

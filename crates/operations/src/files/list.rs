@@ -71,6 +71,6 @@ async fn run(call: Call<Read, NoBody, ListFilesQuery>) -> Result<Listing<FileVie
     let Some(filter) = call.query.filter() else {
         return Ok(Listing::empty());
     };
-    let page = list_files(&call.ports, &call.actor, &filter, call.query.page).await?;
+    let page = list_files(&call.services, &call.actor, &filter, call.query.page).await?;
     Ok(page.into())
 }

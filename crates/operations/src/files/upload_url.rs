@@ -110,7 +110,7 @@ async fn run(call: Call<Write, JsonBody<UploadUrlBody>>) -> Result<UploadUrlView
         instrument: instrument.transpose()?,
         source: body.source_type,
     };
-    let mut begun = begin_upload(&call.ports, &call.actor, command).await?;
+    let mut begun = begin_upload(&call.services, &call.actor, command).await?;
     begun.upload.url = call.base_url.localize(begun.upload.url);
     Ok(begun.into())
 }

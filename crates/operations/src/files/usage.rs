@@ -62,5 +62,5 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read>) -> Result<StorageUsageView, Error> {
-    Ok(get_storage_usage(&call.ports, &call.actor).await?.into())
+    Ok(get_storage_usage(&call.services, &call.actor).await?.into())
 }

@@ -56,6 +56,6 @@ async fn run(call: Call<Admin, JsonBody<CreateInstrumentBody>>) -> Result<Instru
         description: call.body.description,
         instrument_type: call.body.instrument_type,
     };
-    let instrument = create_instrument(&call.ports, &call.actor, command).await?;
+    let instrument = create_instrument(&call.services, &call.actor, command).await?;
     Ok(instrument.into())
 }

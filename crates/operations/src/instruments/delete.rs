@@ -23,6 +23,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Admin, NoBody, (), InstrumentPath>) -> Result<NoContent, Error> {
     let id = call.path.instrument_id.or_not_found(Resource::Instrument)?;
-    delete_instrument(&call.ports, &call.actor, id).await?;
+    delete_instrument(&call.services, &call.actor, id).await?;
     Ok(NoContent)
 }

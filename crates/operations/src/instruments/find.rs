@@ -41,6 +41,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Write, NoBody, FindInstrumentQuery>) -> Result<FoundInstrumentView, Error> {
-    let instrument = find_instrument(&call.ports, &call.actor, &call.query.name).await?;
+    let instrument = find_instrument(&call.services, &call.actor, &call.query.name).await?;
     Ok(instrument.into())
 }

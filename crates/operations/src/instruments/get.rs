@@ -23,6 +23,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), InstrumentPath>) -> Result<InstrumentView, Error> {
     let id = call.path.instrument_id.or_not_found(Resource::Instrument)?;
-    let instrument = get_instrument(&call.ports, &call.actor, id).await?;
+    let instrument = get_instrument(&call.services, &call.actor, id).await?;
     Ok(instrument.into())
 }

@@ -21,6 +21,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<InstrumentView>, Error> {
-    let page = list_instruments(&call.ports, &call.actor, call.query.page).await?;
+    let page = list_instruments(&call.services, &call.actor, call.query.page).await?;
     Ok(page.into())
 }

@@ -50,6 +50,6 @@ async fn run(
         description: call.body.description,
         instrument_type: call.body.instrument_type,
     };
-    let instrument = update_instrument(&call.ports, &call.actor, id, change).await?;
+    let instrument = update_instrument(&call.services, &call.actor, id, change).await?;
     Ok(instrument.into())
 }

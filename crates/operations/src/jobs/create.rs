@@ -84,6 +84,6 @@ async fn run(call: CreateJobCall, script: CheckedScript) -> Result<JobView, Erro
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
-    let job = create_job(&call.ports, &call.actor, command).await?;
+    let job = create_job(&call.services, &call.actor, command).await?;
     Ok(job.into())
 }

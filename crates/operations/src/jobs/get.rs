@@ -37,7 +37,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), JobPath>) -> Result<JobWithCodeView, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
-    let (job, script) = get_job(&call.ports, &call.actor, id).await?;
+    let (job, script) = get_job(&call.services, &call.actor, id).await?;
     Ok(JobWithCodeView {
         version_number: job.version_number,
         job: job.into(),

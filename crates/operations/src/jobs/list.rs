@@ -46,6 +46,6 @@ async fn run(call: Call<Read, NoBody, ListJobsQuery>) -> Result<Listing<JobView>
         name: call.query.name,
         include_archived: call.query.archived,
     };
-    let page = list_jobs(&call.ports, &call.actor, &filter, call.query.page).await?;
+    let page = list_jobs(&call.services, &call.actor, &filter, call.query.page).await?;
     Ok(page.into())
 }

@@ -48,7 +48,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, PreviewScheduleQuery>) -> Result<SchedulePreviewView, Error> {
     let query = &call.query;
-    let ticks = preview_schedule(&call.ports, &call.actor, &query.cron, &query.timezone)?;
+    let ticks = preview_schedule(&call.services, &call.actor, &query.cron, &query.timezone)?;
     Ok(SchedulePreviewView {
         next_ticks: ticks.into_iter().map(Timestamp).collect(),
     })

@@ -114,7 +114,7 @@ async fn run(
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
     };
-    let job = update_job(&call.ports, &call.actor, id, command).await?;
+    let job = update_job(&call.services, &call.actor, id, command).await?;
     Ok(WithEffects {
         response: job.into(),
         effects: effects.into_iter().flatten().collect(),

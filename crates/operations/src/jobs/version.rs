@@ -59,7 +59,7 @@ async fn run(call: Call<Read, NoBody, (), VersionPath>) -> Result<VersionWithCod
     let id = call.path.job_id.or_not_found(Resource::Job)?;
     let number = call.path.version_number;
     let number = number.ok_or_else(|| Error::not_found(Resource::ScriptVersion))?;
-    let (script, is_current) = get_job_version(&call.ports, &call.actor, id, number).await?;
+    let (script, is_current) = get_job_version(&call.services, &call.actor, id, number).await?;
     Ok(VersionWithCodeView {
         version: VersionView {
             version_number: script.number,

@@ -23,6 +23,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, PageQuery, JobPath>) -> Result<Listing<VersionView>, Error> {
     let id = call.path.job_id.or_not_found(Resource::Job)?;
-    let page = list_job_versions(&call.ports, &call.actor, id, call.query.page).await?;
+    let page = list_job_versions(&call.services, &call.actor, id, call.query.page).await?;
     Ok(page.into())
 }

@@ -36,6 +36,6 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Write, JsonBody<ActivateBody>, (), ModelPath>) -> Result<ModelView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = version_number(call.body.version_number)?;
-    let version = activate_version(&call.ports, &call.actor, id, number).await?;
+    let version = activate_version(&call.services, &call.actor, id, number).await?;
     Ok(version.into())
 }

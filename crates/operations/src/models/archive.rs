@@ -22,5 +22,5 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Write, NoBody, (), ModelPath>) -> Result<ModelView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    Ok(archive_model(&call.ports, &call.actor, id).await?.into())
+    Ok(archive_model(&call.services, &call.actor, id).await?.into())
 }

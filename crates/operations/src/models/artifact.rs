@@ -45,7 +45,7 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Result<ArtifactView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let mut download = get_artifact(&call.ports, &call.actor, id, number).await?;
+    let mut download = get_artifact(&call.services, &call.actor, id, number).await?;
     download.download_url = call.base_url.localize(download.download_url);
     Ok(download.into())
 }

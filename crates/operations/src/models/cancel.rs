@@ -29,7 +29,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Write, NoBody, (), ModelPath>) -> Result<WithEffects<ModelView>, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    let version = cancel_training(&call.ports, &call.actor, id).await?;
+    let version = cancel_training(&call.services, &call.actor, id).await?;
     Ok(WithEffects {
         response: version.into(),
         effects: vec![TRAININGS_STOPPED],

@@ -23,7 +23,7 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Result<ModelView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    Ok(get_model(&call.ports, &call.actor, id, number)
+    Ok(get_model(&call.services, &call.actor, id, number)
         .await?
         .into())
 }

@@ -25,6 +25,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, ListModelsQuery>) -> Result<Listing<ModelView>, Error> {
-    let page = list_models(&call.ports, &call.actor, call.query.page).await?;
+    let page = list_models(&call.services, &call.actor, call.query.page).await?;
     Ok(page.into())
 }

@@ -107,7 +107,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, JsonBody<PredictBody>>) -> Result<PredictionsView, Error> {
     let command = Predict::try_from(call.body)?;
-    Ok(predict(&call.ports, &call.actor, command).await?.into())
+    Ok(predict(&call.services, &call.actor, command).await?.into())
 }
 
 async fn run_for_model(call: Call<Read, JsonBody<PredictBody>>) -> Result<PredictionsView, Error> {

@@ -97,7 +97,7 @@ async fn run(
         output_column: call.body.output_column,
         job_execution_id: call.body.job_execution_id,
     };
-    Ok(predict_table(&call.ports, &call.actor, command)
+    Ok(predict_table(&call.services, &call.actor, command)
         .await?
         .into())
 }

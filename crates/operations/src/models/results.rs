@@ -173,7 +173,7 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> Result<ResultView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let (version, result) = get_result(&call.ports, &call.actor, id, number).await?;
+    let (version, result) = get_result(&call.services, &call.actor, id, number).await?;
     let metrics = result.metrics.into_iter();
     Ok(ResultView {
         version_number: version.number,

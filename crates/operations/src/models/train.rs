@@ -121,7 +121,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Write, JsonBody<TrainModelBody>>) -> Result<WithEffects<ModelView>, Error> {
     let command = TrainModel::try_from(call.body)?;
-    let version = train_model(&call.ports, &call.actor, command).await?;
+    let version = train_model(&call.services, &call.actor, command).await?;
     let effect = (version.number > 1).then_some(VERSION_REPLACED);
     Ok(WithEffects {
         response: version.into(),

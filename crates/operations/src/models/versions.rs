@@ -24,6 +24,6 @@ async fn run(
     call: Call<Read, NoBody, ListModelsQuery, ModelPath>,
 ) -> Result<Listing<ModelView>, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    let page = list_model_versions(&call.ports, &call.actor, id, call.query.page).await?;
+    let page = list_model_versions(&call.services, &call.actor, id, call.query.page).await?;
     Ok(page.into())
 }

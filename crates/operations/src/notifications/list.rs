@@ -39,6 +39,6 @@ async fn run(
     call: Call<Read, NoBody, ListNotificationsQuery>,
 ) -> Result<Listing<NotificationView>, Error> {
     let ListNotificationsQuery { unread, page } = call.query;
-    let page = list_notifications(&call.ports, &call.actor, unread, page).await?;
+    let page = list_notifications(&call.services, &call.actor, unread, page).await?;
     Ok(page.into())
 }

@@ -36,6 +36,6 @@ async fn run(
     call: Call<Write, JsonBody<MarkNotificationBody>, (), NotificationPath>,
 ) -> Result<NotificationView, Error> {
     let id = call.path.id.or_not_found(Resource::Notification)?;
-    let marked = mark_notification(&call.ports, &call.actor, id, call.body.read).await?;
+    let marked = mark_notification(&call.services, &call.actor, id, call.body.read).await?;
     Ok(marked.into())
 }

@@ -83,7 +83,7 @@ pub(super) fn operation() -> Operation {
         // Never a repeat: the model may mean to send the same text twice.
         filled: Some(FilledField {
             name: "dedupe_key",
-            value: |ports| ports.ids.next_id().to_string(),
+            value: |services| services.ids.next_id().to_string(),
         }),
         ..ToolFacts::of("Sends a notification to the user of this conversation, and to no one else.")
     })
@@ -99,6 +99,6 @@ async fn run(
         action_url: call.body.action_url,
         data: call.body.data,
     };
-    let sent = send_notification(&call.ports, &call.actor, draft).await?;
+    let sent = send_notification(&call.services, &call.actor, draft).await?;
     Ok(sent.into())
 }

@@ -29,6 +29,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read>) -> Result<UnreadCountView, Error> {
-    let unread = count_unread_notifications(&call.ports, &call.actor).await?;
+    let unread = count_unread_notifications(&call.services, &call.actor).await?;
     Ok(UnreadCountView { unread })
 }

@@ -89,5 +89,5 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<AnyScope, NoBody>) -> Result<MeView, Error> {
-    Ok(identify(&call.ports, &call.actor).await?.into())
+    Ok(identify(&call.services, &call.actor).await?.into())
 }

@@ -97,7 +97,7 @@ pub(crate) const FACTS: ToolFacts = ToolFacts::of(
 
 /// The tables of the organization.
 pub(crate) async fn run(call: Call<Read, JsonBody<GetSchemaInput>>) -> Result<SchemaView, Error> {
-    let (catalog, counts) = get_schema(&call.ports, &call.actor).await?;
+    let (catalog, counts) = get_schema(&call.services, &call.actor).await?;
     let is_wanted = |table: &Table| {
         let wanted = call.body.tables.as_ref();
         wanted.is_none_or(|wanted| wanted.contains(&table.name))

@@ -72,9 +72,9 @@ impl OperationTool {
         context: &ToolContext<'_>,
         mut arguments: Map<String, Value>,
     ) -> Result<Request, Error> {
-        let ports = context.ports;
+        let services = context.services;
         if let Some(FilledField { name, value }) = &self.facts.filled {
-            arguments.insert((*name).to_owned(), value(ports).into());
+            arguments.insert((*name).to_owned(), value(services).into());
         }
         if self.is_list {
             let limit = arguments.entry(LIMIT).or_insert(Value::Null);
@@ -86,7 +86,7 @@ impl OperationTool {
         let body = serde_json::to_vec(&arguments);
         Ok(Request {
             platform: Arc::new(Platform {
-                ports: Arc::new(ports.clone()),
+                services: Arc::new(services.clone()),
                 agent: context.agent.clone(),
             }),
             actor: context.actor.clone(),
@@ -100,13 +100,13 @@ impl OperationTool {
     }
 
     async fn respond(&self, request: Request) -> Result<ToolOutput, Error> {
-        let ports = Arc::clone(&request.platform.ports);
+        let services = Arc::clone(&request.platform.services);
         let preparation = match self.operation.read_as_tool(request) {
             Ok(preparation) => preparation,
             Err(problems) => return Ok(unfit(&problems)),
         };
         let effect = preparation.await;
-        let reply = effect(ports).await?;
+        let reply = effect(services).await?;
         self.output(&reply)
             .map_err(|error| Error::Internal(error.to_string()))
     }

@@ -81,6 +81,6 @@ pub(crate) async fn run(
     let displayed = usize::try_from(call.body.rows).unwrap_or(usize::MAX);
     let options = call.body.options.unwrap_or_default().options();
     let source = PreviewSource::File(id);
-    let table = preview_table(&call.ports, &call.actor, source, options, displayed).await?;
+    let table = preview_table(&call.services, &call.actor, source, options, displayed).await?;
     Ok(table.into())
 }

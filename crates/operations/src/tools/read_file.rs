@@ -55,7 +55,7 @@ pub(crate) const FACTS: ToolFacts = ToolFacts {
 /// The start of a file as text.
 pub(crate) async fn run(call: Call<Read, JsonBody<ReadFileInput>>) -> Result<FilePartView, Error> {
     let id = call.body.file_id.or_not_found(Resource::File)?;
-    let found = get_file_content(&call.ports, &call.actor, id).await?;
+    let found = get_file_content(&call.services, &call.actor, id).await?;
     let part = FilePartView {
         original_path: found.file.path.as_str().to_owned(),
         text: None,

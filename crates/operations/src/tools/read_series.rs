@@ -65,7 +65,7 @@ pub(crate) async fn run(call: Call<Read, JsonBody<ReadSeriesInput>>) -> Result<S
         parent_column: call.body.parent_column,
         parent: call.body.parent,
     };
-    let series = read_series(&call.ports, &call.actor, query).await?;
+    let series = read_series(&call.services, &call.actor, query).await?;
     let points = series.points.points;
     let limit = usize::try_from(call.body.limit).unwrap_or(usize::MAX);
     let step = points.div_ceil(limit).max(1);

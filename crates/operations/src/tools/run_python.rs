@@ -190,8 +190,8 @@ impl OwnTool for RunPythonTool {
             code: input.code,
             inputs: inputs.collect::<Result<_, _>>()?,
         };
-        let run = run_python(context.ports, context.actor, command).await?;
-        Ok(PythonResult::of(&*context.ports.ids, run))
+        let run = run_python(context.services, context.actor, command).await?;
+        Ok(PythonResult::of(&*context.services.ids, run))
     }
 }
 

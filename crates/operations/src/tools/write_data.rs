@@ -67,7 +67,7 @@ impl OwnTool for WriteDataTool {
         input: WriteDataInput,
     ) -> Result<WrittenView, Error> {
         let ToolContext {
-            ports,
+            services,
             actor,
             writes,
             ..
@@ -79,7 +79,7 @@ impl OwnTool for WriteDataTool {
             dry_run,
             ..WriteRequest::default()
         };
-        let mut outcome = write_in_run(ports, actor, writes, request).await?;
+        let mut outcome = write_in_run(services, actor, writes, request).await?;
         for table in &mut outcome.tables {
             table.ids.truncate(GIVEN_KEYS);
         }

@@ -101,7 +101,7 @@ async fn run(
         only: body.only,
         is_dry_run: body.dry_run,
     };
-    Ok(backfill_job(&call.ports, &call.actor, id, command)
+    Ok(backfill_job(&call.services, &call.actor, id, command)
         .await?
         .into())
 }

@@ -64,9 +64,9 @@ async fn run(
         parameters: body.parameters.unwrap_or_default(),
         file: body.file_id,
     };
-    let execution = run_job(&call.ports, &call.actor, id, command).await?;
+    let execution = run_job(&call.services, &call.actor, id, command).await?;
     Ok(WithEffects {
-        response: view(&call.ports, &call.actor, execution).await?,
+        response: view(&call.services, &call.actor, execution).await?,
         effects: vec![RUN_QUEUED],
     })
 }

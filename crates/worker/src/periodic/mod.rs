@@ -74,7 +74,7 @@ impl PeriodicTask {
             guard: Guard::EveryServer,
             on_stop: OnStop::Abort,
             wakeups: None,
-            run: Box::new(move |ports| Box::pin(run(ports))),
+            run: Box::new(move |services| Box::pin(run(services))),
         }
     }
 

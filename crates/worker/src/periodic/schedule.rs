@@ -21,11 +21,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// Runs the task until `stopping` becomes true.
 pub(crate) async fn keep_running(
     task: PeriodicTask,
-    ports: Services,
+    services: Services,
     observer: &dyn TaskObserver,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let mut wakeups = task.wakeups.map(|subscribe| subscribe(&ports));
+    let mut wakeups = task.wakeups.map(|subscribe| subscribe(&services));
     let mut pause = task.first_after;
     loop {
         tokio::select! {
@@ -35,8 +35,8 @@ pub(crate) async fn keep_running(
             () = notified(wakeups.as_mut()) => {}
             () = sleep(pause) => {}
         }
-        pause = match claim(&task, &ports, observer).await {
-            Ok(()) => run_pass(&task, &ports, observer, &mut stopping).await,
+        pause = match claim(&task, &services, observer).await {
+            Ok(()) => run_pass(&task, &services, observer, &mut stopping).await,
             // Another server has done the pass, or the database did not respond.
             Err(wait) => wait,
         };
@@ -63,11 +63,11 @@ async fn notified(wakeups: Option<&mut Subscription>) {
 /// The pause until the next attempt, if the pass must not start now.
 async fn claim(
     task: &PeriodicTask,
-    ports: &Services,
+    services: &Services,
     observer: &dyn TaskObserver,
 ) -> Result<(), Duration> {
     let started = Instant::now();
-    match begin_pass(ports, task.name, task.period, task.guard).await {
+    match begin_pass(services, task.name, task.period, task.guard).await {
         Ok(PassStart::Granted) => Ok(()),
         Ok(PassStart::NotDue {
             wait,
@@ -89,13 +89,13 @@ async fn claim(
 /// Runs one pass and reports its result; returns the pause before the next one.
 async fn run_pass(
     task: &PeriodicTask,
-    ports: &Services,
+    services: &Services,
     observer: &dyn TaskObserver,
     stopping: &mut watch::Receiver<bool>,
 ) -> Duration {
     let started = Instant::now();
     // A panic in one pass must not end the task for the life of the server.
-    let pass = AssertUnwindSafe((task.run)(ports.clone())).catch_unwind();
+    let pass = AssertUnwindSafe((task.run)(services.clone())).catch_unwind();
     let finished = match task.on_stop {
         OnStop::Finish => Some(pass.await),
         OnStop::Abort => tokio::select! {
@@ -111,7 +111,7 @@ async fn run_pass(
         None => Err(PassFailure::Interrupted),
     };
     let has_failed = result.is_err();
-    let finished_at = finish_pass(ports, task.name, task.period, task.guard, &result).await;
+    let finished_at = finish_pass(services, task.name, task.period, task.guard, &result).await;
     match result {
         Ok(PassOutcome::Idle) => observer.succeeded(task.name, finished_at, took),
         Ok(PassOutcome::More) => {
@@ -182,12 +182,12 @@ mod tests {
     }
 
     impl Server {
-        fn start(ports: &Services, task: PeriodicTask) -> Self {
+        fn start(services: &Services, task: PeriodicTask) -> Self {
             let (observer, reports) = mpsc::unbounded_channel();
             let (stopping, stopped) = watch::channel(false);
-            let ports = ports.clone();
+            let services = services.clone();
             let running = tokio::spawn(async move {
-                keep_running(task, ports, &observer, stopped).await;
+                keep_running(task, services, &observer, stopped).await;
             });
             Self {
                 reports,
@@ -285,14 +285,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_guarded_task_runs_on_one_server_per_period() {
-        let ports = in_memory();
+        let services = in_memory();
         let (task, first_passes) = counting(HOUR, |_| Ok(PassOutcome::Idle));
-        let mut first = Server::start(&ports, task.on_one_server());
+        let mut first = Server::start(&services, task.on_one_server());
         assert_eq!(first.report().await, Report::Succeeded);
-        let earlier = Report::SucceededEarlier(ports.clock.now());
+        let earlier = Report::SucceededEarlier(services.clock.now());
         assert_eq!(first.report().await, earlier);
         let (task, second_passes) = counting(HOUR, |_| Ok(PassOutcome::Idle));
-        let mut second = Server::start(&ports, task.on_one_server());
+        let mut second = Server::start(&services, task.on_one_server());
         assert_eq!(second.report().await, earlier);
         first.stop().await;
         second.stop().await;
@@ -302,13 +302,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_aborts_a_pass_and_another_server_runs_it_again() {
-        let ports = in_memory();
+        let services = in_memory();
         let (task, begun, _) = blocking();
-        let stopped = Server::start(&ports, task.on_one_server());
+        let stopped = Server::start(&services, task.on_one_server());
         begun.notified().await;
         stopped.stop().await;
         let (task, begun, _) = blocking();
-        let next = Server::start(&ports, task.on_one_server());
+        let next = Server::start(&services, task.on_one_server());
         begun.notified().await;
         next.stop().await;
     }

@@ -111,15 +111,15 @@ pub(crate) fn trimming_caches(runner: Arc<dyn JobRunner>) -> PeriodicTask {
 
 /// Records whether the training backend of this worker can take work.
 pub(crate) fn recording_training_backend(
-    ports: &Services,
+    services: &Services,
     runner: Arc<dyn JobRunner>,
     policy: BackendPolicy,
 ) -> PeriodicTask {
-    let worker = new_worker(ports);
-    let record = move |ports: Services| {
+    let worker = new_worker(services);
+    let record = move |services: Services| {
         let runner = Arc::clone(&runner);
         async move {
-            record_backend(&ports, &*runner, policy, worker).await?;
+            record_backend(&services, &*runner, policy, worker).await?;
             Ok(PassOutcome::Idle)
         }
     };
@@ -130,10 +130,10 @@ pub(crate) fn recording_training_backend(
 /// been accepted already, and would be sent twice.
 pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
     let settings = Arc::new(settings);
-    let send = move |ports: Services| {
+    let send = move |services: Services| {
         let settings = Arc::clone(&settings);
         async move {
-            let claimed = send_emails(&ports, &*settings.mailer, &settings.public_url).await?;
+            let claimed = send_emails(&services, &*settings.mailer, &settings.public_url).await?;
             Ok(if claimed == 0 {
                 PassOutcome::Idle
             } else {
@@ -147,97 +147,97 @@ pub(crate) fn sending_emails(settings: MailSettings) -> PeriodicTask {
     }
 }
 
-async fn fail_overdue(ports: Services) -> Result<PassOutcome, Error> {
-    let failed = sweep_executions(&ports).await?;
+async fn fail_overdue(services: Services) -> Result<PassOutcome, Error> {
+    let failed = sweep_executions(&services).await?;
     if failed > 0 {
         tracing::info!(failed, "failed executions that were not closed in time");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn end_sessions(ports: Services) -> Result<PassOutcome, Error> {
-    let ended = end_write_sessions(&ports).await?;
+async fn end_sessions(services: Services) -> Result<PassOutcome, Error> {
+    let ended = end_write_sessions(&services).await?;
     if ended > 0 {
         tracing::debug!(ended, "completed executions of assistants");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_sessions(ports: Services) -> Result<PassOutcome, Error> {
-    let removed = remove_ended_sessions(&ports).await?;
+async fn remove_sessions(services: Services) -> Result<PassOutcome, Error> {
+    let removed = remove_ended_sessions(&services).await?;
     if removed > 0 {
         tracing::debug!(removed, "removed sessions and links that had ended");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn deliver_ended(ports: Services) -> Result<PassOutcome, Error> {
-    let delivered = deliver_notices(&ports).await?;
+async fn deliver_ended(services: Services) -> Result<PassOutcome, Error> {
+    let delivered = deliver_notices(&services).await?;
     if delivered > 0 {
         tracing::debug!(delivered, "delivered notices");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn expire_work(ports: Services) -> Result<PassOutcome, Error> {
-    let swept = sweep_work(&ports).await?;
+async fn expire_work(services: Services) -> Result<PassOutcome, Error> {
+    let swept = sweep_work(&services).await?;
     if swept != SweptWork::default() {
         tracing::warn!(?swept, "requeued or failed work that lost its worker");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn keep_disk_reserve(ports: Services) -> Result<PassOutcome, Error> {
-    keep_reserve(&ports).await?;
+async fn keep_disk_reserve(services: Services) -> Result<PassOutcome, Error> {
+    keep_reserve(&services).await?;
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_uploads(ports: Services) -> Result<PassOutcome, Error> {
-    let swept = sweep_uploads(&ports).await?;
+async fn remove_uploads(services: Services) -> Result<PassOutcome, Error> {
+    let swept = sweep_uploads(&services).await?;
     tracing::debug!(?swept, "removed unfinished and unconfirmed uploads");
     Ok(PassOutcome::Idle)
 }
 
-async fn forget_responses(ports: Services) -> Result<PassOutcome, Error> {
-    let forgotten = sweep_responses(&ports).await?;
+async fn forget_responses(services: Services) -> Result<PassOutcome, Error> {
+    let forgotten = sweep_responses(&services).await?;
     tracing::debug!(forgotten, "deleted expired responses of idempotency keys");
     Ok(PassOutcome::Idle)
 }
 
-async fn delete_events(ports: Services) -> Result<PassOutcome, Error> {
-    let deleted = sweep_events(&ports).await?;
+async fn delete_events(services: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_events(&services).await?;
     if deleted > 0 {
         tracing::debug!(deleted, "deleted old events");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn delete_logs(ports: Services) -> Result<PassOutcome, Error> {
-    let deleted = sweep_logs(&ports).await?;
+async fn delete_logs(services: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_logs(&services).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted old logs");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn delete_history(ports: Services) -> Result<PassOutcome, Error> {
-    let deleted = sweep_history(&ports).await?;
+async fn delete_history(services: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_history(&services).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted old versions of rows");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn remove_objects(ports: Services) -> Result<PassOutcome, Error> {
-    let removed = sweep_objects(&ports).await?;
+async fn remove_objects(services: Services) -> Result<PassOutcome, Error> {
+    let removed = sweep_objects(&services).await?;
     if removed > 0 {
         tracing::info!(removed, "removed objects that no file refers to");
     }
     Ok(PassOutcome::Idle)
 }
 
-async fn fire(ports: Services) -> Result<PassOutcome, Error> {
-    let runs = fire_triggers(&ports).await?;
+async fn fire(services: Services) -> Result<PassOutcome, Error> {
+    let runs = fire_triggers(&services).await?;
     if runs > 0 {
         tracing::debug!(runs, "fired triggers");
     }

@@ -13,8 +13,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Renews the lease. Returns once the worker has lost the work: it was cancelled or ended, another
 /// worker has it, or the lease may have ended while the queue was unavailable or this process stood
 /// still.
-pub(super) async fn until_lost(ports: &Services, claim: WorkClaim, mut lease: WorkLease) {
-    let mut ended = ports.work.subscribe(claim.work.kind(), WorkNews::Ended);
+pub(super) async fn until_lost(services: &Services, claim: WorkClaim, mut lease: WorkLease) {
+    let mut ended = services.work.subscribe(claim.work.kind(), WorkNews::Ended);
     let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap_or_default();
     let mut pause = heartbeat;
     loop {
@@ -23,11 +23,11 @@ pub(super) async fn until_lost(ports: &Services, claim: WorkClaim, mut lease: Wo
             () = ended.next() => {}
             () = sleep(pause) => {}
         }
-        let remaining = Duration::try_from(lease.remaining(ports)).unwrap_or_default();
+        let remaining = Duration::try_from(lease.remaining(services)).unwrap_or_default();
         if remaining.is_zero() {
             return;
         }
-        match timeout(remaining, lease.renew(ports)).await {
+        match timeout(remaining, lease.renew(services)).await {
             Ok(Ok(true)) => pause = heartbeat,
             // A queue that gives no response cannot be asked whether another worker has the work.
             Ok(Ok(false)) | Err(_) => return,
@@ -53,13 +53,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_stood_still_past_its_lease_has_lost_its_work() {
         let clock = Arc::new(FixedClock::default());
-        let ports = in_memory_at(Arc::clone(&clock));
-        let actor = actor(&ports).await;
-        queue_run(&ports, &actor).await;
-        let claimed = claim_work(&ports, &run_context(), FreeSlots::for_any(1)).await;
+        let services = in_memory_at(Arc::clone(&clock));
+        let actor = actor(&services).await;
+        queue_run(&services, &actor).await;
+        let claimed = claim_work(&services, &run_context(), FreeSlots::for_any(1)).await;
         let claim = claimed.unwrap().remove(0).claim;
         let lease = WorkLease::since(time::Duration::ZERO, claim);
-        let mut holding = pin!(until_lost(&ports, claim, lease));
+        let mut holding = pin!(until_lost(&services, claim, lease));
         let heartbeat = Duration::try_from(WORK_HEARTBEAT).unwrap();
         // A clock that is set takes nothing from it.
         clock.set(labdata_ports::Clock::now(&*clock) + time::Duration::DAY);

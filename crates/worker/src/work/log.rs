@@ -32,16 +32,16 @@ impl WorkLog {
 
     /// Stores what the script has written since the last call. After an error, the next call
     /// continues.
-    pub(super) async fn catch_up(&mut self, ports: &Services, runner: &dyn JobRunner) {
-        if let Err(error) = self.copy.copy(ports, runner).await {
+    pub(super) async fn catch_up(&mut self, services: &Services, runner: &dyn JobRunner) {
+        if let Err(error) = self.copy.copy(services, runner).await {
             tracing::warn!(run = %self.claim.run(), %error, "could not store the log of a run");
         }
     }
 
     /// Stores the rest of the log; retries after errors.
-    pub(super) async fn finish(&mut self, ports: &Services, runner: &dyn JobRunner) {
+    pub(super) async fn finish(&mut self, services: &Services, runner: &dyn JobRunner) {
         for _ in 0..FINAL_ATTEMPTS {
-            match self.copy.copy(ports, runner).await {
+            match self.copy.copy(services, runner).await {
                 Ok(()) => return,
                 Err(error) => {
                     tracing::warn!(run = %self.claim.run(), %error, "could not store the end of a run's log");
@@ -52,8 +52,8 @@ impl WorkLog {
     }
 
     /// Appends a line of the platform.
-    pub(super) async fn append_notice(&self, ports: &Services, text: &str) {
-        if let Err(error) = append_notice(ports, self.claim, text).await {
+    pub(super) async fn append_notice(&self, services: &Services, text: &str) {
+        if let Err(error) = append_notice(services, self.claim, text).await {
             tracing::warn!(run = %self.claim.run(), %error, "could not write to the log of a run");
         }
     }

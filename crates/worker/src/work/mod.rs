@@ -32,12 +32,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Claims work of one kind and runs it. Claims no more once `stopping` is true, and returns when all its runs have
 /// ended or are back in the queue.
 pub(crate) async fn work(
-    ports: Services,
+    services: Services,
     settings: WorkSettings,
     mut stopping: watch::Receiver<bool>,
 ) {
     let settings = Arc::new(settings);
-    let mut queued = ports
+    let mut queued = services
         .work
         .subscribe(settings.context.kind(), WorkNews::Queued);
     let mut running = JoinSet::new();
@@ -49,12 +49,12 @@ pub(crate) async fn work(
         let mut pause = POLL_INTERVAL;
         if slots.free > 0 {
             // Before the claim: its response may be late.
-            let asked = ports.clock.elapsed();
-            match claim_work(&ports, &settings.context, slots).await {
+            let asked = services.clock.elapsed();
+            match claim_work(&services, &settings.context, slots).await {
                 Ok(claimed) => {
                     for work in claimed {
                         running.spawn(one::run(
-                            ports.clone(),
+                            services.clone(),
                             Arc::clone(&settings),
                             work,
                             asked,

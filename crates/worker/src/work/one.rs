@@ -55,7 +55,7 @@ enum RunOutcome {
 
 /// Runs a script and records how its work ended. The work was claimed by a call that began at `asked`.
 pub(super) async fn run(
-    ports: Services,
+    services: Services,
     settings: Arc<WorkSettings>,
     claimed: ClaimedWork,
     asked: Span,
@@ -66,27 +66,27 @@ pub(super) async fn run(
     let mut log = WorkLog::new(claim);
     let lease = WorkLease::since(asked, claim);
     let outcome = {
-        let work = work(&ports, &settings, &claimed, &mut log);
+        let work = work(&services, &settings, &claimed, &mut log);
         tokio::select! {
             // The end of the run takes precedence.
             biased;
             outcome = work => outcome,
-            () = until_lost(&ports, claim, lease) => RunOutcome::LostByWorker,
+            () = until_lost(&services, claim, lease) => RunOutcome::LostByWorker,
             () = stopped(&mut stopping) => RunOutcome::Stopped,
         }
     };
     match outcome {
-        RunOutcome::Ended(end) => record(&ports, claim, &end).await,
-        RunOutcome::LostByBackend => lose(&ports, claim).await,
+        RunOutcome::Ended(end) => record(&services, claim, &end).await,
+        RunOutcome::LostByBackend => lose(&services, claim).await,
         RunOutcome::LostByWorker => {
             tracing::info!(run = %id, "stopping a run that was cancelled or lost");
-            stop(&ports, runner, id, &mut log).await;
+            stop(&services, runner, id, &mut log).await;
         }
         RunOutcome::Stopped => {
-            stop(&ports, runner, id, &mut log).await;
+            stop(&services, runner, id, &mut log).await;
             let text = "the worker stopped; the script restarts on another worker";
-            log.append_notice(&ports, text).await;
-            release(&ports, claim).await;
+            log.append_notice(&services, text).await;
+            release(&services, claim).await;
         }
     }
     if let Err(error) = runner.reap(id).await {
@@ -102,7 +102,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 }
 
 async fn work(
-    ports: &Services,
+    services: &Services,
     settings: &WorkSettings,
     claimed: &ClaimedWork,
     log: &mut WorkLog,
@@ -114,9 +114,9 @@ async fn work(
     if run.attempt > 1 {
         reap_earlier_attempts(runner, run).await;
         let text = format!("attempt {}: the script restarts", run.attempt);
-        log.append_notice(ports, &text).await;
+        log.append_notice(services, &text).await;
     }
-    let begin = || begin_work(ports, claimed, context);
+    let begin = || begin_work(services, claimed, context);
     let spec = match retrying(backend.timeout, begin).await {
         Ok(Begun::Ready(spec)) => spec,
         Ok(Begun::Lost) => return RunOutcome::LostByWorker,
@@ -140,9 +140,9 @@ async fn work(
         run,
         timeout: backend.timeout,
     };
-    let (end, prepared) = follow(ports, &on_backend, log).await;
-    log.finish(ports, runner).await;
-    let interpret = || interpret_end(ports, claimed, context, &end, prepared);
+    let (end, prepared) = follow(services, &on_backend, log).await;
+    log.finish(services, runner).await;
+    let interpret = || interpret_end(services, claimed, context, &end, prepared);
     match retrying(backend.timeout, interpret).await {
         Ok(Interpretation::Ended(end)) => RunOutcome::Ended(end),
         Ok(Interpretation::LostByBackend) => RunOutcome::LostByBackend,
@@ -226,7 +226,7 @@ struct RunOnBackend<'a> {
 
 /// Follows the run to its end and stores its log. Returns the end, and whether the script started.
 async fn follow(
-    ports: &Services,
+    services: &Services,
     backend: &RunOnBackend<'_>,
     log: &mut WorkLog,
 ) -> (ScriptEnd, bool) {
@@ -240,7 +240,7 @@ async fn follow(
     loop {
         if seen.end().is_none() && seen.logged > stored {
             stored = seen.logged;
-            log.catch_up(ports, backend.runner).await;
+            log.catch_up(services, backend.runner).await;
             seen = backend.pause(seen).await;
         } else if let RunStatus::Ended(end) = seen.status {
             return (end, !preparing);
@@ -290,7 +290,7 @@ impl RunOnBackend<'_> {
 }
 
 /// Stops the script, first with SIGTERM, and stores the rest of its log.
-async fn stop(ports: &Services, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
+async fn stop(services: &Services, runner: &dyn JobRunner, run: RunId, log: &mut WorkLog) {
     if let Err(error) = runner.cancel(run).await {
         tracing::warn!(%run, %error, "could not stop a run");
         // It may still run; the caller reaps it.
@@ -315,15 +315,15 @@ async fn stop(ports: &Services, runner: &dyn JobRunner, run: RunId, log: &mut Wo
     if timeout(GRACE, ended).await.is_err() {
         tracing::warn!(%run, "a script did not stop in time");
     }
-    log.catch_up(ports, runner).await;
+    log.catch_up(services, runner).await;
 }
 
 /// Records the end; retries until the worker loses the work.
-async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
+async fn record(services: &Services, claim: WorkClaim, end: &WorkEnd) {
     let run = claim.run();
     let mut logged = false;
     loop {
-        let error = match end_work(ports, claim, end).await {
+        let error = match end_work(services, claim, end).await {
             Ok(true) => return,
             Ok(false) => break,
             Err(error) => error,
@@ -334,8 +334,8 @@ async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
         }
         sleep(RETRY_AFTER).await;
         // `until_lost` renews no longer, and the queue may be unavailable for longer than a lease.
-        if let Ok(false) = WorkLease::since(ports.clock.elapsed(), claim)
-            .renew(ports)
+        if let Ok(false) = WorkLease::since(services.clock.elapsed(), claim)
+            .renew(services)
             .await
         {
             break;
@@ -345,17 +345,17 @@ async fn record(ports: &Services, claim: WorkClaim, end: &WorkEnd) {
 }
 
 /// Ends the lease now, so that the next sweep requeues the work or fails it.
-async fn lose(ports: &Services, claim: WorkClaim) {
+async fn lose(services: &Services, claim: WorkClaim) {
     let run = claim.run();
     tracing::warn!(%run, "the job backend lost a run");
-    if let Err(error) = give_up(ports, claim).await {
+    if let Err(error) = give_up(services, claim).await {
         tracing::warn!(%run, %error, "could not give up a run");
     }
 }
 
 /// Puts the work back into the queue.
-async fn release(ports: &Services, claim: WorkClaim) {
-    match release_work(ports, claim).await {
+async fn release(services: &Services, claim: WorkClaim) {
+    match release_work(services, claim).await {
         Ok(_) => {}
         // The lease ends soon, and the sweep requeues the work.
         Err(error) => {
@@ -448,21 +448,25 @@ mod tests {
 
     #[tokio::test]
     async fn an_end_that_a_full_disk_does_not_take_is_recorded_once_there_is_room() {
-        let mut ports = in_memory();
-        let actor = actor(&ports).await;
-        queue_run(&ports, &actor).await;
-        let claimed = claim_work(&ports, &run_context(), FreeSlots::for_any(1)).await;
+        let mut services = in_memory();
+        let actor = actor(&services).await;
+        queue_run(&services, &actor).await;
+        let claimed = claim_work(&services, &run_context(), FreeSlots::for_any(1)).await;
         let claim = claimed.unwrap().remove(0).claim;
         let disk = Arc::new(FullDisk {
-            work: ports.work.clone(),
+            work: services.work.clone(),
             refusals: AtomicU32::new(2),
         });
-        ports.work = disk.clone();
+        services.work = disk.clone();
         let end = WorkEnd::not_started(WorkKind::Run, &NotStarted::NotAssembled);
-        record(&ports, claim, &end).await;
+        record(&services, claim, &end).await;
         assert_eq!(disk.refusals.load(Ordering::Relaxed), 0);
         let id = claim.work.execution().unwrap();
-        let ended = ports.executions.get(actor.organization, id).await.unwrap();
+        let ended = services
+            .executions
+            .get(actor.organization, id)
+            .await
+            .unwrap();
         let failed = matches!(ended.state, ExecutionState::Failed { .. });
         assert!(failed, "{ended:?}");
     }

@@ -132,7 +132,7 @@ impl Worker {
 
 /// An organization with a dataset, and a backend that the test plays.
 struct Lab {
-    ports: Services,
+    services: Services,
     clock: Arc<FixedClock>,
     actor: Actor,
     dataset: DatasetId,
@@ -144,18 +144,18 @@ struct Lab {
 impl Lab {
     /// Sweeps, and once more after a lease without a renewal.
     async fn sweep_after_a_lease(&self) -> SweptWork {
-        let seen = sweep_work(&self.ports).await.unwrap();
+        let seen = sweep_work(&self.services).await.unwrap();
         assert_eq!(seen, SweptWork::default());
         self.clock.advance(WORK_LEASE);
-        sweep_work(&self.ports).await.unwrap()
+        sweep_work(&self.services).await.unwrap()
     }
 
     async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
-        let ports = in_memory_at(Arc::clone(&clock));
-        let actor = actor(&ports).await;
+        let services = in_memory_at(Arc::clone(&clock));
+        let actor = actor(&services).await;
         let dataset = Dataset {
-            id: DatasetId::new(ports.ids.next_id()),
+            id: DatasetId::new(services.ids.next_id()),
             name: "wines".to_owned(),
             description: None,
             columns: ["alcohol", "cultivar"]
@@ -170,17 +170,17 @@ impl Lab {
                 .into(),
             row_count: 178,
             source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
-            object: ObjectKey::new(ports.ids.next_id()),
+            object: ObjectKey::new(services.ids.next_id()),
             size: 100,
             created_by: actor.user,
-            created_at: ports.clock.now(),
+            created_at: services.clock.now(),
         };
-        let added = ports
+        let added = services
             .datasets
             .add(actor.organization, &dataset, StorageQuota::UNLIMITED);
         added.await.unwrap();
         Self {
-            ports,
+            services,
             clock,
             actor,
             dataset: dataset.id,
@@ -192,9 +192,9 @@ impl Lab {
 
     /// Queues the training of a new model.
     async fn train(&self) -> ModelVersion {
-        let ports = &self.ports;
+        let services = &self.services;
         let organization = self.actor.organization;
-        let dataset = ports
+        let dataset = services
             .datasets
             .get(organization, self.dataset)
             .await
@@ -204,19 +204,19 @@ impl Lab {
             ..TrainingRequest::default()
         };
         let version = NewVersion {
-            id: ModelVersionId::new(ports.ids.next_id()),
+            id: ModelVersionId::new(services.ids.next_id()),
             description: None,
             dataset: dataset.id,
             plan: request.plan(&dataset).unwrap(),
             requested_by: self.actor.user,
-            requested_at: ports.clock.now(),
+            requested_at: services.clock.now(),
         };
-        let id = ModelId::new(ports.ids.next_id());
+        let id = ModelId::new(services.ids.next_id());
         let model = NewModel {
             id,
             name: format!("model {id}"),
         };
-        ports
+        services
             .models
             .create(organization, &model, &version)
             .await
@@ -246,7 +246,7 @@ impl Lab {
             }),
         };
         let (stopping, stopped) = watch::channel(false);
-        let task = tokio::spawn(work(self.ports.clone(), settings, stopped));
+        let task = tokio::spawn(work(self.services.clone(), settings, stopped));
         Worker { stopping, task }
     }
 
@@ -257,7 +257,7 @@ impl Lab {
     async fn version(&self, of: &ModelVersion) -> ModelVersion {
         let organization = self.actor.organization;
         let found = self
-            .ports
+            .services
             .models
             .get(organization, of.model, Some(of.number));
         found.await.unwrap()
@@ -318,9 +318,11 @@ impl Lab {
     /// Reports with that token; returns whether it was taken.
     async fn report_with(&self, token: &str, body: &Value) -> bool {
         let body = serde_json::to_vec(body).unwrap();
-        match running_training(&self.ports, token).await {
+        match running_training(&self.services, token).await {
             Ok(training) => {
-                receive_report(&self.ports, &training, &body).await.unwrap();
+                receive_report(&self.services, &training, &body)
+                    .await
+                    .unwrap();
                 true
             }
             Err(Error::Refused(Refusal {
@@ -347,15 +349,18 @@ impl Lab {
             query: "",
             headers: &headers,
         };
-        let granted = self.ports.gateway.verify(&request, self.ports.clock.now());
+        let granted = self
+            .services
+            .gateway
+            .verify(&request, self.services.clock.now());
         let Granted::Upload(organization, grant) = granted.unwrap() else {
             panic!("{artifact}");
         };
         let body = Box::pin(stream::iter([Ok(Bytes::from_static(MODEL))]));
-        let stored = self
-            .ports
-            .blobs
-            .put_new(organization, grant.object, body, MAX_ARTIFACT_BYTES);
+        let stored =
+            self.services
+                .blobs
+                .put_new(organization, grant.object, body, MAX_ARTIFACT_BYTES);
         stored.await.unwrap();
         let result = json!({
             "problem_type": "multiclass", "classes": ["a", "b", "c"],
@@ -416,7 +421,7 @@ async fn a_training_whose_lease_ended_is_stopped_and_its_attempt_fenced() {
         attempt: first.attempt,
     };
     let end = WorkEnd::not_started(WorkKind::Training, &NotStarted::NotAssembled);
-    assert!(!end_work(&lab.ports, late, &end).await.unwrap());
+    assert!(!end_work(&lab.services, late, &end).await.unwrap());
     assert!(is_training(&lab.version(&version).await.state));
 
     lab.succeed(second).await;
@@ -450,10 +455,10 @@ async fn a_training_is_cancelled_while_its_packages_are_installed() {
     let version = lab.train().await;
     let worker = lab.worker_on(Arc::new(NeverPrepared(lab.runner.clone())));
     let run = lab.begun(1).await[0];
-    let now = lab.ports.clock.now();
+    let now = lab.services.clock.now();
     let organization = lab.actor.organization;
     let cancelled = lab
-        .ports
+        .services
         .models
         .cancel(organization, version.model, now)
         .await;
@@ -553,13 +558,15 @@ async fn on_a_backend_that_others_see_a_training_exchanges_its_token_once() {
     let exchange = spec.key_exchange.unwrap();
     assert_eq!(exchange.url, "http://lab.example.org/training-token");
 
-    let secrets = exchange_token(&lab.ports, &exchange.nonce).await.unwrap();
+    let secrets = exchange_token(&lab.services, &exchange.nonce)
+        .await
+        .unwrap();
     let secrets: Value = serde_json::from_str(&secrets).unwrap();
     assert!(
         secrets["inputs"]["dataset"].is_string()
             && secrets["outputs"]["artifact"]["url"].is_string()
     );
-    let again = exchange_token(&lab.ports, &exchange.nonce).await;
+    let again = exchange_token(&lab.services, &exchange.nonce).await;
     assert!(
         matches!(
             again,

@@ -17,7 +17,7 @@ pub async fn handle(call: Call<Read, NoBody, (), ChatFilePath>) -> ApiResult<Htt
     let chat = call.path.chat_id.or_not_found(Resource::Chat)?;
     let file = call.path.file_id.or_not_found(Resource::File)?;
     let agent = &call.app.platform.agent;
-    let file = get_chat_file(call.ports(), agent, &call.actor, chat, file).await?;
+    let file = get_chat_file(call.services(), agent, &call.actor, chat, file).await?;
     let bytes = file
         .body
         .bytes

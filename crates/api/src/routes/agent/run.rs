@@ -22,7 +22,13 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunRe
         chat_id: body.chat_id,
         save: body.save,
     };
-    let run = run_agent(call.ports(), &call.app.platform.agent, &call.actor, command).await?;
+    let run = run_agent(
+        call.services(),
+        &call.app.platform.agent,
+        &call.actor,
+        command,
+    )
+    .await?;
     let (work, mut events) = (run.work, run.events);
     // Apart from the response, so that a client that leaves cancels the run but not what it has to close.
     tokio::spawn(async move {

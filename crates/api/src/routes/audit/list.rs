@@ -32,14 +32,14 @@ pub async fn handle(call: Call<Admin, NoBody, AuditQuery>) -> ApiResult<HttpResp
         ));
     };
     if !is_whole {
-        let page = list_audit(call.ports(), &call.actor, &filter, call.query.page()).await?;
+        let page = list_audit(call.services(), &call.actor, &filter, call.query.page()).await?;
         return Ok(respond(
             &call.request,
             Listing::<AuditEntryView>::from(page).reply()?,
         ));
     }
-    let stream = stream_audit(call.ports(), &call.actor, filter).await?;
-    let services = call.ports().clone();
+    let stream = stream_audit(call.services(), &call.actor, filter).await?;
+    let services = call.services().clone();
     let lines = while_read(stream, async move |mut stream: AuditStream| {
         let entries = stream.next(&services).await.inspect_err(|error| {
             tracing::warn!(%error, "the audit log was not read to its end");

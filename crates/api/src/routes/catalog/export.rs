@@ -19,10 +19,10 @@ pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> ApiResu
         format,
         neutralize_formulas,
     };
-    let export = export_table(call.ports(), &call.actor, &call.path.name).await?;
-    let (ports, columns) = (call.ports().clone(), export.columns());
+    let export = export_table(call.services(), &call.actor, &call.path.name).await?;
+    let (services, columns) = (call.services().clone(), export.columns());
     let stream = TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
-        export.send(&ports, sink).await
+        export.send(&services, sink).await
     });
     let extension = ResultForm::File(format).extension();
     let file_name = format!("{}.{extension}", call.path.name);

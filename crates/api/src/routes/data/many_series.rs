@@ -56,7 +56,7 @@ pub async fn handle(
 type SeriesCall = Call<Read, JsonBody<ManySeriesBody>>;
 
 async fn json(call: &SeriesCall, selection: SeriesSelection) -> ApiResult<Written> {
-    let series = read_many_series(call.ports(), &call.actor, selection).await?;
+    let series = read_many_series(call.services(), &call.actor, selection).await?;
     let SeriesSlots { result, encoding } = series.slots;
     Written::by(ResultForm::Json, result, move || {
         let body = written(series.value);
@@ -71,10 +71,10 @@ async fn table(
     selection: SeriesSelection,
     encoding: Encoding,
 ) -> ApiResult<TableStream> {
-    let series = stream_many_series(call.ports(), &call.actor, selection).await?;
-    let (ports, columns) = (call.ports().clone(), series.columns());
+    let series = stream_many_series(call.services(), &call.actor, selection).await?;
+    let (services, columns) = (call.services().clone(), series.columns());
     TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
-        series.send(&ports, sink).await
+        series.send(&services, sink).await
     })
     .await
 }

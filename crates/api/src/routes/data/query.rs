@@ -39,7 +39,7 @@ pub async fn handle(
     };
     match form {
         ResultForm::Json => {
-            let result = query_data(call.ports(), &call.actor, command).await?;
+            let result = query_data(call.services(), &call.actor, command).await?;
             let value = result.value;
             let written = move || {
                 let chunks: Chunks = Box::new(joined(json_chunks(value)));
@@ -50,14 +50,14 @@ pub async fn handle(
                 .map(Either::Left)
         }
         ResultForm::File(format) => {
-            let query = stream_query(call.ports(), &call.actor, command).await?;
-            let ports = call.ports().clone();
+            let query = stream_query(call.services(), &call.actor, command).await?;
+            let services = call.services().clone();
             let encoding = Encoding {
                 format,
                 neutralize_formulas,
             };
             TableStream::of_query(encoding, call.app.stall, |mut encoder| async move {
-                query.send(&ports, &mut encoder).await?;
+                query.send(&services, &mut encoder).await?;
                 encoder.end().await
             })
             .await

@@ -69,7 +69,7 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),
     };
-    let page = read_rows(call.ports(), &call.actor, query).await?;
+    let page = read_rows(call.services(), &call.actor, query).await?;
     let RowPage { rows, next } = page.value;
     let begun = Begun::of(Box::new(json_chunks(rows)), page.slots)
         .map_err(|error| Error::Internal(error.to_string()))?;

@@ -102,7 +102,7 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> ApiRes
         parent: call.query.parent.clone(),
         parent_column: call.query.parent_column.clone(),
     };
-    let series = read_series(call.ports(), &call.actor, query).await?;
+    let series = read_series(call.services(), &call.actor, query).await?;
     let SeriesSlots { result, encoding } = series.slots;
     Written::by(form, result, move || {
         let body = written(series.value, form);

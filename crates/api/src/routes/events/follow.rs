@@ -35,9 +35,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
     let credential = Credential::of(&call.request, &call.app.public_url)?;
-    let (follower, news) = follow_events(call.ports(), &call.actor, after).await?;
+    let (follower, news) = follow_events(call.services(), &call.actor, after).await?;
     Ok(Events {
-        ports: call.ports().clone(),
+        services: call.services().clone(),
         credential,
         follower,
         news,
@@ -71,7 +71,7 @@ fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> 
 /// Event stream of an organization.
 #[derive(Debug)]
 pub struct Events {
-    ports: Services,
+    services: Services,
     /// Checked as long as the stream lasts.
     credential: Credential,
     follower: EventFollower,
@@ -101,14 +101,14 @@ impl Events {
                     continue;
                 }
             }
-            match self.credential.authenticate(&self.ports).await {
+            match self.credential.authenticate(&self.services).await {
                 Ok(_) => {}
                 Err(error) if error.kind() == Some(RefusalKind::Unauthenticated) => {
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
             }
-            let events = self.follower.next(&self.ports).await?;
+            let events = self.follower.next(&self.services).await?;
             // Of a full batch the rest follows at once.
             let is_full = u32::try_from(events.len()) == Ok(MAX_EVENTS_PER_READ);
             self.looked_at = (!is_full).then(Instant::now);

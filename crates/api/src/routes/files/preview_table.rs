@@ -154,7 +154,7 @@ pub async fn handle(call: Call<Read, PreviewRequest>) -> ApiResult<Json<TablePre
         }
     };
     let preview = preview_table(
-        call.ports(),
+        call.services(),
         &call.actor,
         source,
         options,

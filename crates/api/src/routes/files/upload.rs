@@ -20,7 +20,7 @@ pub async fn handle(call: Call<Write, UploadForm>) -> ApiResult<Json<FileUploadV
         source: body.source,
         bytes: body.bytes,
     };
-    let stored = store_upload(call.ports(), &call.actor, command).await?;
+    let stored = store_upload(call.services(), &call.actor, command).await?;
     let file = record_upload(call.begin().await?, &call.actor, stored).await?;
     Ok(Json(file.into()))
 }

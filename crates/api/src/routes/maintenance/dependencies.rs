@@ -8,9 +8,9 @@ use crate::http::{Admin, ApiResult, Call};
 
 /// Checks what the server depends on.
 pub async fn handle(call: Call<Admin>) -> ApiResult<Json<DependenciesView>> {
-    let (ports, actor) = (call.ports().clone(), call.actor);
+    let (services, actor) = (call.services().clone(), call.actor);
     // Apart from the response: the checks of a client who leaves continue, and are cached for the next.
-    let checks = tokio::spawn(async move { check_dependencies(&ports, &actor).await });
+    let checks = tokio::spawn(async move { check_dependencies(&services, &actor).await });
     let report = checks
         .await
         .map_err(|error| Error::Internal(error.to_string()))??;

@@ -14,7 +14,7 @@ const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Renders the metrics.
 pub async fn handle(app: Data<App>) -> ApiResult<HttpResponse> {
     let measure = async {
-        match timeout(MEASURE_TIMEOUT, measure_platform(&app.ports)).await {
+        match timeout(MEASURE_TIMEOUT, measure_platform(&app.services)).await {
             Ok(Ok(measured)) => Some(measured),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "could not measure the platform");
@@ -26,7 +26,7 @@ pub async fn handle(app: Data<App>) -> ApiResult<HttpResponse> {
             }
         }
     };
-    app.metrics.measure(&*app.ports.clock, measure).await;
+    app.metrics.measure(&*app.services.clock, measure).await;
     let text = app
         .metrics
         .render()

@@ -15,7 +15,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Checks that the database and the storage respond.
 pub async fn handle(app: Data<App>) -> HttpResponse {
-    let checked = timeout(CHECK_TIMEOUT, check_health(&app.ports)).await;
+    let checked = timeout(CHECK_TIMEOUT, check_health(&app.services)).await;
     let failure = match checked {
         Ok(Ok(())) => return HttpResponse::Ok().json(ReadyView::ready()),
         Ok(Err(unhealthy)) => unhealthy.to_string(),

@@ -34,9 +34,9 @@ impl McpServer {
             input: ToolInput::Object(input),
             provider_data: None,
         };
-        let Platform { ports, agent } = &*self.app.platform;
+        let Platform { services, agent } = &*self.app.platform;
         tokio::select! {
-            output = call_tool(ports, agent, &self.actor, &call) => Ok(output),
+            output = call_tool(services, agent, &self.actor, &call) => Ok(output),
             () = context.ct.cancelled() => {
                 Err(ErrorData::internal_error("the request was cancelled", None))
             }

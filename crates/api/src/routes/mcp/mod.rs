@@ -44,7 +44,7 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
         let detail = "messages come as application/json".to_owned();
         return Err(ApiError::NotAcceptable(detail));
     }
-    let _slot = admit_assistant(call.ports(), &call.actor).await?;
+    let _slot = admit_assistant(call.services(), &call.actor).await?;
     refuse_many_values(&call.body.0)?;
     let request = to_service(&call)?;
     let server = McpServer {

@@ -50,7 +50,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 
 /// A page of the resources: the tables, then the files, newest first.
 pub(super) async fn list(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
@@ -61,14 +61,14 @@ pub(super) async fn list(
             "" => None,
             after => Some(Cursor::decode(after).ok_or_else(unknown)?),
         };
-        files(ports, actor, after).await.map_err(explain)?
+        files(services, actor, after).await.map_err(explain)?
     } else {
         let skipped = cursor.strip_prefix(TABLES_CURSOR).ok_or_else(unknown)?;
         let skipped = match skipped {
             "" => 0,
             skipped => skipped.parse().map_err(|_| unknown())?,
         };
-        tables(ports, actor, skipped).await.map_err(explain)?
+        tables(services, actor, skipped).await.map_err(explain)?
     };
     let mut page = ListResourcesResult::with_all_items(resources);
     page.next_cursor = next;
@@ -76,11 +76,11 @@ pub(super) async fn list(
 }
 
 async fn tables(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     skipped: usize,
 ) -> Result<(Vec<Resource>, Option<String>), Error> {
-    let (catalog, _) = get_schema(ports, actor).await?;
+    let (catalog, _) = get_schema(services, actor).await?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let tables = catalog.tables().iter().skip(skipped).take(page);
     let resources: Vec<Resource> = tables
@@ -103,7 +103,7 @@ async fn tables(
 }
 
 async fn files(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     after: Option<Cursor>,
 ) -> Result<(Vec<Resource>, Option<String>), Error> {
@@ -111,7 +111,7 @@ async fn files(
         limit: Some(PAGE),
         after,
     };
-    let page = list_files(ports, actor, &FileFilter::default(), page).await?;
+    let page = list_files(services, actor, &FileFilter::default(), page).await?;
     let resources = page.items.iter().map(|file| {
         Resource::new(format!("{FILES}{}", file.id), file.path.as_str()).with_mime_type(JSON)
     });
@@ -153,7 +153,7 @@ async fn table(
     context: &RequestContext<RoleServer>,
     name: &str,
 ) -> Result<ToolOutput, ErrorData> {
-    let (catalog, _) = get_schema(&server.app.ports, &server.actor)
+    let (catalog, _) = get_schema(&server.app.services, &server.actor)
         .await
         .map_err(explain)?;
     if !catalog.tables().iter().any(|table| table.name == name) {

@@ -50,7 +50,7 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        resources::list(&self.app.ports, &self.actor, cursor.as_deref()).await
+        resources::list(&self.app.services, &self.actor, cursor.as_deref()).await
     }
 
     async fn list_resource_templates(

@@ -21,9 +21,9 @@ use crate::http::{
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let (follower, news) = follow_training(call.ports(), &call.actor, id, number).await?;
+    let (follower, news) = follow_training(call.services(), &call.actor, id, number).await?;
     Ok(Progress {
-        ports: call.ports().clone(),
+        services: call.services().clone(),
         follower,
         news,
         last: String::new(),
@@ -36,7 +36,7 @@ pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiRes
 /// Event stream of a training.
 #[derive(Debug)]
 pub struct Progress {
-    ports: Services,
+    services: Services,
     follower: TrainingFollower,
     /// Wakes the follower.
     news: Subscription,
@@ -68,7 +68,7 @@ impl Progress {
                     break PING;
                 }
             }
-            let version = self.follower.read(&self.ports).await?;
+            let version = self.follower.read(&self.services).await?;
             self.looked_at = Some(Instant::now());
             self.over = !version.state.is_in_flight();
             let record = serde_json::to_string(&ModelView::from(version))

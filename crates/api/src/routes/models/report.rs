@@ -18,7 +18,7 @@ const CONTENT_POLICY: &str =
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<HttpResponse> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
-    let page = get_report(call.ports(), &call.actor, id, number).await?;
+    let page = get_report(call.services(), &call.actor, id, number).await?;
     let mut response = HttpResponse::Ok();
     response
         .content_type(ContentType::html())

@@ -56,7 +56,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// # Errors
 /// 401 for a token of no running training, or one that was exchanged.
 pub async fn token(app: Data<App>, request: HttpRequest) -> ApiResult<HttpResponse> {
-    let secrets = exchange_token(&app.ports, presented_key(&request)?).await?;
+    let secrets = exchange_token(&app.services, presented_key(&request)?).await?;
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .json(json!({ "key": secrets })))
@@ -72,7 +72,7 @@ pub async fn report(
     payload: Payload,
 ) -> ApiResult<HttpResponse> {
     let call = Call::receive(&app, &request, payload).await?;
-    receive_report(&app.ports, &call.training, &call.body).await?;
+    receive_report(&app.services, &call.training, &call.body).await?;
     Ok(HttpResponse::Ok().json(json!({})))
 }
 
@@ -86,7 +86,7 @@ pub async fn images(
     payload: Payload,
 ) -> ApiResult<HttpResponse> {
     let call = Call::receive(&app, &request, payload).await?;
-    let images = locate_images(&app.ports, &call.training, &call.body).await?;
+    let images = locate_images(&app.services, &call.training, &call.body).await?;
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .json(json!({ "images": images })))
@@ -104,7 +104,7 @@ impl Call {
     async fn receive(app: &App, request: &HttpRequest, payload: Payload) -> ApiResult<Self> {
         let mut payload = payload.into_inner();
         let admitted = async {
-            let training = running_training(&app.ports, presented_key(request)?).await?;
+            let training = running_training(&app.services, presented_key(request)?).await?;
             let turn = Turn::take(training.version)?;
             Ok::<_, Error>((training, turn))
         };

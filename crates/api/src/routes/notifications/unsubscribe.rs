@@ -38,7 +38,7 @@ pub async fn ask() -> HttpResponse {
 /// # Errors
 /// 404 when the link is not the platform's.
 pub async fn handle(app: Data<App>, token: Path<String>) -> ApiResult<HttpResponse> {
-    unsubscribe(&app.ports, &token).await?;
+    unsubscribe(&app.services, &token).await?;
     Ok(page(
         "<p>You will get no more e-mails with notifications.</p>",
     ))

@@ -33,14 +33,14 @@ impl Responder for SignedIn {
 /// Signs in.
 pub async fn handle(call: OpenCall<JsonBody<SessionBody>>) -> ApiResult<SignedIn> {
     let JsonBody(body) = &call.body;
-    let ports = &call.app.ports;
+    let services = &call.app.services;
     let presented = match (&body.api_key, &body.token) {
         (_, Some(token)) => SignIn::Token(token.clone()),
         (key, None) => SignIn::ApiKey(key.clone().unwrap_or_default()),
     };
-    let (token, actor) = sign_in(ports, presented).await?;
+    let (token, actor) = sign_in(services, presented).await?;
     Ok(SignedIn {
-        me: identify(ports, &actor).await?.into(),
+        me: identify(services, &actor).await?.into(),
         cookie: session_cookie(&call.app.public_url, &token)?,
     })
 }

@@ -29,7 +29,7 @@ impl Responder for SignedOut {
 pub async fn handle(call: Call<AnyScope, NoBody>) -> ApiResult<SignedOut> {
     let public_url = &call.app.public_url;
     if let Credential::Session(token) = Credential::of(&call.request, public_url)? {
-        sign_out(call.ports(), token.reveal()).await?;
+        sign_out(call.services(), token.reveal()).await?;
     }
     Ok(SignedOut(ended_cookie(public_url)?))
 }

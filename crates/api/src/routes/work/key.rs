@@ -30,7 +30,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// # Errors
 /// 401 for a nonce that is unknown, expired or used.
 pub async fn handle(app: Data<App>, request: HttpRequest) -> ApiResult<HttpResponse> {
-    let key = redeem_nonce(&app.ports, presented_key(&request)?).await?;
+    let key = redeem_nonce(&app.services, presented_key(&request)?).await?;
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "no-store"))
         .json(RunKeyView { key: key.reveal() }))

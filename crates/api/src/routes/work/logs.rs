@@ -27,13 +27,13 @@ use crate::http::{
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
     let (reader, news) = if call.query.follow {
-        let (reader, news) = follow_log(call.ports(), &call.actor, id).await?;
+        let (reader, news) = follow_log(call.services(), &call.actor, id).await?;
         (reader, Some(news))
     } else {
-        (open_log(call.ports(), &call.actor, id).await?, None)
+        (open_log(call.services(), &call.actor, id).await?, None)
     };
     Ok(Log {
-        ports: call.ports().clone(),
+        services: call.services().clone(),
         reader,
         news,
         events: None,
@@ -65,7 +65,7 @@ impl Responder for Log {
 /// A log on its way to a client.
 #[derive(Debug)]
 pub struct Log {
-    ports: Services,
+    services: Services,
     reader: LogReader,
     /// Wakes a follower.
     news: Option<Subscription>,
@@ -106,7 +106,7 @@ impl Log {
                 continue;
             }
             self.looked_at = None;
-            match self.reader.next(&self.ports).await? {
+            match self.reader.next(&self.services).await? {
                 NextOfLog::Chunk(bytes) => self.tell(bytes),
                 NextOfLog::NothingYet if self.news.is_some() => {
                     self.looked_at = Some(Instant::now());

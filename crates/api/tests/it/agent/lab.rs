@@ -61,11 +61,11 @@ impl AgentLab {
         let settings = llm_settings(&provider, Dialect::OpenAi, Duration::from_secs(2));
         let on = OnPostgres::start(
             DatabaseSettings::default(),
-            |mut ports| {
-                ports.python = snippets();
-                ports
+            |mut services| {
+                services.python = snippets();
+                services
             },
-            |agent, ports| on_provider(agent, ports, &settings),
+            |agent, services| on_provider(agent, services, &settings),
         )
         .await;
         Self {
@@ -87,9 +87,10 @@ impl AgentLab {
     ) -> Self {
         let provider = Provider::start().await;
         let settings = llm_settings(&provider, dialect, timeout);
-        let on =
-            OnPostgres::with_agent(|agent, ports| change(on_provider(agent, ports, &settings)))
-                .await;
+        let on = OnPostgres::with_agent(|agent, services| {
+            change(on_provider(agent, services, &settings))
+        })
+        .await;
         Self {
             client: on.client.clone(),
             on,
@@ -121,14 +122,14 @@ impl AgentLab {
     pub(crate) async fn colleague(&self) -> Client {
         let server = &self.on.server;
         let user = User {
-            id: server.ports.ids.next_id().into(),
+            id: server.services.ids.next_id().into(),
             organization: server.organization,
             email: "grace@example.org".to_owned(),
             name: "Grace".to_owned(),
-            created_at: server.ports.clock.now(),
+            created_at: server.services.clock.now(),
             disabled_at: None,
         };
-        let user = server.ports.tenancy.ensure_user(&user).await.unwrap().id;
+        let user = server.services.tenancy.ensure_user(&user).await.unwrap().id;
         let key = server.key(&Scope::ALL, |key| key.user = user).await;
         server.with_key(&key)
     }
@@ -150,9 +151,9 @@ fn llm_settings(provider: &Provider, dialect: Dialect, timeout: Duration) -> Llm
 }
 
 /// The agent with the models `small` and `large` of that provider.
-fn on_provider(agent: Agent, ports: &Services, settings: &LlmSettings) -> Agent {
+fn on_provider(agent: Agent, services: &Services, settings: &LlmSettings) -> Agent {
     Agent {
-        model: Arc::new(LlmClient::new(settings, Arc::clone(&ports.ids)).unwrap()),
+        model: Arc::new(LlmClient::new(settings, Arc::clone(&services.ids)).unwrap()),
         models: ModelChoice {
             default: Some("small".to_owned()),
             allowed: vec!["large".to_owned()],

@@ -20,10 +20,10 @@ async fn lab() -> OnPostgres {
 async fn another_server(lab: &OnPostgres) -> TestServer {
     let database = Database::new(lab.url(), DatabaseSettings::default()).unwrap();
     let store = PgStore::new(database.clone(), database);
-    let mut ports = lab.server.ports.clone();
-    ports.repositories = store.repositories();
-    ports.idempotency = Arc::new(store.idempotency());
-    TestServer::start_on(ports, Arc::clone(&lab.server.clock)).await
+    let mut services = lab.server.services.clone();
+    services.repositories = store.repositories();
+    services.idempotency = Arc::new(store.idempotency());
+    TestServer::start_on(services, Arc::clone(&lab.server.clock)).await
 }
 
 async fn put(client: &Client, table: &str, definition: &Value) -> Reply {

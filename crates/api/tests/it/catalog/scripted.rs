@@ -72,9 +72,9 @@ async fn a_writer_ensures_tables_and_only_an_admin_changes_them() {
 #[tokio::test]
 async fn tables_may_be_left_to_administrators() {
     let clock = Arc::new(FixedClock::default());
-    let mut ports = in_memory(clock.clone());
-    ports.writers_define_tables = false;
-    let server = TestServer::start_on(ports, clock).await;
+    let mut services = in_memory(clock.clone());
+    services.writers_define_tables = false;
+    let server = TestServer::start_on(services, clock).await;
     let definition = plate(json!([{ "name": "barcode", "data_type": "string" }]));
     let writer = server.client(&[Scope::Read, Scope::Write]).await;
     assert!(

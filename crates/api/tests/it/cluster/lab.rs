@@ -52,8 +52,8 @@ impl Cluster {
         let uv = tools.path().join("uv");
         fs::write(&uv, UV).unwrap();
         fs::set_permissions(&uv, Permissions::from_mode(0o755)).unwrap();
-        let ports = free_ports(servers);
-        let url = balancer::start(ports.clone()).await;
+        let services = free_ports(servers);
+        let url = balancer::start(services.clone()).await;
         let own = [
             ("DATABASE_URL", database),
             ("LABDATA_BOOTSTRAP_KEY", KEY),
@@ -72,7 +72,7 @@ impl Cluster {
         let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment: Vec<(String, String)> = all.collect();
         let mut members = Vec::new();
-        for port in ports {
+        for port in services {
             // One after the other: the first one migrates the database and makes the key.
             let mut server = Member::server(port, &environment);
             server.until_ready().await;

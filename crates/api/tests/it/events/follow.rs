@@ -142,14 +142,14 @@ async fn an_organization_and_a_user_follow_their_own_alone() {
     let lab = OnPostgres::empty(DatabaseSettings::default()).await;
     let stranger = lab.server.stranger().await;
     let bob = User {
-        id: UserId::new(lab.server.ports.ids.next_id()),
+        id: UserId::new(lab.server.services.ids.next_id()),
         organization: lab.server.organization,
         email: "bob@example.org".to_owned(),
         name: "Bob".to_owned(),
-        created_at: lab.server.ports.clock.now(),
+        created_at: lab.server.services.clock.now(),
         disabled_at: None,
     };
-    let bob = lab.server.ports.tenancy.ensure_user(&bob).await.unwrap();
+    let bob = lab.server.services.tenancy.ensure_user(&bob).await.unwrap();
     let key = lab.server.key(&Scope::ALL, |key| key.user = bob.id).await;
     let bob = lab.server.with_key(&key);
     let mut streams = [

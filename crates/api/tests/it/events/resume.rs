@@ -54,7 +54,7 @@ async fn an_unknown_event_resumes_at_the_oldest_one_that_is_stored() {
 
     // Definitions of tables and the first row are an hour old.
     lab.server.clock.advance(time::Duration::seconds(1));
-    let swept = labdata_application::events::sweep_events::sweep_events(&lab.server.ports).await;
+    let swept = labdata_application::events::sweep_events::sweep_events(&lab.server.services).await;
     assert_eq!(swept.unwrap(), 4);
     for unknown in [old.as_str().unwrap(), "0-0", "ffffffffff-1"] {
         let mut resumed = Stream::resume(&lab.client, unknown).await;

@@ -225,10 +225,10 @@ async fn what_is_not_closed_in_time_is_failed() {
     let client = server.admin().await;
     let made = start(&client, json!({"timeout_minutes": 1})).await;
     let open = start(&client, json!({})).await;
-    assert_eq!(sweep_executions(&server.ports).await.unwrap(), 0);
+    assert_eq!(sweep_executions(&server.services).await.unwrap(), 0);
     server.clock.advance(Duration::minutes(1));
-    assert_eq!(sweep_executions(&server.ports).await.unwrap(), 1);
-    assert_eq!(sweep_executions(&server.ports).await.unwrap(), 0);
+    assert_eq!(sweep_executions(&server.services).await.unwrap(), 1);
+    assert_eq!(sweep_executions(&server.services).await.unwrap(), 0);
     let failed = client.get(&one(&made)).await.json(200);
     assert_eq!(failed["status"], "failed");
     assert!(

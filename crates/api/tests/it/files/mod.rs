@@ -49,11 +49,11 @@ impl Lab {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
-        let mut ports = in_memory(time);
-        ports.blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
-        ports.signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
-        ports.storage_quota = storage_quota;
-        let server = TestServer::start_on(ports, clock).await;
+        let mut services = in_memory(time);
+        services.blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
+        services.signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
+        services.storage_quota = storage_quota;
+        let server = TestServer::start_on(services, clock).await;
         let client = server.admin().await;
         let instrument = instrument(&client, "reader").await;
         let execution = execution(&client).await;

@@ -117,13 +117,13 @@ async fn a_confirmation_that_would_pass_the_quota_discards_its_file() {
     let lab = lab().await;
     let (first, second) = (lab.begin("a.csv").await, lab.begin("b.csv").await);
     // As another server may have taken it at the same time.
-    let ports = &lab.server.ports;
+    let services = &lab.server.services;
     for begun in [&first, &second] {
         let url = begun["upload_url"].as_str().unwrap();
         let object = url.split('?').next().unwrap().rsplit('/').next().unwrap();
         let bytes = bytes::Bytes::from(vec![b'x'; 600_000]);
         let body = Box::pin(stream::iter([Ok(bytes)]));
-        ports
+        services
             .blobs
             .put_new(
                 lab.server.organization,

@@ -218,8 +218,8 @@ async fn a_body_that_turns_out_too_long_is_refused_and_leaves_nothing() {
         limit: 600_000,
         expires_at: lab.server.clock.now() + Duration::minutes(15),
     };
-    let ports = &lab.server.ports;
-    let signing = ports.signer.sign_upload(lab.server.organization, &grant);
+    let services = &lab.server.services;
+    let signing = services.signer.sign_upload(lab.server.organization, &grant);
     let given = signing.await.unwrap();
     let headers: serde_json::Map<String, Value> = given
         .headers

@@ -313,9 +313,9 @@ impl JobRepository for Broken {
 async fn broken(how: fn() -> PortError) -> TestServer {
     let clock = Arc::new(FixedClock::default());
     let displayed: Arc<dyn Clock> = clock.clone();
-    let mut ports = in_memory(displayed);
-    ports.jobs = Arc::new(Broken(how));
-    TestServer::start_on(ports, clock).await
+    let mut services = in_memory(displayed);
+    services.jobs = Arc::new(Broken(how));
+    TestServer::start_on(services, clock).await
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ async fn a_run_of_a_trigger_names_the_trigger_and_the_author_of_its_script() {
     body["code"] = json!("print(1)");
     let job = client.post(PATH, &body).await.json(200);
     server.clock.advance(time::Duration::MINUTE);
-    fire_triggers(&server.ports).await.unwrap();
+    fire_triggers(&server.services).await.unwrap();
     let run = client.get("/api/v1/job-executions").await.json(200)[0].take();
     assert_eq!(run["started_by"]["trigger_id"], job["trigger"]["id"]);
     assert_eq!(run["started_by"]["api_key"], Value::Null);

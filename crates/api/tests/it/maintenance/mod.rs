@@ -135,7 +135,7 @@ async fn metrics_of_the_process_are_there_even_when_the_database_is_not() {
 async fn metrics_show_the_last_success_of_periodic_tasks() {
     let server = TestServer::start().await;
     let observer: Arc<dyn TaskObserver> = Arc::new(server.metrics.clone());
-    let background = Background::start(&server.ports, None, &observer);
+    let background = Background::start(&server.services, None, &observer);
     let client = server.anonymous();
     for task in ["expire_work", "forget_stored_responses"] {
         let success = "labdata_periodic_task_last_success_timestamp_seconds";

@@ -41,5 +41,5 @@ pub(crate) async fn call_tool(client: &Client, name: &str, arguments: Value) -> 
 /// The actor of a new key.
 pub(crate) async fn actor(server: &TestServer, scopes: &[Scope]) -> Actor {
     let key = server.key(scopes, |_| {}).await;
-    authenticate(&server.ports, &key).await.unwrap()
+    authenticate(&server.services, &key).await.unwrap()
 }

@@ -37,11 +37,11 @@ impl DatasetLab {
         let directory = tempfile::tempdir().unwrap();
         let blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
         let signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
-        let on = OnPostgres::with_ports(DatabaseSettings::default(), |mut ports| {
-            ports.blobs = blobs;
-            ports.signer = signer;
-            ports.storage_quota = storage_quota;
-            ports
+        let on = OnPostgres::with_ports(DatabaseSettings::default(), |mut services| {
+            services.blobs = blobs;
+            services.signer = signer;
+            services.storage_quota = storage_quota;
+            services
         });
         let on = on.await;
         Self {

@@ -42,7 +42,7 @@ impl Lab {
             profile: ColumnProfile { nulls: 0, distinct },
         };
         let dataset = Dataset {
-            id: server.ports.ids.next_id().into(),
+            id: server.services.ids.next_id().into(),
             name: "wines".to_owned(),
             description: None,
             columns: vec![
@@ -53,12 +53,12 @@ impl Lab {
             ],
             row_count: 178,
             source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
-            object: ObjectKey::new(server.ports.ids.next_id()),
+            object: ObjectKey::new(server.services.ids.next_id()),
             size: 9_000,
             created_by: server.user,
-            created_at: server.ports.clock.now(),
+            created_at: server.services.clock.now(),
         };
-        let datasets = &server.ports.datasets;
+        let datasets = &server.services.datasets;
         datasets
             .add(server.organization, &dataset, StorageQuota::UNLIMITED)
             .await
@@ -73,11 +73,11 @@ impl Lab {
     /// Records the state of a backend, as a worker does.
     pub(super) async fn record_backend(&self, missing: Option<&str>) {
         let backend = TrainingBackend {
-            worker: self.server.ports.ids.next_id(),
-            checked_at: self.server.ports.clock.now(),
+            worker: self.server.services.ids.next_id(),
+            checked_at: self.server.services.clock.now(),
             missing: missing.map(str::to_owned),
         };
-        let trainings = &self.server.ports.trainings;
+        let trainings = &self.server.services.trainings;
         trainings.record_backend(&backend).await.unwrap();
     }
 
@@ -108,11 +108,11 @@ impl Lab {
     /// Claims the oldest training.
     pub(super) async fn claim(&self) -> WorkClaim {
         let terms = ClaimTerms {
-            now: self.server.ports.clock.now(),
+            now: self.server.services.clock.now(),
             lease: Duration::seconds(20),
             timeout: Duration::HOUR,
         };
-        let work = &self.server.ports.work;
+        let work = &self.server.services.work;
         let slots = FreeSlots::for_any(1);
         let claimed = work.claim(WorkKind::Training, slots, terms).await;
         claimed.unwrap().remove(0).claim
@@ -122,7 +122,7 @@ impl Lab {
     pub(super) fn success(&self, result: Value) -> TrainingEnd {
         let result = TrainingResult::from_json(result).unwrap();
         let artifact = Artifact {
-            object: ObjectKey::new(self.server.ports.ids.next_id()),
+            object: ObjectKey::new(self.server.services.ids.next_id()),
             sha256: result.artifact.sha256,
             size: result.artifact.size,
         };
@@ -134,9 +134,9 @@ impl Lab {
         claim: &WorkClaim,
         end: &TrainingEnd,
     ) -> Option<ModelVersion> {
-        let now = self.server.ports.clock.now();
+        let now = self.server.services.clock.now();
         let end = WorkEnd::Training(end.clone());
-        let work = &self.server.ports.work;
+        let work = &self.server.services.work;
         let ended = work.finish(*claim, &end, now).await.unwrap()?;
         let WorkRecord::Training(version) = ended else {
             panic!("{ended:?} is no training");

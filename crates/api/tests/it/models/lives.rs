@@ -125,7 +125,7 @@ async fn a_failed_training_shows_its_message_and_its_user_is_notified() {
         (&failed["status"], &failed["error_message"]),
         (&json!("failed"), &json!("\"cultivar\" has one value"))
     );
-    labdata_application::notifications::deliver_notices::deliver_notices(&lab.server.ports)
+    labdata_application::notifications::deliver_notices::deliver_notices(&lab.server.services)
         .await
         .unwrap();
     let inbox = lab.client.get("/api/v1/notifications").await.json(200);

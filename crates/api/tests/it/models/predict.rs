@@ -314,7 +314,7 @@ async fn a_version_that_is_activated_instead_of_a_newer_one_predicts_at_once() {
     assert_eq!(predicting_version(&client, &model).await, 2);
     server.predictor.hold_preparations();
     let activated = server
-        .ports
+        .services
         .models
         .activate(server.organization, model.model, 1);
     activated.await.unwrap();

@@ -55,14 +55,14 @@ async fn a_training_is_followed_until_it_ends_on_any_server() {
         panic!("{claimed:?} is no training");
     };
     let token = PlainReportToken::from_random(version, [7; 32]).hash();
-    let trainings = &lab.server.ports.trainings;
-    let object = labdata_domain::files::ObjectKey::new(lab.server.ports.ids.next_id());
+    let trainings = &lab.server.services.trainings;
+    let object = labdata_domain::files::ObjectKey::new(lab.server.services.ids.next_id());
     assert!(trainings.begin(claimed, token, object).await.unwrap());
     let progress = TrainingReport::Progress(Progress {
         phase: TrainingPhase::Fitting,
         models_tried: 3,
         best_score: Score::reported("accuracy", 0.75),
-        updated_at: lab.server.ports.clock.now(),
+        updated_at: lab.server.services.clock.now(),
     });
     assert!(trainings.report(version, token, &progress).await.unwrap());
     let reported = hear(&mut events, &mut heard, "progress").await;

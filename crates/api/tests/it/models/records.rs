@@ -188,8 +188,8 @@ async fn a_cluster_that_organizations_would_share_is_refused_by_the_setting_of_t
         visibility: RunVisibility::BackendUsers,
         allows_sharing: false,
     };
-    let (ports, runner) = (&lab.server.ports, InMemoryJobRunner::new());
-    let recorded = record_backend(ports, &runner, policy, new_worker(ports)).await;
+    let (services, runner) = (&lab.server.services, InMemoryJobRunner::new());
+    let recorded = record_backend(services, &runner, policy, new_worker(services)).await;
     recorded.unwrap();
     let body = lab.body(json!({"name": "wine"}));
     let detail = lab.client.post(PATH, &body).await.detail(503);
@@ -369,7 +369,7 @@ async fn a_run_trains_and_a_reader_does_not() {
     let key = lab
         .server
         .key(&[Scope::Read, Scope::Write], |key| {
-            key.execution = Some(lab.server.ports.ids.next_id().into());
+            key.execution = Some(lab.server.services.ids.next_id().into());
         })
         .await;
     let run = lab.server.with_key(&key);

@@ -46,8 +46,8 @@ fn result(problem: &str, classes: &Value, features: &[(&str, &str)]) -> Training
 impl TestServer {
     /// Adds a model of that name whose first version waits for a worker.
     pub(crate) async fn pending_model(&self, name: &str, result: &TrainingResult) -> ModelVersion {
-        let (ports, now) = (&self.ports, self.ports.clock.now());
-        let id = || ports.ids.next_id();
+        let (services, now) = (&self.services, self.services.clock.now());
+        let id = || services.ids.next_id();
         let dataset = Dataset {
             id: DatasetId::new(id()),
             name: name.to_owned(),
@@ -60,7 +60,7 @@ impl TestServer {
             created_by: self.user,
             created_at: now,
         };
-        ports
+        services
             .datasets
             .add(self.organization, &dataset, StorageQuota::UNLIMITED)
             .await
@@ -84,7 +84,7 @@ impl TestServer {
             requested_by: self.user,
             requested_at: now,
         };
-        let created = ports.models.create(self.organization, &model, &version);
+        let created = services.models.create(self.organization, &model, &version);
         created.await.unwrap()
     }
 
@@ -101,14 +101,14 @@ impl TestServer {
         result: TrainingResult,
     ) -> ModelVersion {
         let version = NewVersion {
-            id: ModelVersionId::new(self.ports.ids.next_id()),
+            id: ModelVersionId::new(self.services.ids.next_id()),
             description: None,
             dataset: of.dataset,
             plan: of.plan.clone(),
             requested_by: self.user,
-            requested_at: self.ports.clock.now(),
+            requested_at: self.services.clock.now(),
         };
-        let models = &self.ports.models;
+        let models = &self.services.models;
         let added = models.add_version(self.organization, of.model, &version);
         added.await.unwrap();
         self.finish_training(result).await
@@ -116,7 +116,7 @@ impl TestServer {
 
     /// Ends the only training that waits.
     async fn finish_training(&self, result: TrainingResult) -> ModelVersion {
-        let (queue, now) = (&self.ports.work, self.ports.clock.now());
+        let (queue, now) = (&self.services.work, self.services.clock.now());
         let terms = ClaimTerms {
             now,
             lease: Duration::MINUTE,
@@ -128,7 +128,7 @@ impl TestServer {
         };
         let claimed = queue.claim(WorkKind::Training, slots, terms).await.unwrap();
         let artifact = Artifact {
-            object: ObjectKey::new(self.ports.ids.next_id()),
+            object: ObjectKey::new(self.services.ids.next_id()),
             sha256: result.artifact.sha256,
             size: result.artifact.size,
         };

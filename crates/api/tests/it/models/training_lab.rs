@@ -158,12 +158,12 @@ impl TrainingLab {
         let predictor = Arc::new(BoundPredictor::default());
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
-        let mut ports = in_memory(time);
-        ports.blobs = Arc::new(LocalBlobStore::open(objects.path()).await.unwrap());
-        ports.signer = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
-        ports.gateway = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
-        ports.predictor = predictor.clone();
-        let server = TestServer::start_predicting(ports, clock).await;
+        let mut services = in_memory(time);
+        services.blobs = Arc::new(LocalBlobStore::open(objects.path()).await.unwrap());
+        services.signer = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
+        services.gateway = Arc::new(GatewaySigner::new(UNBOUND, &SECRET));
+        services.predictor = predictor.clone();
+        let server = TestServer::start_predicting(services, clock).await;
         let address = format!("http://{}", server.address);
         let predicts = sandboxed_predictor(&address);
         assert!(predictor.predictor.set((address, predicts)).is_ok());
@@ -181,11 +181,11 @@ impl TrainingLab {
     }
 
     /// Services of a worker, which signs URLs of this server.
-    fn ports(&self) -> Services {
+    fn services(&self) -> Services {
         let base = format!("http://{}", self.server.address);
-        let mut ports = self.server.ports.clone();
-        ports.gateway = Arc::new(GatewaySigner::new(&base, &SECRET));
-        ports
+        let mut services = self.server.services.clone();
+        services.gateway = Arc::new(GatewaySigner::new(&base, &SECRET));
+        services
     }
 
     /// A backend in the sandbox of this machine.
@@ -238,7 +238,7 @@ impl TrainingLab {
             mail: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
-        Background::start(&self.ports(), Some(worker), &observer)
+        Background::start(&self.services(), Some(worker), &observer)
     }
 
     /// Uploads a CSV file and makes a dataset of it.
@@ -257,7 +257,7 @@ impl TrainingLab {
         let body = json!({ "name": name, "file_id": file["file_id"] });
         let dataset = client.post("/api/v1/datasets", &body).await.json(200);
         let id = dataset["id"].as_str().unwrap().parse().unwrap();
-        let datasets = &self.server.ports.datasets;
+        let datasets = &self.server.services.datasets;
         datasets.get(self.server.organization, id).await.unwrap()
     }
 
@@ -284,43 +284,45 @@ impl TrainingLab {
             preset,
             ..TrainingRequest::default()
         };
-        let ports = &self.server.ports;
-        let model = ModelId::new(ports.ids.next_id());
+        let services = &self.server.services;
+        let model = ModelId::new(services.ids.next_id());
         let new = NewVersion {
-            id: ModelVersionId::new(ports.ids.next_id()),
+            id: ModelVersionId::new(services.ids.next_id()),
             description: None,
             dataset: dataset.id,
             plan: request.plan(dataset).unwrap(),
             requested_by: self.server.user,
-            requested_at: ports.clock.now(),
+            requested_at: services.clock.now(),
         };
         let model = NewModel {
             id: model,
             name: format!("model {model}"),
         };
-        let created = ports.models.create(self.server.organization, &model, &new);
+        let created = services
+            .models
+            .create(self.server.organization, &model, &new);
         created.await.unwrap()
     }
 
     /// Queues the training of another version of a model, on the same dataset.
     pub(super) async fn train_again(&self, of: &ModelVersion) -> ModelVersion {
-        let ports = &self.server.ports;
+        let services = &self.server.services;
         let new = NewVersion {
-            id: ModelVersionId::new(ports.ids.next_id()),
+            id: ModelVersionId::new(services.ids.next_id()),
             description: None,
             dataset: of.dataset,
             plan: of.plan.clone(),
             requested_by: self.server.user,
-            requested_at: ports.clock.now(),
+            requested_at: services.clock.now(),
         };
-        let added = ports
+        let added = services
             .models
             .add_version(self.server.organization, of.model, &new);
         added.await.unwrap()
     }
 
     pub(super) async fn version(&self, of: &ModelVersion) -> ModelVersion {
-        let models = &self.server.ports.models;
+        let models = &self.server.services.models;
         let found = models.get(self.server.organization, of.model, Some(of.number));
         found.await.unwrap()
     }
@@ -352,10 +354,10 @@ impl TrainingLab {
     }
 
     pub(super) async fn cancel(&self, version: &ModelVersion) -> ModelVersion {
-        let ports = &self.server.ports;
-        let now = ports.clock.now();
+        let services = &self.server.services;
+        let now = services.clock.now();
         let organization = self.server.organization;
-        let cancelled = ports.models.cancel(organization, version.model, now);
+        let cancelled = services.models.cancel(organization, version.model, now);
         cancelled.await.unwrap()
     }
 }

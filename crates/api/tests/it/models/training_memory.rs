@@ -63,7 +63,7 @@ fn parquet() -> Vec<u8> {
 /// Stores the file as a dataset.
 async fn dataset(lab: &TrainingLab) -> Dataset {
     let (server, file) = (&lab.server, parquet());
-    let ports = &server.ports;
+    let services = &server.services;
     let column = |name: String| {
         let values = if name == TARGET { ROWS } else { VALUES };
         DatasetColumn {
@@ -76,24 +76,24 @@ async fn dataset(lab: &TrainingLab) -> Dataset {
         }
     };
     let dataset = Dataset {
-        id: DatasetId::new(ports.ids.next_id()),
+        id: DatasetId::new(services.ids.next_id()),
         name: "wide".to_owned(),
         description: None,
         columns: names().map(column).collect(),
         row_count: ROWS.into(),
         source: DatasetSource::Query("SELECT * FROM wide".to_owned()),
-        object: ObjectKey::new(ports.ids.next_id()),
+        object: ObjectKey::new(services.ids.next_id()),
         size: file.len().try_into().unwrap(),
         created_by: server.user,
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
     let body = Box::pin(stream::iter([Ok(Bytes::from(file))]));
     let organization = server.organization;
-    let stored = ports
+    let stored = services
         .blobs
         .put_new(organization, dataset.object, body, MAX_DATASET_BYTES);
     stored.await.unwrap();
-    let added = ports
+    let added = services
         .datasets
         .add(organization, &dataset, StorageQuota::UNLIMITED);
     added.await.unwrap();

@@ -41,13 +41,13 @@ async fn a_model_of_wines_is_trained_and_its_artifact_stored() {
     let artifact = ready.artifact.unwrap();
     let size = lab
         .server
-        .ports
+        .services
         .blobs
         .size(lab.server.organization, artifact.object);
     assert_eq!(size.await.unwrap(), artifact.size);
     let result = lab
         .server
-        .ports
+        .services
         .models
         .result(lab.server.organization, ready.model, 1);
     let result = result.await.unwrap().unwrap();
@@ -146,8 +146,10 @@ async fn a_training_that_is_cancelled_while_pending_never_starts() {
 async fn reports_need_the_token_of_a_running_training() {
     let lab = TrainingLab::start().await;
     let client = lab.server.anonymous();
-    let token =
-        PlainReportToken::from_random(ModelVersionId::new(lab.server.ports.ids.next_id()), [7; 32]);
+    let token = PlainReportToken::from_random(
+        ModelVersionId::new(lab.server.services.ids.next_id()),
+        [7; 32],
+    );
     for path in ["/training-token", "/training-report", "/training-images"] {
         assert_eq!(client.post(path, &json!({})).await.status, 401);
         for presented in [token.reveal(), "ldt_x", "ldk_aaaaaaaa_secret"] {

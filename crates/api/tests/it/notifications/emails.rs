@@ -39,9 +39,9 @@ impl Post {
         let database = Database::new(own.url(), DatabaseSettings::default()).unwrap();
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let mut ports = in_memory(displayed);
-        ports.repositories = PgStore::new(database.clone(), database).repositories();
-        let server = TestServer::start_on(ports, clock).await;
+        let mut services = in_memory(displayed);
+        services.repositories = PgStore::new(database.clone(), database).repositories();
+        let server = TestServer::start_on(services, clock).await;
         let client = server.admin().await;
         client
             .patch(PREFERENCES, &json!({"message": {"email": true}}))
@@ -64,7 +64,9 @@ impl Post {
     /// One turn of a worker with that mail server; how many e-mails it claimed.
     async fn work(&self, mail_server: SocketAddr) -> usize {
         let mailer = SmtpMailer::new(&format!("smtp://{mail_server}"), FROM).unwrap();
-        send_emails(&self.server.ports, &mailer, URL).await.unwrap()
+        send_emails(&self.server.services, &mailer, URL)
+            .await
+            .unwrap()
     }
 
     /// Numbers of e-mails that are pending, sent and given up.
@@ -158,7 +160,7 @@ async fn an_email_whose_worker_died_before_sending_arrives_once_when_the_lease_h
     let now = post.server.clock.now();
     let dead = post
         .server
-        .ports
+        .services
         .notifications
         .claim_emails(now, EMAIL_LEASE, 8)
         .await

@@ -26,9 +26,9 @@ async fn with_caps(per_user_and_hour: u32, per_organization_and_day: u32) -> Tes
         per_organization_and_day,
     };
     let displayed: Arc<dyn Clock> = clock.clone();
-    let mut ports = in_memory(displayed);
-    ports.notification_caps = caps;
-    TestServer::start_on(ports, clock).await
+    let mut services = in_memory(displayed);
+    services.notification_caps = caps;
+    TestServer::start_on(services, clock).await
 }
 
 async fn send(client: &Client, key: &str) -> Reply {
@@ -343,7 +343,7 @@ async fn the_link_in_an_email_turns_emails_off_when_it_is_posted_to() {
     let on = json!({"message": {"inbox": true, "email": true}});
     client.patch(PREFERENCES, &on).await.json(200);
     let secret = server
-        .ports
+        .services
         .tenancy
         .ensure_secret("unsubscribing", &[7; 32])
         .await

@@ -85,11 +85,11 @@ impl Lab {
         let admin = server.admin().await;
         let mut records = Records::new();
         let backend = TrainingBackend {
-            worker: server.ports.ids.next_id(),
-            checked_at: server.ports.clock.now(),
+            worker: server.services.ids.next_id(),
+            checked_at: server.services.clock.now(),
             missing: None,
         };
-        let trainings = &server.ports.trainings;
+        let trainings = &server.services.trainings;
         trainings.record_backend(&backend).await.unwrap();
         let columns = json!([{ "name": "given_column", "data_type": "string" }]);
         let table = json!({ "semantic_category": "curated", "columns": columns });
@@ -172,14 +172,20 @@ impl Lab {
     /// Another user of the organization, with every scope.
     async fn colleague(&self) -> Client {
         let bob = User {
-            id: self.server.ports.ids.next_id().into(),
+            id: self.server.services.ids.next_id().into(),
             organization: self.server.organization,
             email: "bob@example.org".to_owned(),
             name: "Bob".to_owned(),
-            created_at: self.server.ports.clock.now(),
+            created_at: self.server.services.clock.now(),
             disabled_at: None,
         };
-        let bob = self.server.ports.tenancy.ensure_user(&bob).await.unwrap();
+        let bob = self
+            .server
+            .services
+            .tenancy
+            .ensure_user(&bob)
+            .await
+            .unwrap();
         let key = self.server.key(&Scope::ALL, |key| key.user = bob.id);
         self.server.with_key(&key.await)
     }
@@ -189,13 +195,13 @@ impl Lab {
 async fn with_chats() -> TestServer {
     let (memory, clock) = (Memory::new(), Arc::new(FixedClock::default()));
     let displayed: Arc<dyn Clock> = clock.clone();
-    let mut ports = Services::unlimited(labdata_memory::ports(&memory, displayed));
-    ports.ids = Arc::new(SystemIds);
+    let mut services = Services::unlimited(labdata_memory::ports(&memory, displayed));
+    services.ids = Arc::new(SystemIds);
     let agent = Agent {
         chats: Arc::new(InMemoryChatRepository::new(&memory)),
-        ..agent_without_model(&ports)
+        ..agent_without_model(&services)
     };
-    TestServer::start_with(ports, agent, clock).await
+    TestServer::start_with(services, agent, clock).await
 }
 
 async fn upload(client: &Client, instrument: &str) -> String {
@@ -217,7 +223,7 @@ async fn dataset(server: &TestServer) -> DatasetId {
         profile: ColumnProfile { nulls: 0, distinct },
     };
     let dataset = Dataset {
-        id: server.ports.ids.next_id().into(),
+        id: server.services.ids.next_id().into(),
         name: "wines".to_owned(),
         description: None,
         columns: vec![
@@ -226,20 +232,20 @@ async fn dataset(server: &TestServer) -> DatasetId {
         ],
         row_count: 178,
         source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
-        object: labdata_domain::files::ObjectKey::new(server.ports.ids.next_id()),
+        object: labdata_domain::files::ObjectKey::new(server.services.ids.next_id()),
         size: 9_000,
         created_by: server.user,
-        created_at: server.ports.clock.now(),
+        created_at: server.services.clock.now(),
     };
-    let datasets = &server.ports.datasets;
+    let datasets = &server.services.datasets;
     let added = datasets.add(server.organization, &dataset, StorageQuota::UNLIMITED);
     added.await.unwrap();
     dataset.id
 }
 
 async fn chat(server: &TestServer) -> ChatId {
-    let id = ChatId::new(server.ports.ids.next_id());
-    let chat = Chat::new(id, "given", server.ports.clock.now());
+    let id = ChatId::new(server.services.ids.next_id());
+    let chat = Chat::new(id, "given", server.services.clock.now());
     let chats = &server.agent.chats;
     let saved = chats.save(server.organization, server.user, &chat, &[]);
     saved.await.unwrap();

@@ -80,7 +80,7 @@ async fn a_stranger_cannot_make_the_server_buffer_much() {
 async fn a_link_signs_its_user_in_once_within_half_an_hour() {
     let server = TestServer::start().await;
     let link = async || {
-        let token = sign_in_link(&server.ports, "lab", "Ada@example.org").await;
+        let token = sign_in_link(&server.services, "lab", "Ada@example.org").await;
         token.unwrap().reveal().to_owned()
     };
     let token = link().await;
@@ -191,7 +191,7 @@ async fn a_session_ends_with_its_key_its_user_a_pause_or_a_week() {
     assert_eq!(admin.delete(&path).await.status, 204);
     assert_eq!(status(&cookie).await, 401, "its key is revoked");
 
-    let token = sign_in_link(&server.ports, "lab", "ada@example.org").await;
+    let token = sign_in_link(&server.services, "lab", "ada@example.org").await;
     let (_, cookie) = signed_in(&server, json!({"token": token.unwrap().reveal()})).await;
     assert_eq!(status(&cookie).await, 200);
     // As another server disables them.
@@ -199,12 +199,12 @@ async fn a_session_ends_with_its_key_its_user_a_pause_or_a_week() {
         disabled: Some(true),
         ..UserChange::default()
     };
-    let (tenancy, now) = (&server.ports.tenancy, server.clock.now());
+    let (tenancy, now) = (&server.services.tenancy, server.clock.now());
     let changed = tenancy.update_user(server.organization, server.user, &disabled, now);
     changed.await.unwrap();
     server.clock.advance(Duration::seconds(5));
     assert_eq!(status(&cookie).await, 401, "its user is disabled");
-    let link = sign_in_link(&server.ports, "lab", "ada@example.org").await;
+    let link = sign_in_link(&server.services, "lab", "ada@example.org").await;
     assert!(link.unwrap_err().to_string().contains("disabled"));
 }
 

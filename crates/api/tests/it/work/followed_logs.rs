@@ -93,7 +93,7 @@ async fn the_log_of_an_old_run_says_that_it_was_deleted() {
     let lab = Lab::start().await;
     let id = lab.queue("print(\"output\")").await;
     lab.until(&id, "completed").await;
-    let mut services = lab.server.ports.clone();
+    let mut services = lab.server.services.clone();
     assert_eq!(sweep_logs(&services).await.unwrap(), 0);
     services.clock = Arc::new(FixedClock::at(
         services.clock.now() + time::Duration::days(91),
@@ -151,13 +151,13 @@ impl WorkLogStore for Counted {
 async fn followers_of_a_silent_run_ask_the_database_for_nothing() {
     let clock = Arc::new(FixedClock::default());
     let displayed: Arc<dyn Clock> = clock.clone();
-    let mut ports = in_memory(displayed);
+    let mut services = in_memory(displayed);
     let counted = Arc::new(Counted {
-        store: Arc::clone(&ports.work_logs),
+        store: Arc::clone(&services.work_logs),
         reads: AtomicUsize::new(0),
     });
-    ports.work_logs = counted.clone();
-    let mut lab = Lab::on(TestServer::start_on(ports, clock).await).await;
+    services.work_logs = counted.clone();
+    let mut lab = Lab::on(TestServer::start_on(services, clock).await).await;
     lab.start_worker();
     let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
     let path = format!("{EXECUTIONS}/{id}/logs?follow=true");

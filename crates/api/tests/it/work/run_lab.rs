@@ -66,13 +66,13 @@ impl Lab {
             mail: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
-        let background = Background::start(&self.server.ports, Some(worker), &observer);
+        let background = Background::start(&self.server.services, Some(worker), &observer);
         self.worker = Some(background);
     }
 
     /// A job with that script.
     pub(super) async fn job(&self, code: &str) -> String {
-        let name = format!("job {}", self.server.ports.ids.next_id());
+        let name = format!("job {}", self.server.services.ids.next_id());
         self.job_of(json!({ "name": name, "code": code })).await
     }
 

@@ -56,7 +56,7 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
         mail: None,
     };
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
-    let worker = Background::start(&server.ports, Some(worker), &observer);
+    let worker = Background::start(&server.services, Some(worker), &observer);
     let client = server.admin().await;
     let job = json!({"name": "stubborn", "code": STUBBORN});
     let job = client.post("/api/v1/jobs", &job).await.json(200);

@@ -25,7 +25,7 @@ const TIMEOUT_MINUTES: u32 = 24 * 60;
 #[derive(Clone, Copy, Debug)]
 pub struct ToolContext<'c> {
     /// The ports.
-    pub ports: &'c Services,
+    pub services: &'c Services,
     /// The caller of the run; a tool has no other rights.
     pub actor: &'c Actor,
     /// The agent.
@@ -95,7 +95,11 @@ impl RunWrites {
     ///
     /// # Errors
     /// Those of [`start_execution`].
-    pub async fn execution(&self, ports: &Services, actor: &Actor) -> Result<ExecutionId, Error> {
+    pub async fn execution(
+        &self,
+        services: &Services,
+        actor: &Actor,
+    ) -> Result<ExecutionId, Error> {
         if let Some(own) = actor.execution {
             return Ok(own);
         }
@@ -105,9 +109,9 @@ impl RunWrites {
             return Ok(id);
         }
         if self.is_of_session {
-            return write_session(ports, actor).await;
+            return write_session(services, actor).await;
         }
-        *execution = RunExecution::Opening(open(ports.clone(), actor.clone()).boxed());
+        *execution = RunExecution::Opening(open(services.clone(), actor.clone()).boxed());
         let opened = execution.settle().await?;
         opened.ok_or_else(|| Error::Internal("an execution was not opened".to_owned()))
     }
@@ -122,32 +126,32 @@ impl RunWrites {
     }
 
     /// Cancels the execution of the run, if it has opened one.
-    pub(crate) async fn cancel(&self, ports: &Services, actor: &Actor) {
+    pub(crate) async fn cancel(&self, services: &Services, actor: &Actor) {
         let Some(id) = self.opened().await else {
             return;
         };
-        if let Err(error) = cancel_execution(ports, actor, id).await {
+        if let Err(error) = cancel_execution(services, actor, id).await {
             tracing::warn!(execution = %id, %error, "the execution of an agent run was not cancelled");
         }
     }
 
     /// Closes the execution of the run, if it has opened one.
-    pub(crate) async fn close(&self, ports: &Services, actor: &Actor, status: FinalStatus) {
+    pub(crate) async fn close(&self, services: &Services, actor: &Actor, status: FinalStatus) {
         let Some(id) = self.opened().await else {
             return;
         };
-        if let Err(error) = close_execution(ports, actor, id, status).await {
+        if let Err(error) = close_execution(services, actor, id, status).await {
             tracing::warn!(execution = %id, %error, "the execution of an agent run was not closed");
         }
     }
 }
 
 /// Opens the execution of a run.
-async fn open(ports: Services, actor: Actor) -> Result<ExecutionId, Error> {
+async fn open(services: Services, actor: Actor) -> Result<ExecutionId, Error> {
     let start = StartExecution {
         job_id: None,
         job_name: Some(JOB_NAME.to_owned()),
         timeout_minutes: Some(TIMEOUT_MINUTES),
     };
-    Ok(start_execution(&ports, &actor, start).await?.id)
+    Ok(start_execution(&services, &actor, start).await?.id)
 }

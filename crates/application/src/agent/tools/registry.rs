@@ -83,7 +83,7 @@ impl ToolRegistry {
         call: &ToolCall,
     ) -> ToolOutput {
         // A run takes minutes, in which its key may be revoked or expire.
-        match check_key(context.ports, context.actor).await {
+        match check_key(context.services, context.actor).await {
             Ok(()) => self.call(context, call).await,
             Err(error) => failure(&call.name, &error),
         }

@@ -38,49 +38,49 @@ pub(super) struct ActiveModel {
 
 /// Finds the active version of a model.
 pub(super) async fn active_model(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     reference: &ModelReference,
 ) -> Result<ActiveModel, Error> {
     let model = match reference {
         ModelReference::Id(id) => *id,
         ModelReference::Name(name) => {
-            let found = ports.models.find_by_name(organization, name).await?;
+            let found = services.models.find_by_name(organization, name).await?;
             found
                 .ok_or_else(|| Error::not_found(Resource::Model))?
                 .model
         }
     };
-    let Some(version) = ports.models.active(organization, model).await? else {
+    let Some(version) = services.models.active(organization, model).await? else {
         // 404 for an unknown model; a known one is named in the message.
-        let newest = ports.models.get(organization, model, None).await?;
+        let newest = services.models.get(organization, model, None).await?;
         return Err(Error::refused(NoActiveVersion(newest.name)));
     };
-    ActiveModel::new(ports, organization, version).await
+    ActiveModel::new(services, organization, version).await
 }
 
 /// Finds the version that predicts now: the active one, or the one before as long as the active one is not
 /// prepared on this server.
 pub(super) async fn serving_model(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     reference: &ModelReference,
 ) -> Result<ActiveModel, Error> {
-    let active = active_model(ports, organization, reference).await?;
-    if ports.predictor.is_ready(&active.served) {
+    let active = active_model(services, organization, reference).await?;
+    if services.predictor.is_ready(&active.served) {
         return Ok(active);
     }
-    let now = ports.clock.now();
-    let previous = ports
+    let now = services.clock.now();
+    let previous = services
         .served_models
         .stand_in(organization, &active.version, now);
     let Some(previous) = previous else {
         return Ok(active);
     };
     // Loading takes a while; until it is done, the previous version predicts.
-    ports.predictor.prepare(&active.served);
-    let previous = ActiveModel::new(ports, organization, previous).await?;
-    Ok(if ports.predictor.is_ready(&previous.served) {
+    services.predictor.prepare(&active.served);
+    let previous = ActiveModel::new(services, organization, previous).await?;
+    Ok(if services.predictor.is_ready(&previous.served) {
         previous
     } else {
         active
@@ -89,16 +89,16 @@ pub(super) async fn serving_model(
 
 impl ActiveModel {
     async fn new(
-        ports: &Services,
+        services: &Services,
         organization: OrganizationId,
         version: ModelVersion,
     ) -> Result<Self, Error> {
-        let signature = signature(ports, organization, &version).await?;
+        let signature = signature(services, organization, &version).await?;
         let artifact = version.artifact.ok_or_else(|| without_result(&version))?;
-        let expires_at = ports.clock.now() + ARTIFACT_URL_LIFETIME;
+        let expires_at = services.clock.now() + ARTIFACT_URL_LIFETIME;
         let object = artifact.object;
         let artifact_url =
-            sign_object(ports, organization, object, ARTIFACT_NAME, expires_at).await?;
+            sign_object(services, organization, object, ARTIFACT_NAME, expires_at).await?;
         let served = ServedModel {
             organization,
             version: version.version,
@@ -113,36 +113,40 @@ impl ActiveModel {
     /// Predicts checked rows.
     pub(super) async fn predict(
         &self,
-        ports: &Services,
+        services: &Services,
         input: PredictionInput,
     ) -> Result<Predictions, PredictionError> {
         let organization = self.served.organization;
-        let image_urls = image_urls(ports, organization, &input).await?;
+        let image_urls = image_urls(services, organization, &input).await?;
         let request = PredictionRequest { input, image_urls };
-        let predictions = ports.predictor.predict(&self.served, request).await?;
+        let predictions = services.predictor.predict(&self.served, request).await?;
         // After a success only: a version that cannot predict must not stand in for another.
-        ports.served_models.predicted(organization, &self.version);
+        services
+            .served_models
+            .predicted(organization, &self.version);
         Ok(predictions)
     }
 }
 
 /// Returns what a version reads and predicts. It never changes, so it is read once.
 async fn signature(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     version: &ModelVersion,
 ) -> Result<Arc<ModelSignature>, Error> {
     // The signature of a version never changes, so the cache needs no expiry.
-    let known = ports.served_models.signature(organization, version.version);
+    let known = services
+        .served_models
+        .signature(organization, version.version);
     if let Some(known) = known {
         return Ok(known);
     }
-    let result = ports
+    let result = services
         .models
         .result(organization, version.model, version.number);
     let result = result.await?.ok_or_else(|| without_result(version))?;
     let signature = Arc::new(ModelSignature::from(result));
-    ports
+    services
         .served_models
         .remember(organization, version.version, &signature);
     Ok(signature)

@@ -17,7 +17,7 @@ use crate::{
 
 /// Returns a URL for each image in the rows.
 pub(super) async fn image_urls(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     input: &PredictionInput,
 ) -> Result<BTreeMap<FileId, String>, PredictionError> {
@@ -27,7 +27,7 @@ pub(super) async fn image_urls(
         .copied()
         .collect();
     let signed = stream::iter(files).map(|file| async move {
-        let url = sign_image(ports, organization, file).await?;
+        let url = sign_image(services, organization, file).await?;
         Ok::<_, Error>((file, url))
     });
     let signed: Vec<(FileId, Option<String>)> = signed

@@ -35,15 +35,15 @@ pub struct Prediction {
 /// `Unavailable` while the model does not predict.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: Predict,
 ) -> Result<Prediction, Error> {
     actor.require(Scope::Read)?;
-    let serving = serving_model(ports, actor.organization, &command.model).await?;
+    let serving = serving_model(services, actor.organization, &command.model).await?;
     let input =
         check_rows(&serving.served.signature.features, &command.rows).map_err(Error::refused)?;
-    let predictions = serving.predict(ports, input).await?;
+    let predictions = serving.predict(services, input).await?;
     Ok(Prediction {
         model: serving.version,
         predictions,

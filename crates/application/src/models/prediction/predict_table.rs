@@ -62,21 +62,21 @@ pub struct TablePredictions {
 /// many; `Unavailable` while the model does not predict; errors of [`write_data`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn predict_table(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     command: PredictTable,
 ) -> Result<TablePredictions, Error> {
     actor.require(Scope::Write)?;
     let reference = ModelReference::Id(command.model);
-    let active = active_model(ports, actor.organization, &reference).await?;
-    let catalog = ports.catalog.snapshot(actor.organization).await?;
+    let active = active_model(services, actor.organization, &reference).await?;
+    let catalog = services.catalog.snapshot(actor.organization).await?;
     let table = catalog
         .table(&command.table)
         .ok_or_else(|| Error::not_found(Resource::Table))?;
     let plan = TablePrediction::plan(table, &active.served.signature, &command.output_column)
         .map_err(|problems| listed(&problems))?;
     // Before the predictions, which take longer.
-    choose_target(ports, actor, command.job_execution_id.clone(), None).await?;
+    choose_target(services, actor, command.job_execution_id.clone(), None).await?;
     let target = ReadTarget::Table(table.clone());
     let selection = RowSelection {
         filters: command.filters.clone(),
@@ -85,7 +85,7 @@ pub async fn predict_table(
     };
     let read = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
-    let predicted = predict_all(ports, actor, &active, &plan, read).await?;
+    let predicted = predict_all(services, actor, &active, &plan, read).await?;
     let rows = u64::try_from(predicted.len()).unwrap_or(u64::MAX);
     let mut execution = None;
     // Without rows there is nothing to record, so no execution is opened.
@@ -104,7 +104,7 @@ pub async fn predict_table(
             job_name: None,
             max_rows: Some(MAX_TABLE_PREDICTION_ROWS),
         };
-        execution = write_data(ports, actor, write).await?.execution;
+        execution = write_data(services, actor, write).await?.execution;
     }
     Ok(TablePredictions {
         model: active.version,
@@ -119,7 +119,7 @@ fn listed(problems: &[InvalidTablePrediction]) -> Error {
 
 /// Reads and predicts the rows, a batch at a time. Returns their keys with the predictions.
 async fn predict_all(
-    ports: &Services,
+    services: &Services,
     actor: &Actor,
     active: &ActiveModel,
     plan: &TablePrediction,
@@ -128,7 +128,7 @@ async fn predict_all(
     let mut predicted = Rows::default();
     let mut batch = Batch::default();
     loop {
-        let page = ports.data.read(actor.organization, &read).await?;
+        let page = services.data.read(actor.organization, &read).await?;
         for row in page.rows {
             let row: Map<String, Value> = serde_json::from_str(row.as_str())
                 .map_err(|error| Error::Internal(format!("a rendered row: {error}")))?;
@@ -136,7 +136,7 @@ async fn predict_all(
             batch.rows.extend([row]);
             if batch.rows.len() == MAX_PREDICTION_ROWS {
                 let full = std::mem::take(&mut batch);
-                full.predict(ports, active, plan, &mut predicted).await?;
+                full.predict(services, active, plan, &mut predicted).await?;
             }
         }
         // With each page: the number of rows is not known before they are read.
@@ -149,7 +149,9 @@ async fn predict_all(
         }
     }
     if !batch.rows.is_empty() {
-        batch.predict(ports, active, plan, &mut predicted).await?;
+        batch
+            .predict(services, active, plan, &mut predicted)
+            .await?;
     }
     Ok(predicted)
 }
@@ -164,7 +166,7 @@ struct Batch {
 impl Batch {
     async fn predict(
         self,
-        ports: &Services,
+        services: &Services,
         active: &ActiveModel,
         plan: &TablePrediction,
         predicted: &mut Rows,
@@ -175,7 +177,7 @@ impl Batch {
         };
         let input = check_rows(&active.served.signature.features, &self.rows)
             .map_err(|problems| refused(&problems))?;
-        let predictions = match active.predict(ports, input).await {
+        let predictions = match active.predict(services, input).await {
             Err(PredictionError::Predictor(PredictError::Rejected(problems))) => {
                 return Err(refused(&problems));
             }

@@ -42,7 +42,7 @@ pub(super) struct StoredTable {
 
 /// Creates the object of what `work` writes in a thread, while `supply` hands rows to it.
 pub(super) async fn store(
-    ports: &Services,
+    services: &Services,
     (object, upload): (ObjectKey, &Arc<OngoingUpload>),
     work: impl FnOnce(&mut Outlet) -> Result<WrittenTable, SnapshotError> + Send + 'static,
     supply: impl Future<Output = Result<(), QueryError>>,
@@ -60,8 +60,8 @@ pub(super) async fn store(
         let _ = done.send(written);
     });
     spawned.map_err(|error| Error::Internal(format!("no thread for a snapshot: {error}")))?;
-    let (body, cut_off) = checked(ports, upload, false, body_of(chunks));
-    let storing = ports
+    let (body, cut_off) = checked(services, upload, false, body_of(chunks));
+    let storing = services
         .blobs
         .put_new(upload.organization(), object, body, MAX_DATASET_BYTES);
     // Concurrently: through the bounded channels, each waits for the other.

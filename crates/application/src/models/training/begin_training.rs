@@ -72,25 +72,25 @@ impl fmt::Debug for TrainingContext {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub(crate) async fn begin_training(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     training: &ClaimedTraining,
     context: &TrainingContext,
 ) -> Result<Option<RunSpec>, Error> {
     let mut secret = [0; 32];
-    ports.ids.fill_random(&mut secret);
+    services.ids.fill_random(&mut secret);
     let token = PlainReportToken::from_random(training.version.version, secret);
     // New ones per attempt: reports of a lost one are refused, and it must not overwrite the artifact of
     // its successor.
-    let artifact = ObjectKey::new(ports.ids.next_id());
-    let begun = ports.trainings.begin(claim, token.hash(), artifact);
+    let artifact = ObjectKey::new(services.ids.next_id());
+    let begun = services.trainings.begin(claim, token.hash(), artifact);
     if !begun.await? {
         return Ok(None);
     }
     let limits = context.limits.of_run();
     // The URLs have to work until the last moment at which the training may upload.
     let longest = Duration::try_from(limits.preparation + limits.wall_clock);
-    let expires_at = ports.clock.now() + longest.unwrap_or(Duration::DAY);
+    let expires_at = services.clock.now() + longest.unwrap_or(Duration::DAY);
     let (organization, dataset) = (claim.organization, &training.dataset);
     let calls = CallUrls {
         images: format!("{}{IMAGES_PATH}", context.base_url),
@@ -106,8 +106,8 @@ pub(crate) async fn begin_training(
     } else {
         let secrets = Secrets {
             token: token.reveal().to_owned(),
-            dataset: sign_dataset(ports, organization, dataset, expires_at).await?,
-            artifact: sign_artifact(ports, organization, artifact, expires_at).await?,
+            dataset: sign_dataset(services, organization, dataset, expires_at).await?,
+            artifact: sign_artifact(services, organization, artifact, expires_at).await?,
         };
         (Some(secrets), None)
     };

@@ -24,28 +24,31 @@ const ARTIFACT_URL_LIFETIME: Duration = Duration::days(30);
 /// `Unauthenticated` for a token that is malformed, unknown or already exchanged, or of a training
 /// that was taken from its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn exchange_token(ports: &Services, presented: &str) -> Result<String, Error> {
+pub async fn exchange_token(services: &Services, presented: &str) -> Result<String, Error> {
     let presented = PlainReportToken::parse(presented).ok_or_else(unknown_token)?;
     let version = presented.version();
     let mut secret = [0; 32];
-    ports.ids.fill_random(&mut secret);
+    services.ids.fill_random(&mut secret);
     let fresh = PlainReportToken::from_random(version, secret);
     // Works once: if someone else exchanges the token first, the training fails visibly.
-    let exchanged = ports
+    let exchanged = services
         .trainings
         .exchange_token(version, presented.hash(), fresh.hash());
     let training = exchanged.await?.ok_or_else(unknown_token)?;
     let organization = training.organization;
-    let dataset = ports.datasets.get(organization, training.dataset).await?;
-    let now = ports.clock.now();
+    let dataset = services
+        .datasets
+        .get(organization, training.dataset)
+        .await?;
+    let now = services.clock.now();
     let artifact = sign_artifact(
-        ports,
+        services,
         organization,
         training.artifact,
         now + ARTIFACT_URL_LIFETIME,
     );
     let artifact = artifact.await?;
-    let dataset = sign_dataset(ports, organization, &dataset, now + DATASET_URL_LIFETIME);
+    let dataset = sign_dataset(services, organization, &dataset, now + DATASET_URL_LIFETIME);
     let secrets = Secrets {
         token: fresh.reveal().to_owned(),
         dataset: dataset.await?,

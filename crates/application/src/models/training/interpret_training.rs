@@ -18,20 +18,20 @@ use crate::{Error, Services, work::Interpretation};
 /// # Errors
 /// Errors of the queue and the storage.
 pub(crate) async fn interpret_training(
-    ports: &Services,
+    services: &Services,
     claim: WorkClaim,
     version: &ModelVersion,
     limits: TrainingLimits,
     end: &ScriptEnd,
     prepared: bool,
 ) -> Result<Interpretation, Error> {
-    let Some(reported) = ports.trainings.reported(claim).await? else {
+    let Some(reported) = services.trainings.reported(claim).await? else {
         return Ok(Interpretation::LostByWorker);
     };
     let artifact = match reported.artifact {
         // Only then is it worth reading gigabytes to hash them.
         Some(artifact) if end.succeeded() && reported.result.is_some() => {
-            measure(ports, claim.organization, artifact).await?
+            measure(services, claim.organization, artifact).await?
         }
         _ => None,
     };
@@ -50,11 +50,11 @@ pub(crate) async fn interpret_training(
 
 /// Reads an uploaded artifact once, in parts. `None` if there is none, or it is too large.
 async fn measure(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     object: ObjectKey,
 ) -> Result<Option<Artifact>, Error> {
-    let body = match ports.blobs.read(organization, object, None).await {
+    let body = match services.blobs.read(organization, object, None).await {
         Err(PortError::NotFound(_)) => return Ok(None),
         read => read?,
     };

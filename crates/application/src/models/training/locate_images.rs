@@ -32,7 +32,7 @@ struct ImagesBody {
 /// `Invalid` for a body that is no list of at most 500 ids; errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn locate_images(
-    ports: &Services,
+    services: &Services,
     training: &RunningTraining,
     body: &[u8],
 ) -> Result<BTreeMap<String, String>, Error> {
@@ -47,7 +47,7 @@ pub async fn locate_images(
         let Ok(file) = id.parse::<FileId>() else {
             return Ok(None);
         };
-        let url = sign_image(ports, training.organization, file).await?;
+        let url = sign_image(services, training.organization, file).await?;
         Ok::<_, Error>(url.map(|url| (id, url)))
     });
     located

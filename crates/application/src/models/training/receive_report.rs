@@ -39,7 +39,7 @@ struct ReportedScore {
 /// for a body that is no report.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn receive_report(
-    ports: &Services,
+    services: &Services,
     training: &RunningTraining,
     body: &[u8],
 ) -> Result<(), Error> {
@@ -51,7 +51,7 @@ pub async fn receive_report(
             best_score: reported
                 .best_score
                 .and_then(|score| Score::reported(&score.metric, score.value)),
-            updated_at: ports.clock.now(),
+            updated_at: services.clock.now(),
         }),
         ReportBody::Result(result) => {
             let result = TrainingResult::from_json(result).map_err(invalid)?;
@@ -59,7 +59,7 @@ pub async fn receive_report(
         }
         ReportBody::Error(error) => TrainingReport::Error(error.bounded()),
     };
-    let stored = ports
+    let stored = services
         .trainings
         .report(training.version, training.token, &report);
     if stored.await? {

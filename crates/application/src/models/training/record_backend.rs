@@ -11,8 +11,8 @@ use crate::{
 
 /// Returns an id for a worker that starts.
 #[must_use]
-pub fn new_worker(ports: &Services) -> Uuid {
-    ports.ids.next_id()
+pub fn new_worker(services: &Services) -> Uuid {
+    services.ids.next_id()
 }
 
 /// Checks the backend and records its state for the worker of that id.
@@ -21,20 +21,20 @@ pub fn new_worker(ports: &Services) -> Uuid {
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn record_backend(
-    ports: &Services,
+    services: &Services,
     runner: &dyn JobRunner,
     policy: BackendPolicy,
     worker: Uuid,
 ) -> Result<(), Error> {
-    let missing = match check_backend(ports, policy).await {
+    let missing = match check_backend(services, policy).await {
         Err(CheckBackendError::Shared(refusal)) => Some(refusal.to_string()),
         Err(CheckBackendError::Failed(error)) => return Err(error),
         Ok(()) => runner.check().await.err().map(|error| error.to_string()),
     };
     let backend = TrainingBackend {
         worker,
-        checked_at: ports.clock.now(),
+        checked_at: services.clock.now(),
         missing,
     };
-    Ok(ports.trainings.record_backend(&backend).await?)
+    Ok(services.trainings.record_backend(&backend).await?)
 }

@@ -24,10 +24,13 @@ pub struct RunningTraining {
 /// `Unauthenticated` for a token that is malformed, unknown, or of a training that was taken from
 /// its worker.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn running_training(ports: &Services, displayed: &str) -> Result<RunningTraining, Error> {
+pub async fn running_training(
+    services: &Services,
+    displayed: &str,
+) -> Result<RunningTraining, Error> {
     let displayed = PlainReportToken::parse(displayed).ok_or_else(unknown_token)?;
     let (version, token) = (displayed.version(), displayed.hash());
-    let holder = ports.trainings.holder(version, token).await?;
+    let holder = services.trainings.holder(version, token).await?;
     Ok(RunningTraining {
         organization: holder.ok_or_else(unknown_token)?,
         version,

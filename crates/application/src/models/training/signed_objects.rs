@@ -15,13 +15,13 @@ const DATASET_NAME: &str = "dataset.parquet";
 
 /// Signs the URL of a dataset.
 pub(super) async fn sign_dataset(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     dataset: &Dataset,
     expires_at: OffsetDateTime,
 ) -> Result<String, Error> {
     sign_object(
-        ports,
+        services,
         organization,
         dataset.object,
         DATASET_NAME,
@@ -32,7 +32,7 @@ pub(super) async fn sign_dataset(
 
 /// Signs the URL to which the artifact is uploaded.
 pub(super) async fn sign_artifact(
-    ports: &Services,
+    services: &Services,
     organization: OrganizationId,
     object: ObjectKey,
     expires_at: OffsetDateTime,
@@ -43,5 +43,5 @@ pub(super) async fn sign_artifact(
         limit: MAX_ARTIFACT_BYTES,
         expires_at,
     };
-    Ok(ports.gateway.sign_upload(organization, &grant).await?)
+    Ok(services.gateway.sign_upload(organization, &grant).await?)
 }

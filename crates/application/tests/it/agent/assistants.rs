@@ -29,7 +29,7 @@ async fn write(scripted: &Scripted, actor: &Actor, name: &str) -> ExecutionId {
         input: ToolInput::Object(input),
         provider_data: None,
     };
-    let output = call_tool(&scripted.lab.ports, &scripted.agent, actor, &call).await;
+    let output = call_tool(&scripted.lab.services, &scripted.agent, actor, &call).await;
     assert!(!output.is_error, "{}", output.text);
     let output: Value = serde_json::from_str(&output.text).unwrap();
     output
@@ -41,7 +41,7 @@ async fn write(scripted: &Scripted, actor: &Actor, name: &str) -> ExecutionId {
 }
 
 async fn state(scripted: &Scripted, actor: &Actor, id: ExecutionId) -> ExecutionState {
-    let execution = get_execution(&scripted.lab.ports, actor, id).await;
+    let execution = get_execution(&scripted.lab.services, actor, id).await;
     execution.unwrap().state
 }
 
@@ -55,7 +55,7 @@ async fn writes_of_a_key_without_a_long_pause_fall_under_one_execution() {
         .lab
         .clock
         .advance(WRITE_SESSION_PAUSE - Duration::SECOND);
-    assert_eq!(end_write_sessions(&scripted.lab.ports).await.unwrap(), 0);
+    assert_eq!(end_write_sessions(&scripted.lab.services).await.unwrap(), 0);
     assert_eq!(write(&scripted, &actor, "b").await, first);
     assert_ne!(write(&scripted, &other, "c").await, first);
     assert!(matches!(
@@ -66,7 +66,7 @@ async fn writes_of_a_key_without_a_long_pause_fall_under_one_execution() {
         .lab
         .clock
         .advance(WRITE_SESSION_PAUSE + Duration::SECOND);
-    assert_eq!(end_write_sessions(&scripted.lab.ports).await.unwrap(), 2);
+    assert_eq!(end_write_sessions(&scripted.lab.services).await.unwrap(), 2);
     assert!(matches!(
         state(&scripted, &actor, first).await,
         ExecutionState::Completed { .. }
@@ -79,7 +79,7 @@ async fn a_session_whose_execution_has_ended_gets_another() {
     let scripted = Scripted::new(Vec::new()).await;
     let actor = scripted.lab.actor(&[Read, Write]);
     let first = write(&scripted, &actor, "a").await;
-    cancel_execution(&scripted.lab.ports, &actor, first)
+    cancel_execution(&scripted.lab.services, &actor, first)
         .await
         .unwrap();
     let second = write(&scripted, &actor, "b").await;

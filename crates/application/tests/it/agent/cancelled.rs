@@ -68,7 +68,7 @@ async fn cancel(scripted: &Scripted, started: &AgentEvent) {
         panic!("the run began with another event");
     };
     let actor = scripted.lab.actor(&[Read]);
-    let cancelled = cancel_run(&scripted.lab.ports, &scripted.agent, &actor, *run_id).await;
+    let cancelled = cancel_run(&scripted.lab.services, &scripted.agent, &actor, *run_id).await;
     cancelled.unwrap();
 }
 
@@ -102,7 +102,7 @@ async fn a_run_that_is_cancelled_while_the_model_writes_keeps_its_text() {
     assert_eq!(result.run.output, expected);
     let actor = scripted.lab.actor(&[Read]);
     let chat = get_chat(
-        &scripted.lab.ports,
+        &scripted.lab.services,
         &scripted.agent,
         &actor,
         result.chat_id.unwrap(),
@@ -142,7 +142,7 @@ async fn the_execution_of_a_cancelled_run_is_cancelled() {
     };
     loop {
         let filter = ExecutionFilter::default();
-        let executions = &scripted.lab.ports.executions;
+        let executions = &scripted.lab.services.executions;
         let list = executions.list(actor.organization, &filter, page).await;
         let state = list.unwrap().items.remove(0).state;
         if matches!(state, ExecutionState::Cancelled { .. }) {
@@ -231,11 +231,11 @@ impl ExecutionRepository for SlowExecutions {
 async fn a_run_that_is_cancelled_while_its_execution_opens_leaves_none_running() {
     let mut scripted = Scripted::new(vec![calls("write_data", &experiment("a", false))]).await;
     let slow = Arc::new(SlowExecutions {
-        inner: scripted.lab.ports.executions.clone(),
+        inner: scripted.lab.services.executions.clone(),
         stored: Semaphore::new(0),
         reported: Semaphore::new(0),
     });
-    scripted.lab.ports.ports.repositories.executions = slow.clone();
+    scripted.lab.services.ports.repositories.executions = slow.clone();
     let actor = scripted.lab.actor(&[Read, Write]);
     let mut events = scripted.begin(&actor, prompted("x")).await.unwrap();
     let started = events.next().await.unwrap();
@@ -264,10 +264,10 @@ async fn a_run_that_is_cancelled_while_its_execution_opens_leaves_none_running()
 #[tokio::test]
 async fn a_run_that_is_not_in_progress_cannot_be_cancelled() {
     let scripted = Scripted::new(vec![]).await;
-    let id = AgentRunId::new(scripted.lab.ports.ids.next_id());
-    let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
-    let cancelled = cancel_run(ports, agent, &scripted.lab.actor(&[Read]), id).await;
+    let id = AgentRunId::new(scripted.lab.services.ids.next_id());
+    let (services, agent) = (&scripted.lab.services, &scripted.agent);
+    let cancelled = cancel_run(services, agent, &scripted.lab.actor(&[Read]), id).await;
     assert_eq!(cancelled.unwrap_err().to_string(), "agent run not found");
-    let refused = cancel_run(ports, agent, &scripted.lab.actor(&[Write]), id).await;
+    let refused = cancel_run(services, agent, &scripted.lab.actor(&[Write]), id).await;
     assert!(refused.unwrap_err().to_string().contains("read scope"));
 }

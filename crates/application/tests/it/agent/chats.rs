@@ -30,7 +30,7 @@ async fn a_run_is_saved_as_a_chat_and_continued() {
     };
     let second = result(scripted.events(&actor, command).await);
     assert_eq!(second.chat_id, Some(id));
-    let saved = get_chat(&scripted.lab.ports, &scripted.agent, &actor, id)
+    let saved = get_chat(&scripted.lab.services, &scripted.agent, &actor, id)
         .await
         .unwrap();
     assert_eq!(saved.chat.title, "Which jobs?");

@@ -66,7 +66,7 @@ impl Scripted {
         pause: impl Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
         self.add_key(actor).await;
-        let run = run_agent(&self.lab.ports, &self.agent, actor, command).await?;
+        let run = run_agent(&self.lab.services, &self.agent, actor, command).await?;
         tokio::spawn(async move { run.work.finish(&pause).await });
         Ok(run.events)
     }
@@ -82,12 +82,12 @@ impl Scripted {
             hash: ApiKeyHash([0; 32]),
             scopes: actor.scopes,
             execution: None,
-            created_at: self.lab.ports.clock.now(),
+            created_at: self.lab.services.clock.now(),
             expires_at: None,
             last_used_at: None,
             revoked_at: None,
         };
-        match self.lab.ports.api_keys.add(&key).await {
+        match self.lab.services.api_keys.add(&key).await {
             Ok(()) | Err(PortError::Conflict(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -178,6 +178,6 @@ pub(super) async fn executions(scripted: &Scripted) -> usize {
     };
     let actor = scripted.lab.actor(&[Read]);
     let filter = ExecutionFilter::default();
-    let list = list_executions(&scripted.lab.ports, &actor, &filter, page).await;
+    let list = list_executions(&scripted.lab.services, &actor, &filter, page).await;
     list.unwrap().items.len()
 }

@@ -277,7 +277,7 @@ async fn a_run_that_uses_the_budget_up_ends_and_the_next_is_refused() {
             ..
         }))
     ));
-    let usage = get_usage(&scripted.lab.ports, &scripted.agent, &actor).await;
+    let usage = get_usage(&scripted.lab.services, &scripted.agent, &actor).await;
     assert_eq!(usage.unwrap().usage.total_tokens, Some(100));
     scripted.lab.clock.advance(Duration::days(31));
     assert!(scripted.begin(&actor, prompted("x")).await.is_ok());

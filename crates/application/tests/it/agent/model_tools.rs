@@ -43,7 +43,7 @@ async fn call_tool(lab: &Lab, actor: &Actor, name: &str, input: Value) -> ToolOu
     };
     let agent = agent(lab, &ScriptedModel::new(Vec::new()));
     let context = ToolContext {
-        ports: &lab.ports,
+        services: &lab.services,
         actor,
         agent: &agent,
         writes: &RunWrites::default(),
@@ -54,13 +54,13 @@ async fn call_tool(lab: &Lab, actor: &Actor, name: &str, input: Value) -> ToolOu
 /// Stores a file; returns its id.
 async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
     let instrument = Instrument {
-        id: lab.ports.ids.next_id().into(),
+        id: lab.services.ids.next_id().into(),
         name: name.to_owned(),
         description: None,
         instrument_type: None,
-        created_at: lab.ports.clock.now(),
+        created_at: lab.services.clock.now(),
     };
-    let instruments = &lab.ports.instruments;
+    let instruments = &lab.services.instruments;
     let added = instruments.add(actor.organization, &instrument).await;
     added.unwrap();
     let command = UploadFile {
@@ -71,7 +71,7 @@ async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
         source: None,
         bytes: text.to_owned().into(),
     };
-    let file = upload_file(&lab.ports, actor, command).await.unwrap();
+    let file = upload_file(&lab.services, actor, command).await.unwrap();
     file.id.to_string()
 }
 
@@ -79,24 +79,28 @@ async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
 async fn dataset(lab: &Lab, actor: &Actor) -> String {
     let file = file(lab, actor, "wines.csv", WINES).await;
     let source = SnapshotSource::File(file.parse().unwrap(), Box::default());
-    let snapshot = take_snapshot(&lab.ports, actor, source).await.unwrap();
+    let snapshot = take_snapshot(&lab.services, actor, source).await.unwrap();
     let command = CreateDataset {
         name: "wines".to_owned(),
         description: None,
         snapshot,
     };
-    let created = create_dataset(&lab.ports, actor, command).await.unwrap();
+    let created = create_dataset(&lab.services, actor, command).await.unwrap();
     created.dataset.id.to_string()
 }
 
 /// Lets trainings be queued.
 async fn worker(lab: &Lab) {
     let backend = TrainingBackend {
-        worker: lab.ports.ids.next_id(),
-        checked_at: lab.ports.clock.now(),
+        worker: lab.services.ids.next_id(),
+        checked_at: lab.services.clock.now(),
         missing: None,
     };
-    lab.ports.trainings.record_backend(&backend).await.unwrap();
+    lab.services
+        .trainings
+        .record_backend(&backend)
+        .await
+        .unwrap();
 }
 
 /// Ends the training in the queue as ready.
@@ -119,7 +123,7 @@ async fn finish_training(lab: &Lab) {
         "artifact": { "sha256": "0b".repeat(32), "size": 10 },
     }));
     let result = result.unwrap();
-    let (work, now) = (&lab.ports.work, lab.ports.clock.now());
+    let (work, now) = (&lab.services.work, lab.services.clock.now());
     let terms = ClaimTerms {
         now,
         lease: Duration::MINUTE,
@@ -128,7 +132,7 @@ async fn finish_training(lab: &Lab) {
     let claimed = work.claim(WorkKind::Training, FreeSlots::for_any(1), terms);
     let claim = claimed.await.unwrap().remove(0).claim;
     let artifact = Artifact {
-        object: ObjectKey::new(lab.ports.ids.next_id()),
+        object: ObjectKey::new(lab.services.ids.next_id()),
         sha256: result.artifact.sha256,
         size: result.artifact.size,
     };
@@ -186,7 +190,7 @@ async fn files_that_are_no_tables_are_refused() {
     let read = call_tool(&lab, &reader, "parse_table", json!({ "file_id": text })).await;
     assert_eq!(json_of(&read)["data"], json!([[1, 2]]));
     let elsewhere = Actor {
-        organization: OrganizationId::new(lab.ports.ids.next_id()),
+        organization: OrganizationId::new(lab.services.ids.next_id()),
         ..lab.actor(&[Read])
     };
     for (actor, id, refusal) in [

@@ -53,7 +53,7 @@ async fn scripted(arguments: &[Value]) -> (Scripted, ScriptedPython) {
     let mut scripted = Scripted::new(script.chain([says("Done.")]).collect()).await;
     let python = ScriptedPython::default();
     python.then(outcome());
-    scripted.lab.ports.python = Arc::new(python.clone());
+    scripted.lab.services.python = Arc::new(python.clone());
     (scripted, python)
 }
 
@@ -112,29 +112,29 @@ async fn a_figure_is_a_file_of_the_chat_until_it_is_deleted() {
         json!({ "stdout": "0.5\n", "figures": [figure], "inputs": [] })
     );
 
-    let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
+    let (services, agent) = (&scripted.lab.services, &scripted.agent);
     let chat = result.chat_id.unwrap();
-    let saved = get_chat(ports, agent, &actor, chat).await.unwrap();
+    let saved = get_chat(services, agent, &actor, chat).await.unwrap();
     let stored = saved.messages.iter().flat_map(ChatMessage::attachments);
     let ids: Vec<_> = stored.map(|file| file.id).collect();
     assert_eq!(ids, [output.attachments[0].id]);
-    let file = get_chat_file(ports, agent, &actor, chat, ids[0])
+    let file = get_chat_file(services, agent, &actor, chat, ids[0])
         .await
         .unwrap();
     let bytes: Vec<_> = file.body.bytes.collect().await;
     assert_eq!(bytes.into_iter().next().unwrap().unwrap(), IMAGE);
-    let used = ports.files.used_bytes(actor.organization).await.unwrap();
+    let used = services.files.used_bytes(actor.organization).await.unwrap();
     assert_eq!(used, u64::try_from(IMAGE.len()).unwrap());
 
-    delete_chat(ports, agent, &actor, chat).await.unwrap();
+    delete_chat(services, agent, &actor, chat).await.unwrap();
     assert!(
-        get_chat_file(ports, agent, &actor, chat, ids[0])
+        get_chat_file(services, agent, &actor, chat, ids[0])
             .await
             .is_err()
     );
-    let left: Vec<_> = ports.blobs.objects().collect().await;
+    let left: Vec<_> = services.blobs.objects().collect().await;
     assert_eq!(left.len(), 0);
-    assert_eq!(sweep_objects(ports).await.unwrap(), 0);
+    assert_eq!(sweep_objects(services).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -148,13 +148,13 @@ async fn the_sweep_finds_figures_of_a_chat_that_was_deleted_as_its_server_died()
     let chat = result(scripted.events(&actor, command).await)
         .chat_id
         .unwrap();
-    let (ports, agent) = (&scripted.lab.ports, &scripted.agent);
+    let (services, agent) = (&scripted.lab.services, &scripted.agent);
     scripted.lab.clock.advance(Duration::days(3));
-    assert_eq!(sweep_objects(ports).await.unwrap(), 0, "the chat has it");
+    assert_eq!(sweep_objects(services).await.unwrap(), 0, "the chat has it");
     let (organization, user) = (actor.organization, actor.user);
     agent.chats.delete(organization, user, chat).await.unwrap();
-    assert_eq!(sweep_objects(ports).await.unwrap(), 1);
-    let left: Vec<_> = ports.blobs.objects().collect().await;
+    assert_eq!(sweep_objects(services).await.unwrap(), 1);
+    let left: Vec<_> = services.blobs.objects().collect().await;
     assert_eq!(left.len(), 0);
 }
 
@@ -164,7 +164,7 @@ async fn a_run_that_is_not_saved_leaves_no_file() {
     let result = scripted.result(&[Read], "Plot.").await;
     let output = outputs(&result)[0];
     assert_eq!(output.attachments[0].content.as_deref(), Some(IMAGE));
-    let left: Vec<_> = scripted.lab.ports.blobs.objects().collect().await;
+    let left: Vec<_> = scripted.lab.services.blobs.objects().collect().await;
     assert_eq!(left.len(), 0);
 }
 
@@ -173,14 +173,14 @@ async fn a_file_reaches_the_snippet_whole() {
     let mut lab = Scripted::new(Vec::new()).await;
     let python = ScriptedPython::default();
     python.then(outcome());
-    lab.lab.ports.python = Arc::new(python.clone());
+    lab.lab.services.python = Arc::new(python.clone());
     let actor = lab.lab.actor(&[Read, Write]);
     let execution = StartExecution {
         job_name: Some("Upload".to_owned()),
         ..StartExecution::default()
     };
-    let ports = &lab.lab.ports;
-    let execution = start_execution(ports, &actor, execution).await.unwrap();
+    let services = &lab.lab.services;
+    let execution = start_execution(services, &actor, execution).await.unwrap();
     let upload = UploadFile {
         path: FilePath::parse("plates/1.csv").unwrap(),
         content_type: None,
@@ -189,7 +189,7 @@ async fn a_file_reaches_the_snippet_whole() {
         source: None,
         bytes: Bytes::from_static(b"a,b\n1,2\n"),
     };
-    let file = upload_file(ports, &actor, upload).await.unwrap();
+    let file = upload_file(services, &actor, upload).await.unwrap();
     let input = json!({ "name": "plate", "file_id": file.id.to_string() });
     let arguments = json!({ "code": "1", "inputs": [input] });
     lab.model.then(calls("run_python", &arguments));

@@ -101,7 +101,7 @@ async fn requests_that_make_no_sense_begin_no_run() {
         }))
     ));
     let unknown = RunAgent {
-        chat_id: Some(ChatId::new(scripted.lab.ports.ids.next_id())),
+        chat_id: Some(ChatId::new(scripted.lab.services.ids.next_id())),
         ..prompted("x")
     };
     assert!(matches!(

@@ -140,9 +140,9 @@ impl Tool for Revoke {
     }
 
     async fn call(&self, context: &ToolContext<'_>, _input: &ToolInput) -> ToolOutput {
-        let (ports, actor) = (context.ports, context.actor);
-        let now = ports.clock.now();
-        let revoked = ports
+        let (services, actor) = (context.services, context.actor);
+        let now = services.clock.now();
+        let revoked = services
             .api_keys
             .revoke(actor.organization, actor.api_key, now);
         revoked.await.unwrap();

@@ -35,11 +35,11 @@ async fn the_writes_of_a_run_fall_under_one_execution_that_can_be_reverted() {
         .collect();
     assert_eq!((&ids[0], &ids[1]), (&Value::Null, &ids[2]));
     let id = ids[1].as_str().unwrap().parse().unwrap();
-    let (ports, actor) = (&scripted.lab.ports, scripted.lab.actor(&[Read, Write]));
-    let execution = get_execution(ports, &actor, id).await.unwrap();
+    let (services, actor) = (&scripted.lab.services, scripted.lab.actor(&[Read, Write]));
+    let execution = get_execution(services, &actor, id).await.unwrap();
     assert_eq!(execution.state.as_str(), "completed");
     assert_eq!(executions(&scripted).await, 1);
-    let report = revert_execution(ports, &actor, id, RevertExecution::default())
+    let report = revert_execution(services, &actor, id, RevertExecution::default())
         .await
         .unwrap();
     assert_eq!(report.deleted_count, 2);
@@ -80,7 +80,7 @@ async fn a_run_whose_model_fails_closes_the_execution_of_its_writes() {
         after: None,
     };
     let filter = ExecutionFilter::default();
-    let list = list_executions(&scripted.lab.ports, &actor, &filter, page)
+    let list = list_executions(&scripted.lab.services, &actor, &filter, page)
         .await
         .unwrap();
     let states: Vec<&str> = list

@@ -143,30 +143,30 @@ pub(super) fn sample(further: u64) -> TableDefinition {
 }
 
 /// Makes an organization with tables and a job.
-async fn begin(ports: &Services) -> (Actor, JobId) {
+async fn begin(services: &Services) -> (Actor, JobId) {
     let organization = Organization {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         name: "lab".to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
     };
     let user = User {
-        id: ports.ids.next_id().into(),
+        id: services.ids.next_id().into(),
         organization: organization.id,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
-        created_at: ports.clock.now(),
+        created_at: services.clock.now(),
         disabled_at: None,
     };
-    ports
+    services
         .tenancy
         .ensure_organization(&organization)
         .await
         .unwrap();
-    ports.tenancy.ensure_user(&user).await.unwrap();
+    services.tenancy.ensure_user(&user).await.unwrap();
     let actor = Actor {
         organization: organization.id,
         user: user.id,
-        api_key: ApiKeyId::new(ports.ids.next_id()),
+        api_key: ApiKeyId::new(services.ids.next_id()),
         scopes: Scope::ALL.into_iter().collect(),
         execution: None,
     };
@@ -175,7 +175,7 @@ async fn begin(ports: &Services) -> (Actor, JobId) {
         ..ColumnDefinition::new("sample", DataType::String)
     };
     for definition in [sample(0), TableDefinition::new("aliquot", vec![aliquot])] {
-        define_table(ports, &actor, &definition).await.unwrap();
+        define_table(services, &actor, &definition).await.unwrap();
     }
     let job = CreateJob {
         name: "script".to_owned(),
@@ -184,7 +184,7 @@ async fn begin(ports: &Services) -> (Actor, JobId) {
         parameters: Vec::new(),
         trigger: TriggerChange::default(),
     };
-    let job = create_job(ports, &actor, job).await.unwrap();
+    let job = create_job(services, &actor, job).await.unwrap();
     (actor, job.id)
 }
 

@@ -22,6 +22,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), ChatPath>) -> Result<NoContent, Error> {
     let id = call.path.chat_id.or_not_found(Resource::Chat)?;
-    delete_chat(&call.ports, &call.platform.agent, &call.actor, id).await?;
+    delete_chat(&call.services, &call.platform.agent, &call.actor, id).await?;
     Ok(NoContent)
 }

@@ -37,7 +37,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), ChatPath>) -> Result<Counted<SavedChatView>, Error> {
     let id = call.path.chat_id.or_not_found(Resource::Chat)?;
-    let saved = get_chat(&call.ports, &call.platform.agent, &call.actor, id).await?;
+    let saved = get_chat(&call.services, &call.platform.agent, &call.actor, id).await?;
     Ok(Counted::of(saved, view))
 }
 

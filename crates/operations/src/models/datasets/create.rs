@@ -108,7 +108,7 @@ type CreateDatasetCall = Call<Write, JsonBody<CreateDatasetBody>>;
 fn snapshot(
     call: &CreateDatasetCall,
 ) -> impl Future<Output = Result<Snapshot, Error>> + Send + use<> {
-    let (ports, actor) = (Arc::clone(&call.ports), call.actor.clone());
+    let (services, actor) = (Arc::clone(&call.services), call.actor.clone());
     let source = match (call.body.query.clone(), call.body.file_id) {
         (None, Some(id)) => {
             let options = call.body.options.clone().unwrap_or_default().options();
@@ -117,7 +117,7 @@ fn snapshot(
         }
         (query, _) => Ok(SnapshotSource::Query(query.unwrap_or_default())),
     };
-    async move { take_snapshot(&ports, &actor, source?).await }
+    async move { take_snapshot(&services, &actor, source?).await }
 }
 
 async fn run(
@@ -129,7 +129,7 @@ async fn run(
         description: call.body.description,
         snapshot: snapshot?,
     };
-    Ok(create_dataset(&call.ports, &call.actor, command)
+    Ok(create_dataset(&call.services, &call.actor, command)
         .await?
         .into())
 }

@@ -42,7 +42,7 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), DatasetPath>) -> Result<DatasetDownloadView, Error> {
     let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
-    let mut download = get_dataset_download(&call.ports, &call.actor, id).await?;
+    let mut download = get_dataset_download(&call.services, &call.actor, id).await?;
     download.download_url = call.base_url.localize(download.download_url);
     Ok(download.into())
 }

@@ -23,5 +23,5 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), DatasetPath>) -> Result<DatasetView, Error> {
     let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
-    Ok(get_dataset(&call.ports, &call.actor, id).await?.into())
+    Ok(get_dataset(&call.services, &call.actor, id).await?.into())
 }

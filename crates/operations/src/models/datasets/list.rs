@@ -25,6 +25,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<DatasetView>, Error> {
-    let page = list_datasets(&call.ports, &call.actor, call.query.page).await?;
+    let page = list_datasets(&call.services, &call.actor, call.query.page).await?;
     Ok(page.into())
 }

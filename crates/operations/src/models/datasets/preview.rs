@@ -46,6 +46,6 @@ async fn run(
     call: Call<Read, NoBody, (), DatasetPath>,
 ) -> Result<Counted<DatasetPreviewView>, Error> {
     let id = call.path.dataset_id.or_not_found(Resource::Dataset)?;
-    let preview = preview_dataset(&call.ports, &call.actor, id).await?;
+    let preview = preview_dataset(&call.services, &call.actor, id).await?;
     Ok(Counted::of(preview, Into::into))
 }

@@ -51,6 +51,6 @@ pub(super) fn operation() -> Operation {
 async fn run(call: Call<Write, JsonBody<ChangePreferencesBody>>) -> Result<PreferencesView, Error> {
     let ChangeChannelsBody { inbox, email } = call.body.message.unwrap_or_default();
     let change = ChannelChange { inbox, email };
-    let preferences = change_preferences(&call.ports, &call.actor, change).await?;
+    let preferences = change_preferences(&call.services, &call.actor, change).await?;
     Ok(preferences.into())
 }

@@ -20,6 +20,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read>) -> Result<PreferencesView, Error> {
-    let preferences = get_preferences(&call.ports, &call.actor).await?;
+    let preferences = get_preferences(&call.services, &call.actor).await?;
     Ok(preferences.into())
 }

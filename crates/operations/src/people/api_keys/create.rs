@@ -85,7 +85,7 @@ async fn run(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Result<NewApiKeyV
         expires_at: call.body.expires_at,
         user,
     };
-    let (key, plain) = create_api_key(&call.ports, &call.actor, command).await?;
+    let (key, plain) = create_api_key(&call.services, &call.actor, command).await?;
     Ok(NewApiKeyView {
         about: key.into(),
         key: plain.reveal().to_owned(),

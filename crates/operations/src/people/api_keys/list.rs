@@ -21,6 +21,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Admin, NoBody, PageQuery>) -> Result<Listing<ApiKeyView>, Error> {
-    let page = list_api_keys(&call.ports, &call.actor, call.query.page).await?;
+    let page = list_api_keys(&call.services, &call.actor, call.query.page).await?;
     Ok(page.into())
 }

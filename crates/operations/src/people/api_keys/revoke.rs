@@ -36,6 +36,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Admin, NoBody, (), ApiKeyPath>) -> Result<NoContent, Error> {
     let id = call.path.api_key_id.or_not_found(Resource::ApiKey)?;
-    revoke_api_key(&call.ports, &call.actor, id).await?;
+    revoke_api_key(&call.services, &call.actor, id).await?;
     Ok(NoContent)
 }

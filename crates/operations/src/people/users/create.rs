@@ -54,6 +54,6 @@ async fn run(call: Call<Admin, JsonBody<CreateUserBody>>) -> Result<UserView, Er
         email: call.body.email,
         name: call.body.name,
     };
-    let user = create_user(&call.ports, &call.actor, command).await?;
+    let user = create_user(&call.services, &call.actor, command).await?;
     Ok(user.into())
 }

@@ -20,6 +20,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<UserView>, Error> {
-    let page = list_users(&call.ports, &call.actor, call.query.page).await?;
+    let page = list_users(&call.services, &call.actor, call.query.page).await?;
     Ok(page.into())
 }

@@ -62,6 +62,6 @@ async fn run(call: Call<Admin, JsonBody<UpdateUserBody>, (), UserPath>) -> Resul
         name: call.body.name,
         disabled: call.body.disabled,
     };
-    let user = update_user(&call.ports, &call.actor, id, change).await?;
+    let user = update_user(&call.services, &call.actor, id, change).await?;
     Ok(user.into())
 }

@@ -49,7 +49,14 @@ async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadIm
         job_execution_id,
         job_name,
     };
-    Ok(read_import(call.ports(), &call.actor, Box::new(source), sent, command).await?)
+    Ok(read_import(
+        call.services(),
+        &call.actor,
+        Box::new(source),
+        sent,
+        command,
+    )
+    .await?)
 }
 
 /// Imports the file.

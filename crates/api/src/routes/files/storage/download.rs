@@ -31,7 +31,7 @@ use crate::app::App;
 /// [`Refusal`].
 pub async fn handle(request: HttpRequest, app: Data<App>) -> Result<HttpResponse, Refusal> {
     let headers = headers(&request);
-    let download = open_download(&app.ports, &signed(&request, &headers)).await?;
+    let download = open_download(&app.services, &signed(&request, &headers)).await?;
     // An object never changes, so its key is its version.
     let etag = format!("\"{}\"", download.grant.object);
     if header(&request, IF_NONE_MATCH).is_some_and(|known| matches(known, &etag)) {
@@ -76,7 +76,7 @@ async fn read(
     download: &Download,
     part: std::ops::Range<u64>,
 ) -> Result<labdata_ports::files::blob::ByteStream, Refusal> {
-    let bytes = download.read(&app.ports, part).await?;
+    let bytes = download.read(&app.services, part).await?;
     Ok(bytes
         .inspect(|chunk| {
             if let Err(error) = chunk {

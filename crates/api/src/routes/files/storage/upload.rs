@@ -76,13 +76,13 @@ async fn receive(
     payload: &mut Payload,
 ) -> Result<HttpResponse, Refusal> {
     let headers = headers(request);
-    let upload = open_upload(&app.ports, &signed(request, &headers)).await?;
+    let upload = open_upload(&app.services, &signed(request, &headers)).await?;
     let admitted = admit(app, &upload, announced(request)).await?;
     // The payload belongs to this thread, the storage may read on any.
     let (sender, receiver) = mpsc::channel(WAITING);
     let ((), stored) = tokio::join!(
         forward(payload, sender),
-        receive_upload(&app.ports, &admitted, body(receiver)),
+        receive_upload(&app.services, &admitted, body(receiver)),
     );
     let stored = stored?;
     Ok(HttpResponse::Ok()
@@ -104,7 +104,7 @@ async fn admit(
 ) -> Result<AdmittedUpload, UploadError> {
     let until = Instant::now() + TURN;
     loop {
-        match admit_upload(&app.ports, upload, announced).await {
+        match admit_upload(&app.services, upload, announced).await {
             Err(UploadError::UnderWay) if Instant::now() < until => sleep(TURN_INTERVAL).await,
             response => return response,
         }
