@@ -32,11 +32,16 @@ CREATE TABLE labdata.audit_entry (
     CONSTRAINT audit_entry_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES labdata.organization (id),
     CONSTRAINT audit_entry_action_check CHECK (action IN (
         'session.started', 'session.refused', 'api_key.created', 'api_key.revoked', 'user.created', 'user.updated',
-        'table.defined', 'table.dropped', 'column.dropped', 'table.exported', 'file.deleted', 'execution.reverted',
-        'history.forgotten', 'backup.created'
+        'user.role_changed', 'invitation.created', 'invitation.revoked', 'group.created', 'group.updated',
+        'group.deleted', 'table.defined', 'table.dropped', 'table.restored', 'table.purged', 'column.dropped',
+        'column.restored', 'column.purged', 'table.exported', 'file.deleted', 'file.restored', 'file.purged',
+        'execution.reverted', 'history.forgotten', 'row.restored', 'job.published', 'webhook.created',
+        'webhook.updated', 'webhook.deleted', 'webhook.disabled', 'sql_login.created', 'sql_login.revoked',
+        'backup.created'
     )),
     CONSTRAINT audit_entry_target_kind_check CHECK (target_kind IN (
-        'api_key', 'column', 'job_execution', 'file', 'platform', 'row', 'table', 'user'
+        'api_key', 'column', 'job_execution', 'file', 'group', 'invitation', 'job', 'platform', 'row', 'sql_login',
+        'table', 'user', 'webhook'
     )),
     CONSTRAINT audit_entry_hash_check CHECK (octet_length(hash) = 32 AND octet_length(previous_hash) = 32)
 );

@@ -47,20 +47,60 @@ named! {
         UserCreated = "user.created",
         /// A user was renamed, disabled or enabled.
         UserUpdated = "user.updated",
+        /// A user's role was changed.
+        UserRoleChanged = "user.role_changed",
+        /// An invitation was made.
+        InvitationCreated = "invitation.created",
+        /// An invitation was withdrawn.
+        InvitationRevoked = "invitation.revoked",
+        /// A group was made.
+        GroupCreated = "group.created",
+        /// A group was renamed, or its members changed.
+        GroupUpdated = "group.updated",
+        /// A group was deleted.
+        GroupDeleted = "group.deleted",
         /// A table was defined or changed.
         TableDefined = "table.defined",
         /// A table was dropped.
         TableDropped = "table.dropped",
+        /// A dropped table was restored.
+        TableRestored = "table.restored",
+        /// A dropped table was purged.
+        TablePurged = "table.purged",
         /// A column was dropped.
         ColumnDropped = "column.dropped",
+        /// A dropped column was restored.
+        ColumnRestored = "column.restored",
+        /// A dropped column was purged.
+        ColumnPurged = "column.purged",
         /// A whole table was exported.
         TableExported = "table.exported",
         /// A file was deleted.
         FileDeleted = "file.deleted",
+        /// A deleted file was restored.
+        FileRestored = "file.restored",
+        /// A deleted file was purged.
+        FilePurged = "file.purged",
         /// The writes of an execution were reverted.
         ExecutionReverted = "execution.reverted",
         /// The earlier versions of a row were deleted.
         HistoryForgotten = "history.forgotten",
+        /// A row was restored to an earlier version.
+        RowRestored = "row.restored",
+        /// A job's script was published.
+        JobPublished = "job.published",
+        /// A webhook was made.
+        WebhookCreated = "webhook.created",
+        /// A webhook was changed, or its secret rotated.
+        WebhookUpdated = "webhook.updated",
+        /// A webhook was deleted.
+        WebhookDeleted = "webhook.deleted",
+        /// A webhook was disabled, because its address refuses deliveries.
+        WebhookDisabled = "webhook.disabled",
+        /// A SQL login was made.
+        SqlLoginCreated = "sql_login.created",
+        /// A SQL login was revoked.
+        SqlLoginRevoked = "sql_login.revoked",
         /// A backup of the platform was made.
         BackupCreated = "backup.created",
     }
@@ -77,14 +117,24 @@ named! {
         Execution = "job_execution",
         /// A file.
         File = "file",
+        /// A group of users.
+        Group = "group",
+        /// An invitation, named by its role.
+        Invitation = "invitation",
+        /// A job.
+        Job = "job",
         /// The whole platform.
         Platform = "platform",
         /// A row, named by its table.
         Row = "row",
+        /// A SQL login.
+        SqlLogin = "sql_login",
         /// A table.
         Table = "table",
         /// A user, named by e-mail address.
         User = "user",
+        /// A webhook, named by its address.
+        Webhook = "webhook",
     }
 }
 
