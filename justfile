@@ -175,7 +175,7 @@ wheel:
 console-pictures:
     CONSOLE_PICTURES="{{ justfile_directory() }}/docs/images" {{ just_executable() }} test-console -k "main_job and Mouse"
 
-# The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types
+# The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types and functions
 test-openapi *args:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -201,6 +201,8 @@ test-openapi *args:
     printf '{"extends": "%s", "include": ["%s/assets/**/*.js", "api.d.ts"]}' "$console/tsconfig.json" "$console" \
         >"$types/tsconfig.json"
     "$node/bin/node" "$OPENAPI_TEST_DIR/node_modules/typescript/bin/tsc" --project "$types"
+    # Its functions that need no page.
+    TZ=UTC "$node/bin/node" --test "$console"/tests/unit/*.mjs
     # Without the plugin of schemathesis: the test of generated requests starts its program.
     "$environment/bin/python" -m pytest -q -p no:cacheprovider -p no:schemathesis {{ args }}
 

@@ -1,8 +1,13 @@
 // The console: who is signed in, and which page is shown.
 
 import { ApiError, call, get, post, whenEnded } from "./api.js";
-import { failure, h, show } from "./dom.js";
+import { failure, h, show, titled } from "./dom.js";
+import { forget, isUnsaved, mayLeave } from "./guard.js";
+import { palette, shortcuts } from "./palette.js";
+import { may, signedInAs } from "./rights.js";
+import { moved, parts } from "./state.js";
 import { turn } from "./stream.js";
+import { keep } from "./uploads.js";
 import { admin } from "./pages/admin.js";
 import { chat, chats } from "./pages/chat.js";
 import { execution, executions } from "./pages/executions.js";
@@ -14,6 +19,7 @@ import { plate, plates } from "./pages/plates.js";
 import { query } from "./pages/query.js";
 import { keyForm, signIn } from "./pages/sign_in.js";
 import { table, tables } from "./pages/tables.js";
+import { trash } from "./pages/trash.js";
 
 /** Pages by the first part of the fragment: of a list, and of one thing in it. */
 const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: (id: string) => Node[]}>} */ ({
@@ -26,24 +32,39 @@ const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: 
   models: { name: "Models", all: models, one: model },
   chat: { name: "Chat", all: chats, one: chat },
   sql: { name: "SQL", all: query },
+  trash: { name: "Trash", all: trash },
   admin: { name: "Admin", all: admin },
 });
 
 const FIRST = "home";
 
+/** Pages in the order in which they stand beside the page. @type {[string, string[]][]} */
+const GROUPS = [
+  ["Data", ["home", "plates", "tables", "files", "sql", "trash"]],
+  ["Work", ["executions", "jobs", "models", "chat"]],
+  ["Organization", ["admin"]],
+];
+
 /**
  * @param {Api["Me"]} me
  */
 function frame(me) {
+  signedInAs(me);
   const main = h("main", { id: "main", tabindex: "-1" });
-  const links = Object.entries(PAGES).map(([path, page]) => h("a", { href: `#/${path}` }, page.name));
+  const link = (/** @type {string} */ path) => h("a", { href: `#/${path}` }, PAGES[path].name);
+  const links = new Map(Object.keys(PAGES).map((path) => [path, link(path)]));
   const leave = async () => {
+    // The address may hold what the next person must not see.
+    const clear = () => {
+      history.replaceState(null, "", location.pathname);
+      start();
+    };
     try {
       await call("DELETE", "/session");
-      start();
+      clear();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
-        start();
+        clear();
       } else {
         show(main, failure(error));
       }
@@ -51,49 +72,65 @@ function frame(me) {
   };
   const draw = () => {
     turn();
-    const [first, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-    const page = PAGES[first] ?? PAGES[FIRST];
-    const one = decoded(rest.join("/"));
-    for (const link of links) {
-      const isHere = link.textContent === page.name;
-      link.toggleAttribute("aria-current", isHere);
-      if (isHere) {
-        link.setAttribute("aria-current", "page");
+    forget();
+    const { page: first, one } = parts();
+    const path = PAGES[first] ? first : FIRST;
+    const page = PAGES[path];
+    for (const [other, element] of links) {
+      element.removeAttribute("aria-current");
+      if (other === path) {
+        element.setAttribute("aria-current", "page");
       }
     }
-    document.title = one ? `${one} · labdata` : `${page.name} · labdata`;
+    nav.classList.remove("open");
+    menu.setAttribute("aria-expanded", "false");
+    titled(one ? null : page.name);
     show(main, ...(one && page.one ? page.one(one) : page.all()));
   };
+  const open = () => {
+    const isOpen = nav.classList.toggle("open");
+    menu.setAttribute("aria-expanded", String(isOpen));
+  };
+  const group = (/** @type {[string, string[]]} */ [name, paths]) =>
+    h("div", { class: "group" }, h("p", { id: `nav-${name}` }, name), h("ul", { "aria-labelledby": `nav-${name}` }, paths.map((path) => h("li", null, links.get(path)))));
+  const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "pages", click: open }, "Menu");
+  const find = h("button", { type: "button", class: "find", title: "Ctrl+K", click: () => palette(PAGES) }, "Search…", h("kbd", { "aria-hidden": "true" }, "Ctrl K"));
+  const nav = h("nav", { "aria-label": "Pages", id: "pages" }, GROUPS.map(group), h("p", null, h("a", { href: "docs/" }, "API reference")));
   whenEnded(() => again(me));
-  window.onhashchange = () => {
+  shortcuts(PAGES);
+  let before = location.hash;
+  window.onhashchange = async () => {
+    const wanted = location.hash;
+    if (wanted === before) {
+      return;
+    }
+    if (isUnsaved()) {
+      history.replaceState(null, "", before);
+      if (!(await mayLeave())) {
+        return;
+      }
+      history.pushState(null, "", wanted);
+    }
+    before = wanted;
     draw();
     main.focus();
   };
+  // A step within a page's view changes the address without leading to another page.
+  moved(() => (before = location.hash));
   show(
     document.body,
     h(
       "header",
       null,
       h("a", { class: "skip", href: "#main", click: skip }, "Skip to the page"),
-      h("strong", null, "labdata"),
-      h("nav", { "aria-label": "Pages" }, links, h("a", { href: "docs/" }, "API")),
-      h("span", { class: "who" }, `${me.user.name}, ${me.organization.name}`),
-      h("button", { type: "button", click: leave }, "Sign out"),
+      h("div", { class: "brand" }, h("strong", null, "labdata"), menu),
+      find,
+      nav,
+      h("div", { class: "who" }, h("span", { title: me.user.email }, me.user.name), h("span", { class: "quiet" }, me.organization.name), h("button", { type: "button", click: leave }, "Sign out")),
     ),
     main,
   );
   draw();
-}
-
-/**
- * @param {string} text
- */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**
@@ -116,6 +153,7 @@ function again(me) {
     const entered = (/** @type {Api["Me"]} */ now) => {
       if (now.user.id !== me.user.id || now.organization.id !== me.organization.id) {
         // Nothing of the other one may stay on the page.
+        history.replaceState(null, "", location.pathname);
         location.reload();
         return;
       }
@@ -166,4 +204,24 @@ async function start() {
   }
 }
 
+/** A file that is dropped beside its place does not replace the console. */
+function takeDrops() {
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (event.defaultPrevented) {
+      return;
+    }
+    event.preventDefault();
+    if (files.length > 0 && may("write") && document.querySelector("nav")) {
+      keep(files);
+      location.hash = "#/files";
+      if (parts().page === "files") {
+        window.dispatchEvent(new HashChangeEvent("hashchange"));
+      }
+    }
+  });
+}
+
+takeDrops();
 start();

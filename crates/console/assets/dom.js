@@ -44,16 +44,23 @@ export function show(element, ...children) {
 }
 
 /**
- * A time for people, with the exact one as its title.
- * @param {string | null | undefined} text
+ * Names the browser's tab.
+ * @param {string | null | undefined} name of what is shown; nothing while it is read
  */
-export function time(text) {
-  if (!text) {
-    return h("span", { class: "quiet" }, "–");
-  }
-  const date = new Date(text);
-  const shown = date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-  return h("time", { datetime: text, title: text }, shown);
+export function titled(name) {
+  document.title = name ? `${name} · labdata` : "labdata";
+}
+
+/** Colors of states, by those of executions. */
+const STATES = /** @type {Record<string, string>} */ ({ ready: "completed", pending: "queued", training: "running" });
+
+/**
+ * A state.
+ * @param {string} text
+ * @param {string} [kind] the execution's state whose color it has
+ */
+export function badge(text, kind = STATES[text] ?? text) {
+  return h("span", { class: `badge ${kind}` }, text);
 }
 
 /**

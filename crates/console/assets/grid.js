@@ -1,22 +1,12 @@
 // A table of values.
 
 import { h } from "./dom.js";
-import { isNumber, stringify } from "./exact.js";
-
-/**
- * The text of a value; numbers and ids stay as they are.
- * @param {unknown} value
- */
-export function shown(value) {
-  if (value === null || value === undefined) {
-    return h("span", { class: "quiet" }, "null");
-  }
-  return typeof value === "object" ? stringify(value) : String(value);
-}
+import { isNumber } from "./exact.js";
+import { shown } from "./format.js";
 
 /**
  * @param {(string | HTMLElement)[]} columns
- * @param {any[][]} rows values, or elements
+ * @param {any[][]} rows values, elements, or whole cells
  * @param {string} empty what stands there without rows
  */
 export function grid(columns, rows, empty) {
@@ -26,11 +16,16 @@ export function grid(columns, rows, empty) {
   const isEmpty = (/** @type {any} */ value) => value === null || value === undefined;
   const areNumbers = columns.map((_, index) => {
     const values = rows.map((row) => row[index]).filter((value) => !isEmpty(value));
-    return values.length > 0 && values.every(isNumber);
+    return values.length > 0 && values.every((value) => isNumber(value) || (value instanceof HTMLTableCellElement && value.classList.contains("number")));
   });
-  const kind = (/** @type {number} */ index) => (areNumbers[index] ? "number" : false);
+  // The first column names the rows, and stays in sight.
+  const kind = (/** @type {number} */ index) => [areNumbers[index] ? "number" : "", index === 0 && columns.length > 3 ? "first" : ""].filter(Boolean).join(" ") || false;
   const cell = (/** @type {any} */ value, /** @type {number} */ index) =>
-    h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
+    value instanceof HTMLTableCellElement ? placed(value, index) : h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
+  const placed = (/** @type {HTMLTableCellElement} */ element, /** @type {number} */ index) => {
+    element.classList.toggle("first", index === 0 && columns.length > 3);
+    return element;
+  };
   const head = (/** @type {string | HTMLElement} */ name, /** @type {number} */ index) =>
     h("th", { scope: "col", class: kind(index) }, name);
   // Pages with several tables need a name for each.

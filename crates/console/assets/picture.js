@@ -1,5 +1,6 @@
 // The tables and their references as a picture.
 
+import { s } from "./svg.js";
 import { references, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
@@ -11,21 +12,6 @@ const GAP = { across: 72, down: 22 };
 
 /** Most columns of a table that its box lists. */
 const LISTED = 6;
-
-/**
- * An element of a drawing. Children that are text become text.
- * @param {string} name
- * @param {Record<string, string | number>} attributes
- * @param {...(Node | string)} children
- */
-function s(name, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) {
-    element.setAttribute(key, String(value));
-  }
-  element.append(...children);
-  return element;
-}
 
 /**
  * The number of references that lead from a table on, at most; tables that refer to each other in a circle count once.

@@ -5,6 +5,7 @@
 
 import { PATIENCE, h } from "./dom.js";
 import { stringify } from "./exact.js";
+import { sequential } from "./science.js";
 
 /**
  * @typedef {object} Curve
@@ -14,6 +15,10 @@ import { stringify } from "./exact.js";
  * @property {string} [group] curves of one group have one color
  * @property {string} [link] page that a click leads to
  * @property {string[]} [text] what stands at the points, in place of their coordinates
+ * @property {string[]} [about] lines that stand above the coordinates of a point
+ * @property {number} [shade] place on the scale of colors, 0 to 1, in place of the color of its group
+ * @property {(number | null)[]} [error] lengths of the error bars
+ * @property {{low: any[], high: any[]}} [band] drawn around the curve
  * @property {"lines" | "markers"} [kind] unless the plot has one for all
  */
 
@@ -35,6 +40,9 @@ const COLORS = {
   light: ["#0b6e69", "#b5520b", "#4b4fb3", "#a3266f", "#5a7d0a", "#8a6100", "#2b6fb0", "#6b4a3a"],
   dark: ["#5cc6bf", "#f0a267", "#a6a9ff", "#f08cc4", "#b4d65c", "#e3c04f", "#7fb8f0", "#c9a692"],
 };
+
+/** How lines of groups differ that have the same color. */
+const DASHES = ["solid", "dash", "dot", "dashdot"];
 
 /** Most names that a legend lists. */
 const LEGEND = 24;
@@ -90,6 +98,7 @@ function axisLayout(axis, colors) {
     linecolor: colors.line,
     zeroline: false,
     exponentformat: "SI",
+    ...(axis.type === "date" || axis.type === "category" ? {} : { hoverformat: ".6~g" }),
     ...ticks,
   };
 }
@@ -106,11 +115,15 @@ function figure(curves, x, y, options) {
   const palette = colors.isDark ? COLORS.dark : COLORS.light;
   const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
   const color = new Map(groups.map((group, index) => [group, palette[index % palette.length]]));
+  const dash = new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]]));
   const named = new Set();
-  const traces = curves.map((curve) => {
+  const bands = curves.filter((curve) => curve.band).map((curve) => bandOf(curve, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
+  const lines = curves.map((curve) => {
     const group = curve.group ?? curve.name;
     const isFirst = !named.has(group);
     named.add(group);
+    const shade = shaded(curve, colors.isDark);
+    const own = shade ?? color.get(group);
     const mode = options.kind ?? curve.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
     return {
       type: options.kind === "bars" ? "bar" : "scatter",
@@ -120,13 +133,15 @@ function figure(curves, x, y, options) {
       showlegend: isFirst,
       x: x.type === "category" ? curve.x.map(plain) : curve.x,
       y: curve.y,
-      line: { width: 1.25, color: color.get(group) },
-      marker: { size: 5, color: color.get(group) },
-      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hoverlabel: { namelength: -1 } }),
+      line: { width: curve.band ? 2 : 1.25, color: own, dash: shade ? "solid" : dash.get(group) },
+      ...(curve.error ? { error_y: { type: "data", array: curve.error, color: own, thickness: 1 } } : {}),
+      marker: { size: 5, color: own },
+      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hovertemplate: template(curve, x, y) }),
     };
   });
+  const traces = [...bands, ...lines];
   const layout = {
-    margin: { l: 60, r: 16, t: 16, b: 48 },
+    margin: options.isPlate ? { l: 28, r: 8, t: 16, b: 8 } : { l: 60, r: 16, t: 16, b: 48 },
     paper_bgcolor: colors.ground,
     plot_bgcolor: colors.ground,
     font: { color: colors.text, family: "system-ui, sans-serif", size: 13 },
@@ -139,7 +154,50 @@ function figure(curves, x, y, options) {
     yaxis: { ...axisLayout(y, colors), ...(options.isPlate ? { showgrid: false } : {}) },
     shapes: options.isPlate ? wells(x, y, colors.line) : [],
   };
-  return { traces, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
+  return { traces, first: bands.length, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
+}
+
+/**
+ * What stands at a point: what the curve is of, and both values with the names of their axes.
+ * @param {Curve} curve
+ * @param {Axis} x
+ * @param {Axis} y
+ */
+function template(curve, x, y) {
+  // A template has places of its own for values.
+  const line = (/** @type {string} */ text) => plain(text).replaceAll("%{", "%\u200b{");
+  const about = (curve.about ?? [curve.group ?? curve.name]).map(line);
+  return `${[...about, `${line(x.title)}: %{x}`, `${line(y.title)}: %{y}`].join("<br>")}<extra></extra>`;
+}
+
+/**
+ * A curve's color on the scale, of which the part is used that can be seen on the page.
+ * @param {Curve} curve
+ * @param {boolean} isDark
+ */
+function shaded({ shade }, isDark) {
+  return shade === undefined ? undefined : sequential(isDark ? 0.3 + 0.7 * shade : 0.8 * shade);
+}
+
+/**
+ * The area between two curves of the same x.
+ * @param {Curve} curve
+ * @param {string | undefined} color
+ */
+function bandOf({ x, band, group, name }, color) {
+  const known = x.map((_, index) => index).filter((index) => typeof band?.low[index] === "number");
+  return {
+    type: "scatter",
+    mode: "lines",
+    x: [...known.map((index) => x[index]), ...[...known].reverse().map((index) => x[index])],
+    y: [...known.map((index) => band?.high[index]), ...[...known].reverse().map((index) => band?.low[index])],
+    fill: "toself",
+    fillcolor: `${color}33`,
+    line: { width: 0 },
+    legendgroup: plain(group ?? name),
+    showlegend: false,
+    hoverinfo: "skip",
+  };
 }
 
 /**
@@ -177,6 +235,8 @@ export class Plot extends HTMLElement {
   #isHeld = false;
   /** Numbers the drawings, so that a slow one does not replace a later one. */
   #number = 0;
+  /** Number of the traces before those of the curves. */
+  #first = 0;
   /** Called when it enters the page. @type {() => void} */
   #enter = () => {};
   #entered = this.#entry();
@@ -228,7 +288,8 @@ export class Plot extends HTMLElement {
       return;
     }
     const { curves, x, y, options } = this.#drawn;
-    const { traces, layout, config } = figure(curves, x, y, options);
+    const { traces, first, layout, config } = figure(curves, x, y, options);
+    this.#first = first;
     await library.react(this, traces, layout, config);
     if (this.#isHeld) {
       return;
@@ -240,7 +301,7 @@ export class Plot extends HTMLElement {
     this.#isHeld = true;
     resized.observe(this);
     /** @type {any} */ (this).on("plotly_click", (/** @type {any} */ event) => {
-      const link = this.#drawn?.curves[event.points[0].curveNumber]?.link;
+      const link = this.#drawn?.curves[event.points[0].curveNumber - this.#first]?.link;
       if (link) {
         location.hash = link;
       }

@@ -42,7 +42,7 @@ function textOf(column, value) {
  * @param {any} value
  * @param {string | undefined} name of the row that the value refers to
  */
-function field(column, all, value, name) {
+export function field(column, all, value, name) {
   const text = name ?? textOf(column, value);
   if (column.is_foreign_key) {
     return reference(named(all, column.foreign_key_table_name), value, text);

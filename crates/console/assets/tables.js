@@ -1,7 +1,6 @@
 // What pages know of tables: the schema, references, keys, values of columns.
 
-import { call, get } from "./api.js";
-import { h } from "./dom.js";
+import { call, get, post } from "./api.js";
 import { numberOf, parse } from "./exact.js";
 
 /**
@@ -92,6 +91,24 @@ export function read(table, body, address = "/tools/read") {
 }
 
 /**
+ * The result of a statement.
+ * @param {string} query
+ * @param {any[]} [params]
+ * @returns {Promise<{columns: string[], data: any[][]}>}
+ */
+export function sql(query, params = []) {
+  return post("/tools/query", { query, params });
+}
+
+/**
+ * A name as SQL has it.
+ * @param {string} name
+ */
+export function quoted(name) {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
  * Names of the rows that rows refer to, by the column and then the key.
  * @param {Table} table
  * @param {Table[]} all
@@ -161,64 +178,4 @@ export function parsed(column, text) {
 export function labeled(element, name) {
   element.setAttribute("aria-label", name);
   return element;
-}
-
-const CONDITIONS = [
-  ["is", ""],
-  ["contains", "__contains"],
-  ["is one of", "__in"],
-  ["at least", "__gte"],
-  ["at most", "__lte"],
-  ["is empty", "__isnull"],
-];
-
-/**
- * Fields of one condition on the rows of a table, also on rows that it refers to.
- * @param {Table} table
- * @param {Table[]} all
- * @param {() => void} changed
- */
-export function condition(table, all, changed) {
-  /** @type {Map<string, Column>} */
-  const columns = new Map(table.columns.map((column) => [column.name, column]));
-  for (const reference of references(table)) {
-    const other = all.find((it) => it.name === reference.foreign_key_table_name);
-    for (const column of other ? written(other) : []) {
-      columns.set(`${reference.name}__${column.name}`, column);
-    }
-  }
-  const option = (/** @type {string} */ name) => h("option", { value: name }, name.replace("__", " → "));
-  const column = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Column to filter by" }, [...columns.keys()].map(option)));
-  const kind = /** @type {HTMLSelectElement} */ (
-    h("select", { "aria-label": "Condition" }, CONDITIONS.map(([text, value]) => h("option", { value }, text)))
-  );
-  const value = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Value", placeholder: "value" }));
-  column.value = columns.has(labelOf(table)) ? labelOf(table) : column.value;
-  kind.addEventListener("change", () => (value.hidden = kind.value === "__isnull"));
-  const form = h(
-    "form",
-    { class: "bar", submit: (/** @type {Event} */ event) => (event.preventDefault(), changed()) },
-    column,
-    kind,
-    value,
-    h("button", null, "Filter"),
-  );
-  const filters = () => {
-    const of = /** @type {Column} */ (columns.get(column.value));
-    if (kind.value === "__isnull") {
-      return { [`${column.value}__isnull`]: true };
-    }
-    if (value.value === "") {
-      return {};
-    }
-    const one = (/** @type {string} */ text) => parsed({ ...of, name: column.value }, text.trim());
-    const wanted = kind.value === "__in" ? value.value.split(",").map(one) : kind.value === "__contains" ? value.value : one(value.value);
-    return { [column.value + kind.value]: wanted };
-  };
-  /** @param {string} name @param {string} text */
-  const set = (name, text) => {
-    column.value = name;
-    value.value = text;
-  };
-  return { form, filters, set };
 }

@@ -58,6 +58,38 @@ async function send(instrument, file, progress, signal) {
   return String(target.file_id);
 }
 
+/** Files that were dropped on another page. @type {File[]} */
+let dropped = [];
+
+/**
+ * Keeps files for the page that uploads them.
+ * @param {File[]} files
+ */
+export function keep(files) {
+  dropped = files;
+}
+
+/** Where the browser remembers the instrument that was chosen last. */
+const REMEMBERED = "labdata-instrument";
+
+/** @returns {string | null} */
+function lastInstrument() {
+  try {
+    return localStorage.getItem(REMEMBERED);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} id */
+function remember(id) {
+  try {
+    localStorage.setItem(REMEMBERED, id);
+  } catch {
+    // A browser that forbids it asks again.
+  }
+}
+
 /**
  * A place to drop files, which belong to an instrument here; scripts attach theirs to an execution.
  * @param {() => void} sent called after each file
@@ -79,8 +111,11 @@ export function uploads(sent) {
  * @param {() => void} sent
  */
 function zone(instruments, sent) {
-  const options = instruments.map((it) => h("option", { value: it.id }, it.name));
-  const instrument = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Instrument" }, options));
+  const known = instruments.length === 1 ? instruments[0].id : lastInstrument();
+  const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
+  const ask = instruments.some((it) => it.id === known) ? null : h("option", { value: "", selected: true }, "choose the instrument…");
+  const instrument = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Instrument" }, ask, options));
+  const told = h("div", { "aria-live": "polite" });
   const choose = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, "aria-label": "Files" }));
   const list = h("ul", { class: "uploads", "aria-label": "Uploads" });
   /** @type {(() => Promise<void>)[]} */
@@ -96,6 +131,14 @@ function zone(instruments, sent) {
     }
   };
   const add = (/** @type {Iterable<File>} */ files) => {
+    if (instrument.value === "") {
+      keep([...dropped, ...files]);
+      const count = dropped.length;
+      show(told, h("p", { class: "note warns" }, `${count} ${count === 1 ? "file waits" : "files wait"}: choose the instrument that made ${count === 1 ? "it" : "them"}.`));
+      instrument.focus();
+      return;
+    }
+    show(told);
     for (const file of files) {
       waiting.push(entry(list, instrument.value, file, sent));
       next();
@@ -116,9 +159,21 @@ function zone(instruments, sent) {
     choose.value = "";
   };
   choose.addEventListener("change", change);
+  const send = () => {
+    const files = dropped;
+    keep([]);
+    if (files.length > 0) {
+      add(files);
+    }
+  };
+  instrument.addEventListener("change", () => {
+    remember(instrument.value);
+    send();
+  });
+  send();
   const words = h("span", null, "Drop files here, or choose them:");
   const area = h("div", { class: "drop bar", dragover: over, dragleave: leave, drop }, instrument, words, choose);
-  return h("div", null, area, list);
+  return h("div", null, area, told, list);
 }
 
 /**

@@ -1,8 +1,12 @@
 // Keys, users, instruments, and the state of the platform.
 
 import { call, get, post } from "../api.js";
-import { button, destroy, facts, form, h, input, load, show, time } from "../dom.js";
+import { badge, button, destroy, facts, form, h, input, load, show } from "../dom.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { may } from "../rights.js";
+import { groups, invitations, users } from "./people.js";
+import { webhooks } from "./webhooks.js";
 
 const SCOPES = ["read", "write", "admin"];
 
@@ -10,12 +14,19 @@ const SCOPES = ["read", "write", "admin"];
 export function admin() {
   return [
     h("h1", null, "Admin"),
-    section("Keys", "Reading the keys", keys),
-    section("Users", "Reading the users", users),
-    section("Instruments", "Reading the instruments", instruments),
+    ...(may("admin")
+      ? [
+          section("Keys", "Reading the keys", keys),
+          section("Users", "Reading the users", users),
+          section("Invitations", "Reading the invitations", invitations),
+          section("Groups", "Reading the groups", groups),
+          section("Instruments", "Reading the instruments", instruments),
+          section("Webhooks", "Reading the webhooks", webhooks),
+        ]
+      : []),
     section("Usage and quotas", "Reading the usage", usage),
     section("Health", "Asking the server", health),
-    section("Doctor", "Checking what the server depends on", doctor),
+    ...(may("admin") ? [section("Doctor", "Checking what the server depends on", doctor)] : []),
   ];
 }
 
@@ -106,46 +117,6 @@ function addKey(draw, everybody) {
 /**
  * @param {() => void} draw
  */
-async function users(draw) {
-  const all = await get("/users?limit=1000");
-  const set = (/** @type {Api["User"]} */ it, /** @type {boolean} */ disabled) => async () => {
-    await call("PATCH", `/users/${it.id}`, { disabled });
-    draw();
-  };
-  const row = (/** @type {Api["User"]} */ it) => [
-    it.name,
-    it.email,
-    time(it.created_at),
-    it.disabled_at ? h("span", null, "disabled ", time(it.disabled_at)) : "active",
-    it.disabled_at
-      ? button("Enable", set(it, false))
-      : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, set(it, true)),
-  ];
-  const [email, name] = [input({ type: "email", required: true }), input({ maxlength: 200 })];
-  const add = async () => {
-    await post("/users", { email: email.value, name: name.value || null });
-    draw();
-  };
-  const more = form(
-    [
-      ["E-mail", email],
-      ["Name", name],
-    ],
-    "Add the user",
-    add,
-  );
-  const way = h("p", { class: "quiet" }, "A user signs in with a key of their own, or by a link of `labdata sign-in --user`.");
-  return h(
-    "div",
-    null,
-    h("details", null, h("summary", null, "New user"), more, way),
-    grid(["Name", "E-mail", "Added", "State", "Change"], all.map(row), "There are no users."),
-  );
-}
-
-/**
- * @param {() => void} draw
- */
 async function instruments(draw) {
   const all = await get("/instruments?limit=1000");
   const row = (/** @type {Api["Instrument"]} */ it) => [
@@ -225,14 +196,6 @@ async function health() {
     ]),
     h("p", { class: "quiet" }, h("a", { href: "metrics" }, "Metrics"), " are in the format of Prometheus."),
   );
-}
-
-/**
- * @param {string} text
- * @param {"completed" | "failed" | "cancelled"} kind
- */
-function badge(text, kind) {
-  return h("span", { class: `badge ${kind}` }, text);
 }
 
 /** What is shown of each state of a dependency. */

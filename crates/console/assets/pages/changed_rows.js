@@ -3,7 +3,8 @@
 import { get } from "../api.js";
 import { h, load } from "../dom.js";
 import { stringify } from "../exact.js";
-import { grid, shown } from "../grid.js";
+import { shown } from "../format.js";
+import { grid } from "../grid.js";
 import { labeled, rowLink, schema } from "../tables.js";
 
 /** @typedef {Record<string, unknown>} Values */

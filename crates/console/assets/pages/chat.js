@@ -1,8 +1,9 @@
 // The agent: questions, answers, and what it did for them.
 
 import { call, get } from "../api.js";
-import { destroy, failure, h, load, show, time } from "../dom.js";
+import { destroy, failure, h, load, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
+import { time } from "../format.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { markdown } from "../markdown.js";
@@ -41,6 +42,7 @@ export function chat(id) {
   load(messages, "Reading the chat", async () => {
     const it = await get(`/agent/chats/${id}`);
     show(title, it.title);
+    titled(it.title);
     const reverts = new Map();
     return h("div", null, it.messages.map((/** @type {Api["AgentMessage"]} */ one) => message(one, id, reverts)));
   });

@@ -1,18 +1,17 @@
 // Executions: which ran, what one changed, and its revert.
 
-import { call, get, post } from "../api.js";
-import { button, destroy, facts, h, load, time } from "../dom.js";
+import { get, post } from "../api.js";
+import { restore } from "../cells.js";
+import { badge, button, destroy, facts, h, load, select, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
+import { counted, duration, time } from "../format.js";
 import { grid } from "../grid.js";
+import { list, pageOf } from "../list.js";
 import { log } from "../log.js";
+import { may } from "../rights.js";
+import { change, values } from "../state.js";
+import { toast } from "../toast.js";
 import { changedRows } from "./changed_rows.js";
-
-/**
- * @param {string} status
- */
-export function badge(status) {
-  return h("span", { class: `badge ${status}` }, status);
-}
 
 /**
  * Who started an execution.
@@ -25,33 +24,56 @@ function starter(by) {
   return by.api_key ? `${by.user.name} (${by.api_key.name})` : by.user.name;
 }
 
+const STATES = ["queued", "running", "completed", "failed", "cancelled"];
+
+/**
+ * Names of the jobs of executions, by the executions' ids. What cannot be read stays without one.
+ * @param {(string | null | undefined)[]} ids
+ * @returns {Promise<Map<string, string>>}
+ */
+export async function executionNames(ids) {
+  const wanted = [...new Set(ids.filter((id) => typeof id === "string"))];
+  const found = await Promise.all(wanted.map((id) => get(`/job-executions/${id}`).catch(() => null)));
+  return new Map(wanted.flatMap((id, index) => (found[index] ? [/** @type {[string, string]} */ ([id, found[index].job_name])] : [])));
+}
+
+/** @param {Api["JobExecution"]} it */
+function took(it) {
+  return it.started_at && it.completed_at ? duration(it.started_at, it.completed_at) : "";
+}
+
 /** The list of executions, newest first. */
 export function executions() {
-  const place = h("div", null);
   const row = (/** @type {Api["JobExecution"]} */ it) => [
     h("a", { href: `#/executions/${it.job_execution_id}` }, it.job_name),
     badge(it.status),
     time(it.started_at),
+    took(it),
     starter(it.started_by),
     it.error_message ?? "",
   ];
-  const page = async (/** @type {string} */ address, /** @type {boolean} */ isFirst) => {
-    const { body, next } = await call("GET", address);
-    const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Older") : null;
-    const back = isFirst ? null : h("button", { type: "button", click: first }, "Newest");
-    const empty = "Nothing has run yet. A script opens an execution, and all that it writes belongs to it.";
-    return h(
-      "div",
-      null,
-      grid(["Job", "Status", "Started", "By", "Message"], body.map(row), empty),
-      h("p", { class: "pages" }, back, more),
-    );
+  const state = select([["", "any status"], ...STATES.map((it) => /** @type {[string, string]} */ ([it, it]))], values().get("_status") ?? "");
+  state.setAttribute("aria-label", "Status");
+  state.addEventListener("change", () => {
+    change({ _status: state.value, _page: null }, true);
+    listed.again();
+  });
+  const job = values().get("_job");
+  const listed = list({
+    reason: "Reading the executions",
+    columns: ["Job", "Status", "Started", "Took", "By", "Message"],
+    row,
+    empty: () => (state.value || job ? "No execution meets the conditions." : "Nothing has run yet. A script opens an execution, and all that it writes belongs to it."),
+    read: (cursor) => pageOf("/job-executions", { status: state.value, job_id: values().get("_job") })(cursor),
+    live: (type) => type.startsWith("job_execution.") || type === "data.written",
+  });
+  const all = () => {
+    change({ _job: null, _page: null });
+    chip.remove();
+    listed.again();
   };
-  const turn = (/** @type {string} */ address, /** @type {boolean} */ isFirst) =>
-    load(place, "Reading the executions", () => page(address, isFirst));
-  const first = () => turn("/job-executions?limit=50", true);
-  first();
-  return [h("h1", null, "Executions"), place];
+  const chip = h("span", { class: "chip" }, "one job", h("button", { type: "button", "aria-label": "Show the executions of all jobs", click: all }, "×"));
+  return [h("h1", null, "Executions"), h("div", { class: "bar" }, state, job ? chip : null), listed.place];
 }
 
 /**
@@ -67,29 +89,46 @@ export function execution(id) {
   const draw = () =>
     load(place, "Reading the execution", async () => {
       const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
+      titled(it.job_name);
+      const [job, file] = await Promise.all([it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null), it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null]);
+      const again = async () => {
+        const started = await post(`/jobs/${job.id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
+        location.hash = `#/executions/${started.job_execution_id}`;
+      };
       return h(
         "div",
         null,
-        h("h1", null, it.job_name, " ", badge(it.status)),
+        h(
+          "div",
+          { class: "heading" },
+          h("h1", null, it.job_name, " ", badge(it.status)),
+          h(
+            "span",
+            { class: "actions" },
+            job && may("write") && !isOpen(it) ? button("Run again", again) : null,
+            isOpen(it) && may("write") ? destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel) : null,
+          ),
+        ),
         it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
         facts([
           ["Started", time(it.started_at)],
           ["Ended", time(it.completed_at)],
+          ...(it.started_at && it.completed_at ? [/** @type {[string, string]} */ (["Took", took(it)])] : []),
           ["By", starter(it.started_by)],
+          ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
+          ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
           ["Id", h("code", null, id)],
         ]),
         Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
-        isOpen(it) ? h("p", null, destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel)) : null,
         it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
         h("h2", null, "What it changed"),
         written(changes),
         changedRows(id, changes.tables),
-        h("h2", null, "Undo"),
-        undo(id, changes, "Preview the revert", draw),
+        may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", draw)) : null,
       );
     });
   draw();
-  return [h("p", null, h("a", { href: "#/executions" }, "← Executions")), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/executions" }, "← Executions")), place];
 }
 
 /**
@@ -120,7 +159,7 @@ function written(changes) {
 }
 
 /**
- * Preview first, then the revert, which names what it destroys.
+ * Preview first, then the revert, which names what it does. With `restore` it brings back what was changed and deleted.
  * @param {string} id
  * @param {Api["JobExecutionChanges"]} changes
  * @param {string} label of the button that shows the preview
@@ -132,29 +171,56 @@ export function undo(id, changes, label, draw) {
     return h("p", null, `Reverted by ${by}, `, time(changes.reverted_at), ".");
   }
   const place = h("div", { "aria-live": "polite" });
+  const restores = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: changes.tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted) }));
+  const skips = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
+  const skipField = h("label", { class: "check", hidden: true }, skips, "Leave what others have changed since as it is");
+  const body = (/** @type {boolean} */ isTrial) => ({ dry_run: isTrial, restore: restores.checked, ...(restores.checked && skips.checked ? { on_conflict: "skip" } : {}) });
   const preview = () =>
-    load(place, "Counting what would be deleted", async () => {
-      const { warnings } = await post(`/job-executions/${id}/revert`, { dry_run: true });
-      const gone = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created || it.series_points);
-      const words = gone.map((/** @type {Api["TableChanges"]} */ it) =>
-        it.created
-          ? `${it.created.toLocaleString()} ${it.created === 1 ? "row" : "rows"} of ${it.table}`
-          : `${it.series_points.toLocaleString()} points of ${it.table}`,
-      );
-      if (words.length === 0) {
-        return h("p", null, "It created nothing that could be undone.");
+    load(place, "Counting what would be undone", async () => {
+      try {
+        const found = await post(`/job-executions/${id}/revert`, body(true));
+        const does = told(found, changes);
+        if (does.length === 0) {
+          return h("p", null, restores.checked ? "Nothing is left to undo." : "It created nothing that could be deleted.");
+        }
+        const words = does.join(", ");
+        return h(
+          "div",
+          null,
+          h("p", null, `This will ${words}.`),
+          ...found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`)),
+          button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger"),
+        );
+      } catch (error) {
+        skipField.hidden = !restores.checked;
+        throw error;
       }
-      return h(
-        "div",
-        null,
-        h("p", null, `This deletes ${words.join(", ")}.`),
-        ...warnings.map((/** @type {string} */ it) => h("p", { class: "quiet" }, `${it}.`)),
-        button(`Delete ${words.join(", ")}`, revert, "danger"),
-      );
     });
   const revert = async () => {
-    await post(`/job-executions/${id}/revert`);
+    const found = await post(`/job-executions/${id}/revert`, body(false));
+    const again = found.undo_execution_id;
+    toast("The execution is reverted.", again ? async () => void (await restore(again), draw()) : undefined);
     draw();
   };
-  return h("div", null, h("button", { type: "button", click: preview }, label), place);
+  restores.addEventListener("change", () => show(place));
+  skips.addEventListener("change", preview);
+  const box = h("label", { class: "check" }, restores, "Bring back what it changed and deleted");
+  return h("div", null, h("p", { class: "actions" }, box, h("button", { type: "button", click: preview }, label)), skipField, place);
+}
+
+/**
+ * What a revert does, in words.
+ * @param {any} found its answer
+ * @param {Api["JobExecutionChanges"]} changes
+ */
+function told(found, changes) {
+  const created = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created).map((/** @type {Api["TableChanges"]} */ it) => `${counted(it.created, "row")} of ${it.table}`);
+  const drawn = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.series_points).map((/** @type {Api["TableChanges"]} */ it) => it.table);
+  const of = (/** @type {string[]} */ names) => (names.length ? ` of ${names.join(", ")}` : "");
+  return [
+    found.deleted_count ? `delete ${created.length ? created.join(", ") : counted(found.deleted_count, "row")}` : "",
+    found.raws_deleted_count ? `delete ${counted(found.raws_deleted_count, "point")}${of(drawn)}` : "",
+    found.restored_count ? `restore ${counted(found.restored_count, "row")}` : "",
+    found.raws_restored_count ? `restore ${counted(found.raws_restored_count, "point")}` : "",
+  ].filter(Boolean);
 }

@@ -1,11 +1,15 @@
 // Files: the list, uploads, and one with its preview.
 
-import { call, get, stored } from "../api.js";
-import { h, input, load, select, time } from "../dom.js";
+import { get, stored } from "../api.js";
+import { badge, h, input, load, select, titled } from "../dom.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
+import { list, pageOf } from "../list.js";
+import { may } from "../rights.js";
+import { change, values } from "../state.js";
 import { uploads } from "../uploads.js";
-import { badge } from "./executions.js";
+import { executionNames } from "./executions.js";
 
 /**
  * @param {number | null} kilobytes
@@ -19,9 +23,9 @@ function size(kilobytes) {
 
 /** The newest files, and a form to upload. */
 export function files() {
-  const place = h("div", null);
-  const search = input({ type: "search", "aria-label": "Part of the name", placeholder: "part of the name" });
-  const extensions = input({ "aria-label": "Extensions", placeholder: "extensions: csv, txt", size: 16 });
+  const given = values();
+  const search = input({ type: "search", "aria-label": "Part of the name", placeholder: "part of the name", value: given.get("_name") ?? "" });
+  const extensions = input({ "aria-label": "Extensions", placeholder: "extensions: csv, txt", size: 16, value: given.get("_extensions") ?? "" });
   const instrument = select([["", "any source"]]);
   instrument.setAttribute("aria-label", "Source");
   /** @type {Map<string, string>} */
@@ -32,39 +36,35 @@ export function files() {
     time(it.uploaded_at),
     names.get(it.source_instrument_id ?? "") ?? String(it.source_type).replace("_", " "),
   ];
-  const page = async (/** @type {string} */ address, /** @type {boolean} */ isFirst) => {
-    const { body, next } = await call("GET", address);
-    const more = next ? h("button", { type: "button", click: () => turn(next, false) }, "Older") : null;
-    const back = isFirst ? null : h("button", { type: "button", click: first }, "Newest");
-    const isFiltered = search.value || extensions.value || instrument.value;
-    const empty = isFiltered ? "No file meets the conditions." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer.";
-    return h("div", null, grid(["File", "Size", "Uploaded", "Source"], body.map(row), empty), h("p", { class: "pages" }, back, more));
-  };
-  const turn = (/** @type {string} */ address, /** @type {boolean} */ isFirst) =>
-    load(place, "Reading the files", () => page(address, isFirst));
-  const first = () => {
-    const filters = { query: search.value.trim(), extensions: extensions.value.replaceAll(" ", ""), instrument_id: instrument.value };
-    const given = Object.entries(filters).filter(([, value]) => value);
-    turn(`/files?${new URLSearchParams([["limit", "50"], ...given])}`, true);
-  };
+  const filters = () => ({ query: search.value.trim(), extensions: extensions.value.replaceAll(" ", ""), instrument_id: instrument.value });
+  const known = get("/instruments?limit=1000").then((/** @type {Api["Instrument"][]} */ all) => {
+    for (const it of all) {
+      names.set(it.id, it.name);
+      instrument.append(h("option", { value: it.id, selected: it.id === given.get("_instrument") }, it.name));
+    }
+  });
+  const listed = list({
+    reason: "Reading the files",
+    columns: ["File", "Size", "Uploaded", "Source"],
+    row,
+    empty: () => (Object.values(filters()).some(Boolean) ? "No file meets the conditions." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer."),
+    read: async (cursor) => {
+      await known;
+      return pageOf("/files", filters())(cursor);
+    },
+    live: (type) => type.startsWith("file."),
+  });
   const find = (/** @type {Event} */ event) => {
     event.preventDefault();
-    first();
+    change({ _name: search.value.trim(), _extensions: extensions.value.trim(), _instrument: instrument.value, _page: null }, true);
+    listed.again();
   };
-  instrument.addEventListener("change", first);
-  load(place, "Reading the files", async () => {
-    for (const it of await get("/instruments?limit=1000")) {
-      names.set(it.id, it.name);
-      instrument.append(h("option", { value: it.id }, it.name));
-    }
-    first();
-    return null;
-  });
+  instrument.addEventListener("change", find);
   return [
     h("h1", null, "Files"),
-    uploads(first),
+    may("write") ? uploads(() => {}) : "",
     h("form", { class: "bar", submit: find }, search, extensions, instrument, h("button", null, "Filter")),
-    place,
+    listed.place,
   ];
 }
 
@@ -81,6 +81,9 @@ export function file(id) {
       get(`/job-executions?trigger_file_id=${id}&limit=100`),
     ]);
     const run = it.job_execution_id;
+    titled(it.file_name);
+    const [maker, instruments] = await Promise.all([executionNames([run]), it.source_instrument_id ? get("/instruments?limit=1000") : []]);
+    const instrument = instruments.find((/** @type {Api["Instrument"]} */ each) => each.id === it.source_instrument_id);
     return h(
       "div",
       null,
@@ -92,7 +95,8 @@ export function file(id) {
         ", uploaded ",
         time(it.uploaded_at),
         run ? " by " : null,
-        run ? h("a", { href: `#/executions/${run}` }, "an execution") : null,
+        run ? h("a", { href: `#/executions/${run}` }, maker.get(run) ?? "an execution") : null,
+        instrument ? `, from ${instrument.name}` : null,
         ". ",
         h("a", { href: stored(content.download_url) }, "Download"),
       ),
@@ -101,7 +105,7 @@ export function file(id) {
       await ledTo(runs),
     );
   });
-  return [h("p", null, h("a", { href: "#/files" }, "← Files")), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/files" }, "← Files")), place];
 }
 
 /**

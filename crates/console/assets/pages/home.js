@@ -1,10 +1,10 @@
 // What is new: the inbox, runs that need somebody, the newest files and executions.
 
 import { call, get } from "../api.js";
-import { button, h, load, time } from "../dom.js";
+import { badge, button, h, load } from "../dom.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { happenings } from "../stream.js";
-import { badge } from "./executions.js";
 
 /** Pause between an event and reading again, in ms: events come in groups. */
 const PAUSE = 300;

@@ -1,14 +1,20 @@
 // Import of a file into a table: a trial first, with the problems at their cells.
 
 import { call } from "../api.js";
-import { failure, h, show } from "../dom.js";
+import { restore } from "../cells.js";
+import { failure, h, input, load, show } from "../dom.js";
+import { counted } from "../format.js";
 import { grid } from "../grid.js";
-import { keyOf, labelOf, labeled, written } from "../tables.js";
+import { labelOf, labeled, references, written } from "../tables.js";
+import { toast } from "../toast.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 
 /** Most problems that are listed. */
 const LISTED = 200;
+
+/** Rows of the file that are shown. */
+const SHOWN = 12;
 
 /** Bytes of a text file that are looked through for the lines with problems. */
 const LOOKED_THROUGH = 5_000_000;
@@ -37,100 +43,251 @@ function problemGrid(problems, lines) {
     const text = line ? lines[Number(line) - 1] : header === undefined ? undefined : lines[0];
     return [where, column ?? header ?? "", h("span", { class: "failure" }, problem.message), text === undefined ? "" : h("code", null, text)];
   };
-  const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"}. Nothing was written.`;
+  const count = `${counted(problems.length, "problem")}. Nothing was written.`;
   return h(
     "div",
     null,
     h("p", { class: "failure", role: "alert" }, problems.length > LISTED ? `${count} The first ${LISTED}:` : count),
+    kinds(problems),
     labeled(grid(["Line", "Column", "Problem", "As in the file"], problems.slice(0, LISTED).map(row), ""), "Problems of the file"),
   );
 }
 
 /**
- * The form.
+ * How many problems there are of each kind, where there are many.
+ * @param {{path: string | null, message: string, code?: string}[]} problems
+ */
+function kinds(problems) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { path, code, message } of problems) {
+    const column = /\.(.*)$/s.exec(path ?? "")?.[1];
+    const name = `${(code ?? message).replaceAll("_", " ")}${column ? ` in ${column}` : ""}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  if (problems.length < 6) {
+    return null;
+  }
+  return h("ul", { class: "chips" }, [...counts].sort(([, a], [, b]) => b - a).slice(0, 12).map(([name, count]) => h("li", { class: "chip" }, `${name}: ${count} `)));
+}
+
+/** How a file is read, as people choose it: the option, its label, and its values if they are few. @type {[string, string, string[] | null][]} */
+const READING = [
+  ["sheet", "Sheet", null],
+  ["header_row", "Header in line", null],
+  ["last_row", "Last line", null],
+  ["delimiter", "Columns end at", [",", ";", "\t", "|"]],
+  ["decimal", "Decimal sign", [".", ","]],
+  ["thousands", "Thousands", ["", ".", ",", "'", " "]],
+  ["encoding", "Encoding", null],
+  ["timezone", "Time zone", null],
+  ["date_format", "Date format", null],
+  ["text_numbers", "Texts in number columns", ["refuse", "null"]],
+  ["error_cells", "Error cells", ["refuse", "null"]],
+  ["invalid_bytes", "Bytes of another encoding", ["refuse", "replace"]],
+];
+
+const WORDS = /** @type {Record<string, string>} */ ({ "\t": "tab", " ": "blank", "": "none", ",": "comma ,", ";": "semicolon ;", ".": "point .", "'": "apostrophe '", "|": "bar |" });
+
+/** Lines of a text that are offered as the header. */
+const HEADERS = 12;
+
+/**
+ * A header as it finds its column: without a unit in brackets, case, blanks and punctuation.
+ * @param {string} text
+ */
+function bare(text) {
+  return text.normalize("NFKC").replace(/[([][^()[\]]*[)\]]\s*$/, "").toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+}
+
+/**
+ * Adds options to a form.
+ * @param {FormData} form
+ * @param {Record<string, any>} options
+ */
+function put(form, options) {
+  for (const [name, value] of Object.entries(options)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== null && each !== undefined) {
+        form.append(name, String(each));
+      }
+    }
+  }
+}
+
+/**
+ * The import of a file: how it is read, which column each header is, a trial, and then the import.
  * @param {Table} table
+ * @param {Table[]} all
  * @param {() => void} done
  */
-export function importForm(table, done) {
+export function importForm(table, all, done) {
   const file = /** @type {HTMLInputElement} */ (h("input", { type: "file", required: true, accept: ".csv,.tsv,.txt,.xlsx,.parquet" }));
   const mode = /** @type {HTMLSelectElement} */ (
     h("select", null, h("option", { value: "insert" }, "add every row"), h("option", { value: "upsert" }, "change rows that match, add the rest"))
   );
-  const names = written(table).map((it) => it.name);
+  const columns = written(table);
   const best = labelOf(table);
-  const key = /** @type {HTMLSelectElement} */ (h("select", { multiple: true, size: Math.min(4, names.length) }, names.map((it) => h("option", { selected: it === best }, it))));
+  const key = /** @type {HTMLSelectElement} */ (h("select", { multiple: true, size: Math.min(4, columns.length) }, columns.map((it) => h("option", { selected: it.name === best }, it.name))));
   const keys = h("label", { hidden: true }, "Matched by", key);
-  mode.addEventListener("change", () => (keys.hidden = mode.value !== "upsert"));
+  const blank = /** @type {HTMLSelectElement} */ (h("select", null, h("option", { value: "keep" }, "change nothing"), h("option", { value: "null" }, "empty the cell")));
+  const blanks = h("label", { hidden: true }, "Blank cells", blank);
+  mode.addEventListener("change", () => (keys.hidden = blanks.hidden = mode.value !== "upsert"));
+  const read = h("div", { "aria-live": "polite" });
   const told = h("div", { "aria-live": "polite" });
-  const columns = h("div", null);
-  /** Columns for headers that are not called as a column; filled from the problems of a trial. @type {Map<string, HTMLSelectElement>} */
+  /** Options that were chosen. @type {Record<string, any>} */
+  let options = {};
+  /** The column of each header. @type {Map<string, HTMLSelectElement>} */
   const mapped = new Map();
+
+  const preview = () =>
+    load(read, "Reading the file", async () => {
+      const chosen = file.files?.[0];
+      if (!chosen) {
+        return null;
+      }
+      const form = new FormData();
+      put(form, options);
+      form.append("file", chosen, chosen.name);
+      const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(chosen)]);
+      show(told);
+      return h("div", null, doubts(body.doubts), readings(body, lines), firstRows(body));
+    });
+
+  /** @param {Record<string, any>} chosen */
+  const again = (chosen) => {
+    options = { ...options, ...chosen };
+    preview();
+  };
+
+  /** What has to be decided, each with its choices. @param {any[]} found */
+  const doubts = (found) =>
+    found.map((doubt) =>
+      h(
+        "div",
+        { class: "note warns" },
+        h("p", null, doubt.message),
+        doubt.options.length
+          ? h("p", { class: "actions" }, doubt.options.map((/** @type {any} */ option) => h("button", { type: "button", click: () => again(option) }, Object.entries(option).map(([name, value]) => worded(name, value)).join(", "))))
+          : null,
+      ),
+    );
+
+  /** @param {string} name @param {any} value */
+  const worded = (name, value) => {
+    const label = READING.find(([it]) => it === name)?.[1] ?? name.replaceAll("_", " ");
+    return `${label}: ${WORDS[String(value)] ?? value}`;
+  };
+
+  /** How the file was read; each part can be chosen otherwise. @param {any} body @param {string[]} lines */
+  const readings = ({ reading, sheets }, lines) => {
+    const fields = READING.filter(([name]) => reading[name] !== null || ["timezone", "date_format"].includes(name)).map(([name, label, values]) => {
+      const given = reading[name] ?? "";
+      const choices = name === "sheet" && sheets ? sheets.map((/** @type {any} */ it) => it.name) : values;
+      const field = choices
+        ? h("select", null, [...new Set([...choices, given])].map((it) => h("option", { value: it, selected: it === given }, WORDS[it] ?? it)))
+        : input({ value: given, size: 10, ...(name === "timezone" ? { placeholder: "Europe/Berlin" } : name === "date_format" ? { placeholder: "%d.%m.%Y" } : {}) });
+      field.addEventListener("change", () => again({ [name]: /** @type {HTMLInputElement} */ (field).value }));
+      return h("label", null, label, field);
+    });
+    const skipped = [
+      reading.lines_above ? `${counted(reading.lines_above, "line")} above the header` : "",
+      reading.lines_below ? `${counted(reading.lines_below, "line")} below the table` : "",
+      reading.blank_lines ? counted(reading.blank_lines, "blank line") : "",
+    ].filter(Boolean);
+    const header = (/** @type {string} */ line, /** @type {number} */ index) =>
+      h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(reading.header_row === index + 1), click: () => again({ header_row: index + 1 }) }, `${index + 1}`), " ", h("code", null, line.slice(0, 160)));
+    const found = [reading.encoding, reading.delimiter === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", `header in line ${reading.header_row}`].filter(Boolean).join(", ");
+    return h(
+      "details",
+      null,
+      h("summary", null, `Read as ${reading.format}: ${found}`),
+      skipped.length ? h("p", { class: "quiet" }, `Skipped: ${skipped.join(", ")}.`) : null,
+      h("div", { class: "fields" }, fields),
+      lines.length ? h("div", null, h("p", { class: "quiet" }, "The line of the header:"), h("ol", { class: "lines" }, lines.slice(0, HEADERS).map(header))) : null,
+    );
+  };
+
+  /** The first rows, with the column of each header. @param {any} body */
+  const firstRows = ({ columns: found, rows, row_count: count }) => {
+    const system = new Set(table.columns.filter((it) => it.is_system).map((it) => bare(it.name)));
+    const before = new Map([...mapped].map(([header, select]) => [header, select.value]));
+    mapped.clear();
+    const head = found.map((/** @type {any} */ it) => {
+      const own = columns.find((column) => [column.name, column.label ?? column.name].some((name) => bare(name) === bare(it.header)));
+      const usual = own?.name ?? (system.has(bare(it.header)) ? "" : "?");
+      const chosen = before.get(it.header) ?? usual;
+      const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name])];
+      const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words))));
+      mapped.set(it.header, select);
+      return h("div", null, h("div", null, it.header), select);
+    });
+    const more = count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
+    return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more));
+  };
+
   const send = async (/** @type {boolean} */ isTrial) => {
     const chosen = file.files?.[0];
     if (!chosen) {
       show(told, failure("Choose a file first."));
       return;
     }
+    const open = [...mapped].find(([, select]) => select.value === "?");
+    if (open) {
+      show(told, failure(`Choose the column of "${open[0]}", or leave it out.`));
+      open[1].focus();
+      return;
+    }
     const form = new FormData();
-    form.append("mode", mode.value);
+    put(form, { ...options, mode: mode.value, dry_run: isTrial });
     if (mode.value === "upsert") {
-      for (const option of key.selectedOptions) {
-        form.append("key", option.value);
-      }
+      put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
-    form.append("dry_run", String(isTrial));
-    const map = Object.fromEntries([...mapped].filter(([, select]) => select.value !== "?").map(([header, select]) => [header, select.value || null]));
-    if (Object.keys(map).length > 0) {
-      form.append("columns", JSON.stringify(map));
-    }
+    form.append("columns", JSON.stringify(Object.fromEntries([...mapped].map(([header, select]) => [header, select.value || null]))));
     form.append("file", chosen, chosen.name);
     show(told, h("p", { class: "quiet", role: "status" }, `${isTrial ? "Checking" : "Importing"} ${chosen.name}…`));
     try {
       const { body } = await call("POST", `/tables/${encodeURIComponent(table.name)}/import`, form);
-      const what = `${body.created} ${body.created === 1 ? "row" : "rows"} created, ${body.updated} updated`;
+      const what = `${counted(body.created, "row")} created, ${body.updated} updated`;
       if (isTrial) {
         const now = h("button", { type: "button", class: "primary", click: () => send(false) }, `Import ${chosen.name}`);
         show(told, h("p", { role: "status" }, `No problems. It would be ${what}.`), now);
         return;
       }
-      const run = h("a", { href: `#/executions/${body.job_execution_id}` }, "The execution shows what changed, and can revert it.");
+      const run = h("a", { href: `#/executions/${body.job_execution_id}` }, "The execution shows what changed, keeps the file, and can be reverted.");
       show(told, h("p", { role: "status" }, `${what}. `, run));
+      toast(`${what}.`, async () => {
+        await restore(body.job_execution_id);
+        done();
+      });
       done();
     } catch (error) {
       const problems = /** @type {any} */ (error).problems ?? [];
-      propose(problems);
       show(told, problems.length ? problemGrid(problems, await linesOf(chosen)) : failure(error));
     }
   };
-  /** Fields for the headers without a column. @param {{path: string | null}[]} problems */
-  const propose = (problems) => {
-    for (const problem of problems) {
-      const header = /^columns\.(.*)$/s.exec(problem.path ?? "")?.[1];
-      if (header !== undefined && !mapped.has(header)) {
-        const options = [["?", "choose a column"], ["", "leave it out"], ...names.map((it) => [it, it])];
-        const select = /** @type {HTMLSelectElement} */ (h("select", null, options.map(([value, text]) => h("option", { value }, text))));
-        mapped.set(header, select);
-        columns.append(h("label", null, header, select));
-      }
-    }
-    columns.className = "fields";
-  };
   file.addEventListener("change", () => {
+    options = {};
     mapped.clear();
-    show(columns);
     show(told);
+    show(read);
+    preview();
   });
   const check = (/** @type {Event} */ event) => {
     event.preventDefault();
     send(true);
   };
-  const hint = `A delimited text, an Excel workbook (.xlsx) or Parquet. The key of the table is ${keyOf(table)}. All rows are written, or none.`;
+  const refers = references(table).map((it) => {
+    const other = all.find((each) => each.name === it.foreign_key_table_name);
+    return other ? `${it.name} takes the ${labelOf(other)} of a ${other.name}` : "";
+  });
+  const hint = `A delimited text, an Excel workbook (.xlsx) or Parquet. All rows are written, or none.${refers.length ? ` ${refers.filter(Boolean).join("; ")}.` : ""}`;
   return h(
     "form",
     { submit: check },
     h("p", { class: "quiet" }, hint),
-    h("div", { class: "fields" }, h("label", null, "File", file), h("label", null, "Rows", mode), keys),
-    columns,
+    h("div", { class: "fields" }, h("label", null, "File", file), h("label", null, "Rows", mode), keys, blanks),
+    read,
     h("p", { class: "pages" }, h("button", { class: "primary" }, "Check")),
     told,
   );

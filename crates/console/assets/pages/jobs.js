@@ -2,9 +2,12 @@
 
 import { call, get, post } from "../api.js";
 import { python, sideBySide } from "../code.js";
-import { button, destroy, form, h, input, load, show, time } from "../dom.js";
+import { badge, button, destroy, form, h, input, load, show, titled } from "../dom.js";
+import { editor } from "../editor.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
-import { badge } from "./executions.js";
+import { may, where } from "../rights.js";
+import { address } from "../state.js";
 import { filePicker } from "./file_picker.js";
 import { parameters } from "./parameters.js";
 import { triggerForm, triggerWords } from "./triggers.js";
@@ -32,28 +35,26 @@ export function jobs() {
     return grid(["Job", "Description", "Runs"], all.map(row), none);
   });
   const name = input({ required: true, maxlength: 200 });
-  const code = area(EXAMPLE);
+  const code = editor(EXAMPLE);
   const add = async () => {
-    const job = await post("/jobs", { name: name.value, code: code.value });
-    location.hash = `#/jobs/${job.id}`;
+    try {
+      const job = await post("/jobs", { name: name.value, code: code.value() });
+      code.saved();
+      location.hash = `#/jobs/${job.id}`;
+    } catch (error) {
+      code.point(error);
+      throw error;
+    }
   };
   const fields = form(
     [
       ["Name", name],
-      ["Script", code],
+      ["Script", code.element],
     ],
     "Create the job",
     add,
   );
-  return [h("h1", null, "Jobs"), h("details", null, h("summary", null, "New job"), fields), place];
-}
-
-/**
- * @param {string} text
- */
-function area(text) {
-  const rows = Math.min(40, Math.max(8, text.split("\n").length + 1));
-  return /** @type {HTMLTextAreaElement} */ (h("textarea", { rows, spellcheck: "false" }, text));
+  return [h("h1", null, "Jobs"), may("write") ? h("details", null, h("summary", null, "New job"), fields) : "", place];
 }
 
 /**
@@ -65,6 +66,8 @@ export function job(id) {
   const draw = () =>
     load(place, "Reading the job", async () => {
       const it = await get(`/jobs/${id}`);
+      titled(it.name);
+      const writes = may("write");
       const archive = async () => {
         await call("PATCH", `/jobs/${id}`, { archived: !it.archived });
         draw();
@@ -74,18 +77,20 @@ export function job(id) {
         null,
         h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
         it.description ? h("p", null, it.description) : null,
-        it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : run(it),
+        it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : writes ? run(it) : null,
         it.code === null ? null : script(it, draw),
-        it.code === null ? null : h("section", null, h("h2", null, "Trigger"), triggerForm(it, draw)),
+        it.code === null ? null : h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, draw) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand.")),
         h("section", null, h("h2", null, "Runs"), runs(id)),
-        h("h2", null, it.archived ? "Bring back" : "Archive"),
-        it.archived
+        writes ? h("h2", null, it.archived ? "Bring back" : "Archive") : null,
+        !writes
+          ? null
+          : it.archived
           ? button("Bring the job back", archive)
           : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive),
       );
     });
   draw();
-  return [h("p", null, h("a", { href: "#/jobs" }, "← Jobs")), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/jobs" }, "← Jobs")), place];
 }
 
 /**
@@ -109,17 +114,23 @@ function run(it) {
 function script(it, draw) {
   const shown = h("div", null, python(it.code ?? ""));
   const edit = () => {
-    const code = area(it.code ?? "");
+    const code = editor(it.code ?? "");
     const save = async () => {
-      await call("PATCH", `/jobs/${it.id}`, { code: code.value });
+      try {
+        await call("PATCH", `/jobs/${it.id}`, { code: code.value() });
+      } catch (error) {
+        code.point(error);
+        throw error;
+      }
+      code.saved();
       draw();
     };
-    const fields = form([["Script", code]], "Save as a new version", save);
+    const fields = form([["Script", code.element]], "Save as a new version", save);
     show(shown, fields, h("button", { type: "button", click: () => show(shown, python(it.code ?? "")) }, "Discard"));
     code.focus();
   };
   const heading = h("h2", null, `Script, version ${it.version_number}`);
-  return h("section", null, heading, h("p", null, h("button", { type: "button", click: edit }, "Edit")), shown, versions(it));
+  return h("section", null, heading, where("write", () => h("p", null, h("button", { type: "button", click: edit }, "Edit"))), shown, versions(it));
 }
 
 /**
@@ -160,7 +171,8 @@ function runs(id) {
       it.script_version,
       it.error_message ?? "",
     ];
-    return grid(["Started", "Status", "Version", "Message"], all.map(row), "It has not run yet.");
+    const more = h("p", null, h("a", { href: address("executions", "", { _job: id }) }, "All its executions"));
+    return h("div", null, grid(["Started", "Status", "Version", "Message"], all.map(row), "It has not run yet."), all.length ? more : null);
   });
   return place;
 }

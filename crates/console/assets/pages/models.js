@@ -1,9 +1,11 @@
 // Models: their trainings, how good they are, and predictions.
 
 import { get, post } from "../api.js";
-import { button, destroy, facts, failure, form, h, input, load, select, show, time } from "../dom.js";
+import { badge, button, destroy, facts, failure, form, h, input, load, select, show, titled } from "../dom.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
+import { may, where } from "../rights.js";
 import { keepFollowing } from "../stream.js";
 import { parsed } from "../tables.js";
 
@@ -13,14 +15,6 @@ const PRESETS = /** @type {[string, string][]} */ ([
   ["high_quality", "better, slower"],
   ["best_quality", "best, slowest"],
 ]);
-
-/**
- * @param {string} status
- */
-function badge(status) {
-  const kind = { ready: "completed", pending: "queued", training: "running" }[status] ?? status;
-  return h("span", { class: `badge ${kind}` }, status);
-}
 
 /**
  * @param {number | null} value
@@ -47,7 +41,7 @@ export function models() {
   const draw = () =>
     load(sets, "Reading the datasets", async () => {
       const [all, known] = await Promise.all([get("/datasets?limit=100"), get("/ml-models")]);
-      show(make, all.length ? h("details", null, h("summary", null, "Train a model"), train(all, known)) : null);
+      show(make, all.length && may("write") ? h("details", null, h("summary", null, "Train a model"), train(all, known)) : null);
       const row = (/** @type {Api["Dataset"]} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
       return grid(["Dataset", "Rows", "Columns", "Created"], all.map(row), "There is no dataset yet. A dataset is the stored result of a query.");
     });
@@ -57,7 +51,7 @@ export function models() {
     make,
     list,
     h("h2", null, "Datasets"),
-    h("details", null, h("summary", null, "New dataset"), dataset(draw)),
+    ...(may("write") ? [h("details", null, h("summary", null, "New dataset"), dataset(draw))] : []),
     sets,
   ];
 }
@@ -130,6 +124,11 @@ export function model(id) {
   const draw = () =>
     load(place, "Reading the model", async () => {
       const [it, versions] = await Promise.all([get(`/ml-models/${id}`), get(`/ml-models/${id}/versions?limit=100`)]);
+      titled(it.name);
+      const archive = async () => {
+        await post(`/ml-models/${id}/archive`);
+        location.hash = "#/models";
+      };
       const isBusy = ["pending", "training"].includes(it.status);
       return h(
         "div",
@@ -145,15 +144,11 @@ export function model(id) {
         isBusy ? progress(it, draw) : null,
         it.status === "ready" ? results(it) : null,
         h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
-        h("h2", null, "Archive"),
-        destroy("Archive", `Archive ${it.name}: predictions with it stop`, async () => {
-          await post(`/ml-models/${id}/archive`);
-          location.hash = "#/models";
-        }),
+        where("write", () => h("section", null, h("h2", null, "Archive"), destroy("Archive", `Archive ${it.name}: predictions with it stop`, archive))),
       );
     });
   draw();
-  return [h("p", null, h("a", { href: "#/models" }, "← Models")), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/models" }, "← Models")), place];
 }
 
 /**
@@ -180,7 +175,7 @@ function progress(it, draw) {
     await post(`/ml-models/${it.id}/cancel-training`);
     draw();
   };
-  return h("section", null, h("h2", null, "Training"), place, destroy("Cancel", "Cancel the training", cancel));
+  return h("section", null, h("h2", null, "Training"), place, where("write", () => destroy("Cancel", "Cancel the training", cancel)));
 }
 
 /**
@@ -309,7 +304,7 @@ function list(it, versions, draw) {
     version.currently_active
       ? "active"
       : version.status === "ready"
-        ? button("Activate", activate(version.version_number))
+        ? where("write", () => button("Activate", activate(version.version_number)))
         : "",
   ];
   return grid(["Version", "Status", "Metric", "Trained", "Active"], versions.map(row), "There is none.");

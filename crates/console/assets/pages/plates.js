@@ -1,28 +1,25 @@
-// Plate view: the curves of many rows, over each other or at their wells.
+// Plates: tables of curves, the plates of one, and what leads to their curves.
 
-import { post } from "../api.js";
-import { failure, h, load, show } from "../dom.js";
+import { failure, h, load, show, titled } from "../dom.js";
+import { axes } from "../curves.js";
+import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
-import { plot, plotTools, saveValues } from "../plot.js";
-import { condition, isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, schema, title, written } from "../tables.js";
+import { heatMap, scale } from "../heat.js";
+import { extent, plateOf, wellOf } from "../science.js";
+import { address, values } from "../state.js";
+import { keyOf, labelOf, named, quoted, read, references, schema, sql, written } from "../tables.js";
+import { curveView } from "./curves.js";
 
-/** @typedef {import("../tables.js").Table} Table */
-/** @typedef {import("../tables.js").Column} Column */
+/**
+ * @typedef {import("../tables.js").Table} Table
+ * @typedef {import("../tables.js").Column} Column
+ */
 
-/** Most curves of a view: a plate of 384 wells, and some. */
-const MOST = 400;
+/** Plates that are listed; a filter of the table finds the others. */
+const LISTED = 24;
 
-/** Most pages of rows that are looked through for curves. */
-const PAGES = 10;
-
-/** Plates by their numbers of rows and columns. */
-const PLATES = /** @type {[number, number][]} */ ([[8, 12], [16, 24], [32, 48]]);
-
-/** Name of the axis of points without a column of their own for it. */
-const NUMBER = "point";
-
-/** Part of a well that its curve fills. */
-const FILLED = 0.88;
+/** Wells whose values thumbnails show. */
+const THUMBED = 10_000;
 
 /** Tables of curves. */
 export function plates() {
@@ -31,7 +28,7 @@ export function plates() {
     const all = await schema();
     const raw = all.filter((table) => table.semantic_category === "raw");
     const row = (/** @type {Table} */ table) => [
-      h("a", { href: `#/plates/${table.name}` }, table.name),
+      h("a", { href: address("plates", table.name) }, table.name),
       references(table).map((it) => it.foreign_key_table_name).join(", "),
       table.row_count_estimate,
       table.description ?? "",
@@ -42,70 +39,36 @@ export function plates() {
 }
 
 /**
- * Curves of one table.
+ * The plates of one table, or the curves of those that the address names.
  * @param {string} name
  */
 export function plate(name) {
+  titled(name);
   const place = h("div", null);
   load(place, "Reading the tables", async () => {
     const all = await schema();
     return view(named(all, name), all);
   });
-  return [h("p", null, h("a", { href: "#/plates" }, "← Plates and curves")), h("h1", null, name), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/plates" }, "← Plates and curves")), h("h1", null, name), place];
 }
 
 /**
- * Columns for the axes: x is the first one of times or numbers, y the next of numbers.
- * @param {Table} table
+ * The column of a table of wells that says on which plate a well is.
+ * @param {Table} wells
  */
-export function axes(table) {
-  const own = table.columns.filter((column) => column.name !== "order" && (isNumeric(column) || ["datetime", "date"].includes(column.data_type)));
-  const y = own.filter(isNumeric);
-  const x = own.length > 1 ? own[0].name : NUMBER;
-  return { x, y: (y.find((column) => column.name !== x) ?? y[0])?.name ?? "", xs: [NUMBER, ...own.map((it) => it.name)], ys: y.map((it) => it.name) };
+export function plateColumn(wells) {
+  const isPlate = (/** @type {string | null} */ text) => /plate|carrier/i.test(text ?? "");
+  const own = written(wells).filter((it) => !it.is_primary_key && !it.is_unique);
+  return own.find((it) => isPlate(it.foreign_key_table_name)) ?? own.find((it) => isPlate(it.name) && ["string", "integer", "text"].includes(it.data_type)) ?? null;
 }
 
 /**
- * @param {string} label
- * @param {string[]} options
- * @param {string} value
- * @param {() => void} changed
+ * The column that says where on its plate a well is, if there is one.
+ * @param {Table} wells
  */
-function choice(label, options, value, changed) {
-  const select = /** @type {HTMLSelectElement} */ (
-    h("select", { change: changed }, options.map((it) => h("option", { value: it, selected: it === value }, it || "–")))
-  );
-  return { select, field: h("label", null, label, select) };
-}
-
-/**
- * Reads the curves of some rows.
- * @param {Table} table
- * @param {string} parentColumn
- * @param {unknown[]} parents
- * @param {string} x
- * @param {string} y
- * @returns {Promise<{key: any, x: any[], y: any[]}[]>}
- */
-export async function series(table, parentColumn, parents, x, y) {
-  const columns = [...new Set([x, y])].filter((it) => it !== NUMBER);
-  const isTime = ["datetime", "date"].includes(table.columns.find((it) => it.name === x)?.data_type ?? "");
-  const found = await post("/tools/series", { table: table.name, parent_column: parentColumn, parents, columns });
-  return found.map((/** @type {any} */ one) => {
-    const values = one.columns[y];
-    const at = x === NUMBER ? values.map((/** @type {any} */ _, /** @type {number} */ index) => index) : one.columns[x];
-    return { key: one.parent, x: isTime ? at.map((/** @type {any} */ it) => it && Date.parse(it)) : at, y: values };
-  });
-}
-
-/**
- * @param {Table} table
- * @param {string} name
- * @returns {"date" | "linear"}
- */
-export function axisType(table, name) {
-  const type = table.columns.find((column) => column.name === name)?.data_type;
-  return type === "datetime" || type === "date" ? "date" : "linear";
+export function wellColumn(wells) {
+  const texts = written(wells).filter((it) => it.data_type === "string" && !it.is_foreign_key);
+  return texts.find((it) => /well|position/i.test(it.name))?.name ?? labelOf(wells);
 }
 
 /**
@@ -114,222 +77,122 @@ export function axisType(table, name) {
  */
 function view(table, all) {
   const owners = references(table);
-  const first = axes(table);
-  if (first.y === "") {
+  if (axes(table).y === "") {
     return h("p", { class: "empty" }, "This table has no column of numbers to draw.");
   }
-  const area = h("div", null);
-  const owner = choice("Curves of", owners.map((it) => it.name), owners[0].name, () => show(area, ofParent()));
-  /** The view over one of the tables that own curves. */
-  const ofParent = () => {
-    const column = /** @type {Column} */ (owners.find((it) => it.name === owner.select.value));
-    return curvesOf(table, column.name, named(all, column.foreign_key_table_name), all);
-  };
-  show(area, ofParent());
-  return h("div", null, owners.length > 1 ? h("div", { class: "fields" }, owner.field) : null, area);
+  const wanted = values().get("_of");
+  const owner = /** @type {Column} */ (owners.find((it) => it.name === wanted) ?? owners[0]);
+  const wells = named(all, owner.foreign_key_table_name);
+  const column = plateColumn(wells);
+  const isFiltered = [...values().keys()].some((it) => !it.startsWith("_") || it === "_plate" || it === "_all");
+  if (!column || isFiltered) {
+    return curveView({ table, owner, owners, wells, plate: column, all });
+  }
+  return listOf(table, owner, wells, column, all);
 }
 
 /**
+ * The plates that have wells, the newest first, with a picture of each.
  * @param {Table} table
- * @param {string} parentColumn
- * @param {Table} parent
+ * @param {Column} owner
+ * @param {Table} wells
+ * @param {Column} column
  * @param {Table[]} all
  */
-function curvesOf(table, parentColumn, parent, all) {
-  const { x, y, xs, ys } = axes(table);
-  const texts = written(parent).filter((it) => it.data_type === "string").map((it) => it.name);
-  const told = h("span", { class: "quiet told", role: "status" });
-  const place = plot();
-  /** @type {any[]} */
-  let rows = [];
-  /** @type {{key: any, x: any[], y: any[]}[]} */
-  let curves = [];
-  /** @type {Map<string, Map<any, string>>} */
-  let known = new Map();
-  const again = () => readCurves();
-  const redraw = () => drawCurves();
-  const across = choice("X axis", xs, x, again);
-  const up = choice("Y axis", ys, y, again);
-  const well = choice("Well column", texts, texts.find((it) => /well|position/.test(it)) ?? labelOf(parent), redraw);
-  const color = choice("Color by", ["", ...written(parent).map((it) => it.name)], "", redraw);
-  const arranged = choice("Layout", ["overlaid", "as a plate"], "overlaid", redraw);
-  const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: redraw }));
-  const filter = condition(parent, all, again);
-
-  /** Numbers the readings, so that a slow answer does not replace a later one. */
-  let reading = 0;
-  async function readCurves() {
-    const number = ++reading;
-    const waiting = setTimeout(() => show(told, "Reading the curves…"), 300);
-    try {
-      const got = await readPages();
-      const others = await namesOf(parent, all, got.map((it) => it.row));
-      if (number === reading) {
-        known = others;
-        rows = got.map((it) => it.row);
-        curves = got.map((it) => it.curve);
-        await drawCurves();
-      }
-    } catch (error) {
-      show(told, failure(error));
-    } finally {
-      clearTimeout(waiting);
+function listOf(table, owner, wells, column, all) {
+  const place = h("div", null);
+  /** @type {Set<string>} */
+  const chosen = new Set();
+  const open = h("button", { type: "button", class: "primary", disabled: true }, "Compare the chosen plates");
+  open.addEventListener("click", () => (location.hash = address("plates", table.name, { _plate: [...chosen] })));
+  load(place, "Reading the plates", async () => {
+    const at = quoted(column.sql_column_name);
+    const { data } = await sql(
+      `select ${at}, count(*), max(created_at) from ${quoted(wells.name)} where ${at} is not null group by 1 order by 3 desc, 1 limit ${LISTED + 1}`,
+    );
+    if (data.length < 2) {
+      show(head);
+      return curveView({ table, owner, owners: references(table), wells, plate: column, all });
     }
-  }
-
-  /** Rows that have curves. Those without are passed over, as far as some pages reach. */
-  async function readPages() {
-    const filters = filter.filters();
-    const got = [];
-    /** @type {string | null | undefined} */
-    let address = undefined;
-    for (let page = 0; page < PAGES && address !== null && got.length < MOST; page++) {
-      const { body, next } = await read(parent, { filters, limit: MOST }, address);
-      const keys = body.map((/** @type {any} */ row) => row[keyOf(parent)]);
-      const found = keys.length ? await series(table, parentColumn, keys, across.select.value, up.select.value) : [];
-      got.push(...found.map((curve, index) => ({ row: body[index], curve })).filter((it) => it.curve.y.length > 0));
-      address = next;
-    }
-    return got.slice(0, MOST);
-  }
-
-  async function drawCurves() {
-    const names = { x: across.select.value, y: up.select.value };
-    const isLog = log.checked;
-    const group = (/** @type {any} */ row) => {
-      const value = row[color.select.value];
-      return color.select.value ? String(known.get(color.select.value)?.get(value) ?? value) : undefined;
+    const listed = data.slice(0, LISTED);
+    const names = await namesOf(column, listed.map(([key]) => key), all);
+    const pictures = new Map(listed.map(([key]) => [key, h("div", null)]));
+    const told = h("div", null);
+    const item = (/** @type {any[]} */ [key, count, added]) => {
+      const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "aria-label": `Choose ${names.get(key)}` }));
+      box.addEventListener("change", () => {
+        chosen[box.checked ? "add" : "delete"](String(key));
+        open.toggleAttribute("disabled", chosen.size === 0);
+      });
+      return h(
+        "li",
+        null,
+        h("a", { class: "name", href: address("plates", table.name, { _plate: String(key) }) }, names.get(key)),
+        pictures.get(key),
+        h("div", { class: "quiet" }, counted(Number(count), "well"), ", ", time(added)),
+        h("label", null, box, "Compare"),
+      );
     };
-    const listed = curves.map((curve, index) => ({
-      ...curve,
-      name: String(rows[index][well.select.value] ?? curve.key),
-      group: group(rows[index]),
-      link: rowLink(parent.name, curve.key),
-    }));
-    const points = curves.reduce((sum, curve) => sum + curve.y.length, 0);
-    const most = rows.length >= MOST ? " These are the first; a filter chooses others." : "";
-    place.setAttribute("aria-label", `${curves.length} curves of ${names.y} over ${names.x}`);
-    if (curves.length === 0) {
-      show(told, "No row with a curve meets the condition.");
-    }
-    try {
-      const isPlate = arranged.select.value === "as a plate";
-      const began = performance.now();
-      const left = isPlate ? await drawPlate(place, listed, names, isLog) : await drawOver(place, table, listed, names, isLog);
-      performance.measure("plot", { start: began });
-      if (curves.length > 0) {
-        const lost = left ? ` ${left} of them have no well in ${well.select.value}.` : "";
-        show(told, `${curves.length} ${curves.length === 1 ? "curve" : "curves"}, ${points.toLocaleString()} points.${lost}${most}`);
-      }
-    } catch (error) {
-      show(told, failure(error));
-    }
-  }
-
-  const values = () => {
-    const label = well.select.value;
-    const lines = curves.flatMap((curve, index) => curve.x.map((at, point) => [curve.key, rows[index][label], at, curve.y[point]]));
-    saveValues([keyOf(parent), label, across.select.value, up.select.value], lines, `${table.name}.csv`);
-  };
-  readCurves();
-  const check = h("label", { class: "check" }, log, "Log scale");
-  return h(
-    "div",
-    null,
-    filter.form,
-    h("div", { class: "fields" }, across.field, up.field, arranged.field, well.field, color.field, check),
-    h("div", { class: "plot-tools" }, told, plotTools(place, table.name, values)),
-    place,
-    h("p", { class: "quiet" }, "Drag over a part to zoom in, double-click to reset, click a curve to open its row."),
-  );
+    thumbnails(table, owner, wells, column, pictures, told).catch((error) => show(told, failure(error)));
+    return h("div", null, h("ul", { class: "thumbs" }, listed.map(item)), told, data.length > LISTED ? h("p", { class: "quiet" }, `The ${LISTED} newest plates. The others are found by a filter: `, h("a", { href: address("tables", wells.name) }, wells.name), ".") : null);
+  });
+  const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
+  const head = h("p", { class: "actions" }, open, every);
+  return h("div", null, head, place);
 }
 
 /**
- * @param {import("../plot.js").Plot} place
+ * What people call plates.
+ * @param {Column} column
+ * @param {any[]} keys
+ * @param {Table[]} all
+ * @returns {Promise<Map<any, string>>}
+ */
+export async function namesOf(column, keys, all) {
+  /** @type {Map<any, string>} */
+  const names = new Map(keys.map((key) => [key, String(key)]));
+  if (column.is_foreign_key && keys.length > 0) {
+    const other = named(all, column.foreign_key_table_name);
+    const [key, label] = [keyOf(other), labelOf(other)];
+    const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [...new Set([key, label])], limit: keys.length });
+    for (const row of body) {
+      names.set(row[key], String(row[label] ?? row[key]));
+    }
+  }
+  return names;
+}
+
+/**
+ * Draws the greatest value of each well, on one scale.
  * @param {Table} table
- * @param {import("../plot.js").Curve[]} curves
- * @param {{x: string, y: string}} names
- * @param {boolean} isLog
+ * @param {Column} owner
+ * @param {Table} wells
+ * @param {Column} column
+ * @param {Map<any, HTMLElement>} pictures
+ * @param {HTMLElement} told
  */
-async function drawOver(place, table, curves, names, isLog) {
-  const x = { title: title(table, names.x), type: axisType(table, names.x) };
-  await place.draw(curves, x, { title: title(table, names.y), type: isLog ? "log" : "linear" });
-  return 0;
-}
-
-/**
- * Row and column of a well's name such as A1, A01 or AB12, from 0.
- * @param {string} name
- */
-export function wellOf(name) {
-  const parts = /^\s*([A-Za-z]{1,2})0*(\d{1,2})\s*$/.exec(name);
-  if (!parts || parts[2] === "0") {
-    return null;
-  }
-  const letters = [...parts[1].toUpperCase()].map((letter) => letter.charCodeAt(0) - 64);
-  return { row: letters.reduce((sum, letter) => sum * 26 + letter, 0) - 1, column: Number(parts[2]) - 1 };
-}
-
-/**
- * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
- * 384 wells is one plot. Returns the number of curves without a well.
- * @param {import("../plot.js").Plot} place
- * @param {import("../plot.js").Curve[]} curves
- * @param {{x: string, y: string}} names
- * @param {boolean} isLog
- */
-async function drawPlate(place, curves, names, isLog) {
-  const wells = curves.map((curve) => wellOf(curve.name));
-  const known = wells.filter((well) => well !== null);
-  const fits = ([rows, columns] = [0, 0]) => known.every((well) => well.row < rows && well.column < columns);
-  const [rows, columns] = PLATES.find(fits) ?? PLATES[PLATES.length - 1];
-  const height = (/** @type {any} */ value) => (value === null || (isLog && value <= 0) ? null : isLog ? Math.log10(value) : value);
-  const across = range(curves.map((curve) => curve.x));
-  const up = range(curves.map((curve) => curve.y.map(height)));
-  const moved = [];
-  for (const [index, curve] of curves.entries()) {
-    const well = wells[index];
-    if (!well || well.row >= rows || well.column >= columns) {
-      continue;
-    }
-    const left = well.column + 1 - FILLED / 2;
-    const bottom = well.row + 1 + FILLED / 2;
-    moved.push({
-      ...curve,
-      x: curve.x.map((at) => left + FILLED * across(at)),
-      y: curve.y.map((value) => (height(value) === null ? null : bottom - FILLED * up(height(value)))),
-      group: curve.group ?? names.y,
-      text: curve.y.map((value, point) => `${curve.name}\u2003${names.x} ${curve.x[point]}\u2003${names.y} ${value}`),
-    });
-  }
-  const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => index + 1);
-  const letters = (/** @type {number} */ index) => (index > 26 ? String.fromCharCode(64 + Math.floor((index - 1) / 26)) : "") + String.fromCharCode(65 + ((index - 1) % 26));
-  await place.draw(
-    moved,
-    { title: `${names.y} over ${names.x}${isLog ? ", logarithmic" : ""}`, type: "linear", range: [0.5, columns + 0.5], ticks: { at: numbers(columns), text: numbers(columns).map(String) } },
-    { title: "", type: "linear", range: [rows + 0.5, 0.5], ticks: { at: numbers(rows), text: numbers(rows).map(letters) } },
-    { kind: "lines", isPlate: true },
+async function thumbnails(table, owner, wells, column, pictures, told) {
+  const { y } = axes(table);
+  const well = wellColumn(wells);
+  const of = (/** @type {Table} */ it, /** @type {string} */ name) => quoted(it.columns.find((each) => each.name === name)?.sql_column_name ?? name);
+  const keys = [...pictures.keys()];
+  const places = keys.map((_, index) => `$${index + 1}`).join(", ");
+  const { data } = await sql(
+    `select w.${quoted(column.sql_column_name)}, w.${of(wells, well)}, max(c.${of(table, y)}) from ${quoted(table.name)} c
+     join ${quoted(wells.name)} w on w.${of(wells, keyOf(wells))} = c.${quoted(owner.sql_column_name)}
+     where w.${quoted(column.sql_column_name)} in (${places}) group by 1, 2 limit ${THUMBED}`,
+    keys,
   );
-  return curves.length - moved.length;
-}
-
-/**
- * A function from values to their place in the range of all of them, 0 to 1.
- * @param {any[][]} lists
- */
-function range(lists) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const list of lists) {
-    for (const value of list) {
-      if (value !== null && value < low) {
-        low = value;
-      }
-      if (value !== null && value > high) {
-        high = value;
-      }
+  const range = extent(data.map((row) => row[2]));
+  for (const [key, place] of pictures) {
+    const spots = data.flatMap(([plate, name, value]) => {
+      const at = plate === key ? wellOf(String(name)) : null;
+      return at ? [{ well: at, name: `${y} ${value}`, value }] : [];
+    });
+    if (spots.length > 0) {
+      show(place, heatMap(plateOf(spots.map((it) => it.well)), spots, range, { label: `Greatest ${y} of each well`, isSmall: true }));
     }
   }
-  const span = high - low || 1;
-  return (/** @type {number} */ value) => (value - low) / span;
+  show(told, range ? scale(range, `greatest ${y} of a well`) : null);
 }
+

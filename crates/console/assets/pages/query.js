@@ -1,10 +1,13 @@
 // A SQL statement, its result as a table and as a chart, and the statements before it.
 
-import { get, post } from "../api.js";
-import { failure, h, load, show } from "../dom.js";
-import { isNumber } from "../exact.js";
+import { get } from "../api.js";
+import { failure, h, input, load, show } from "../dom.js";
+import { isNumber, numberOf } from "../exact.js";
+import { counted, naturally, text } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
+import { change, values } from "../state.js";
+import { schema, sql } from "../tables.js";
 
 /** @typedef {{columns: string[], data: any[][]}} Result */
 
@@ -15,9 +18,6 @@ const REMEMBERED = 50;
 const SHOWN = 1000;
 
 const FIRST = 'select name, semantic_category from "table" order by name';
-
-/** The last statement and whose it was, for as long as the page is open. */
-let last = { organization: "", statement: FIRST };
 
 /**
  * The statements that were run in this browser, the latest first, for each organization.
@@ -47,20 +47,25 @@ function history(organization) {
 
 /** The SQL box. */
 export function query() {
-  const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
+  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
   const place = h("div", { "aria-live": "polite" });
   const before = h("details", null, h("summary", null, "History"));
   const statements = h("div", null);
   before.append(statements);
   /** @type {ReturnType<typeof history> | null} */
   let known = null;
-  let organization = "";
+  const given = values().get("q");
+  if (given) {
+    box.value = given;
+  }
+  const params = parameters(box);
+  const ask = params.draw;
   const session = get("/session").then(
     (me) => {
-      organization = me.organization.id;
-      known = history(organization);
-      if (text.value === FIRST) {
-        text.value = last.organization === organization ? last.statement : (known.all()[0] ?? FIRST);
+      known = history(me.organization.id);
+      if (box.value === FIRST && !given) {
+        box.value = known.all()[0] ?? FIRST;
+        ask();
       }
       list();
     },
@@ -70,8 +75,9 @@ export function query() {
     const all = known?.all() ?? [];
     const line = (/** @type {string} */ statement) => {
       const take = () => {
-        text.value = statement;
-        text.focus();
+        box.value = statement;
+        ask();
+        box.focus();
       };
       return h("li", null, h("button", { type: "button", class: "plain statement", click: take, title: "Put it into the box" }, statement));
     };
@@ -82,14 +88,16 @@ export function query() {
     const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
     show(statements, ...(all.length ? [h("ul", { class: "statements" }, all.map(line)), words] : [h("p", { class: "empty" }, "None yet.")]));
   };
-  const run = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const statement = text.value;
-    last = { organization, statement };
+  const run = (/** @type {Event | null} */ event) => {
+    event?.preventDefault();
+    const statement = box.value;
+    // Another statement begins with a view of its own.
+    const isNew = statement !== values().get("q");
+    const gone = [...values().keys()].filter((name) => isNew && !name.startsWith("_p"));
+    change({ ...Object.fromEntries(gone.map((name) => [name, null])), q: statement }, isNew);
     load(place, "The query runs, for 15 s at most", async () => {
       const began = performance.now();
-      /** @type {Result} */
-      const result = await post("/tools/query", { query: statement });
+      const result = await sql(statement, params.value());
       const took = Math.round(performance.now() - began);
       // A fast query may be done before it is known whose statement it is.
       await session;
@@ -103,12 +111,15 @@ export function query() {
       run(event);
     }
   };
-  text.addEventListener("keydown", key);
+  box.addEventListener("keydown", key);
+  if (given) {
+    run(null);
+  }
   const hint = h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.");
   return [
     h("h1", null, "SQL"),
-    h("form", { submit: run }, text, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
-    before,
+    h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
+    h("div", { class: "tools" }, before, tree(box)),
     place,
   ];
 }
@@ -121,9 +132,15 @@ function shown(result, took) {
   const count = result.data.length;
   const part = count > SHOWN ? `, of which the first ${SHOWN.toLocaleString()} are shown` : "";
   const area = h("div", null);
-  const open = () => show(area, chart(result));
+  const open = () => {
+    change({ _chart: "1" });
+    show(area, chart(result));
+  };
   const file = () => saveValues(result.columns, result.data, "query.csv");
   const numbers = result.columns.some((_, index) => isNumeric(result, index));
+  if (numbers && values().has("_chart")) {
+    open();
+  }
   return h(
     "div",
     null,
@@ -171,52 +188,161 @@ function drawable(value) {
 }
 
 /**
- * A chart of the result.
+ * Fields for the parameters of a statement: `$1` and so on. They stand in the address.
+ * @param {HTMLTextAreaElement} text
+ */
+function parameters(text) {
+  const place = h("div", { class: "fields" });
+  const count = () => Math.max(0, ...[...text.value.replace(/'(?:[^']|'')*'/g, "").matchAll(/\$(\d{1,2})/g)].map((found) => Number(found[1])));
+  const draw = () => {
+    if (place.children.length === count()) {
+      return;
+    }
+    const field = (/** @type {number} */ number) => {
+      const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a number, a text, or nothing for null" });
+      box.addEventListener("change", () => change({ [`_p${number}`]: box.value }));
+      return h("label", null, `Parameter $${number}`, box);
+    };
+    show(place, ...Array.from({ length: count() }, (_, index) => field(index + 1)));
+  };
+  text.addEventListener("input", draw);
+  draw();
+  const value = () =>
+    [...place.querySelectorAll("input")].map(({ value: written }) => {
+      const number = numberOf(written, false);
+      return number === null || !Number.isNaN(number) ? number : written;
+    });
+  return { place, draw, value };
+}
+
+/**
+ * The tables with their columns; a click puts a name into the statement.
+ * @param {HTMLTextAreaElement} text
+ */
+function tree(text) {
+  const place = h("div", null);
+  const put = (/** @type {string} */ name) => () => {
+    text.setRangeText(name, text.selectionStart, text.selectionEnd, "end");
+    text.focus();
+  };
+  const name = (/** @type {string} */ it) => h("button", { type: "button", class: "plain", title: "Put it into the statement", click: put(it) }, it);
+  const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Tables and columns"), place));
+  details.addEventListener("toggle", () => {
+    if (details.open && !place.hasChildNodes()) {
+      load(place, "Reading the tables", async () => {
+        const all = await schema();
+        const columns = (/** @type {import("../tables.js").Table} */ table) => table.columns.map((it) => h("li", null, name(it.sql_column_name), " ", h("span", { class: "quiet" }, it.foreign_key_table_name ? `→ ${it.foreign_key_table_name}` : it.data_type, it.unit ? `, ${it.unit}` : "")));
+        return h("div", { class: "columns" }, all.map((table) => h("details", null, h("summary", null, table.name), h("p", null, name(table.name)), h("ul", null, columns(table)))));
+      });
+    }
+  });
+  return details;
+}
+
+/** What becomes of several rows at one place of one group. @type {Record<string, (values: number[]) => number>} */
+const TOGETHER = {
+  mean: (values) => values.reduce((sum, it) => sum + it, 0) / values.length,
+  sum: (values) => values.reduce((sum, it) => sum + it, 0),
+  greatest: (values) => Math.max(...values),
+  smallest: (values) => Math.min(...values),
+};
+
+/**
+ * A chart of the result. Its choices stand in the address.
  * @param {Result} result
  */
 function chart(result) {
   const { columns } = result;
   const numeric = columns.map((_, index) => index).filter((index) => isNumeric(result, index));
-  const option = (/** @type {number} */ index) => h("option", { value: index }, columns[index]);
+  const option = (/** @type {number} */ index) => h("option", { value: columns[index] }, columns[index]);
   const every = columns.map((_, index) => option(index));
-  const select = (/** @type {string} */ label, /** @type {HTMLElement[]} */ options) => {
-    const input = /** @type {HTMLSelectElement} */ (h("select", { change: () => again() }, options));
-    return { input, field: h("label", null, label, input) };
+  const none = () => h("option", { value: "" }, "–");
+  const choice = (/** @type {string} */ label, /** @type {string} */ name, /** @type {HTMLElement[]} */ options, /** @type {string} */ usual) => {
+    const box = /** @type {HTMLSelectElement} */ (h("select", null, options));
+    const wanted = values().get(name);
+    box.value = wanted !== null && options.some((it) => /** @type {HTMLOptionElement} */ (it).value === wanted) ? wanted : usual;
+    box.addEventListener("change", () => {
+      change({ [name]: box.value === usual ? null : box.value || " " });
+      again();
+    });
+    return { box, field: h("label", null, label, box) };
   };
-  const across = select("X axis", every);
-  const up = select("Y axis", numeric.map(option));
-  const color = select("Color by", [h("option", { value: "" }, "–"), ...columns.map((_, index) => option(index))]);
-  const kind = select("As", ["lines", "markers", "bars"].map((it) => h("option", { value: it }, it === "markers" ? "points" : it)));
-  const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", change: () => again() }));
   const first = numeric.find((index) => index !== 0) ?? numeric[0];
-  up.input.value = String(first);
-  kind.input.value = axisType(result, 0) === "category" ? "bars" : "lines";
+  const across = choice("X axis", "_x", every, columns[0]);
+  const up = choice("Y axis", "_y", numeric.map(option), columns[first]);
+  const isUsuallyBars = axisType(result, 0) === "category";
+  const kind = choice("As", "_as", ["lines", "markers", "bars"].map((it) => h("option", { value: it }, it === "markers" ? "points" : it)), isUsuallyBars ? "bars" : "lines");
+  const color = choice("Color by", "_color", [none(), ...columns.map((_, index) => option(index))], "");
+  const also = choice("and by", "_also", [none(), ...columns.map((_, index) => option(index))], "");
+  const error = choice("Error bars", "_error", [none(), ...numeric.map(option)], "");
+  const together = choice("Rows at one X", "_together", Object.keys(TOGETHER).map((it) => h("option", { value: it }, it)), "mean");
+  const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has("_log") }));
+  log.addEventListener("change", () => {
+    change({ _log: log.checked && "1" });
+    again();
+  });
   const place = plot();
-  const told = h("span", { class: "told" });
+  const told = h("div", { "aria-live": "polite" });
   const again = async () => {
-    const [x, y] = [Number(across.input.value), Number(up.input.value)];
+    const at = (/** @type {{box: HTMLSelectElement}} */ it) => columns.indexOf(it.box.value);
+    const [x, y, errors] = [at(across), at(up), at(error)];
     const type = axisType(result, x);
-    const by = color.input.value === "" ? null : Number(color.input.value);
-    /** @type {Map<string, {name: string, x: any[], y: any[]}>} */
-    const curves = new Map();
+    const by = [at(color), at(also)].filter((index) => index >= 0);
+    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.box.value);
+    const isBars = shape === "bars";
+    /** @type {string[]} */
+    const said = [];
+    /** @type {Map<string, {at: any, y: any, error: any}[]>} */
+    const groups = new Map();
     for (const row of result.data) {
-      const name = String(by === null ? columns[y] : row[by]);
-      const curve = curves.get(name) ?? { name, x: [], y: [] };
-      curves.set(name, curve);
-      curve.x.push(type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x]) : drawable(row[x]));
-      curve.y.push(drawable(row[y]));
+      const name = by.length ? by.map((index) => (row[index] === null ? `no ${columns[index]}` : text(row[index]))).join(", ") : columns[y];
+      const points = groups.get(name) ?? [];
+      groups.set(name, points);
+      const where = type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
+      points.push({ at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
     }
-    place.setAttribute("aria-label", `${columns[y]} over ${columns[x]}`);
-    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.input.value);
+    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.at)).size, 0);
+    together.field.hidden = !isBars || shared === 0;
+    if (shared > 0 && isBars) {
+      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.`);
+    } else if (shared > 0 && shape === "lines") {
+      said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
+    }
+    const left = log.checked ? result.data.filter((row) => row[y] !== null && Number(row[y]) <= 0).length : 0;
+    if (left > 0) {
+      said.push(`A log scale has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative.`);
+    }
+    const curves = [...groups]
+      .sort(([a], [b]) => naturally(a, b))
+      .map(([name, points]) => {
+        const placed = isBars ? joined(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
+        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 && !(isBars && shared > 0) ? { error: placed.map((it) => it.error) } : {}) };
+      });
+    const title = isBars && shared > 0 ? `${together.box.value} of ${columns[y]}` : columns[y];
+    place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw([...curves.values()], { title: columns[x], type }, { title: columns[y], type: log.checked ? "log" : "linear" }, { kind: shape });
-      show(told);
-    } catch (error) {
-      show(told, failure(error));
+      await place.draw(curves, { title: columns[x], type }, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
+      show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
+    } catch (failed) {
+      show(told, failure(failed));
     }
   };
   again();
-  const fields = [across.field, up.field, kind.field, color.field, h("label", { class: "check" }, log, "Log scale")];
+  const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale")];
   const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
-  return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), h("div", { class: "plot-tools" }, told, tools), place);
+  return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
+}
+
+/**
+ * One point for all at the same place.
+ * @param {{at: any, y: any, error: any}[]} points
+ * @param {string} how
+ */
+function joined(points, how) {
+  /** @type {Map<any, number[]>} */
+  const at = new Map();
+  for (const it of points) {
+    at.set(it.at, [...(at.get(it.at) ?? []), ...(it.y === null ? [] : [it.y])]);
+  }
+  return [...at].map(([where, all]) => ({ at: where, y: all.length ? TOGETHER[how](all) : null, error: null }));
 }

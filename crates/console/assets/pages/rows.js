@@ -1,13 +1,19 @@
 // A row: its values, its curves, and everything that refers to it.
 
-import { post } from "../api.js";
-import { failure, h, load, show, time } from "../dom.js";
-import { stringify } from "../exact.js";
+import { call, post } from "../api.js";
+import { restore } from "../cells.js";
+import { axes, axisType, series } from "../curves.js";
+import { destroy, failure, h, load, show, titled } from "../dom.js";
+import { shown as shownAs, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
+import { may } from "../rights.js";
 import { rowForm } from "../row_form.js";
+import { address } from "../state.js";
 import { keyOf, labelOf, labeled, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
-import { axes, axisType, series } from "./plates.js";
+import { toast } from "../toast.js";
+import { executionNames } from "./executions.js";
+
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -33,12 +39,14 @@ export function row(tableName, id) {
       if (body.length === 0) {
         throw new Error(`There is no row ${id} in ${tableName}.`);
       }
-      show(title, String(body[0][labelOf(table)] ?? id));
+      const name = String(body[0][labelOf(table)] ?? id);
+      show(title, name);
+      titled(name);
       return one(table, all, body[0], await names(table, all, body), draw_);
     });
   draw_();
   const list = h("a", { href: `#/tables/${encodeURIComponent(tableName)}` }, `← ${tableName}`);
-  return [h("p", null, list), title, place];
+  return [h("p", { class: "crumbs" }, list), title, place];
 }
 
 /**
@@ -52,12 +60,12 @@ function one(table, all, found, known, again) {
   const shown = (/** @type {Column} */ column) => {
     const value = found[column.name];
     if (value === null || value === undefined) {
-      return h("span", { class: "quiet" }, "null");
+      return h("span", { class: "quiet" }, "–");
     }
     if (column.is_foreign_key) {
       return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
     }
-    return column.data_type === "datetime" ? time(value) : typeof value === "object" ? stringify(value) : String(value);
+    return exact(value, column.data_type);
   };
   const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>
@@ -68,15 +76,22 @@ function one(table, all, found, known, again) {
   const curves = referring.filter(({ other }) => other.semantic_category === "raw");
   const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
   const key = found[keyOf(table)];
+  const isKept = table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name);
   return h(
     "div",
     null,
     h("dl", null, values),
     origin(found),
-    table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name) ? changes(table, all, found, known, again) : null,
+    isKept && may("write") ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
     rows.map(({ other, column }) => referringRows(other, column, key)),
+    isKept ? history(table, key, again) : null,
   );
+}
+
+/** A value with all its digits. @param {any} value @param {string} type */
+function exact(value, type) {
+  return typeof value === "number" ? String(value) : shownAs(value, type);
 }
 
 /** When a row was made and changed, and by what. @param {any} found */
@@ -84,9 +99,50 @@ function origin(found) {
   if (!found.created_at) {
     return null;
   }
-  const run = found.created_by_execution_id;
-  const by = run ? [" by ", h("a", { href: `#/executions/${run}` }, "an execution")] : [];
-  return h("p", { class: "quiet" }, "Created ", time(found.created_at), ...by, ", changed ", time(found.updated_at), ".");
+  const place = h("span", null);
+  const runs = [found.created_by_execution_id, found.updated_by_execution_id];
+  const words = (/** @type {Map<string, string>} */ names) => {
+    const by = (/** @type {string | null} */ run) => (run ? [" by ", h("a", { href: `#/executions/${run}` }, names.get(run) ?? "an execution")] : []);
+    const changed = found.updated_at === found.created_at ? [] : [", changed ", time(found.updated_at), ...by(runs[1])];
+    show(place, "Created ", time(found.created_at), ...by(runs[0]), ...changed, ".");
+  };
+  words(new Map());
+  executionNames(runs).then(words, () => {});
+  return h("p", { class: "quiet" }, place);
+}
+
+/**
+ * Earlier versions of the row, read when they are asked for.
+ * @param {Table} table
+ * @param {any} key
+ * @param {() => void} again
+ */
+function history(table, key, again) {
+  const place = h("div", null);
+  const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
+  const open = () =>
+    load(place, "Reading the history", async () => {
+      const { body } = await call("GET", `${path}/history?limit=50`);
+      const line = (/** @type {any} */ it) => [
+        it.version,
+        it.operation,
+        time(it.at),
+        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, shownAs(before)), " → ", h("ins", { class: "added" }, shownAs(after))))),
+        it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
+        it.started_by?.user?.name ?? "",
+        may("write") && it.version !== body[0].version && it.operation !== "deleted"
+          ? destroy("Restore", `Set the row back to version ${it.version}`, async () => {
+              await post(`${path}/restore`, { version: it.version });
+              toast(`The row is as it was in version ${it.version}.`);
+              again();
+            })
+          : "",
+      ];
+      return labeled(grid(["Version", "What", "When", "Values", "Execution", "By", "Restore"], body.map(line), "No earlier version is kept."), "History");
+    });
+  const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "History"), place));
+  details.addEventListener("toggle", () => details.open && open());
+  return details;
 }
 
 /**
@@ -108,15 +164,19 @@ function changes(table, all, found, known, again) {
       const { cascade_deleted: others = {} } = (await write(true)).tables[0];
       const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
       const what = `Delete ${name}${more.length ? ` and what refers to it: ${more.join(", ")}` : ""}`;
-      show(place, h("p", null, "A deleted row does not come back by a revert."), h("button", { type: "button", class: "danger", click: remove }, what));
+      show(place, h("p", null, "The row's history keeps its values: a revert of the deletion that restores brings it back."), h("button", { type: "button", class: "danger", click: remove }, what));
     } catch (error) {
       show(place, failure(error));
     }
   };
   const remove = async () => {
     try {
-      await write(false);
-      location.hash = `#/tables/${encodeURIComponent(table.name)}`;
+      const { job_execution_id: execution } = await write(false);
+      toast(`${name} is deleted.`, async () => {
+        await restore(execution);
+        location.hash = rowLink(table.name, key);
+      });
+      location.hash = address("tables", table.name);
     } catch (error) {
       show(place, failure(error));
     }
@@ -189,7 +249,7 @@ function referringRows(table, column, key) {
     const rest = written(table).map((it) => it.name).filter((it) => ![own, label, column.name].includes(it));
     const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
     const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
-    const all = `#/tables/${encodeURIComponent(`${table.name}?${column.name}=${key}`)}`;
+    const all = address("tables", table.name, { [column.name]: String(key) });
     return h(
       "div",
       null,

@@ -1,18 +1,21 @@
 // Tables: what there is, and the rows of one.
 
-import { failure, h, load, show } from "../dom.js";
+import { cells } from "../cells.js";
+import { failure, h, load, show, titled } from "../dom.js";
+import { filterBar, filters } from "../filters.js";
+import { text } from "../format.js";
 import { grid } from "../grid.js";
+import { PAGE, list } from "../list.js";
 import { picture } from "../picture.js";
+import { may } from "../rights.js";
 import { rowForm } from "../row_form.js";
-import { condition, keyOf, labelOf, labeled, named, names, read, rowLink, schema, title, written } from "../tables.js";
+import { change, values } from "../state.js";
+import { isNumeric, keyOf, labelOf, labeled, named, names, read, rowLink, schema, title, written } from "../tables.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
 
 /** @typedef {import("../tables.js").Table} Table */
-
-/** Rows of a page. */
-const PAGE = 50;
 
 /** Core tables that rows can be written to; the others are views of what the platform keeps. */
 const WRITABLE = ["experiment", "carrier", "operation"];
@@ -38,7 +41,7 @@ export function tables() {
         null,
         own.length ? picture(all) : null,
         grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
-        folded("Define a table", () => definition(all)),
+        may("admin") ? folded("Define a table", () => definition(all)) : null,
         h("h2", null, "Core tables"),
         labeled(grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None."), "Core tables"),
       );
@@ -64,52 +67,60 @@ function folded(name, make) {
 }
 
 /**
- * The rows of a table, or one of them: `name`, `name?column=value`, or `name/key`.
+ * The rows of a table, or one of them: `name`, or `name/key`.
  * @param {string} address
  */
 export function table(address) {
-  const parts = /^([^/?]+)(?:\/(.*)|\?([^=]*)=(.*))?$/s.exec(address);
-  const [, name, key, column, value] = parts ?? ["", address];
-  if (key !== undefined) {
-    return row(name, key);
+  const at = address.indexOf("/");
+  if (at >= 0) {
+    return row(address.slice(0, at), address.slice(at + 1));
   }
+  titled(address);
   const place = h("div", null);
   load(place, "Reading the table", async () => {
     const all = await schema();
-    return rows(named(all, name), all, column ? { column, value } : null);
+    return rows(named(all, address), all);
   });
-  return [h("p", null, h("a", { href: "#/tables" }, "← Tables")), h("h1", null, name), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/tables" }, "← Tables")), h("h1", null, address), place];
 }
 
 /**
- * A filter, an order, chosen columns, and pages.
+ * Columns that are shown unless others were chosen.
+ * @param {Table} found
+ */
+function usual(found) {
+  const names = written(found).map((it) => it.name);
+  const key = keyOf(found);
+  return key === "id" && labelOf(found) !== key ? names.filter((it) => it !== key) : names;
+}
+
+/**
+ * A filter, an order, chosen columns, and pages; all of them in the address.
  * @param {Table} found
  * @param {Table[]} all
- * @param {{column: string, value: string} | null} wanted
  */
-function rows(found, all, wanted) {
-  const chosen = new Set(written(found).map((it) => it.name));
+function rows(found, all) {
+  const given = values().get("_columns")?.split(",").filter((name) => found.columns.some((it) => it.name === name));
+  const chosen = new Set(given?.length ? given : usual(found));
   const key = keyOf(found);
   const label = labelOf(found);
   const isRaw = found.semantic_category === "raw";
-  if (key === "id" && label !== key) {
-    chosen.delete(key);
-  }
-  let order = "";
-  const place = h("div", { "aria-live": "polite" });
-  const filter = condition(found, all, () => first());
-  if (wanted) {
-    filter.set(wanted.column, wanted.value);
-  }
+  const isWritable = (found.semantic_category === "curated" || WRITABLE.includes(found.name)) && may("write");
+  const shown = () => found.columns.filter((it) => chosen.has(it.name));
   const header = (/** @type {string} */ name) => {
+    const order = values().get("_sort") ?? "";
     const mark = order === name ? " ↑" : order === `-${name}` ? " ↓" : "";
     const sort = () => {
-      order = order === name ? `-${name}` : order === `-${name}` ? "" : name;
-      first();
+      // The address is ahead of what is shown while rows are read.
+      const order = values().get("_sort") ?? "";
+      change({ _sort: order === name ? `-${name}` : order === `-${name}` ? null : name, _page: null }, true);
+      listed.again();
     };
     return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, title(found, name) + mark);
   };
-  const cell = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column, /** @type {any} */ known) => {
+  /** @type {Map<string, Map<any, string>>} */
+  let known = new Map();
+  const content = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) => {
     const value = it[column.name];
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
       return h("a", { href: rowLink(found.name, it[key]) }, value);
@@ -117,40 +128,58 @@ function rows(found, all, wanted) {
     if (column.is_foreign_key && value !== null) {
       return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
     }
-    return value;
+    return text(value, column.data_type);
   };
-  const page = async (/** @type {string | undefined} */ address) => {
-    const shown = found.columns.filter((it) => chosen.has(it.name));
-    const needed = isRaw ? shown.map((it) => it.name) : [...new Set([key, ...shown.map((it) => it.name)])];
-    const body = { filters: filter.filters(), limit: PAGE, columns: needed, ...(order ? { order_by: [order] } : {}) };
-    const { body: lines, next } = await read(found, body, address);
-    const known = await names({ ...found, columns: shown }, all, lines);
-    const values = lines.map((/** @type {any} */ it) => shown.map((column) => cell(it, column, known)));
-    const empty = Object.keys(body.filters).length ? "No row meets the condition." : "No rows yet. Add one below, or import a file.";
-    const more = next ? h("button", { type: "button", click: () => turn(next) }, "Next page") : null;
-    const back = address ? h("button", { type: "button", click: first }, "First page") : null;
-    return h("div", null, grid(shown.map((it) => header(it.name)), values, empty), h("p", { class: "pages" }, back, more));
+  const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: () => listed.again() }) : null;
+  const read_ = async (/** @type {string | null} */ cursor) => {
+    const needed = isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(sheet ? ["updated_at"] : []), ...shown().map((it) => it.name)])];
+    const order = values().get("_sort");
+    const body = { filters: filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}) };
+    return read(found, body);
   };
-  const turn = (/** @type {string | undefined} */ address) => load(place, "Reading rows", () => page(address));
-  const first = () => turn(undefined);
-  first();
+  const listed = list({
+    reason: "Reading rows",
+    columns: () => shown().map((it) => header(it.name)),
+    read: read_,
+    prepare: async (lines) => {
+      known = await names({ ...found, columns: shown() }, all, lines);
+      sheet?.begin(lines, shown());
+    },
+    row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
+    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : "No rows yet. Add one above, or import a file."),
+    live: (type) => type === "data.written" || type === "job_execution.reverted",
+  });
   const name = encodeURIComponent(found.name);
   const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>
     h("a", { href: `api/v1/tables/${name}/export?format=${format}`, download: true }, label);
-  const isWritable = found.semantic_category === "curated" || WRITABLE.includes(found.name);
   const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   return h(
     "div",
     null,
     found.description ? h("p", null, found.description) : null,
     isRaw ? h("p", null, h("a", { href: `#/plates/${name}` }, "Draw the curves")) : null,
-    filter.form,
-    columnChoice(found, chosen, first),
-    place,
-    isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null,
-    isWritable ? folded("Import a file", () => importForm(found, first)) : null,
-    found.id === null ? null : h("p", { class: "quiet" }, "The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")),
+    filterBar(found, all, listed.again),
+    h(
+      "div",
+      { class: "tools" },
+      columnChoice(found, chosen, listed.again),
+      isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null,
+      isWritable ? folded("Import a file", () => importForm(found, all, listed.first)) : null,
+      h("p", { class: "quiet" }, found.id === null ? null : ["The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")]),
+    ),
+    sheet ? h("p", { class: "quiet" }, "Double-click a cell, or press Enter in it, to change it. A block copied from a spreadsheet is pasted from the cell that has the focus.") : null,
+    listed.place,
   );
+}
+
+/**
+ * A cell that nobody changes.
+ * @param {Node | string} content
+ * @param {any} value
+ * @param {import("../tables.js").Column} column
+ */
+function shownCell(content, value, column) {
+  return h("td", { class: isNumeric(column) ? "number" : false, title: typeof value === "number" || column.data_type === "datetime" ? String(value ?? "") : false }, content);
 }
 
 /**
@@ -170,6 +199,8 @@ function columnChoice(found, chosen, changed) {
       }
       show(told);
       chosen[input.checked ? "add" : "delete"](name);
+      const order = found.columns.map((it) => it.name).filter((it) => chosen.has(it));
+      change({ _columns: order.join() === usual(found).join() ? null : order.join() });
       changed();
     });
     return h("label", { class: "check" }, input, name);

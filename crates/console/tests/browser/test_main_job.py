@@ -47,6 +47,9 @@ class Keyboard(Mouse):
         for _ in range(TABS):
             if place.evaluate("it => it === document.activeElement"):
                 return
+            # An editor takes the Tab key, and lets go of it after Escape.
+            if self.page.evaluate("document.activeElement?.classList.contains('code') ?? false"):
+                self.page.keyboard.press("Escape")
             self.page.keyboard.press("Tab")
         raise AssertionError(f"no way to {place} by the Tab key")
 

@@ -55,8 +55,11 @@ def test_statements_stay_with_their_organization(server, browser, other_key):
     page.click("text=Sign out")
     page.fill("#key", other_key)
     page.keyboard.press("Enter")
+    expect(page.locator("nav")).to_be_visible()
+    assert "secret" not in page.url
+    page.goto("/#/sql")
     expect(page.locator("textarea")).to_be_visible()
     page.click("text=History")
-    expect(page.locator("details")).to_contain_text("None yet.")
+    expect(page.locator("details", has_text="History")).to_contain_text("None yet.")
     assert SECRET not in page.input_value("textarea")
     context.close()

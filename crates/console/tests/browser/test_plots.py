@@ -170,3 +170,119 @@ def test_plots_are_drawn_in_time(curves, page):
     expect(page.locator(".told")).to_have_text("1 curve, 250,000 points.")
     found = measure(page, "long")
     assert found["points"] == LONG
+
+
+@pytest.fixture(scope="module")
+def three_plates(server):
+    """Three plates of 6 wells: two strains, a blank on each, and a curve below zero."""
+    name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    server.call("PUT", "/tables/assay_plate", {"semantic_category": "curated", "columns": [name]})
+    columns = [
+        name,
+        {"name": "plate", "data_type": "string", "references": "assay_plate"},
+        {"name": "well", "data_type": "string"},
+        {"name": "dose", "data_type": "float", "unit": "mmol/L"},
+        {"name": "is_blank", "data_type": "boolean"},
+    ]
+    server.call("PUT", "/tables/assay", {"semantic_category": "curated", "columns": columns})
+    owner = {"name": "assay", "data_type": "string", "references": "assay", "is_nullable": False}
+    signal = [owner, {"name": "time", "data_type": "float", "unit": "s"}, {"name": "signal", "data_type": "float"}]
+    server.call("PUT", "/tables/assay_curve", {"semantic_category": "raw", "columns": signal})
+    plates = [f"Plate {n}" for n in (1, 2, 10)]
+    server.call("POST", "/data/write", {"tables": [{"table": "assay_plate", "rows": [{"name": it} for it in plates]}]})
+    rows = [
+        {"name": f"{plate} {well}", "plate": {"name": plate}, "well": well, "dose": dose, "is_blank": well == "B3"}
+        for plate in plates
+        for well, dose in zip(["A1", "A2", "A3", "B1", "B2", "B3"], [10, 1, 0, 10, 1, None])
+    ]
+    ids = server.call("POST", "/data/write", {"tables": [{"table": "assay", "rows": rows}]})["tables"][0]["ids"]
+    series = [
+        {"table": "assay_curve", "parent": id, "columns": {"time": [0, 10, 20], "signal": values(row, n)}}
+        for n, (id, row) in enumerate(zip(ids, rows))
+    ]
+    server.call("POST", "/data/write", {"series": series})
+    return plates
+
+
+def values(row: dict, number: int) -> list[float]:
+    if row["is_blank"]:
+        return [0.5, 0.5, -0.5]
+    return [1, 2, 3 + row["dose"] + (number % 6) / 10]
+
+
+def test_plates_are_listed_and_compared_each_in_a_grid_of_its_own(three_plates, page):
+    page.goto("/#/plates/assay_curve")
+    expect(page.locator(".thumbs li")).to_have_count(3)
+    expect(page.locator(".thumbs svg rect").first).to_be_visible()
+    check_accessible(page)
+    for plate in three_plates[1:]:
+        page.get_by_role("checkbox", name=f"Choose {plate}").check()
+    page.click("button:has-text('Compare the chosen plates')")
+    expect(page.locator("figcaption")).to_have_text(["Plate 2", "Plate 10"])
+    expect(page.locator("lab-plot .js-line")).to_have_count(12)
+    expect(page.locator(".told")).to_have_text("12 curves, 36 points.")
+    # Both are drawn to one scale, on the smallest plate that holds their wells.
+    ticks = "[...document.querySelectorAll('lab-plot')].map((it) => it.layout.xaxis.ticktext.length)"
+    assert page.evaluate(ticks) == [3, 3]
+    about = page.evaluate("document.querySelector('lab-plot').data.map((it) => it.text[0])")
+    assert any(it.startswith("Plate 2 A1\u2003Plate 2\u2003A1") for it in about)
+    page.get_by_role("button", name="Take out Plate 2").click()
+    expect(page.locator("figcaption")).to_have_text(["Plate 10"])
+    page.go_back()
+    expect(page.locator("figcaption")).to_have_text(["Plate 2", "Plate 10"])
+
+
+def test_conditions_are_means_with_their_n_without_blanks_and_in_natural_order(three_plates, page, tmp_path):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=means+by+condition&_by=dose&_blank=is_blank")
+    names = "document.querySelector('lab-plot')?.data?.filter((it) => it.showlegend).map((it) => it.name)"
+    wait_until(page, f"{names}?.length === 3")
+    assert page.evaluate(names) == ["0 mmol/L (n = 3)", "1 mmol/L (n = 6)", "10 mmol/L (n = 6)"]
+    expect(page.locator("main")).to_contain_text("The mean of its plate's blanks is subtracted from each curve (3 blanks in all).")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    saved.value.save_as(tmp_path / "means.csv")
+    with (tmp_path / "means.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    last = next(it for it in lines if it["condition"] == "10 mmol/L" and it["time"] == "20")
+    # Wells A1 and B1 of three plates: 13 and 13.3, and the blank is -0.5.
+    assert (last["n"], round(float(last["mean"]), 6)) == ("6", 13.65)
+    assert round(float(last["sd"]), 6) == round(0.15 * math.sqrt(6 / 5), 6)
+    check_accessible(page)
+
+
+def test_a_heat_map_shows_a_measure_of_each_well(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=heat+map&_measure=last+value")
+    expect(page.locator("svg.heat")).to_have_count(3)
+    title = page.locator("svg.heat title", has_text="A1: Plate 1 A1")
+    expect(title).to_contain_text("A1: Plate 1 A1 · Plate 1 · A1, last value of signal: 13")
+    expect(page.locator(".scale")).to_contain_text("-0.5")
+    check_accessible(page)
+    page.get_by_role("combobox", name="Color shows").select_option("value at")
+    page.get_by_role("slider", name="X of the value").press("Home")
+    expect(title).to_contain_text("signal at 0: 1")
+    page.reload()
+    expect(title).to_contain_text("signal at 0: 1")
+
+
+def test_what_a_log_scale_leaves_out_is_said_in_numbers(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=overlaid&_log=1")
+    expect(page.locator(".note")).to_have_text("A log scale has no place for 3 values that are zero or negative.")
+
+
+def test_a_chart_says_what_it_adds_up(three_plates, page):
+    page.goto("/#/sql")
+    page.fill("textarea", "select a.name, c.signal, c.\"time\" from assay a join assay_curve c on c.assay_id = a.id where a.dose = 10")
+    page.keyboard.press("Control+Enter")
+    page.click("button:has-text('Chart')")
+    expect(page.locator(".chart .note")).to_contain_text("Several rows have the same name: a bar is their mean, of 18 rows in all.")
+    expect(page.locator(".ytitle")).to_have_text("mean of signal")
+    page.get_by_role("combobox", name="Rows at one X").select_option("sum")
+    expect(page.locator(".ytitle")).to_have_text("sum of signal")
+    page.reload()
+    expect(page.locator(".ytitle")).to_have_text("sum of signal")
+    page.get_by_role("combobox", name="X axis").select_option("time")
+    page.get_by_role("combobox", name="As", exact=True).select_option("lines")
+    expect(page.locator(".chart .note")).to_contain_text("A color by the column that tells them apart")
+    page.get_by_role("combobox", name="Color by").select_option("name")
+    expect(page.locator(".chart .note")).to_have_count(0)
+    expect(page.locator(".scatterlayer .js-line")).to_have_count(6)

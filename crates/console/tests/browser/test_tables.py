@@ -147,28 +147,145 @@ def test_numbers_keep_all_their_digits_and_a_blank_is_no_number(server, page):
     expect(page.locator("td", has_text=str(long + 2))).to_be_visible()
 
 
-def test_a_file_is_checked_before_it_is_imported(tables, page):
+def test_a_messy_sheet_is_read_mapped_checked_imported_and_undone(tables, page):
     page.goto("/#/tables/well")
     page.click("text=Import a file")
-    content = "name,Vol (µl),is_blank\nB1,12.5,true\nB2,<b>1</b>,maybe\n"
+    content = "Plate 7, read by Ada\n\nName,Vol (µl),Is blank,Strain\nB1,12.5,true,W303\nB2,<b>1</b>,maybe,W303\n"
     page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": content.encode()})
+    # The line of the header was found, and headers with it their columns; the others are asked for.
+    expect(page.get_by_text("header in line 3")).to_be_visible()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("name")
+    expect(page.get_by_label("Is blank", exact=True)).to_have_value("is_blank")
+    check_accessible(page)
     page.click("button:has-text('Check')")
-    expect(page.get_by_role("alert")).to_contain_text("1 problem. Nothing was written.")
+    expect(page.get_by_role("alert")).to_contain_text('Choose the column of "Vol (µl)"')
     page.get_by_label("Vol (µl)").select_option("volume")
     page.click("button:has-text('Check')")
     expect(page.get_by_role("alert")).to_contain_text("2 problems. Nothing was written.")
-    cells = page.locator("form td")
-    assert [cells.nth(index).inner_text() for index in (0, 1, 3)] == ["3", "volume", "B2,<b>1</b>,maybe"]
+    cells = page.get_by_role("region", name="Problems of the file").locator("td")
+    assert [cells.nth(index).inner_text() for index in (0, 1, 3)] == ["5", "volume", "B2,<b>1</b>,maybe,W303"]
     assert cells.nth(5).inner_text() == "is_blank"
     check_accessible(page)
     fixed = content.replace("<b>1</b>", "13").replace("maybe", "false")
     page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": fixed.encode()})
-    page.click("button:has-text('Check')")
     page.get_by_label("Vol (µl)").select_option("volume")
     page.click("button:has-text('Check')")
     page.click("button:has-text('Import w.csv')")
-    expect(page.get_by_role("status")).to_contain_text("2 rows created, 0 updated")
-    expect(page.locator("td >> text=B2")).to_be_visible()
+    expect(page.locator("form").get_by_role("status")).to_contain_text("2 rows created, 0 updated")
+    expect(page.locator("td a >> text=B2")).to_be_visible()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator("td a >> text=B2")).to_have_count(0)
+
+
+def test_what_a_file_leaves_open_is_a_choice(tables, page):
+    page.goto("/#/tables/well")
+    page.click("text=Import a file")
+    content = "name;volume\nC1;1,5\nC2;2,25\n"
+    page.set_input_files("input[type=file]", {"name": "de.csv", "mimeType": "text/csv", "buffer": content.encode()})
+    expect(page.get_by_role("region", name="First rows of the file")).to_contain_text("2.25")
+    page.click("summary:has-text('Read as csv')")
+    expect(page.get_by_label("Decimal sign")).to_have_value(",")
+    page.get_by_label("Header in line").fill("2")
+    page.get_by_label("Header in line").press("Tab")
+    expect(page.get_by_label("C1", exact=True)).to_be_visible()
+
+
+def test_a_view_is_its_address(tables, page):
+    page.goto("/#/tables/well")
+    page.select_option("select[aria-label='Column to filter by']", "strain__name")
+    page.fill("input[aria-label=Value]", "W303")
+    page.click("button:has-text('Filter')")
+    expect(page.get_by_role("list", name="Filters")).to_contain_text("strain → name is W303")
+    page.click("th >> text=volume")
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↑")
+    page.click("summary:has-text('Columns')")
+    page.get_by_role("checkbox", name="note").uncheck()
+    expect(page.locator("thead th")).to_have_count(4)
+    page.reload()
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↑")
+    expect(page.locator("thead th")).to_have_count(4)
+    expect(page.get_by_role("list", name="Filters")).to_contain_text("W303")
+    page.click("tbody tr >> nth=0 >> td a >> nth=0")
+    expect(page.locator("h1")).to_have_text("A1")
+    page.go_back()
+    expect(page.locator("th >> text=volume")).to_have_text("volume ↑")
+    page.get_by_role("button", name="Remove the filter strain → name is W303").click()
+    expect(page.get_by_role("list", name="Filters")).to_be_hidden()
+    page.go_back()
+    expect(page.get_by_role("list", name="Filters")).to_contain_text("W303")
+
+
+def test_cells_are_changed_in_place_pasted_and_undone(server, page):
+    columns = [
+        {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False},
+        {"name": "volume", "data_type": "float"},
+        {"name": "note", "data_type": "string"},
+    ]
+    server.call("PUT", "/tables/vial", {"semantic_category": "curated", "columns": columns})
+    rows = [{"name": f"v{n}", "volume": n, "note": "as it was"} for n in (1, 2, 3)]
+    server.call("POST", "/data/write", {"tables": [{"table": "vial", "rows": rows}]})
+
+    def stored() -> dict:
+        body = {"target_name": "vial", "target_type": "table", "order_by": ["name"]}
+        return {row["name"]: (row["volume"], row["note"]) for row in server.call("POST", "/tools/read", body)}
+
+    before = stored()
+    page.goto("/#/tables/vial?_sort=name")
+    cell = page.locator("tbody tr >> nth=0 >> td >> nth=1")
+    cell.focus()
+    page.keyboard.press("Enter")
+    field = page.get_by_role("textbox", name="volume of v1")
+    expect(field).to_have_value("1")
+    field.fill("a lot")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("holds numbers")
+    field.fill("12.5")
+    page.keyboard.press("Enter")
+    expect(cell).to_have_text("12.5")
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("volume of v1: 1 → 12.5")
+    check_accessible(page)
+    assert stored()["v1"] == (12.5, "as it was")
+    toast.get_by_role("button", name="Undo").click()
+    expect(cell).to_have_text("1")
+    assert stored() == before
+    paste = """(it) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", "20\\tnew\\n30\\t\\n");
+      it.focus();
+      it.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    }"""
+    page.locator("tbody tr >> nth=1 >> td >> nth=1").evaluate(paste)
+    expect(toast.last).to_contain_text("4 cells pasted")
+    assert stored() == {"v1": (1, "as it was"), "v2": (20, "new"), "v3": (30, None)}
+    # A block that does not fit changes nothing.
+    page.locator("tbody tr >> nth=2 >> td >> nth=1").evaluate(paste)
+    expect(page.locator(".toast", has_text="Nothing was written")).to_be_visible()
+    toast.filter(has_text="pasted").get_by_role("button", name="Undo").click()
+    expect(page.locator("tbody tr >> nth=1 >> td >> nth=1")).to_have_text("2")
+    assert stored() == before
+
+
+def test_a_row_shows_its_history_and_is_set_back(server, page):
+    columns = [{"name": "name", "data_type": "string", "is_unique": True}, {"name": "volume", "data_type": "float"}]
+    server.call("PUT", "/tables/flask", {"semantic_category": "curated", "columns": columns})
+    written = server.call("POST", "/data/write", {"job_name": "First", "tables": [{"table": "flask", "rows": [{"name": "f", "volume": 1}]}]})
+    id = written["tables"][0]["ids"][0]
+    update = {"table": "flask", "mode": "update", "rows": [{"id": id, "volume": 99}]}
+    server.call("POST", "/data/write", {"job_name": "Wrong", "tables": [update]})
+    page.goto(f"/#/tables/flask%2F{id}")
+    expect(page.locator("main")).to_contain_text("by Wrong")
+    page.click("summary:has-text('History')")
+    lines = page.get_by_role("region", name="History").locator("tbody tr")
+    expect(lines).to_have_count(2)
+    expect(lines.first).to_contain_text("volume: 1 → 99")
+    check_accessible(page)
+    lines.last.get_by_role("button", name="Restore").click()
+    page.get_by_role("button", name="Set the row back to version 1").click()
+    expect(page.locator("dd", has_text="1").first).to_be_visible()
+    body = {"target_name": "flask", "target_type": "table", "mode": "single", "filters": {"id": id}}
+    expect(page.locator(".toast")).to_contain_text("as it was in version 1")
+    assert server.call("POST", "/tools/read", body)[0]["volume"] == 1
 
 
 def test_rows_are_sorted_filtered_and_chosen(tables, page):

@@ -207,3 +207,40 @@ def test_the_next_ticks_of_a_schedule_are_shown_while_it_is_typed(job, page):
     assert datetime.now(timezone.utc) < ticks[0]
     assert ticks == sorted(set(ticks))
     check_fits_a_phone(page)
+
+
+def test_a_wrong_re_run_is_undone_and_the_undo_too(server, page):
+    columns = [{"name": "name", "data_type": "string", "is_unique": True}, {"name": "volume", "data_type": "float"}]
+    server.call("PUT", "/tables/rerun", {"semantic_category": "curated", "columns": columns})
+    rows = [{"name": "a", "volume": 1}, {"name": "b", "volume": 2}]
+    server.call("POST", "/data/write", {"tables": [{"table": "rerun", "rows": rows}]})
+    wrong = {"table": "rerun", "mode": "upsert", "key": ["name"], "rows": [{"name": "a", "volume": 9}, {"name": "c"}]}
+    execution = server.call("POST", "/data/write", {"job_name": "Wrong re-run", "tables": [wrong]})["job_execution_id"]
+
+    def stored() -> list:
+        body = {"target_name": "rerun", "target_type": "table", "order_by": ["name"]}
+        return [(row["name"], row["volume"]) for row in server.call("POST", "/tools/read", body)]
+
+    page.goto(f"/#/executions/{execution}")
+    expect(page).to_have_title("Wrong re-run · labdata")
+    page.click("text=Preview the revert")
+    expect(page.locator("main")).to_contain_text("This will delete 1 row of rerun, restore 1 row.")
+    check_accessible(page)
+    page.get_by_role("button", name="Delete 1 row of rerun, restore 1 row").click()
+    expect(page.locator("main")).to_contain_text("Reverted by")
+    assert stored() == [("a", 1), ("b", 2)]
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_have_count(0)
+    assert stored() == [("a", 9), ("b", 2), ("c", None)]
+
+
+def test_executions_are_filtered_and_come_by_themselves(server, page):
+    server.call("PUT", "/tables/live", {"semantic_category": "curated", "columns": [{"name": "name", "data_type": "string"}]})
+    page.goto("/#/executions")
+    expect(page.locator("tbody tr").first).to_be_visible()
+    server.call("POST", "/data/write", {"job_name": "Came by itself", "tables": [{"table": "live", "rows": [{"name": "x"}]}]})
+    expect(page.locator("td", has_text="Came by itself")).to_be_visible()
+    page.get_by_role("combobox", name="Status").select_option("cancelled")
+    expect(page.locator("td", has_text="Came by itself")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("td", has_text="Came by itself")).to_be_visible()

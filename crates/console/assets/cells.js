@@ -1,0 +1,195 @@
+// Cells of rows that are changed in place: one by hand, or a block from a spreadsheet.
+
+import { post } from "./api.js";
+import { failure, h, show } from "./dom.js";
+import { counted } from "./format.js";
+import { field } from "./row_form.js";
+import { isNumeric, keyOf, labelOf, parsed, title } from "./tables.js";
+import { toast } from "./toast.js";
+
+/**
+ * @typedef {import("./tables.js").Table} Table
+ * @typedef {import("./tables.js").Column} Column
+ */
+
+/** What the job of a change made here is called. */
+const JOB = "Console";
+
+/**
+ * Undoes an execution, updates included.
+ * @param {string} execution
+ */
+export function restore(execution) {
+  return post(`/job-executions/${execution}/revert`, { restore: true });
+}
+
+/**
+ * The cells of a table's rows.
+ * @param {{table: Table, all: Table[], content: (row: any, column: Column) => Node | string, name: (row: any, column: string) => string | undefined, changed: () => void}} sheet
+ */
+export function cells({ table, all, content, name, changed }) {
+  const key = keyOf(table);
+  /** @type {any[]} */
+  let rows = [];
+  /** @type {Column[]} */
+  let columns = [];
+
+  /** Writes rows, and offers to undo it. @param {any[]} changes @param {string} words */
+  const write = async (changes, words) => {
+    const { job_execution_id: execution } = await post("/data/write", { job_name: JOB, tables: [{ table: table.name, mode: "update", rows: changes }] });
+    toast(words, async () => {
+      await restore(execution);
+      changed();
+    });
+    changed();
+  };
+
+  /** @param {Column} column */
+  const isFixed = (column) => column.is_system || column.name === key || column.data_type === "json";
+
+  /** @param {any} row @param {Column} column */
+  const cell = (row, column) => {
+    const value = row[column.name];
+    const hint = typeof value === "number" || column.data_type === "datetime" ? String(value ?? "") : false;
+    const kind = isNumeric(column) ? "number" : "";
+    if (isFixed(column)) {
+      return h("td", { class: kind || false, title: hint }, content(row, column));
+    }
+    // One cell of the table is on the way of the Tab key; the arrows lead to the others.
+    const isFirst = row === rows[0] && column === columns.find((it) => !isFixed(it));
+    const element = h("td", { class: `${kind} editable`.trim(), tabindex: isFirst ? "0" : "-1", title: hint }, content(row, column));
+    element.addEventListener("focus", () => {
+      element.closest("table")?.querySelector("td[tabindex='0']")?.setAttribute("tabindex", "-1");
+      element.setAttribute("tabindex", "0");
+    });
+    element.addEventListener("dblclick", () => edit(element, row, column));
+    element.addEventListener("keydown", (event) => {
+      if (event.target !== element) {
+        return;
+      }
+      if (event.key === "Enter" || event.key === "F2") {
+        event.preventDefault();
+        edit(element, row, column);
+      } else if (event.key.startsWith("Arrow")) {
+        event.preventDefault();
+        neighbour(element, event.key)?.focus();
+      }
+    });
+    element.addEventListener("paste", (event) => {
+      if (event.target === element) {
+        event.preventDefault();
+        paste(element, row, column, event.clipboardData?.getData("text/plain") ?? "");
+      }
+    });
+    return element;
+  };
+
+  /** The cell beside one. @param {HTMLElement} element @param {string} key_ @returns {HTMLElement | null} */
+  const neighbour = (element, key_) => {
+    const row = /** @type {HTMLTableRowElement} */ (element.parentElement);
+    const index = [...row.children].indexOf(element);
+    const sideways = { ArrowLeft: element.previousElementSibling, ArrowRight: element.nextElementSibling };
+    const other = { ArrowUp: row.previousElementSibling, ArrowDown: row.nextElementSibling }[key_]?.children[index];
+    return /** @type {HTMLElement | null} */ (sideways[/** @type {keyof typeof sideways} */ (key_)] ?? other ?? null);
+  };
+
+  /** @param {HTMLElement} element @param {any} row @param {Column} column */
+  const edit = (element, row, column) => {
+    const made = field(column, all, row[column.name], name(row, column.name));
+    const before = made.input.value;
+    let isDone = false;
+    const close = () => {
+      isDone = true;
+      element.classList.remove("editing");
+      show(element, content(row, column));
+      element.focus();
+    };
+    const save = async () => {
+      if (isDone) {
+        return;
+      }
+      if (made.input.value === before) {
+        close();
+        return;
+      }
+      isDone = true;
+      try {
+        const value = made.value();
+        const change = { [key]: row[key], [column.name]: value, ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) };
+        await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${before || "empty"} → ${made.input.value || "empty"}`);
+      } catch (error) {
+        isDone = false;
+        made.input.setAttribute("aria-invalid", "true");
+        show(problem, failure(words(error)));
+        made.input.focus();
+      }
+    };
+    made.input.setAttribute("aria-label", `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}`);
+    made.input.addEventListener("keydown", (/** @type {any} */ event) => {
+      if (event.key === "Escape") {
+        close();
+      } else if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        save();
+      }
+      event.stopPropagation();
+    });
+    made.input.addEventListener("blur", () => setTimeout(() => document.activeElement !== made.input && element.contains(made.input) && save(), 0));
+    const problem = h("div", { "aria-live": "polite" });
+    element.classList.add("editing");
+    show(element, made.input, made.list, problem);
+    made.input.focus();
+    /** @type {HTMLInputElement} */ (made.input).select?.();
+  };
+
+  /** @param {any} error */
+  const words = (error) =>
+    (error.problems ?? []).some((/** @type {any} */ it) => it.code === "changed_since") ? new Error("Somebody else has changed the row. Press Escape, and load the page again.") : error;
+
+  /**
+   * Writes a block of a spreadsheet over cells, from one on to the right and below.
+   * @param {HTMLElement} element @param {any} row @param {Column} column @param {string} block
+   */
+  const paste = async (element, row, column, block) => {
+    const lines = block.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n").map((line) => line.split("\t"));
+    const [top, left] = [rows.indexOf(row), columns.indexOf(column)];
+    try {
+      const width = Math.max(...lines.map((line) => line.length));
+      if (top + lines.length > rows.length || left + width > columns.length) {
+        throw new Error(`The block has ${lines.length} × ${width} cells, which is more than there are below and right of this one. Nothing was written.`);
+      }
+      const targets = columns.slice(left, left + width);
+      const fixed = targets.find(isFixed);
+      if (fixed) {
+        throw new Error(`The column ${fixed.name} is not changed by hand. Nothing was written.`);
+      }
+      const changes = lines.map((line, index) => {
+        const of = rows[top + index];
+        const set = Object.fromEntries(line.map((text, at) => [targets[at].name, pasted(targets[at], text)]));
+        return { [key]: of[key], ...(of.updated_at ? { _if_updated_at: of.updated_at } : {}), ...set };
+      });
+      await write(changes, `${counted(lines.length * width, "cell")} pasted.`);
+    } catch (error) {
+      toast(words(error).message);
+      element.focus();
+    }
+  };
+
+  /** @param {Column} column @param {string} text */
+  const pasted = (column, text) => {
+    const other = column.is_foreign_key ? all.find((it) => it.name === column.foreign_key_table_name) : null;
+    if (other && text !== "" && labelOf(other) !== keyOf(other)) {
+      return { [labelOf(other)]: text };
+    }
+    return parsed(column, text);
+  };
+
+  return {
+    cell,
+    /** @param {any[]} shown @param {Column[]} of */
+    begin: (shown, of) => {
+      rows = shown;
+      columns = of;
+    },
+  };
+}

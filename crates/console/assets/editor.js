@@ -1,0 +1,73 @@
+// An editor of scripts: line numbers, Python's indentation, problems at their line, and a question before it is left.
+
+import { h, show } from "./dom.js";
+import { watch } from "./guard.js";
+
+const INDENT = "    ";
+
+/**
+ * @param {string} text
+ */
+export function editor(text) {
+  const rows = Math.min(40, Math.max(10, text.split("\n").length + 1));
+  const area = /** @type {HTMLTextAreaElement} */ (h("textarea", { class: "code", rows, spellcheck: "false", wrap: "off", "aria-label": "Script" }, text));
+  const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
+  const hint = h("small", { class: "quiet" }, "Tab indents; press Escape first to leave the field by Tab.");
+  let wrong = 0;
+  let isLeaving = false;
+  const draw = () => {
+    const count = area.value.split("\n").length;
+    const line = (/** @type {number} */ number) => (number === wrong ? h("mark", null, `${number}\n`) : `${number}\n`);
+    show(numbers, ...Array.from({ length: count }, (_, index) => line(index + 1)));
+    numbers.scrollTop = area.scrollTop;
+  };
+  const put = (/** @type {string} */ words) => {
+    area.setRangeText(words, area.selectionStart, area.selectionEnd, "end");
+    area.dispatchEvent(new Event("input"));
+  };
+  area.addEventListener("input", () => {
+    wrong = 0;
+    draw();
+  });
+  area.addEventListener("scroll", () => (numbers.scrollTop = area.scrollTop));
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      isLeaving = true;
+      return;
+    }
+    const before = area.value.slice(0, area.selectionStart);
+    const line = before.slice(before.lastIndexOf("\n") + 1);
+    if (event.key === "Tab" && !isLeaving && !event.ctrlKey && !event.altKey) {
+      event.preventDefault();
+      if (!event.shiftKey) {
+        put(INDENT.slice(line.length % INDENT.length));
+      } else if (line.startsWith(" ") && line.trim() === "") {
+        area.setSelectionRange(area.selectionStart - Math.min(INDENT.length, line.length), area.selectionStart);
+        put("");
+      }
+    } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      const indent = /^ */.exec(line)?.[0] ?? "";
+      put(`\n${indent}${/:\s*(?:#.*)?$/.test(line) ? INDENT : ""}`);
+    }
+    isLeaving = false;
+  });
+  const saved = watch(area);
+  draw();
+  return {
+    element: h("div", { class: "editor" }, h("div", { class: "lines-and-text" }, numbers, area), hint),
+    value: () => area.value,
+    saved,
+    focus: () => area.focus(),
+    /** Marks the line that an error names. @param {unknown} error */
+    point: (error) => {
+      wrong = Number(/line (\d+)/.exec(error instanceof Error ? error.message : "")?.[1] ?? 0);
+      draw();
+      if (wrong > 0) {
+        const at = area.value.split("\n").slice(0, wrong - 1).join("\n").length + (wrong > 1 ? 1 : 0);
+        area.focus();
+        area.setSelectionRange(at, at);
+      }
+    },
+  };
+}

@@ -1,0 +1,129 @@
+// Conditions on the rows of a table, each one a chip, in the address.
+
+import { failure, h, show } from "./dom.js";
+import { change, values } from "./state.js";
+import { labelOf, parsed, references, written } from "./tables.js";
+
+/**
+ * @typedef {import("./tables.js").Table} Table
+ * @typedef {import("./tables.js").Column} Column
+ */
+
+const CONDITIONS = [
+  ["is", ""],
+  ["contains", "__contains"],
+  ["is one of", "__in"],
+  ["at least", "__gte"],
+  ["at most", "__lte"],
+  ["is empty", "__isnull"],
+];
+
+/**
+ * Columns to filter by, also of rows that rows refer to, by their names in filters.
+ * @param {Table} table
+ * @param {Table[]} all
+ */
+function columnsOf(table, all) {
+  /** @type {Map<string, Column>} */
+  const columns = new Map(table.columns.map((column) => [column.name, column]));
+  for (const reference of references(table)) {
+    const other = all.find((it) => it.name === reference.foreign_key_table_name);
+    for (const column of other ? written(other) : []) {
+      columns.set(`${reference.name}__${column.name}`, column);
+    }
+  }
+  return columns;
+}
+
+/**
+ * A filter's column and condition.
+ * @param {string} name
+ * @param {Map<string, Column>} columns
+ */
+function split(name, columns) {
+  const [, suffix] = CONDITIONS.find(([, it]) => it && name.endsWith(it) && columns.has(name.slice(0, -it.length))) ?? ["", ""];
+  return { column: suffix ? name.slice(0, -suffix.length) : name, suffix };
+}
+
+/**
+ * The filters of the address as the API takes them.
+ * @param {Table} table
+ * @param {Table[]} all
+ */
+export function filters(table, all) {
+  const columns = columnsOf(table, all);
+  /** @type {Record<string, any>} */
+  const wanted = {};
+  for (const [name, text] of values()) {
+    if (name.startsWith("_")) {
+      continue;
+    }
+    const { column, suffix } = split(name, columns);
+    const of = columns.get(column);
+    if (!of) {
+      throw new Error(`The table ${table.name} has no column "${column}" to filter by.`);
+    }
+    const one = (/** @type {string} */ it) => parsed({ ...of, name: column }, it.trim());
+    wanted[name] = suffix === "__isnull" ? text === "true" : suffix === "__in" ? text.split(",").map(one) : suffix === "__contains" ? text : one(text);
+  }
+  return wanted;
+}
+
+/**
+ * The conditions as chips, and a form that adds one.
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {() => void} changed
+ */
+export function filterBar(table, all, changed) {
+  const columns = columnsOf(table, all);
+  const option = (/** @type {string} */ name) => h("option", { value: name }, name.replace("__", " → "));
+  const column = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Column to filter by" }, [...columns.keys()].map(option)));
+  const kind = /** @type {HTMLSelectElement} */ (
+    h("select", { "aria-label": "Condition" }, CONDITIONS.map(([text, value]) => h("option", { value }, text)))
+  );
+  const value = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Value", placeholder: "value" }));
+  column.value = columns.has(labelOf(table)) ? labelOf(table) : column.value;
+  kind.addEventListener("change", () => (value.hidden = kind.value === "__isnull"));
+  const chips = h("ul", { class: "chips", "aria-label": "Filters" });
+  const told = h("div", { "aria-live": "polite" });
+  const set = (/** @type {Record<string, string | null>} */ filter) => {
+    show(told);
+    change({ ...filter, _page: null }, true);
+    draw();
+    changed();
+  };
+  const draw = () => {
+    const all = [...values()].filter(([name]) => !name.startsWith("_"));
+    const chip = (/** @type {[string, string]} */ [name, text]) => {
+      const { column, suffix } = split(name, columns);
+      const condition = CONDITIONS.find(([, it]) => it === suffix)?.[0] ?? "is";
+      const words = `${column.replace("__", " → ")} ${condition}${suffix === "__isnull" ? "" : ` ${text}`}`;
+      return h("li", { class: "chip" }, words, h("button", { type: "button", "aria-label": `Remove the filter ${words}`, click: () => set({ [name]: null }) }, "×"));
+    };
+    show(chips, ...all.map(chip));
+    chips.hidden = all.length === 0;
+  };
+  const add = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const isEmpty = kind.value === "__isnull";
+    if (!isEmpty && value.value === "") {
+      show(told, failure("Write the value to filter by."));
+      return;
+    }
+    try {
+      const of = /** @type {Column} */ (columns.get(column.value));
+      if (!isEmpty && kind.value !== "__contains") {
+        value.value.split(kind.value === "__in" ? "," : /$^/).forEach((it) => parsed({ ...of, name: column.value }, it.trim()));
+      }
+    } catch (error) {
+      show(told, failure(error));
+      return;
+    }
+    const text = isEmpty ? "true" : value.value;
+    value.value = "";
+    set({ [column.value + kind.value]: text });
+  };
+  draw();
+  return h("div", null, h("form", { class: "bar", submit: add }, column, kind, value, h("button", null, "Filter")), told, chips);
+}

@@ -1,0 +1,163 @@
+// Users with their roles, the groups that they are in, and invitations.
+
+import { call, get, post } from "../api.js";
+import { button, destroy, form, h, input, select, show } from "../dom.js";
+import { time } from "../format.js";
+import { grid } from "../grid.js";
+import { labeled } from "../tables.js";
+
+const ROLES = /** @type {[string, string][]} */ ([
+  ["viewer", "viewer: reads"],
+  ["member", "member: reads and writes"],
+  ["admin", "admin: everything"],
+]);
+
+/**
+ * A secret link or key, which is shown once.
+ * @param {string} words what to do with it
+ * @param {string} secret
+ * @param {() => void} done
+ */
+export function once(words, secret, done) {
+  const text = h("code", { class: "secret" }, secret);
+  const said = h("span", { role: "status" });
+  const copy = async () => {
+    await navigator.clipboard.writeText(secret);
+    show(said, "Copied.");
+  };
+  return h("div", null, h("p", null, words), h("p", { class: "bar" }, text, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")));
+}
+
+/**
+ * @param {() => void} draw
+ */
+export async function users(draw) {
+  const all = await get("/users?limit=1000");
+  const change = (/** @type {any} */ it, /** @type {any} */ body) => async () => {
+    await call("PATCH", `/users/${it.id}`, body);
+    draw();
+  };
+  const role = (/** @type {any} */ it) => {
+    const place = h("span", { class: "bar inline" });
+    const box = select(ROLES.map(([value]) => [value, value]), it.role);
+    box.setAttribute("aria-label", `Role of ${it.name}`);
+    box.addEventListener("change", () => show(place, box, button("Set", change(it, { role: box.value }), "primary")));
+    show(place, box);
+    return place;
+  };
+  const row = (/** @type {any} */ it) => [
+    it.name,
+    it.email,
+    role(it),
+    (it.groups ?? []).join(", "),
+    time(it.created_at),
+    it.disabled_at ? h("span", null, "disabled ", time(it.disabled_at)) : "active",
+    it.disabled_at ? button("Enable", change(it, { disabled: false })) : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, change(it, { disabled: true })),
+  ];
+  const [email, name, as] = [input({ type: "email", required: true }), input({ maxlength: 200 }), select(ROLES, "member")];
+  const add = async () => {
+    await post("/users", { email: email.value, name: name.value || null, role: as.value });
+    draw();
+  };
+  const more = form(
+    [
+      ["E-mail", email],
+      ["Name", name],
+      ["Role", as],
+    ],
+    "Add the user",
+    add,
+  );
+  const way = h("p", { class: "quiet" }, "A user signs in with a key of their own, by an invitation, or by a link of `labdata sign-in --user`.");
+  return h(
+    "div",
+    null,
+    h("details", null, h("summary", null, "New user"), more, way),
+    labeled(grid(["Name", "E-mail", "Role", "Groups", "Added", "State", "Change"], all.map(row), "There are no users."), "Users"),
+  );
+}
+
+/**
+ * @param {() => void} draw
+ */
+export async function groups(draw) {
+  const [all, everybody] = await Promise.all([get("/groups?limit=1000"), get("/users?limit=1000")]);
+  const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
+  const place = h("div", { "aria-live": "polite" });
+  const members = (/** @type {any} */ it) => async () => {
+    const boxes = everybody.map((/** @type {any} */ user) => input({ type: "checkbox", value: user.id, checked: it.members.includes(user.id) }));
+    const save = async () => {
+      await call("PATCH", `/groups/${it.id}`, { members: boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value) });
+      draw();
+    };
+    const labels = boxes.map((/** @type {HTMLInputElement} */ box, /** @type {number} */ index) => h("label", { class: "check" }, box, everybody[index].name));
+    show(place, h("fieldset", null, h("legend", null, `Members of ${it.name}`), labels), button("Save the members", save, "primary"));
+  };
+  const row = (/** @type {any} */ it) => [
+    it.name,
+    it.members.map((/** @type {string} */ id) => names.get(id) ?? id).join(", "),
+    button("Members", members(it)),
+    destroy("Delete", `Delete the group ${it.name}`, async () => {
+      await call("DELETE", `/groups/${it.id}`);
+      draw();
+    }),
+  ];
+  const name = input({ required: true, maxlength: 200 });
+  const add = async () => {
+    await post("/groups", { name: name.value });
+    draw();
+  };
+  const words = "Tables can be kept to groups: a definition's `access` names who reads and who writes.";
+  return h(
+    "div",
+    null,
+    h("details", null, h("summary", null, "New group"), form([["Name", name]], "Add the group", add)),
+    h("p", { class: "quiet" }, words),
+    labeled(grid(["Group", "Members", "Change", "Delete"], all.map(row), "There are no groups: everybody of the organization sees every table."), "Groups"),
+    place,
+  );
+}
+
+/**
+ * @param {() => void} draw
+ */
+export async function invitations(draw) {
+  const [all, known] = await Promise.all([get("/invitations"), get("/groups?limit=1000")]);
+  const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];
+  const boxes = known.map((/** @type {any} */ it) => input({ type: "checkbox", value: it.name }));
+  const made = h("div", { "aria-live": "polite" });
+  const add = async () => {
+    const chosen = boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value);
+    const it = await post("/invitations", { email: email.value, role: as.value, groups: chosen });
+    show(made, once(`Send this link to ${it.email}. It is good for 7 days and one use, and is shown only once.`, it.url, draw));
+  };
+  const fields = form(
+    [
+      ["E-mail", email],
+      ["Role", as],
+    ],
+    "Make the invitation",
+    add,
+  );
+  if (boxes.length > 0) {
+    const labels = boxes.map((/** @type {HTMLInputElement} */ box) => h("label", { class: "check" }, box, box.value));
+    fields.querySelector("label:last-of-type")?.after(h("fieldset", null, h("legend", null, "Groups"), labels));
+  }
+  const row = (/** @type {any} */ it) => [
+    it.email,
+    it.role,
+    it.groups.join(", "),
+    time(it.expires_at),
+    destroy("Withdraw", `Withdraw the invitation of ${it.email}`, async () => {
+      await call("DELETE", `/invitations/${it.id}`);
+      draw();
+    }),
+  ];
+  return h(
+    "div",
+    null,
+    h("details", null, h("summary", null, "Invite a colleague"), fields),
+    made,
+    labeled(grid(["E-mail", "Role", "Groups", "Good until", "Withdraw"], all.map(row), "Nobody is invited at present."), "Invitations"),
+  );
+}

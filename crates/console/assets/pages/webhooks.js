@@ -1,0 +1,90 @@
+// Webhooks and what was sent to them.
+
+import { call, get, post } from "../api.js";
+import { badge, button, destroy, form, h, input, load, select, show } from "../dom.js";
+import { time } from "../format.js";
+import { grid } from "../grid.js";
+import { labeled } from "../tables.js";
+import { once } from "./people.js";
+
+const FORMATS = /** @type {[string, string][]} */ ([
+  ["standard", "Standard Webhooks"],
+  ["slack", "Slack"],
+  ["teams", "Teams"],
+]);
+
+const STATES = /** @type {Record<string, string>} */ ({ delivered: "completed", failed: "failed", pending: "queued" });
+
+/**
+ * @param {() => void} draw
+ */
+export async function webhooks(draw) {
+  const all = await get("/webhooks?limit=1000");
+  const place = h("div", { "aria-live": "polite" });
+  const [address, events, format] = [input({ type: "url", required: true }), input({ required: true, value: "*", placeholder: "file.confirmed, job_execution.failed" }), select(FORMATS)];
+  const add = async () => {
+    const it = await post("/webhooks", { url: address.value, events: events.value.split(/[,\s]+/).filter(Boolean), format: format.value, enabled: true });
+    show(place, once("The receiver verifies deliveries by this secret, which is shown only once.", it.secret, draw));
+  };
+  const fields = form(
+    [
+      ["Address", address],
+      ["Events", events],
+      ["Format", format],
+    ],
+    "Add the webhook",
+    add,
+  );
+  const set = (/** @type {any} */ it, /** @type {boolean} */ enabled) => async () => {
+    await call("PATCH", `/webhooks/${it.id}`, { enabled });
+    draw();
+  };
+  const rotate = (/** @type {any} */ it) => async () => {
+    const { secret } = await post(`/webhooks/${it.id}/rotate`);
+    show(place, once("The new secret, which is shown only once. The one before signs for 24 hours more.", secret, draw));
+  };
+  const test = (/** @type {any} */ it) => async () => {
+    await post(`/webhooks/${it.id}/test`);
+    deliveries(it, place);
+  };
+  const row = (/** @type {any} */ it) => [
+    it.url,
+    it.events.join(", "),
+    it.enabled ? "enabled" : "disabled",
+    button("Deliveries", async () => deliveries(it, place)),
+    button("Test", test(it)),
+    it.enabled ? button("Disable", set(it, false)) : button("Enable", set(it, true)),
+    destroy("New secret", "Make a new secret", rotate(it)),
+    destroy("Delete", `Delete the webhook to ${it.url}`, async () => {
+      await call("DELETE", `/webhooks/${it.id}`);
+      draw();
+    }),
+  ];
+  const columns = ["Address", "Events", "State", "Deliveries", "Test", "Change", "Secret", "Delete"];
+  const none = "There is no webhook. One tells a service of yours what happens here: files that arrive, runs that end, rows that are written.";
+  return h("div", null, h("details", null, h("summary", null, "New webhook"), fields), labeled(grid(columns, all.map(row), none), "Webhooks"), place);
+}
+
+/**
+ * @param {any} webhook
+ * @param {Element} place
+ */
+function deliveries(webhook, place) {
+  const path = `/webhooks/${webhook.id}/deliveries`;
+  load(place, "Reading the deliveries", async () => {
+    const all = await get(`${path}?limit=50`);
+    const row = (/** @type {any} */ it) => [
+      it.type,
+      time(it.at),
+      badge(it.status, STATES[it.status]),
+      it.attempts,
+      it.response_status,
+      it.error ?? "",
+      button("Send again", async () => {
+        await post(`${path}/${it.id}/resend`);
+        deliveries(webhook, place);
+      }),
+    ];
+    return h("div", null, h("h3", null, `Deliveries to ${webhook.url}`), labeled(grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet."), "Deliveries"));
+  });
+}

@@ -1,0 +1,75 @@
+// Arithmetic over curves.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { extent, letters, meanCurve, measured, plateOf, sequential, spread, wellOf, withoutBlank } from "../../assets/science.js";
+
+test("mean, standard deviation and standard error are those of a sample", () => {
+  const { n, mean, sd, sem } = spread([2, 4, 4, 4, 5, 5, 7, 9]);
+  assert.deepEqual([n, mean], [8, 5]);
+  assert.ok(Math.abs(sd - Math.sqrt(32 / 7)) < 1e-12);
+  assert.ok(Math.abs(sem - sd / Math.sqrt(8)) < 1e-12);
+});
+
+test("a single value has no spread", () => {
+  assert.deepEqual(spread([3]), { n: 1, mean: 3, sd: null, sem: null });
+});
+
+test("a mean curve counts what there is at each place", () => {
+  const mean = meanCurve([
+    { x: [0, 1, 2], y: [1, 2, null] },
+    { x: [1, 0], y: [4, 3] },
+  ]);
+  assert.deepEqual(mean.x, [0, 1]);
+  assert.deepEqual(mean.mean, [2, 3]);
+  assert.deepEqual(mean.n, [2, 2]);
+});
+
+test("a value without a blank at its place is left out and counted", () => {
+  const { curve, left } = withoutBlank({ x: [0, 1, 2], y: [1, 2, 3] }, { x: [0, 2], y: [0.25, 0.5] });
+  assert.deepEqual(curve.y, [0.75, null, 2.5]);
+  assert.equal(left, 1);
+});
+
+test("the measures of a curve", () => {
+  const curve = { x: [0, 10, 20, 30, 40, 50], y: [0, 0, 1, 3, 5, null] };
+  assert.equal(measured(curve, "value at", 21), 1);
+  assert.equal(measured(curve, "maximum", 0), 5);
+  assert.equal(measured(curve, "X of the maximum", 0), 40);
+  assert.equal(measured(curve, "last value", 0), 5);
+  assert.ok(Math.abs(measured(curve, "greatest slope", 0) - 0.13) < 1e-12);
+  assert.equal(measured({ x: [0], y: [null] }, "maximum", 0), null);
+});
+
+test("wells are found by every usual spelling, and nothing else is one", () => {
+  assert.deepEqual(wellOf("A1"), { row: 0, column: 0 });
+  assert.deepEqual(wellOf(" h012 "), { row: 7, column: 11 });
+  assert.deepEqual(wellOf("AF48"), { row: 31, column: 47 });
+  for (const text of ["A0", "1A", "", "ABC1", "A100", "sample 1"]) {
+    assert.equal(wellOf(text), null, text);
+  }
+});
+
+test("a plate is the smallest that holds its wells, from 6 to 1,536", () => {
+  const of = (...names) => plateOf(names.map(wellOf)).join("×");
+  assert.equal(of("A1", "B3"), "2×3");
+  assert.equal(of("C4"), "3×4");
+  assert.equal(of("D6"), "4×6");
+  assert.equal(of("F8"), "6×8");
+  assert.equal(of("H12"), "8×12");
+  assert.equal(of("P24"), "16×24");
+  assert.equal(of("AF48"), "32×48");
+  assert.deepEqual([0, 25, 26, 31].map(letters), ["A", "Z", "AA", "AF"]);
+});
+
+test("the scale of colors grows evenly lighter", () => {
+  const light = (share) => {
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(sequential(share).slice(at, at + 2), 16));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  for (let step = 1; step <= 20; step++) {
+    assert.ok(light(step / 20) > light((step - 1) / 20));
+  }
+  assert.deepEqual(extent([null, 3, -1, undefined, 2]), [-1, 3]);
+  assert.equal(extent([null]), null);
+});
