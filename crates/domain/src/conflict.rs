@@ -14,6 +14,12 @@ pub enum Conflict {
     /// The organization has a user with that e-mail address.
     #[error("there is a user with the e-mail address {0} already")]
     UserEmail(String),
+    /// The organization has a group of that name.
+    #[error("there is a group named \"{0}\" already")]
+    GroupName(String),
+    /// The access of a table names the group.
+    #[error("the access of a table names the group \"{0}\"")]
+    GroupInUse(String),
     /// The platform has an API key with that prefix.
     #[error("there is a key {0} already")]
     KeyPrefix(String),
@@ -28,7 +34,8 @@ pub enum Conflict {
 impl Refuse for Conflict {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::JobName(_) | Self::InstrumentName(_) => ErrorCode::NameTaken,
+            Self::JobName(_) | Self::InstrumentName(_) | Self::GroupName(_) => ErrorCode::NameTaken,
+            Self::GroupInUse(_) => ErrorCode::GroupInUse,
             Self::UserEmail(_) => ErrorCode::EmailTaken,
             Self::KeyPrefix(_) => ErrorCode::KeyPrefixTaken,
             Self::FilePath => ErrorCode::PathTaken,

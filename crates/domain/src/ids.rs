@@ -63,6 +63,14 @@ id!(
     UserId
 );
 id!(
+    /// A group of users.
+    GroupId
+);
+id!(
+    /// An invitation.
+    InvitationId
+);
+id!(
     /// An API key.
     ApiKeyId
 );

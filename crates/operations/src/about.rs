@@ -113,6 +113,8 @@ tags! {
     Session = "session",
     /// Users of the organization, and the caller.
     Users = "users",
+    /// Groups of users, by which tables are opened to some only.
+    Groups = "groups",
     /// API keys of the organization.
     ApiKeys = "api-keys",
     /// Health, metrics and this document.

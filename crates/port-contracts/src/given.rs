@@ -6,13 +6,16 @@ use labdata_domain::{
     executions::{Execution, ExecutionState, Origin},
     files::ObjectKey,
     ids::{
-        ApiKeyId, DatasetId, ExecutionId, InstrumentId, JobId, OrganizationId, TriggerId, UserId,
+        ApiKeyId, DatasetId, ExecutionId, GroupId, InstrumentId, JobId, OrganizationId, TriggerId,
+        UserId,
     },
     instruments::Instrument,
     jobs::{Job, ParameterDefinition, ScriptVersion, Widget},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
     people::{
         ApiKey, PlainApiKey,
+        group::Group,
+        role::Role,
         scope::Scopes,
         tenancy::{Organization, User},
     },
@@ -65,8 +68,22 @@ pub fn user(organization: OrganizationId, email: &str) -> User {
         organization,
         email: email.to_owned(),
         name: format!("The person behind {email}"),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: at(0),
         disabled_at: None,
+    }
+}
+
+/// A group that is not stored yet.
+#[must_use]
+pub fn group(organization: OrganizationId, name: &str, members: &[UserId]) -> Group {
+    Group {
+        id: GroupId::new(uuid()),
+        organization,
+        name: name.to_owned(),
+        members: members.to_vec(),
+        created_at: at(0),
     }
 }
 
@@ -87,6 +104,7 @@ pub fn api_key(user: &User) -> ApiKey {
         prefix: plain.prefix().to_owned(),
         hash: plain.hash(),
         scopes: Scopes::all(),
+        tables: None,
         execution: None,
         created_at: at(0),
         expires_at: None,

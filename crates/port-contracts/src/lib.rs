@@ -71,6 +71,8 @@ macro_rules! store {
         $crate::audit! { $harness $(, $test)? }
         $crate::tenancy! { $harness $(, $test)? }
         $crate::users! { $harness $(, $test)? }
+        $crate::groups! { $harness $(, $test)? }
+        $crate::invitations! { $harness $(, $test)? }
         $crate::api_keys! { $harness $(, $test)? }
         $crate::sessions! { $harness $(, $test)? }
         $crate::chats! { $harness $(, $test)? }

@@ -16,7 +16,10 @@ use crate::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
-    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    people::{
+        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
+        sessions::SessionRepository, tenancy::TenancyRepository,
+    },
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
@@ -33,6 +36,10 @@ pub struct Repositories {
     pub sessions: Arc<dyn SessionRepository>,
     /// Organizations and users.
     pub tenancy: Arc<dyn TenancyRepository>,
+    /// Groups of users.
+    pub groups: Arc<dyn GroupRepository>,
+    /// Invitations that nobody has accepted yet.
+    pub invitations: Arc<dyn InvitationRepository>,
     /// Instruments.
     pub instruments: Arc<dyn InstrumentRepository>,
     /// Jobs.

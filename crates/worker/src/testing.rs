@@ -18,6 +18,8 @@ use labdata_domain::{
     ids::ApiKeyId,
     people::{
         actor::Actor,
+        rights::Rights,
+        role::Role,
         scope::Scope,
         tenancy::{Organization, User},
     },
@@ -57,6 +59,8 @@ pub(crate) async fn actor(services: &Services) -> Actor {
         organization: organization.id,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
@@ -71,6 +75,7 @@ pub(crate) async fn actor(services: &Services) -> Actor {
         user: user.id,
         api_key: ApiKeyId::new(services.ids.next_id()),
         scopes: Scope::ALL.into_iter().collect(),
+        rights: Rights::admin(),
         execution: None,
     }
 }

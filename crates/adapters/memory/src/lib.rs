@@ -80,6 +80,8 @@ pub use models::trainings::InMemoryTrainingStore;
 pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
 pub use people::InMemoryApiKeyRepository;
+pub use people::groups::InMemoryGroupRepository;
+pub use people::invitations::InMemoryInvitationRepository;
 pub use people::sessions::InMemorySessionRepository;
 pub use people::tenancy::InMemoryTenancyRepository;
 pub use ports::{ports, repositories};

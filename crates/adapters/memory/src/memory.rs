@@ -19,6 +19,8 @@ use labdata_domain::{
     notifications::Preferences,
     people::{
         ApiKey,
+        group::Group,
+        invitation::Invitation,
         session::{Session, SignInLink},
         tenancy::{Organization, User},
     },
@@ -87,6 +89,8 @@ pub(crate) struct Owned<T> {
 pub(crate) struct State {
     pub(crate) organizations: Vec<Organization>,
     pub(crate) users: Vec<User>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) invitations: Vec<Invitation>,
     /// Entries of the audit logs, oldest first.
     pub(crate) audit_log: Vec<Owned<AuditEntry>>,
     pub(crate) secrets: BTreeMap<String, [u8; 32]>,

@@ -7,13 +7,13 @@ use labdata_ports::{Clock, Ports, Repositories};
 use crate::{
     InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
-    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryJobRepository, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys,
-    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner,
-    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner,
-    ScriptedPython, SequentialIds,
+    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository,
+    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository,
+    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTriggerStore,
+    InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
@@ -25,6 +25,8 @@ pub fn repositories(memory: &Memory) -> Repositories {
         api_keys: Arc::new(InMemoryApiKeyRepository::new(memory)),
         sessions: Arc::new(InMemorySessionRepository::new(memory)),
         tenancy: Arc::new(InMemoryTenancyRepository::new(memory)),
+        groups: Arc::new(InMemoryGroupRepository::new(memory)),
+        invitations: Arc::new(InMemoryInvitationRepository::new(memory)),
         instruments: Arc::new(InMemoryInstrumentRepository::new(memory)),
         jobs: Arc::new(InMemoryJobRepository::new(memory)),
         catalog: Arc::new(InMemoryCatalogStore::new(memory)),

@@ -50,6 +50,8 @@ pub use models::records::PgModelRepository;
 pub use models::trainings::PgTrainingStore;
 pub use notifications::PgNotificationRepository;
 pub use people::PgApiKeyRepository;
+pub use people::groups::PgGroupRepository;
+pub use people::invitations::PgInvitationRepository;
 pub use people::sessions::PgSessionRepository;
 pub use people::tenancy::PgTenancyRepository;
 pub use store::PgStore;

@@ -20,6 +20,7 @@ diesel::table! {
         name -> Text,
         created_at -> Timestamptz,
         disabled_at -> Nullable<Timestamptz>,
+        role -> Text,
     }
 }
 
@@ -185,6 +186,21 @@ diesel::table! {
         expires_at -> Nullable<Timestamptz>,
         last_used_at -> Nullable<Timestamptz>,
         revoked_at -> Nullable<Timestamptz>,
+        tables -> Nullable<Array<Text>>,
+    }
+}
+
+diesel::table! {
+    labdata.invitation (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        email -> Text,
+        role -> Text,
+        groups -> Array<Uuid>,
+        token_hash -> Bytea,
+        created_by -> Uuid,
+        created_at -> Timestamptz,
+        expires_at -> Timestamptz,
     }
 }
 

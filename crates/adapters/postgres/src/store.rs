@@ -6,10 +6,11 @@ use labdata_ports::Repositories;
 
 use crate::{
     Database, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository,
-    PgEventLog, PgExecutionRepository, PgFileRepository, PgIdempotency, PgInstrumentRepository,
-    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
-    PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTriggerStore,
-    PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
+    PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency,
+    PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository,
+    PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth,
+    PgTenancyRepository, PgTrainingStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue,
+    PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -75,6 +76,8 @@ impl PgStore {
             api_keys: Arc::new(PgApiKeyRepository::new(authentication.clone())),
             sessions: Arc::new(PgSessionRepository::new(authentication.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
+            groups: Arc::new(PgGroupRepository::new(database.clone())),
+            invitations: Arc::new(PgInvitationRepository::new(authentication.clone())),
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             data: Arc::new(self.data.on(database.clone(), Arc::clone(&catalog))),

@@ -15,6 +15,8 @@ pub(crate) async fn measure(report: &mut Report) {
     operations(report).await;
     people(report).await;
     users_and_keys(report).await;
+    groups(report).await;
+    invitations(report).await;
     instruments(report).await;
     notifications(report).await;
     tables::measure(report).await;
@@ -100,6 +102,52 @@ async fn users_and_keys(report: &mut Report) {
             "DELETE /api-keys/{api_key_id}",
             "",
             each(&keys, |id| delete(format!("/api-keys/{id}"))),
+        )
+        .await;
+}
+
+async fn groups(report: &mut Report) {
+    let group = |n| post("/groups", &json!({ "name": format!("Group {n}") }));
+    let groups = ids(
+        &report.run("POST /groups", "", many(FEW, group)).await,
+        "/id",
+    );
+    report
+        .run("GET /groups", "48", same(READS, &get("/groups")))
+        .await;
+    let one = "/groups/{group_id}";
+    let change = |id: &str| patch(format!("/groups/{id}"), &json!({ "members": [] }));
+    report
+        .run(format!("PATCH {one}"), "", each(&groups, change))
+        .await;
+    let remove = |id: &str| delete(format!("/groups/{id}"));
+    report
+        .run(format!("DELETE {one}"), "", each(&groups, remove))
+        .await;
+}
+
+async fn invitations(report: &mut Report) {
+    let invitation = |n| {
+        post(
+            "/invitations",
+            &json!({ "email": format!("guest{n}@example.org") }),
+        )
+    };
+    let invitations = ids(
+        &report
+            .run("POST /invitations", "", many(FEW, invitation))
+            .await,
+        "/id",
+    );
+    report
+        .run("GET /invitations", "48", same(READS, &get("/invitations")))
+        .await;
+    let remove = |id: &str| delete(format!("/invitations/{id}"));
+    report
+        .run(
+            "DELETE /invitations/{invitation_id}",
+            "",
+            each(&invitations, remove),
         )
         .await;
 }

@@ -188,6 +188,10 @@ async fn reads(report: &mut Report, parents: &[String]) {
     report
         .run("POST /tools/series", "10 curves", many(WRITES / 10, ten))
         .await;
+    let access = get("/tables/curve/access");
+    report
+        .run("GET /tables/{name}/access", "", same(READS, &access))
+        .await;
     let export = get("/tables/curve/export?format=arrow");
     report
         .run_at(

@@ -19,7 +19,7 @@ use time::Duration;
 
 use super::{
     arguments::{ApiKeyCommand, CreateKey},
-    output::say,
+    output::{complain, say},
 };
 use crate::{
     compose::{DatabaseServer, backend_policy},
@@ -96,7 +96,14 @@ async fn create(
         lifetime: days,
     };
     let (organization, user) = (&arguments.organization, &arguments.user);
-    let (key, plain) = operator_keys::issue(services, policy, organization, user, command).await?;
+    let issued = operator_keys::issue(services, policy, organization, user, command).await?;
+    let (key, plain) = (issued.key, issued.plain);
+    if let Some(role) = issued.raised_to {
+        // Beside the key, which scripts read from the standard output.
+        complain(&format!(
+            "{user} has the role {role} from now on, which these scopes need"
+        ));
+    }
     if !arguments.json {
         return Ok(plain.reveal().to_owned());
     }

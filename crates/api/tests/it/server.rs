@@ -25,6 +25,7 @@ use labdata_domain::{
     ids::{OrganizationId, UserId},
     people::{
         ApiKey, PlainApiKey,
+        role::Role,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
@@ -241,6 +242,7 @@ impl TestServer {
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
             scopes: scopes.iter().copied().collect::<Scopes>(),
+            tables: None,
             execution: None,
             created_at: self.clock.now(),
             expires_at: None,
@@ -271,6 +273,8 @@ async fn member(services: &Services, name: &str) -> (OrganizationId, UserId) {
         organization,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
@@ -278,6 +282,11 @@ async fn member(services: &Services, name: &str) -> (OrganizationId, UserId) {
         organization,
         services.tenancy.ensure_user(&user).await.unwrap().id,
     )
+}
+
+/// A user of `/me`, as responses name people who did something.
+pub(crate) fn named(user: &Value) -> Value {
+    serde_json::json!({"id": user["id"], "email": user["email"], "name": user["name"]})
 }
 
 /// An agent whose provider of models is not set.

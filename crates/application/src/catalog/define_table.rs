@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
-    catalog::{Catalog, DefinitionMode, Table, TableDefinition},
-    people::{actor::Actor, scope::Scope},
+    catalog::{Catalog, CatalogRefusal, DefinitionMode, Table, TableDefinition, missing_target},
+    people::{actor::Actor, rights::TableNotYours, scope::Scope},
 };
 use labdata_ports::catalog::DefineError;
 
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    catalog::visible::{require_writable, visible_catalog},
+    data::write_data::redacted,
     maintenance::disk_reserve::require_reserve,
 };
 
@@ -41,26 +43,74 @@ pub async fn define_table(
         DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
     })?;
     require_reserve(services)?;
-    audited(services, actor, |within| async move {
+    let defined = audited(services, actor, |within| async move {
         let before = within.catalog.snapshot(actor.organization).await?;
+        check_rights(actor, definition, &before)?;
         let now = within.clock.now();
         let defined = within.catalog.define(actor.organization, definition, now);
         let table = defined.await.map_err(refusal)?;
-        let catalog = within.catalog.snapshot(actor.organization).await?;
+        let catalog = visible_catalog(&within, actor).await?;
         let is_changed = before
             .table(&table.name)
             .is_none_or(|known| **known != *table);
-        let record = Record::of(
-            AuditAction::TableDefined,
-            AuditTarget::named(AuditTargetKind::Table, &table.name),
-        );
+        let target = AuditTarget::named(AuditTargetKind::Table, &table.name);
+        let mut record = Record::of(AuditAction::TableDefined, target);
+        let former = definition.former_name(&before).unwrap_or(&table.name);
+        let known = before.table(former).map(|known| &known.access);
+        if known.map_or(!table.access.is_open(), |known| *known != table.access) {
+            record = record
+                .with("read", table.access.read.clone())
+                .with("write", table.access.write.clone());
+        }
         // Scripts ensure their tables at each start, which nearly always changes nothing.
         Ok((
-            DefinedTable { table, catalog },
+            DefinedTable {
+                // As the caller sees it; who made a table for others only sees it this once.
+                table: catalog.table(&table.name).cloned().unwrap_or(table),
+                catalog,
+            },
             is_changed.then_some(record),
         ))
-    })
-    .await
+    });
+    match defined.await {
+        Err(error) if !actor.rights.see_everything() => {
+            let catalog = visible_catalog(services, actor).await?;
+            Err(redacted(&catalog, error))
+        }
+        outcome => outcome,
+    }
+}
+
+/// Refuses a definition that concerns tables which the caller may not write, or refers to one that is hidden.
+fn check_rights(
+    actor: &Actor,
+    definition: &TableDefinition,
+    all: &Arc<Catalog>,
+) -> Result<(), Error> {
+    if actor.rights.see_everything() {
+        return Ok(());
+    }
+    let catalog = all.visible_to(&actor.rights);
+    let names = definition.renamed_from.iter().chain([&definition.name]);
+    for name in names {
+        match (all.table(name), catalog.table(name)) {
+            (None, _) if actor.rights.includes(name) => {}
+            (_, Some(table)) => require_writable(actor, table)?,
+            (_, None) => return Err(Error::refused(TableNotYours::Defined)),
+        }
+    }
+    let is_hidden = |target: &&String| catalog.hidden().iter().any(|it| it.name == **target);
+    let columns = definition.columns.iter();
+    let hidden = columns.filter_map(|column| {
+        let target = column.references.as_ref().filter(is_hidden)?;
+        Some(missing_target(&column.name, target))
+    });
+    let hidden: Vec<String> = hidden.collect();
+    if hidden.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::refused(CatalogRefusal::Definition(hidden)))
+    }
 }
 
 /// The error of a table that was not defined or dropped.

@@ -8,7 +8,7 @@ use labdata_domain::{
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    catalog::define_table::refusal,
+    catalog::{define_table::refusal, visible::require_included},
 };
 
 /// The column to drop.
@@ -41,6 +41,7 @@ pub async fn drop_column(
         force,
     } = &command;
     audited(services, actor, |within| async move {
+        require_included(actor, table)?;
         let now = within.clock.now();
         let catalog = &within.catalog;
         let dropped = catalog.drop_column(actor.organization, table, column, *force, now);

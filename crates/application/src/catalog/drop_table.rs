@@ -8,7 +8,7 @@ use labdata_domain::{
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    catalog::define_table::refusal,
+    catalog::{define_table::refusal, visible::require_included},
 };
 
 /// Drops a table; with `force` also when it holds rows.
@@ -26,6 +26,7 @@ pub async fn drop_table(
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;
     audited(services, actor, |within| async move {
+        require_included(actor, name)?;
         let now = within.clock.now();
         let dropped = within
             .catalog

@@ -7,7 +7,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Services};
+use crate::{Error, Services, catalog::visible::visible_catalog};
 
 /// The organization's tables, then the core tables, as they stand now, and about how many rows or
 /// points each of them holds.
@@ -20,7 +20,7 @@ pub async fn get_schema(
     actor: &Actor,
 ) -> Result<(Arc<Catalog>, Vec<u64>), Error> {
     actor.require(Scope::Read)?;
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let counts = services
         .data
         .row_counts(actor.organization, &catalog)

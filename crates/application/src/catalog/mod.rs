@@ -4,3 +4,5 @@ pub mod define_table;
 pub mod drop_column;
 pub mod drop_table;
 pub mod get_schema;
+pub mod table_access;
+pub(crate) mod visible;

@@ -14,7 +14,10 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, data::ChangedRows};
 
-use crate::{Error, Services};
+use crate::{
+    Error, Services,
+    catalog::visible::{is_visible, visible_catalog},
+};
 
 /// Changes of an execution, with the names of those concerned.
 #[derive(Clone, Debug)]
@@ -64,7 +67,10 @@ pub async fn execution_changes(
     let organization = actor.organization;
     // For its refusal: an unknown execution would look like one that changed nothing.
     services.executions.get(organization, id).await?;
-    let changes = services.data.changes(organization, id).await?;
+    let mut changes = services.data.changes(organization, id).await?;
+    let catalog = visible_catalog(services, actor).await?;
+    let tables = &mut changes.tables;
+    tables.retain(|table, _| is_visible(actor, &catalog, table));
     let of_execution = FileFilter {
         execution: Some(id),
         ..FileFilter::default()
@@ -116,6 +122,11 @@ pub async fn changed_rows(
     actor.require(Scope::Read)?;
     let organization = actor.organization;
     services.executions.get(organization, id).await?;
+    let catalog = visible_catalog(services, actor).await?;
+    // As a table that the execution did not change.
+    if !is_visible(actor, &catalog, table) {
+        return Ok(BTreeMap::new());
+    }
     Ok(services.data.changed_rows(organization, id, table).await?)
 }
 
@@ -133,6 +144,13 @@ pub async fn list_changed_ids(
 ) -> Result<IdPage, Error> {
     actor.require(Scope::Read)?;
     services.executions.get(actor.organization, id).await?;
+    let catalog = visible_catalog(services, actor).await?;
+    if !is_visible(actor, &catalog, &query.table) {
+        return Ok(IdPage {
+            ids: Vec::new(),
+            next: None,
+        });
+    }
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
     let rows = ChangedRows {
         execution: id,

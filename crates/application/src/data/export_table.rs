@@ -15,6 +15,7 @@ use labdata_ports::data::parts::{PartSink, StreamError};
 use crate::{
     Error, Services,
     audit::record::{Record, record},
+    catalog::visible::visible_catalog,
     slots::{Slot, Work},
 };
 
@@ -39,7 +40,7 @@ pub async fn export_table(
     actor.require(Scope::Read)?;
     // Before the catalog, which could be outdated after a wait for a slot.
     let slots = StreamSlots::enter(services, actor).await?;
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
     let target = AuditTarget::named(AuditTargetKind::Table, name);
     record(

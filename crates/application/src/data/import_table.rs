@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     Error, Services,
+    catalog::visible::{require_writable, visible_catalog},
     files::interrupted::Interrupted,
     maintenance::disk_reserve::require_reserve,
     slots::{Slot, Work},
@@ -99,10 +100,11 @@ pub async fn read_import(
         Some(job_name.clone()),
     )
     .await?;
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let table = ImportColumns::table(&catalog, &command.write.table)
         .map_err(|problem| Error::Problems(vec![problem]))?
         .ok_or_else(|| Error::not_found(Resource::Table))?;
+    require_writable(actor, &table)?;
     let read = read_on_thread(move |caller| read(source, &table, &catalog, command, caller));
     let (request, columns, reading) = read.await??;
     let file = if request.dry_run {

@@ -1,6 +1,9 @@
 //! Runs a query that a person or an agent wrote.
 
+use std::sync::Arc;
+
 use labdata_domain::{
+    catalog::Catalog,
     data::query::{QUERY_LIMITS, QueryLimits, QueryText, STREAM_LIMITS},
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
@@ -8,9 +11,10 @@ use labdata_domain::{
 use labdata_ports::data::query::{Query, QueryError, QueryResult, ResultSink};
 use serde_json::Value;
 
-use super::export_table::StreamSlots;
+use super::{MAX_PLANS, export_table::StreamSlots, planned_anew};
 use crate::{
     Error, Services,
+    catalog::visible::visible_catalog,
     slots::{Held, Work},
 };
 
@@ -48,18 +52,33 @@ pub(crate) async fn query_data_within(
     limits: QueryLimits,
 ) -> Result<Held<QueryResult>, Error> {
     actor.require(Scope::Read)?;
-    let query = checked(command, limits)?;
+    let mut query = checked(command, limits)?;
     // After the checks: a query that is refused needs no slot.
     let slots = services
         .slots
         .enter(Work::Result, actor.organization)
         .await?;
-    let value = services
-        .queries
-        .run(actor.organization, &query)
-        .await
-        .map_err(failure)?;
+    let value = planned_anew!(run(services, actor, &mut query))?;
     Ok(Held { value, slots })
+}
+
+async fn run(services: &Services, actor: &Actor, query: &mut Query) -> Result<QueryResult, Error> {
+    query.view = query_view(services, actor).await?;
+    let run = services.queries.run(actor.organization, query).await;
+    run.map_err(failure)
+}
+
+/// The caller's view of the catalog, if it hides tables.
+pub(crate) async fn query_view(
+    services: &Services,
+    actor: &Actor,
+) -> Result<Option<Arc<Catalog>>, Error> {
+    // Those who see everything need no look at the catalog.
+    if actor.rights.see_everything() {
+        return Ok(None);
+    }
+    let catalog = visible_catalog(services, actor).await?;
+    Ok(Some(catalog).filter(|catalog| !catalog.hidden().is_empty()))
 }
 
 /// A query whose result can be sent while it is read.
@@ -81,11 +100,13 @@ pub async fn stream_query(
     command: QueryData,
 ) -> Result<QueryStream, Error> {
     actor.require(Scope::Read)?;
-    let query = checked(command, STREAM_LIMITS)?;
+    let mut query = checked(command, STREAM_LIMITS)?;
+    let slots = StreamSlots::enter(services, actor).await?;
+    query.view = query_view(services, actor).await?;
     Ok(QueryStream {
         organization: actor.organization,
         query,
-        slots: StreamSlots::enter(services, actor).await?,
+        slots,
     })
 }
 
@@ -114,6 +135,7 @@ fn checked(command: QueryData, limits: QueryLimits) -> Result<Query, Error> {
         text,
         params: command.params,
         limits,
+        view: None,
     })
 }
 

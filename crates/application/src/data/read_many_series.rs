@@ -21,7 +21,7 @@ use super::{
     export_table::{StreamSlots, failure, in_time},
     read_series::{Series, SeriesSlots},
 };
-use crate::{Error, Services, slots::Held};
+use crate::{Error, Services, catalog::visible::visible_catalog, slots::Held};
 
 /// Series that can be read as one table.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ async fn plan(
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeriesPlan, Error> {
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)
 }
 

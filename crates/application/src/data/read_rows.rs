@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{MAX_PLANS, planned_anew};
 use crate::{
     Error, Services,
+    catalog::visible::visible_catalog,
     slots::{Held, Work},
 };
 
@@ -76,7 +77,7 @@ async fn read_planned(
 }
 
 async fn read_page(services: &Services, actor: &Actor, query: ReadRows) -> Result<RowPage, Error> {
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let core = query.target_type == TargetType::CoreTable;
     let target = ReadTarget::find(&catalog, &query.target_name, core)
         .ok_or_else(|| Error::not_found(Resource::Table))?;

@@ -11,6 +11,7 @@ use labdata_ports::data::ReadSeriesError;
 use super::{MAX_PLANS, planned_anew};
 use crate::{
     Error, Services,
+    catalog::visible::visible_catalog,
     slots::{Held, Slot, Work},
 };
 
@@ -91,7 +92,7 @@ async fn read_points(
     actor: &Actor,
     query: &ReadSeries,
 ) -> Result<Series, Error> {
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
     let plan = SeriesPlan::new(&catalog, table, column, &query.parent).map_err(Error::refused)?;
     let read = services

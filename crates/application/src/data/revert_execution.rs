@@ -2,13 +2,14 @@
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
+    catalog::Catalog,
     data::{
         restore::OnConflict,
         revert::{Blocker, RevertReport},
     },
     ids::{ExecutionId, JobId},
     jobs::JobName,
-    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
+    people::{actor::Actor, rights::TableNotYours, run_key::GuardedAction, scope::Scope},
     refusal::{ErrorCode, Refusal},
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest, WriteTarget};
@@ -17,6 +18,8 @@ use time::OffsetDateTime;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    catalog::visible::{require_writable, visible_catalog},
+    data::write_data::redacted,
     maintenance::disk_reserve::require_reserve,
 };
 
@@ -51,6 +54,8 @@ pub async fn revert_execution(
     }
     actor.may(GuardedAction::RevertExecution(id))?;
     let execution = services.executions.get(actor.organization, id).await?;
+    let catalog = visible_catalog(services, actor).await?;
+    check_rights(services, actor, &catalog, id).await?;
     let now = services.clock.now();
     let undo = undo(services, actor, now);
     let request = RevertRequest {
@@ -65,9 +70,9 @@ pub async fn revert_execution(
     };
     if command.dry_run {
         let previewed = services.data.revert(actor.organization, &request).await;
-        return previewed.map_err(refusal);
+        return previewed.map_err(|error| redacted(&catalog, refusal(error)));
     }
-    audited(services, actor, |within| async move {
+    let reverted = audited(services, actor, |within| async move {
         let reverted = within.data.revert(actor.organization, &request).await;
         let report = reverted.map_err(refusal)?;
         let target = AuditTarget::new(AuditTargetKind::Execution, id, execution.job_name);
@@ -77,8 +82,33 @@ pub async fn revert_execution(
             .with("restored_count", report.restored_count)
             .with("raws_restored_count", report.raws_restored_count);
         Ok((report, Some(record)))
-    })
-    .await
+    });
+    let reverted = reverted.await;
+    reverted.map_err(|error| redacted(&catalog, error))
+}
+
+/// Refuses to undo what was written to tables that the caller may not write.
+async fn check_rights(
+    services: &Services,
+    actor: &Actor,
+    catalog: &Catalog,
+    id: ExecutionId,
+) -> Result<(), Error> {
+    if actor.rights.see_everything() {
+        return Ok(());
+    }
+    let changes = services.data.changes(actor.organization, id).await?;
+    for name in changes.tables.keys() {
+        match catalog.table(name) {
+            Some(table) => require_writable(actor, table)?,
+            // Former tables have no rows to undo, but hidden ones do.
+            None if catalog.hidden().iter().any(|table| table.name == *name) => {
+                return Err(Error::refused(TableNotYours::Reverted));
+            }
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// The execution of what a revert changes.

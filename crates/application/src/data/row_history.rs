@@ -21,6 +21,7 @@ use super::write_data::{WriteData, write_data};
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    catalog::visible::visible_catalog,
     executions::starters::{StartedExecution, with_starter},
 };
 
@@ -183,7 +184,7 @@ async fn find(
     actor: &Actor,
     name: &RowName,
 ) -> Result<(KeyedTable, KeyValue), Error> {
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let table = catalog.keyed_table(&name.table);
     let table = table.ok_or_else(|| Error::not_found(Resource::Table))?;
     let key = KeyValue::parse(&name.id, table.key().data_type);

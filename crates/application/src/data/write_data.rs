@@ -7,7 +7,7 @@ use labdata_domain::{
     ids::{ExecutionId, FileId, JobId},
     jobs::JobName,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
-    refusal::{Refuse, Resource},
+    refusal::{Refusal, Refuse, Resource},
 };
 use labdata_ports::{
     PortError,
@@ -17,6 +17,7 @@ use labdata_ports::{
 use super::{MAX_PLANS, import_file::StoredFile};
 use crate::{
     Error, Services,
+    catalog::visible::{recently_visible_catalog, require_writable, visible_catalog},
     maintenance::disk_reserve::require_reserve,
     slots::{Held, Slot, Work},
 };
@@ -76,7 +77,7 @@ pub(super) async fn write_from(
         now: services.clock.now(),
     };
     // A cached snapshot suits most writes. Problems found with it are checked with a current one.
-    let mut catalog = services.catalog.recent(actor.organization).await?;
+    let mut catalog = recently_visible_catalog(services, actor).await?;
     let mut is_current = false;
     for _ in 0..MAX_PLANS {
         let stop = match plan_and_apply(services, actor, &planned, &catalog, &attribution).await {
@@ -87,17 +88,20 @@ pub(super) async fn write_from(
             Err(stop) => stop,
         };
         let current = match stop {
-            Stop::Failed(error) => return Err(error),
+            Stop::Failed(error) => return Err(redacted(&catalog, error)),
             Stop::Problems(problems) if is_current => return Err(Error::Problems(problems)),
+            Stop::Forbidden(error) if is_current => return Err(error),
+            // Who may write may have changed since the cached snapshot.
+            Stop::Forbidden(_) => visible_catalog(services, actor).await?,
             Stop::Problems(problems) => {
-                let current = services.catalog.snapshot(actor.organization).await?;
+                let current = visible_catalog(services, actor).await?;
                 // The cached snapshot was current, so a new plan would have the same problems.
                 if current.version == catalog.version {
                     return Err(Error::Problems(problems));
                 }
                 current
             }
-            Stop::CatalogChanged => services.catalog.snapshot(actor.organization).await?,
+            Stop::CatalogChanged => visible_catalog(services, actor).await?,
         };
         catalog = current;
         is_current = true;
@@ -168,6 +172,8 @@ enum Stop {
     Problems(Vec<Problem>),
     /// The tables have changed since that snapshot.
     CatalogChanged,
+    /// The caller may not write a table, by the snapshot that it was planned with.
+    Forbidden(Error),
     /// The write failed, by the current tables.
     Failed(Error),
 }
@@ -201,6 +207,7 @@ async fn plan_and_apply(
     catalog: &Catalog,
     attribution: &Attribution,
 ) -> Result<WriteOutcome, Stop> {
+    check_rights(actor, &write.request, catalog).map_err(Stop::Forbidden)?;
     let checked = check_up_to(write.max_rows, &write.request, catalog);
     let results = services
         .data
@@ -215,6 +222,35 @@ async fn plan_and_apply(
         WriteError::Problems(problems) => Stop::Failed(Error::Problems(plan.name_lines(problems))),
         error => error.into(),
     })
+}
+
+/// Refuses tables that the caller may read, but not write. Hidden ones are unknown.
+fn check_rights(actor: &Actor, request: &WriteRequest, catalog: &Catalog) -> Result<(), Error> {
+    let rows = request.tables.iter().map(|write| &write.table);
+    let names = rows.chain(request.series.iter().map(|write| &write.table));
+    for table in names.filter_map(|name| catalog.table(name)) {
+        require_writable(actor, table)?;
+    }
+    Ok(())
+}
+
+/// The same error without the names of tables that are hidden from the caller.
+pub(crate) fn redacted(catalog: &Catalog, error: Error) -> Error {
+    match error {
+        Error::Problems(problems) => {
+            let problems = problems.into_iter();
+            let redacted = problems.map(|problem| Problem {
+                message: catalog.redacted(&problem.message).into_owned(),
+                ..problem
+            });
+            Error::Problems(redacted.collect())
+        }
+        Error::Refused(refusal) => Error::Refused(Refusal {
+            message: catalog.redacted(&refusal.message).into_owned().into(),
+            ..refusal
+        }),
+        other => other,
+    }
 }
 
 /// The refusal of a write under an execution that has ended.

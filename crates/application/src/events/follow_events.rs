@@ -5,15 +5,28 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use crate::{Error, Services, slots::Slot, subscription::Subscription};
+use crate::{
+    Error, Services,
+    catalog::visible::{is_visible, visible_catalog},
+    slots::Slot,
+    subscription::Subscription,
+};
 
 /// Maximum number of events that are read at a time.
 pub const MAX_EVENTS_PER_READ: u32 = 200;
 
+/// Events that were read at once.
+#[derive(Debug)]
+pub struct EventBatch {
+    /// Those that the caller may see.
+    pub events: Vec<LoggedEvent>,
+    /// More may follow at once.
+    pub is_full: bool,
+}
+
 /// A follower of the events that its caller may see.
 #[derive(Debug)]
 pub struct EventFollower {
-    actor: Actor,
     position: EventPosition,
     /// Counts the follower.
     _slot: Slot,
@@ -44,7 +57,6 @@ pub async fn follow_events(
         Some(_) => EventPosition::START,
     };
     let follower = EventFollower {
-        actor: actor.clone(),
         position,
         _slot: slot,
     };
@@ -52,17 +64,29 @@ pub async fn follow_events(
 }
 
 impl EventFollower {
-    /// Reads the next events. Those of a transaction follow when every older transaction is over.
+    /// Reads the next events that the caller may see, with the rights of now. Those of a transaction follow when
+    /// every older transaction is over.
     ///
     /// # Errors
-    /// Errors of the port.
-    pub async fn next(&mut self, services: &Services) -> Result<Vec<LoggedEvent>, Error> {
-        let (organization, user) = (self.actor.organization, self.actor.user);
+    /// `Forbidden` without the read scope; errors of the port.
+    pub async fn next(&mut self, services: &Services, actor: &Actor) -> Result<EventBatch, Error> {
+        actor.require(Scope::Read)?;
+        let (organization, user) = (actor.organization, actor.user);
         let batch = services
             .events
             .read(organization, user, self.position, MAX_EVENTS_PER_READ)
             .await?;
         self.position = batch.next;
-        Ok(batch.events)
+        let is_full = u32::try_from(batch.events.len()) == Ok(MAX_EVENTS_PER_READ);
+        let mut events = batch.events;
+        let concerns_tables = events.iter().any(|event| event.kind.table().is_some());
+        if concerns_tables && !actor.rights.see_everything() {
+            let catalog = visible_catalog(services, actor).await?;
+            events.retain(|event| {
+                let table = event.kind.table();
+                table.is_none_or(|table| is_visible(actor, &catalog, table))
+            });
+        }
+        Ok(EventBatch { events, is_full })
     }
 }

@@ -24,7 +24,8 @@ impl RepeatableRequest {
             api_key: actor.api_key,
             operation: self.operation,
             key: self.key,
-            body_sha256: self.body_sha256,
+            // Who has left a group since is not told again what the group may see.
+            body_sha256: actor.rights.bound(self.body_sha256),
             now: services.clock.now(),
         }
     }

@@ -67,6 +67,7 @@ pub async fn update_job(
     actor.require(Scope::Write)?;
     require_reserve(services)?;
     actor.may(GuardedAction::ChangeJob)?;
+    actor.rights.require_all_tables().map_err(Error::refused)?;
     let mut checked = None;
     // Optimistic: a concurrent change raises the revision, and this one is made again on top of it.
     for _ in 0..MAX_ATTEMPTS {

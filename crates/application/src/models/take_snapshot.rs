@@ -23,6 +23,7 @@ use super::snapshot::{
 };
 use crate::{
     Error, Services,
+    data::query_data::query_view,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
     slots::Work,
 };
@@ -91,6 +92,7 @@ async fn of_query(services: &Services, actor: &Actor, sql: String) -> Result<Sna
         text,
         params: Vec::new(),
         limits: SNAPSHOT_LIMITS,
+        view: query_view(services, actor).await?,
     };
     let (object, upload) = begin(services, actor).await?;
     let (sender, rows) = mpsc::channel(WAITING_PARTS);

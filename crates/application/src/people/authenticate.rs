@@ -27,15 +27,9 @@ pub async fn authenticate(services: &Services, presented: &str) -> Result<Actor,
     if !found.admits(&presented, now) {
         return Err(invalid());
     }
+    let actor = found.actor();
     let key = found.key;
     note_use(services, &key, now).await;
-    let actor = Actor {
-        organization: key.organization,
-        user: key.user,
-        api_key: key.id,
-        scopes: key.scopes,
-        execution: key.execution,
-    };
     services
         .key_cache
         .insert(generation, key.hash, actor.clone(), now, key.expires_at);

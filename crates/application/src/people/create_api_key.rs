@@ -4,9 +4,10 @@ use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{ApiKeyId, UserId},
     people::{
-        ApiKey, PlainApiKey,
+        ApiKey, PlainApiKey, UnknownKeyTable,
         actor::{Actor, MissingScope},
         check_expiry,
+        role::RoleExceeded,
         scope::{Scope, Scopes},
         tenancy::UserDisabled,
     },
@@ -17,6 +18,7 @@ use time::OffsetDateTime;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    catalog::visible::visible_catalog,
 };
 
 /// Prefixes are random; two alike in a row do not happen, ten never.
@@ -33,14 +35,16 @@ pub struct CreateApiKey {
     pub expires_at: Option<OffsetDateTime>,
     /// User of the organization to whom it belongs; the caller if `None`.
     pub user: Option<UserId>,
+    /// Names of the only tables that it concerns; `None` for all.
+    pub tables: Option<Vec<String>>,
 }
 
 /// Makes a key for the caller's user, or for another one of the organization. The plain key is returned
 /// this once and retained nowhere.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope, or when the caller lacks a scope that the key is
-/// to have; `NotFound` for an unknown user; `Invalid` when it would be expired already
+/// `Forbidden` without the admin scope, or when the caller, or the role of the key's user, lacks a scope that
+/// the key is to have, and for tables of which the caller's key has none; `NotFound` for an unknown user; `Invalid` when it would be expired already
 /// or its user is disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_api_key(
@@ -56,7 +60,8 @@ pub async fn create_api_key(
     let now = services.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
-    require_enabled(services, actor, user).await?;
+    check_user(services, actor, user, command.scopes).await?;
+    let tables = check_tables(services, actor, command.tables).await?;
     for _ in 0..ATTEMPTS {
         let plain = random_key(services);
         let key = ApiKey {
@@ -67,6 +72,7 @@ pub async fn create_api_key(
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
             scopes: command.scopes,
+            tables: tables.clone(),
             execution: None,
             created_at: now,
             expires_at: command.expires_at,
@@ -90,26 +96,58 @@ pub async fn create_api_key(
     ))
 }
 
-/// Refuses a user who is disabled.
-async fn require_enabled(services: &Services, actor: &Actor, user: UserId) -> Result<(), Error> {
-    // The caller's own user has just been found to be enabled.
-    if user == actor.user {
-        return Ok(());
-    }
+/// Refuses a user who is disabled, or whose role lacks a scope of the key.
+async fn check_user(
+    services: &Services,
+    actor: &Actor,
+    user: UserId,
+    scopes: Scopes,
+) -> Result<(), Error> {
+    let is_own = user == actor.user;
     let user = services.tenancy.user(actor.organization, user).await?;
-    if user.disabled_at.is_some() {
+    // The caller's own user has just been found to be enabled, unless the operator acts for the user.
+    if !is_own && user.disabled_at.is_some() {
         return Err(Error::refused(UserDisabled));
     }
-    Ok(())
+    match scopes.first_missing_from(user.role.scopes()) {
+        None => Ok(()),
+        Some(scope) => Err(Error::refused(RoleExceeded {
+            email: user.email,
+            role: user.role,
+            scope,
+        })),
+    }
+}
+
+/// The tables to which a key is narrowed: at most those of the key that makes it.
+async fn check_tables(
+    services: &Services,
+    actor: &Actor,
+    tables: Option<Vec<String>>,
+) -> Result<Option<Vec<String>>, Error> {
+    let Some(mut tables) = tables else {
+        return Ok(actor.rights.tables());
+    };
+    let catalog = visible_catalog(services, actor).await?;
+    if let Some(unknown) = tables.iter().find(|name| catalog.table(name).is_none()) {
+        return Err(Error::refused(UnknownKeyTable(unknown.clone())));
+    }
+    tables.sort_unstable();
+    tables.dedup();
+    Ok(Some(tables))
 }
 
 pub(crate) fn created(key: &ApiKey) -> Record {
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, &key.name);
     let scopes: Vec<_> = key.scopes.iter().map(Scope::as_str).collect();
-    Record::of(AuditAction::ApiKeyCreated, target)
+    let record = Record::of(AuditAction::ApiKeyCreated, target)
         .with("prefix", key.prefix.clone())
         .with("scopes", scopes)
-        .with("user_id", key.user.to_string())
+        .with("user_id", key.user.to_string());
+    match &key.tables {
+        None => record,
+        Some(tables) => record.with("tables", tables.clone()),
+    }
 }
 
 /// A key of random bytes.

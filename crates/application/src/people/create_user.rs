@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::UserId,
     people::{
         actor::Actor,
+        role::Role,
         scope::Scope,
         tenancy::{User, check_email, check_user_name},
     },
@@ -23,6 +24,8 @@ pub struct CreateUser {
     pub email: String,
     /// Display name; the e-mail address if `None`.
     pub name: Option<String>,
+    /// Role.
+    pub role: Role,
 }
 
 /// Adds a user to the caller's organization.
@@ -48,13 +51,17 @@ pub async fn create_user(
         organization: actor.organization,
         email,
         name,
+        role: command.role,
+        groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
     audited(services, actor, |within| async move {
         within.tenancy.add_user(&user).await?;
         let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
-        let record = Record::of(AuditAction::UserCreated, target).with("name", user.name.clone());
+        let record = Record::of(AuditAction::UserCreated, target)
+            .with("name", user.name.clone())
+            .with("role", user.role.as_str());
         Ok((user, Some(record)))
     })
     .await

@@ -5,6 +5,7 @@ use labdata_domain::{
     people::{
         ApiKey, PlainApiKey,
         actor::Actor,
+        role::Role,
         scope::Scopes,
         tenancy::{Organization, User},
     },
@@ -53,6 +54,8 @@ pub async fn first_start(
         organization: organization.id,
         email: ADMINISTRATOR.to_owned(),
         name: ADMINISTRATOR.to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: now,
         disabled_at: None,
     };
@@ -68,6 +71,7 @@ pub async fn first_start(
         prefix: plain.prefix().to_owned(),
         hash: plain.hash(),
         scopes: Scopes::all(),
+        tables: None,
         execution: None,
         created_at: now,
         expires_at: None,

@@ -39,7 +39,11 @@ pub async fn identify(services: &Services, actor: &Actor) -> Result<Identity, Er
     Ok(Identity {
         organization,
         user,
-        api_key: api_key.await?.key,
+        api_key: ApiKey {
+            // Those in effect, which a role may limit since the key was made.
+            scopes: actor.scopes,
+            ..api_key.await?.key
+        },
         execution: actor.execution,
     })
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use labdata_domain::{
-    ids::{ApiKeyId, ExecutionId, UserId},
+    ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::{ApiKeyHash, actor::Actor},
 };
 use time::{Duration, OffsetDateTime};
@@ -117,6 +117,11 @@ impl KeyCache {
         self.evict_callers(|actor| actor.user == id);
     }
 
+    /// Forgets the keys of an organization.
+    pub fn evict_organization(&self, id: OrganizationId) {
+        self.evict_callers(|actor| actor.organization == id);
+    }
+
     /// Forgets the keys of an execution.
     pub fn evict_execution(&self, id: ExecutionId) {
         self.evict_callers(|actor| actor.execution == Some(id));
@@ -131,7 +136,7 @@ impl KeyCache {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::{ids::OrganizationId, people::scope::Scopes};
+    use labdata_domain::people::{rights::Rights, scope::Scopes};
     use uuid::Uuid;
 
     use super::*;
@@ -145,6 +150,7 @@ mod tests {
             user: UserId::new(Uuid::nil()),
             api_key: ApiKeyId::new(Uuid::from_u128(key)),
             scopes: Scopes::all(),
+            rights: Rights::admin(),
             execution: None,
         }
     }

@@ -8,8 +8,9 @@ use labdata_domain::{
     people::{
         ApiKey, PlainApiKey,
         actor::Actor,
+        role::Role,
         scope::Scopes,
-        tenancy::{Organization, User, check_email, check_organization_name},
+        tenancy::{Organization, User, UserChange, check_email, check_organization_name},
     },
     refusal::{Refusal, Resource},
     work::BackendPolicy,
@@ -21,6 +22,7 @@ use crate::{
     people::{
         create_api_key::{CreateApiKey, create_api_key},
         revoke_api_key::revoke_api_key,
+        update_user::update_user,
     },
 };
 
@@ -35,7 +37,19 @@ pub struct IssueKey {
     pub lifetime: Option<Duration>,
 }
 
-/// Makes a key for that user of that organization; both are created when missing. An organization is not
+/// A key that the operator was issued.
+#[derive(Clone, Debug)]
+pub struct IssuedKey {
+    /// The key.
+    pub key: ApiKey,
+    /// Its plain text.
+    pub plain: PlainApiKey,
+    /// The role that its user has now, if the former one was too narrow for the key.
+    pub raised_to: Option<Role>,
+}
+
+/// Makes a key for that user of that organization; both are created when missing. The user gets the role that the
+/// scopes need, and keeps a wider one. An organization is not
 /// created if the job backend would then be refused.
 ///
 /// # Errors
@@ -48,7 +62,7 @@ pub async fn issue(
     organization: &str,
     email: &str,
     command: IssueKey,
-) -> Result<(ApiKey, PlainApiKey), Error> {
+) -> Result<IssuedKey, Error> {
     let (organization, email) = (organization.trim(), email.trim());
     check_organization_name(organization)
         .and_then(|()| check_email(email))
@@ -66,11 +80,14 @@ pub async fn issue(
         organization: organization.id,
         email: email.to_owned(),
         name: email.to_owned(),
+        role: Role::of_scopes(command.scopes),
+        groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
     let user = services.tenancy.ensure_user(&candidate).await?;
     let operator = Actor::operator(organization.id, user.id);
+    let raised_to = raise_role(services, &operator, &user, command.scopes).await?;
     let command = CreateApiKey {
         name: command.name,
         scopes: command.scopes,
@@ -78,8 +95,33 @@ pub async fn issue(
             .lifetime
             .map(|lifetime| services.clock.now() + lifetime),
         user: None,
+        tables: None,
     };
-    create_api_key(services, &operator, command).await
+    let (key, plain) = create_api_key(services, &operator, command).await?;
+    Ok(IssuedKey {
+        key,
+        plain,
+        raised_to,
+    })
+}
+
+/// Gives a user the role that a key of these scopes needs; returns it if it is a wider one.
+async fn raise_role(
+    services: &Services,
+    operator: &Actor,
+    user: &User,
+    scopes: Scopes,
+) -> Result<Option<Role>, Error> {
+    let needed = Role::of_scopes(scopes);
+    if needed <= user.role {
+        return Ok(None);
+    }
+    let change = UserChange {
+        role: Some(needed),
+        ..UserChange::default()
+    };
+    update_user(services, operator, user.id, change).await?;
+    Ok(Some(needed))
 }
 
 /// Refuses to create an organization with which the job backend would be refused.

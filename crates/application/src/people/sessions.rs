@@ -5,11 +5,10 @@ use labdata_domain::{
     ids::ApiKeyId,
     page::PageRequest,
     people::{
-        ApiKey, PlainApiKey,
+        ApiKey, FoundKey, PlainApiKey,
         actor::Actor,
         credential::InvalidCredential,
         run_key::GuardedAction,
-        scope::Scopes,
         session::{FoundSession, LINK_LIFETIME, PlainToken, SESSION_LIFETIME, Session, SignInLink},
         tenancy::{Organization, User, UserDisabled, fold_email},
     },
@@ -21,7 +20,9 @@ use time::Duration;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    people::{authenticate::authenticate, create_api_key::random_key},
+    people::{
+        authenticate::authenticate, create_api_key::random_key, invitations::accept_invitation,
+    },
 };
 
 /// Name of the key on which a session of a link rests.
@@ -107,29 +108,27 @@ async fn record_refused(services: &Services, presented: &str, error: &Error) -> 
     Ok(audit.append(key.organization, entry).await?)
 }
 
-/// Uses a link up, and makes the key on which its session rests: it is listed and can be revoked like
+/// Uses a link or an invitation up, and makes the key on which its session rests: it is listed and can be revoked like
 /// any other, but its text is never displayed.
 async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
     let now = services.clock.now();
-    // Taken before it is checked: a link works once, also if two follow it at the same time.
-    let link = services.sessions.take_link(token.hash()).await?;
-    let link = link.filter(|link| link.is_valid(now)).ok_or_else(invalid)?;
-    let user = services.tenancy.user(link.organization, link.user).await?;
-    if user.disabled_at.is_some() {
-        return Err(invalid());
-    }
+    let user = match accept_invitation(services, &token).await? {
+        Some(user) => user,
+        None => linked_user(services, &token).await?,
+    };
     for _ in 0..ATTEMPTS {
         let plain = random_key(services);
         let key = ApiKey {
             id: ApiKeyId::new(services.ids.next_id()),
-            organization: link.organization,
-            user: link.user,
+            organization: user.organization,
+            user: user.id,
             name: LINK_KEY_NAME.to_owned(),
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
-            scopes: Scopes::all(),
+            scopes: user.role.scopes(),
+            tables: None,
             execution: None,
             created_at: now,
             // The key exists only for the session, so it ends no later.
@@ -138,7 +137,15 @@ async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
             revoked_at: None,
         };
         match services.api_keys.add(&key).await {
-            Ok(()) => return Ok(actor_of(&key)),
+            Ok(()) => {
+                let found = FoundKey {
+                    key,
+                    user_disabled_at: None,
+                    role: user.role,
+                    groups: user.groups,
+                };
+                return Ok(found.actor());
+            }
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -148,14 +155,19 @@ async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
     ))
 }
 
-fn actor_of(key: &ApiKey) -> Actor {
-    Actor {
-        organization: key.organization,
-        user: key.user,
-        api_key: key.id,
-        scopes: key.scopes,
-        execution: key.execution,
+/// The user of a link, which is used up.
+async fn linked_user(services: &Services, token: &PlainToken) -> Result<User, Error> {
+    let invalid = || Error::refused(InvalidCredential::Link);
+    // Taken before it is checked: a link works once, also if two follow it at the same time.
+    let link = services.sessions.take_link(token.hash()).await?;
+    let link = link
+        .filter(|link| link.is_valid(services.clock.now()))
+        .ok_or_else(invalid)?;
+    let user = services.tenancy.user(link.organization, link.user).await?;
+    if user.disabled_at.is_some() {
+        return Err(invalid());
     }
+    Ok(user)
 }
 
 /// Finds the caller that a session belongs to.
@@ -183,7 +195,7 @@ pub async fn authenticate_session(services: &Services, presented: &str) -> Resul
     {
         tracing::warn!(%error, "could not note the use of a session");
     }
-    let actor = actor_of(&key.key);
+    let actor = key.actor();
     // The cached entry must outlive neither the key nor the session.
     let ends_at = key.key.expires_at.map_or(session.ends_at(), |expires_at| {
         expires_at.min(session.ends_at())
@@ -254,18 +266,20 @@ async fn user_of(services: &Services, organization: &str, email: &str) -> Result
         .ok_or_else(|| Error::not_found(Resource::User))
 }
 
-fn random_token(services: &Services) -> PlainToken {
+pub(super) fn random_token(services: &Services) -> PlainToken {
     let mut bytes = [0; 32];
     services.ids.fill_random(&mut bytes);
     PlainToken::from_random(bytes)
 }
 
-/// Removes sessions and links that have ended; returns their number. No caller requests it: it is the
+/// Removes sessions, links and invitations that have ended; returns their number. No caller requests it: it is the
 /// platform's own housekeeping, for all organizations.
 ///
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn remove_ended_sessions(services: &Services) -> Result<u64, Error> {
-    Ok(services.sessions.remove_ended(services.clock.now()).await?)
+    let now = services.clock.now();
+    let invitations = services.invitations.remove_expired(now).await?;
+    Ok(services.sessions.remove_ended(now).await? + invitations)
 }

@@ -5,6 +5,7 @@ use labdata_domain::{
     ids::UserId,
     people::{
         actor::Actor,
+        role::LastAdmin,
         scope::Scope,
         tenancy::{DisablesSelf, User, UserChange, check_user_name},
     },
@@ -12,7 +13,7 @@ use labdata_domain::{
 
 use crate::{
     Error, Services,
-    audit::record::{Record, audited},
+    audit::record::{Record, audited, record},
 };
 
 /// Changes a user. The keys of a disabled user are refused at once in this process, within seconds in
@@ -20,7 +21,7 @@ use crate::{
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` for a blank
-/// name, and when the caller would disable their own user.
+/// name, when the caller would disable their own user, and when the user is the last administrator.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
     services: &Services,
@@ -37,19 +38,46 @@ pub async fn update_user(
         return Err(Error::refused(DisablesSelf));
     }
     let changed = audited(services, actor, |within| async move {
+        if change.takes_administration() {
+            refuse_last_admin(&within, actor, id).await?;
+        }
+        let before = within.tenancy.user(actor.organization, id).await?;
         let now = within.clock.now();
         let updated = within
             .tenancy
             .update_user(actor.organization, id, &change, now);
         let user = updated.await?;
+        if let Some(entry) = role_changed(&before, &user) {
+            record(&within, actor, entry).await?;
+        }
         let target = AuditTarget::new(AuditTargetKind::User, id, &user.email);
+        let updated = change.name.is_some() || change.disabled.is_some();
         let record = Record::of(AuditAction::UserUpdated, target)
             .with("name", change.name)
             .with("disabled", change.disabled);
-        Ok((user, Some(record)))
+        Ok((user, updated.then_some(record)))
     })
     .await?;
-    // Keys of a disabled user must stop at once, not when the cache expires.
+    // Keys of a disabled user must stop at once, not when the cache expires; so must rights of a former role.
     services.key_cache.evict_user(id);
     Ok(changed)
+}
+
+/// What is recorded of another role, if it is one.
+pub(super) fn role_changed(before: &User, after: &User) -> Option<Record> {
+    let target = AuditTarget::new(AuditTargetKind::User, after.id, &after.email);
+    let record = Record::of(AuditAction::UserRoleChanged, target)
+        .with("from", before.role.as_str())
+        .with("to", after.role.as_str());
+    (before.role != after.role).then_some(record)
+}
+
+/// Refuses to take away the organization's last administrator.
+async fn refuse_last_admin(services: &Services, actor: &Actor, id: UserId) -> Result<(), Error> {
+    let admins = services.tenancy.enabled_admins(actor.organization).await?;
+    // A user who is no administrator takes none away.
+    if admins.contains(&id) && admins.len() == 1 {
+        return Err(Error::refused(LastAdmin));
+    }
+    Ok(())
 }

@@ -58,6 +58,7 @@ pub async fn backfill_job(
     command: BackfillJob,
 ) -> Result<Backfilled, Error> {
     actor.require(Scope::Write)?;
+    actor.rights.require_all_tables().map_err(Error::refused)?;
     require_reserve(services)?;
     let job = services.jobs.get(actor.organization, id).await?;
     let script_version = job.runnable_version().map_err(Error::refused)?;

@@ -39,6 +39,7 @@ pub(super) fn run_key(
         prefix: plain.prefix().to_owned(),
         hash: plain.hash(),
         scopes: rights.scopes,
+        tables: None,
         execution: claim.work.execution(),
         created_at: services.clock.now(),
         expires_at,

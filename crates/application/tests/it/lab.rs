@@ -7,6 +7,8 @@ use labdata_domain::{
     ids::ApiKeyId,
     people::{
         actor::Actor,
+        rights::Rights,
+        role::Role,
         scope::{Scope, Scopes},
         tenancy::{Organization, User},
     },
@@ -44,6 +46,8 @@ impl Lab {
             organization: organization.id,
             email: "ada@example.org".to_owned(),
             name: "Ada".to_owned(),
+            role: Role::Admin,
+            groups: Vec::new(),
             created_at: clock.now(),
             disabled_at: None,
         };
@@ -64,6 +68,7 @@ impl Lab {
             user: self.user.id,
             api_key: ApiKeyId::new(self.services.ids.next_id()),
             scopes: scopes.iter().copied().collect::<Scopes>(),
+            rights: Rights::admin(),
             execution: None,
         }
     }

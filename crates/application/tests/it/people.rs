@@ -8,6 +8,7 @@ use labdata_application::{
     people::{
         authenticate::authenticate,
         create_api_key::{CreateApiKey, create_api_key},
+        operator_keys::{IssueKey, issue},
         revoke_api_key::revoke_api_key,
     },
 };
@@ -18,9 +19,11 @@ use labdata_domain::{
     people::{
         ApiKey, FoundKey, PlainApiKey,
         actor::Actor,
+        role::Role,
         scope::{Scope, Scopes},
     },
     refusal::{Refusal, RefusalKind},
+    work::BackendPolicy,
 };
 use labdata_ports::{
     PortError, Repositories,
@@ -35,6 +38,8 @@ fn active(key: &ApiKey) -> FoundKey {
     FoundKey {
         key: key.clone(),
         user_disabled_at: None,
+        role: Role::Admin,
+        groups: Vec::new(),
     }
 }
 
@@ -75,6 +80,7 @@ async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, Plain
         scopes,
         expires_at: None,
         user: None,
+        tables: None,
     };
     create_api_key(&lab.services, actor, command).await
 }
@@ -163,6 +169,7 @@ async fn a_prefix_that_is_taken_is_drawn_again() {
         scopes: Scopes::all(),
         expires_at: None,
         user: None,
+        tables: None,
     };
     let services = with_keys(&lab, keys);
     create_api_key(&services, &lab.actor(&Scope::ALL), command)
@@ -186,4 +193,29 @@ async fn only_an_admin_makes_keys_and_grants_only_what_it_has() {
             }))
         ));
     }
+}
+
+/// A key of the operator gives its user the role that it needs, says so, and takes none away.
+#[tokio::test]
+async fn a_key_of_the_operator_raises_the_role_of_its_user() {
+    let lab = Lab::new().await;
+    let issue = async |scopes: &[Scope]| {
+        let command = IssueKey {
+            name: "key".to_owned(),
+            scopes: scopes.iter().copied().collect(),
+            lifetime: None,
+        };
+        let policy = BackendPolicy::default();
+        let issued = issue(&lab.services, policy, "lab", "grace@lab.example", command).await;
+        let issued = issued.unwrap();
+        let key = issued.plain.reveal().to_owned();
+        let actor = authenticate(&lab.services, &key).await.unwrap();
+        let user = lab.services.tenancy.user(actor.organization, actor.user);
+        let role = user.await.unwrap().role;
+        assert_eq!(actor.scopes, issued.key.scopes);
+        (role, issued.raised_to)
+    };
+    assert_eq!(issue(&[Scope::Read]).await, (Role::Viewer, None));
+    assert_eq!(issue(&Scope::ALL).await, (Role::Admin, Some(Role::Admin)));
+    assert_eq!(issue(&[Scope::Read]).await, (Role::Admin, None));
 }

@@ -25,6 +25,7 @@ use labdata_domain::{
     people::{
         PlainApiKey,
         actor::Actor,
+        role::Role,
         run_nonce::NONCE_LIFETIME,
         scope::{Scope, Scopes},
         tenancy::{User, UserChange},
@@ -152,6 +153,8 @@ async fn colleague(lab: &Lab, scopes: &[Scope]) -> Actor {
         organization: ada.organization,
         email: "bob@example.org".to_owned(),
         name: "Bob".to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: lab.services.clock.now(),
         disabled_at: None,
     };

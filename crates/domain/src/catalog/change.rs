@@ -185,7 +185,14 @@ fn alter(
     }
     let together_added = missing_from(&wanted.unique_together, &before.unique_together);
     let together_removed = missing_from(&before.unique_together, &wanted.unique_together);
-    let same_rules = before.description == wanted.description && before.history == wanted.history;
+    // A definition that leaves the access out keeps it.
+    let access = match &definition.access {
+        Some(_) => wanted.access.clone(),
+        None => before.access.clone(),
+    };
+    let same_rules = before.description == wanted.description
+        && before.history == wanted.history
+        && before.access == access;
     if same_rules
         && former_name.is_none()
         && renamed.is_empty()
@@ -200,6 +207,7 @@ fn alter(
     let after = Table {
         id: before.id,
         columns: columns.into(),
+        access,
         ..wanted.clone()
     };
     Ok(CatalogChange::Alter(Box::new(Alteration {

@@ -90,6 +90,7 @@ fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
         columns: columns.into(),
         unique_together: Vec::new(),
         history: true,
+        access: crate::people::rights::TableAccess::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     rename::{check_renames, check_table_rename},
     unit::is_ucum,
 };
-use crate::{data::write::cell, scalar::DataType};
+use crate::{data::write::cell, people::rights::TableAccess, scalar::DataType};
 
 /// PostgreSQL's own column names, which no table can use.
 const RESERVED_BY_POSTGRESQL: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
@@ -104,6 +104,8 @@ pub struct TableDefinition {
     pub unique_together: Vec<Vec<String>>,
     /// False if earlier versions of its rows or series are not stored.
     pub history: bool,
+    /// Who may read and write it; `None` keeps what stands, which is everyone for a new table.
+    pub access: Option<TableAccess>,
 }
 
 impl TableDefinition {
@@ -119,6 +121,7 @@ impl TableDefinition {
             columns,
             unique_together: Vec::new(),
             history: true,
+            access: None,
         }
     }
 
@@ -152,6 +155,7 @@ impl TableDefinition {
         self.check_together(&columns, &mut problems);
         check_renames(&self.columns, &mut problems);
         check_table_rename(self, &mut problems);
+        self.check_access(catalog, &mut problems);
         // Counted last: a generated key is a column, too.
         if columns.len() > MAX_COLUMNS {
             problems.push(format!("a table has at most {MAX_COLUMNS} columns"));
@@ -165,6 +169,7 @@ impl TableDefinition {
             columns: columns.into(),
             unique_together: self.unique_together.clone(),
             history: self.history,
+            access: self.access.clone().unwrap_or_default().normalized(),
         };
         check_sql_names(&table, &mut problems);
         if problems.is_empty() {
@@ -172,6 +177,15 @@ impl TableDefinition {
         } else {
             Err(problems)
         }
+    }
+
+    fn check_access(&self, catalog: &Catalog, problems: &mut Vec<String>) {
+        let groups = self.access.iter().flat_map(TableAccess::groups);
+        let mut unknown: Vec<&str> = groups.filter(|name| !catalog.has_group(name)).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        let unknown = unknown.into_iter();
+        problems.extend(unknown.map(|name| format!("access: there is no group \"{name}\"")));
     }
 
     fn check_name(&self, catalog: &Catalog, problems: &mut Vec<String>) {
@@ -299,9 +313,7 @@ impl TableDefinition {
         } else {
             match catalog.table(target) {
                 None => {
-                    problems.push(format!(
-                        "reference \"{name}\": there is no table \"{target}\""
-                    ));
+                    problems.push(missing_target(name, target));
                     return;
                 }
                 Some(table) => match table.primary_key() {
@@ -428,6 +440,12 @@ fn check_display(column: &ColumnDefinition, problems: &mut Vec<String>) {
             unit.chars().take(MAX_QUOTED).collect::<String>()
         ));
     }
+}
+
+/// The refusal of a reference to a table that does not exist.
+#[must_use]
+pub fn missing_target(column: &str, target: &str) -> String {
+    format!("reference \"{column}\": there is no table \"{target}\"")
 }
 
 /// Checks that all columns of a table, system columns included, differ in their SQL names.

@@ -1,8 +1,12 @@
 //! The catalog: a consistent snapshot of all tables of one organization.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use super::{ColumnRef, KeyedTable, Table, TableDefinition, core_tables::core_tables};
+use crate::people::rights::{Rights, TableRight};
+
+/// What a reference to a hidden table shows in place of its name. No table has this name.
+pub const HIDDEN_TABLE: &str = "";
 
 /// Number of changes to an organization's tables; tells a stale snapshot from a current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +19,10 @@ pub struct Catalog {
     pub version: CatalogVersion,
     tables: Vec<Arc<Table>>,
     by_name: HashMap<String, Arc<Table>>,
+    /// Names of the organization's groups.
+    groups: Vec<String>,
+    /// Tables that the caller may not see.
+    hidden: Vec<Arc<Table>>,
 }
 
 impl Catalog {
@@ -26,6 +34,10 @@ impl Catalog {
             .chain(core_tables())
             .map(Arc::new)
             .collect();
+        Self::of(version, tables)
+    }
+
+    fn of(version: CatalogVersion, tables: Vec<Arc<Table>>) -> Self {
         let by_name = tables
             .iter()
             .map(|table| (table.name.clone(), Arc::clone(table)))
@@ -34,7 +46,60 @@ impl Catalog {
             version,
             tables,
             by_name,
+            groups: Vec::new(),
+            hidden: Vec::new(),
         }
+    }
+
+    /// The same, with the names of the organization's groups, which definitions may give access to.
+    #[must_use]
+    pub fn with_groups(self, groups: Vec<String>) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// Returns whether the organization has a group of that name.
+    #[must_use]
+    pub fn has_group(&self, name: &str) -> bool {
+        self.groups.iter().any(|group| group == name)
+    }
+
+    /// The catalog as a caller with these rights sees it: hidden tables do not exist, and references to
+    /// them lead to [`HIDDEN_TABLE`].
+    #[must_use]
+    pub fn visible_to(self: &Arc<Self>, rights: &Rights) -> Arc<Self> {
+        let is_hidden = |table: &Table| rights.on(table) == TableRight::None;
+        // Nearly always nothing is hidden, and the snapshot is shared.
+        if rights.see_everything() || !self.tables.iter().any(|table| is_hidden(table)) {
+            return Arc::clone(self);
+        }
+        let all = self.tables.iter().cloned();
+        let (hidden, visible): (Vec<_>, Vec<_>) = all.partition(|table| is_hidden(table));
+        let visible = visible.into_iter().map(|table| veiled(table, &hidden));
+        let visible = visible.collect();
+        Arc::new(Self {
+            groups: self.groups.clone(),
+            hidden,
+            ..Self::of(self.version, visible)
+        })
+    }
+
+    /// Tables that the caller may not see; none unless this is a caller's view.
+    #[must_use]
+    pub fn hidden(&self) -> &[Arc<Table>] {
+        &self.hidden
+    }
+
+    /// A message without the names of hidden tables.
+    #[must_use]
+    pub fn redacted<'m>(&self, message: &'m str) -> Cow<'m, str> {
+        let mut message = Cow::Borrowed(message);
+        for table in &self.hidden {
+            let quoted = format!("\"{}\"", table.name);
+            if message.contains(&quoted) {
+                message = message.replace(&quoted, "a hidden table").into();
+            }
+        }
+        message
     }
 
     /// A first catalog of these tables. A table comes after the tables that it references.
@@ -98,5 +163,85 @@ impl Catalog {
     ) -> impl Iterator<Item = (KeyedTable, &'a ColumnRef)> {
         self.referencing(table)
             .filter_map(|(other, column)| Some((KeyedTable::of(other)?, column)))
+    }
+}
+
+/// A table whose references do not show the names of hidden ones.
+fn veiled(table: Arc<Table>, hidden: &[Arc<Table>]) -> Arc<Table> {
+    let is_hidden = |target: &str| hidden.iter().any(|table| table.name == target);
+    if !table.references().any(|(_, target)| is_hidden(target)) {
+        return table;
+    }
+    let mut veiled = Table::clone(&table);
+    veiled.columns.update(|column| {
+        // Still a reference, which its name in SQL depends on.
+        if column.references.as_deref().is_some_and(is_hidden) {
+            column.references = Some(HIDDEN_TABLE.to_owned());
+        }
+    });
+    Arc::new(veiled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{ColumnDefinition, TableDefinition},
+        people::{rights::TableAccess, role::Role},
+        scalar::DataType,
+    };
+
+    fn catalog() -> Arc<Catalog> {
+        let named = || ColumnDefinition::new("name", DataType::String);
+        let secret = TableDefinition::new("secret", vec![named()]);
+        let link = ColumnDefinition {
+            references: Some("secret".to_owned()),
+            ..ColumnDefinition::new("secret", DataType::String)
+        };
+        let open = TableDefinition::new("open", vec![named(), link]);
+        let catalog = Catalog::define([&secret, &open]).unwrap();
+        let tables = catalog.tables().iter().take(2).map(|table| {
+            let mut table = Table::clone(table);
+            if table.name == "secret" {
+                table.access = TableAccess {
+                    read: vec!["few".to_owned()],
+                    write: Vec::new(),
+                };
+            }
+            table
+        });
+        let groups = vec!["few".to_owned()];
+        Arc::new(Catalog::new(CatalogVersion(3), tables.collect()).with_groups(groups))
+    }
+
+    #[test]
+    fn a_hidden_table_does_not_exist_for_the_caller() {
+        let all = catalog();
+        let view = all.visible_to(&Rights::of(Role::Member, []));
+        assert!(view.table("secret").is_none());
+        assert_eq!(view.hidden().len(), 1);
+        assert_eq!((view.version, view.has_group("few")), (all.version, true));
+        let column = view
+            .table("open")
+            .unwrap()
+            .column("secret")
+            .unwrap()
+            .clone();
+        assert_eq!(column.references.as_deref(), Some(HIDDEN_TABLE));
+        assert_eq!(column.sql_name(), "secret_id");
+        assert!(view.keyed_table(HIDDEN_TABLE).is_none());
+        let told = view.redacted("rows of \"secret\" reference it");
+        assert_eq!(told, "rows of a hidden table reference it");
+    }
+
+    #[test]
+    fn who_may_read_everything_shares_the_snapshot() {
+        let all = catalog();
+        for rights in [
+            Rights::admin(),
+            Rights::of(Role::Viewer, ["few".to_owned()]),
+        ] {
+            assert!(Arc::ptr_eq(&all, &all.visible_to(&rights)));
+        }
     }
 }

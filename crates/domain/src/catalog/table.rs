@@ -8,7 +8,7 @@ use super::{
     column::{ColumnRef, Columns},
     name::sql_name,
 };
-use crate::scalar::DataType;
+use crate::{people::rights::TableAccess, scalar::DataType};
 
 /// The name of a raw table's order column, if it is an `integer` (contract §5).
 pub const ORDER_COLUMN: &str = "order";
@@ -74,6 +74,8 @@ pub struct Table {
     pub unique_together: Vec<Vec<String>>,
     /// False if earlier versions of its rows or series are not stored.
     pub history: bool,
+    /// Who may read and write it.
+    pub access: TableAccess,
 }
 
 impl Table {
@@ -148,6 +150,7 @@ impl KeyedTable {
             columns: vec![super::core_tables::generated_key()].into(),
             unique_together: Vec::new(),
             history: true,
+            access: TableAccess::default(),
         };
         Self::of(&Arc::new(table)).unwrap()
     }

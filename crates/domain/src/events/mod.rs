@@ -111,6 +111,15 @@ impl LoggedEventKind {
         Self::NOTIFICATION_CREATED,
     ];
 
+    /// The name of the table that the event concerns.
+    #[must_use]
+    pub fn table(&self) -> Option<&str> {
+        match self {
+            Self::DataWritten { table, .. } | Self::TableChanged(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// The event of an execution that ended; `None` if it has not, or if a data write created it:
     /// then [`Self::DataWritten`] is its only event.
     #[must_use]

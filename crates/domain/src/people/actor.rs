@@ -4,7 +4,10 @@ use uuid::Uuid;
 
 use crate::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
-    people::scope::{Scope, Scopes},
+    people::{
+        rights::Rights,
+        scope::{Scope, Scopes},
+    },
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
@@ -17,8 +20,10 @@ pub struct Actor {
     pub user: UserId,
     /// Key that was presented.
     pub api_key: ApiKeyId,
-    /// Scopes of the key.
+    /// Scopes of the key that the role of its user has, too.
     pub scopes: Scopes,
+    /// What decides about tables.
+    pub rights: Rights,
     /// Execution of an ephemeral key, made for a run on the platform.
     pub execution: Option<ExecutionId>,
 }
@@ -47,6 +52,7 @@ impl Actor {
             user,
             api_key: ApiKeyId::new(Uuid::nil()),
             scopes: Scopes::all(),
+            rights: Rights::admin(),
             execution: None,
         }
     }
@@ -83,6 +89,7 @@ mod tests {
             user: UserId::new(Uuid::from_u128(2)),
             api_key: ApiKeyId::new(Uuid::from_u128(3)),
             scopes: [Scope::Read].into_iter().collect(),
+            rights: Rights::admin(),
             execution: None,
         };
         assert_eq!(actor.require(Scope::Read), Ok(()));

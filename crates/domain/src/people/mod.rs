@@ -3,6 +3,10 @@
 pub mod actor;
 pub mod author;
 pub mod credential;
+pub mod group;
+pub mod invitation;
+pub mod rights;
+pub mod role;
 pub mod run_key;
 pub mod run_nonce;
 pub mod scope;
@@ -17,7 +21,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
-    people::scope::Scopes,
+    people::{actor::Actor, rights::Rights, role::Role, scope::Scopes},
     refusal::{ErrorCode, Refuse},
 };
 
@@ -135,8 +139,10 @@ pub struct ApiKey {
     pub prefix: String,
     /// The hash of the whole key.
     pub hash: ApiKeyHash,
-    /// Scopes.
+    /// Scopes. The role of its user limits them.
     pub scopes: Scopes,
+    /// Names of the only tables that it concerns; `None` for all.
+    pub tables: Option<Vec<String>>,
     /// Execution of an ephemeral key.
     pub execution: Option<ExecutionId>,
     /// Creation time.
@@ -156,6 +162,10 @@ pub struct FoundKey {
     pub key: ApiKey,
     /// Time since which the key's user is disabled.
     pub user_disabled_at: Option<OffsetDateTime>,
+    /// Role of the key's user.
+    pub role: Role,
+    /// Names of the groups of the key's user.
+    pub groups: Vec<String>,
 }
 
 impl FoundKey {
@@ -163,6 +173,21 @@ impl FoundKey {
     #[must_use]
     pub fn admits(&self, presented: &PlainApiKey, now: OffsetDateTime) -> bool {
         self.key.admits(presented, now) && self.user_disabled_at.is_none()
+    }
+
+    /// The caller that presents the key, with the rights that it has now.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        let rights = Rights::of(self.role, self.groups.iter().cloned());
+        let rights = rights.narrowed_to(self.key.tables.as_deref());
+        Actor {
+            organization: self.key.organization,
+            user: self.key.user,
+            api_key: self.key.id,
+            scopes: rights.effective(self.key.scopes),
+            rights,
+            execution: self.key.execution,
+        }
     }
 
     /// Returns true if the key is neither revoked nor expired, and its user is not disabled.
@@ -180,6 +205,17 @@ pub struct ExpiresInPast;
 impl Refuse for ExpiresInPast {
     fn code(&self) -> ErrorCode {
         ErrorCode::InvalidExpiry
+    }
+}
+
+/// Error: a new key would be narrowed to a table that its maker does not see.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("tables: there is no table \"{0}\"")]
+pub struct UnknownKeyTable(pub String);
+
+impl Refuse for UnknownKeyTable {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::UnknownTable
     }
 }
 
@@ -295,6 +331,7 @@ mod tests {
             prefix: presented.prefix().to_owned(),
             hash: presented.hash(),
             scopes: Scopes::default(),
+            tables: None,
             execution: None,
             created_at: NOW,
             expires_at: None,
@@ -332,11 +369,33 @@ mod tests {
         let found = |user_disabled_at| FoundKey {
             key: stored(&presented),
             user_disabled_at,
+            role: Role::Admin,
+            groups: Vec::new(),
         };
         assert!(found(None).admits(&presented, NOW));
         assert!(!found(Some(NOW)).admits(&presented, NOW));
         let other = PlainApiKey::from_random([1; 5], [8; 32]);
         assert!(!found(None).admits(&other, NOW));
+    }
+
+    #[test]
+    fn a_caller_has_the_rights_that_role_groups_and_key_allow() {
+        let presented = PlainApiKey::from_random([1; 5], [7; 32]);
+        let key = ApiKey {
+            scopes: Scopes::all(),
+            tables: Some(vec!["sample".to_owned()]),
+            ..stored(&presented)
+        };
+        let found = FoundKey {
+            key,
+            user_disabled_at: None,
+            role: Role::Viewer,
+            groups: vec!["lab".to_owned()],
+        };
+        let actor = found.actor();
+        assert_eq!(actor.scopes, Role::Viewer.scopes());
+        assert_eq!(actor.rights.tables(), Some(vec!["sample".to_owned()]));
+        assert_eq!((actor.user, actor.api_key), (found.key.user, found.key.id));
     }
 
     #[test]

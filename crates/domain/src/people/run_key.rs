@@ -109,6 +109,7 @@ mod tests {
             user: UserId::new(Uuid::from_u128(2)),
             api_key: ApiKeyId::new(Uuid::from_u128(3)),
             scopes: crate::people::scope::Scope::ALL.into_iter().collect(),
+            rights: crate::people::rights::Rights::admin(),
             execution: execution.map(id),
         }
     }

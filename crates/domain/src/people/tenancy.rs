@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, UserId},
+    people::{rights::Rights, role::Role},
     refusal::{ErrorCode, Refuse},
 };
 
@@ -35,6 +36,10 @@ pub struct User {
     pub email: String,
     /// Display name; the e-mail address unless set.
     pub name: String,
+    /// Role: the ceiling of the rights of all keys and sessions.
+    pub role: Role,
+    /// Names of the groups to which the user belongs, sorted.
+    pub groups: Vec<String>,
     /// Creation time.
     pub created_at: OffsetDateTime,
     /// Time since which the user is disabled.
@@ -48,6 +53,8 @@ pub struct UserChange {
     pub name: Option<String>,
     /// True disables the user, false enables the user again.
     pub disabled: Option<bool>,
+    /// Role.
+    pub role: Option<Role>,
 }
 
 impl UserChange {
@@ -62,13 +69,28 @@ impl UserChange {
         };
         User {
             name: self.name.clone().unwrap_or(user.name),
+            role: self.role.unwrap_or(user.role),
             disabled_at,
             ..user
         }
     }
 }
 
+impl UserChange {
+    /// Returns whether a user who is an enabled administrator is none after the change.
+    #[must_use]
+    pub fn takes_administration(&self) -> bool {
+        self.disabled == Some(true) || self.role.is_some_and(|role| role != Role::Admin)
+    }
+}
+
 impl User {
+    /// What the user may do, with a key that is not narrowed.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        Rights::of(self.role, self.groups.iter().cloned())
+    }
+
     /// The conflict of a user whose e-mail address another one of the organization has.
     #[must_use]
     pub fn email_taken(&self) -> Conflict {
@@ -210,6 +232,8 @@ mod tests {
             organization: OrganizationId::new(uuid::Uuid::nil()),
             email: "ada@lab.example".to_owned(),
             name: "Ada".to_owned(),
+            role: Role::Member,
+            groups: Vec::new(),
             created_at: OffsetDateTime::UNIX_EPOCH,
             disabled_at,
         }
@@ -222,6 +246,7 @@ mod tests {
         let disable = UserChange {
             name: None,
             disabled: Some(true),
+            ..UserChange::default()
         };
         let disabled = disable.apply(ada(None), first);
         assert_eq!(disabled, ada(Some(first)));
@@ -229,6 +254,7 @@ mod tests {
         let enable = UserChange {
             name: None,
             disabled: Some(false),
+            ..UserChange::default()
         };
         assert_eq!(enable.apply(disabled, later), ada(None));
     }
@@ -239,12 +265,33 @@ mod tests {
         let change = UserChange {
             name: Some("Ada L.".to_owned()),
             disabled: None,
+            ..UserChange::default()
         };
         let renamed = change.apply(ada(since), OffsetDateTime::UNIX_EPOCH);
         assert_eq!(
             (renamed.name.as_str(), renamed.disabled_at),
             ("Ada L.", since)
         );
+    }
+
+    #[test]
+    fn a_demoted_or_disabled_administrator_is_none() {
+        let role = |role| UserChange {
+            role: Some(role),
+            ..UserChange::default()
+        };
+        assert!(role(Role::Member).takes_administration());
+        assert!(role(Role::Viewer).takes_administration());
+        assert!(!role(Role::Admin).takes_administration());
+        let disable = |disabled| UserChange {
+            disabled: Some(disabled),
+            ..UserChange::default()
+        };
+        assert!(disable(true).takes_administration());
+        assert!(!disable(false).takes_administration());
+        assert!(!UserChange::default().takes_administration());
+        let demoted = role(Role::Viewer).apply(ada(None), OffsetDateTime::UNIX_EPOCH);
+        assert_eq!((demoted.role, demoted.disabled_at), (Role::Viewer, None));
     }
 
     #[test]

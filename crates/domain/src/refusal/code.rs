@@ -99,6 +99,8 @@ error_codes! {
     ForeignKeyViolation = "foreign_key_violation",
     /// A page of another site sent the request.
     ForeignSite = "foreign_site",
+    /// The access of tables names the group.
+    GroupInUse = "group_in_use",
     /// The response holds a secret, so the operation takes no Idempotency-Key.
     IdempotencyUnsupported = "idempotency_unsupported",
     /// Files or triggers refer to the instrument.
@@ -155,12 +157,16 @@ error_codes! {
     JobArchived = "job_archived",
     /// The key matches several stored rows.
     KeyAmbiguous = "key_ambiguous",
+    /// The API key is narrowed to some tables, and what it would start is not.
+    KeyNarrowed = "key_narrowed",
     /// Another API key has this prefix.
     KeyPrefixTaken = "key_prefix_taken",
     /// Two rows have the same label.
     LabelDuplicate = "label_duplicate",
     /// No earlier row has this label, or it is a row of another table or deleted.
     LabelUnknown = "label_unknown",
+    /// The user is the last administrator of the organization who is not disabled.
+    LastAdmin = "last_admin",
     /// The lists of a series differ in length.
     LengthMismatch = "length_mismatch",
     /// The lookup matches several rows.
@@ -241,6 +247,8 @@ error_codes! {
     ResultTooLarge = "result_too_large",
     /// Rows of other executions reference rows that the revert would delete.
     RevertBlocked = "revert_blocked",
+    /// The role of the user lacks a scope that the key is to have.
+    RoleExceeded = "role_exceeded",
     /// No stored row has this key.
     RowNotFound = "row_not_found",
     /// Rows reference the row that would be deleted; `cascade` deletes them with it.
@@ -257,6 +265,8 @@ error_codes! {
     StoredRowsConflict = "stored_rows_conflict",
     /// The table holds rows; `force` drops it with them.
     TableNotEmpty = "table_not_empty",
+    /// The caller may not write the table.
+    TableReadOnly = "table_read_only",
     /// Other tables reference the table.
     TableReferenced = "table_referenced",
     /// Definitions of tables changed while the request was carried out.
@@ -281,6 +291,8 @@ error_codes! {
     UnknownColumn = "unknown_column",
     /// The file is neither text, nor a workbook, nor Parquet.
     UnknownFormat = "unknown_format",
+    /// The organization has no group of this name.
+    UnknownGroup = "unknown_group",
     /// The organization has no such table.
     UnknownTable = "unknown_table",
     /// The file cannot be read as its format.

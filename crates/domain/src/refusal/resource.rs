@@ -21,8 +21,12 @@ pub enum Resource {
     Execution,
     /// A file.
     File,
+    /// A group of users.
+    Group,
     /// An instrument.
     Instrument,
+    /// An invitation.
+    Invitation,
     /// A job.
     Job,
     /// An ML model.
@@ -65,7 +69,9 @@ impl fmt::Display for Resource {
             Self::Dataset => "dataset",
             Self::Execution => "execution",
             Self::File => "file",
+            Self::Group => "group",
             Self::Instrument => "instrument",
+            Self::Invitation => "invitation",
             Self::Job => "job",
             Self::Model => "ML model",
             Self::ModelVersion => "version",

@@ -3,6 +3,7 @@
 use labdata_application::{Error, catalog::define_table::define_table};
 use labdata_domain::{
     catalog::{ColumnDefinition, DefinitionMode, Name, SemanticCategory, TableDefinition},
+    people::{group::MAX_GROUP_NAME_LENGTH, rights::TableAccess},
     scalar::DataType,
 };
 use labdata_request_body::{
@@ -42,6 +43,9 @@ shape! {
         ),
         /// False stores no earlier versions of its rows or series, and deletes those that are stored.
         history: bool = or(true, boolean()),
+        /// Groups whose members may read and write the table; administrators always may. `{}` opens it to
+        /// everyone of the organization; left out, what stands is kept. With `mode=ensure`, new tables only.
+        access: Option<TableAccess> = optional(shape::<DefineAccessBody>().map(TableAccess::from)),
     }
     example json!({
         "description": "Samples of the growth experiments",
@@ -53,6 +57,27 @@ shape! {
         ],
     });
     unknown_fields refused;
+}
+
+shape! {
+    /// Who may read and write a table, besides administrators.
+    #[derive(Debug)]
+    pub struct DefineAccessBody {
+        /// Names of the groups whose members may read it; everyone if empty. Who may write may read, too.
+        read: Vec<String> = or(json!([]), list(text(1..=MAX_GROUP_NAME_LENGTH)).of(0..=100)),
+        /// Names of the groups whose members may write it; everyone who may read it if empty.
+        write: Vec<String> = or(json!([]), list(text(1..=MAX_GROUP_NAME_LENGTH)).of(0..=100)),
+    }
+    unknown_fields refused;
+}
+
+impl From<DefineAccessBody> for TableAccess {
+    fn from(body: DefineAccessBody) -> Self {
+        Self {
+            read: body.read,
+            write: body.write,
+        }
+    }
 }
 
 shape! {
@@ -134,7 +159,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[(
             403,
             "The API key lacks the admin scope; with `mode=ensure` the write scope, or writers may not \
-             define tables here",
+             define tables here, or the caller may not write the table",
         )],
     }
     .runs(run)
@@ -152,6 +177,7 @@ async fn run(
         columns: call.body.columns,
         unique_together: call.body.unique_together,
         history: call.body.history,
+        access: call.body.access,
     };
     let defined = define_table(&call.services, &call.actor, &definition).await?;
     Ok(defined.table.as_ref().into())

@@ -5,6 +5,7 @@ use labdata_request_body::{Reader as _, fields::required, readers::text, shape};
 
 use crate::Operation;
 
+pub mod access;
 pub mod define;
 pub mod drop;
 pub mod drop_column;
@@ -15,6 +16,7 @@ pub mod table_view;
 
 pub(crate) fn operations() -> Vec<Operation> {
     vec![
+        access::operation(),
         define::operation(),
         drop::operation(),
         drop_column::operation(),

@@ -1,7 +1,8 @@
 //! A table as the API shows it.
 
 use labdata_domain::{
-    catalog::{Column, Origin, SemanticCategory, SystemColumn, Table},
+    catalog::{Column, HIDDEN_TABLE, Origin, SemanticCategory, SystemColumn, Table},
+    people::rights::TableAccess,
     scalar::DataType,
 };
 use labdata_request_body::{names, output};
@@ -50,9 +51,24 @@ output! {
         unique_together: Vec<Vec<String>> = table.unique_together.clone(),
         /// False if earlier versions of its rows or series are not stored.
         history: bool = table.history,
+        /// Groups that may read and write it; `{}` for everyone of the organization.
+        access: TableAccessView = (&table.access).into(),
         /// About how many rows, or points, it holds; exact for small tables. In the schema only.
         #[optional]
         row_count_estimate: Option<u64> = None,
+    }
+}
+
+output! {
+    /// Groups whose members may read and write a table, besides administrators.
+    #[derive(Clone, Debug)]
+    pub struct TableAccessView as "TableAccess" from access: &TableAccess {
+        /// Names of the groups that may read it; left out for everyone.
+        #[optional]
+        read: Option<Vec<String>> = Some(access.read.clone()).filter(|groups| !groups.is_empty()),
+        /// Names of the groups that may write it; left out for everyone who may read it.
+        #[optional]
+        write: Option<Vec<String>> = Some(access.write.clone()).filter(|groups| !groups.is_empty()),
     }
 }
 
@@ -94,7 +110,8 @@ output! {
         is_system: bool = SystemColumn::from_name(&column.name).is_some(),
         /// The value of a created row that gives none.
         default: Option<Value> = column.default.clone(),
-        /// The table whose row it points at.
-        foreign_key_table_name: Option<String> = column.references.clone(),
+        /// The table whose row it points at; null also if that table is hidden from the caller.
+        foreign_key_table_name: Option<String> =
+            column.references.clone().filter(|table| table != HIDDEN_TABLE),
     }
 }

@@ -14,7 +14,10 @@ use labdata_domain::{
 use labdata_request_body::{Timestamp, output};
 use serde_json::json;
 
-use crate::people::api_keys::{ApiKeyScope, scope_names};
+use crate::people::{
+    api_keys::{ApiKeyScope, scope_names},
+    users::UserRole,
+};
 
 use crate::{About, AnyScope, Call, Method, NoBody, Operation, Tag};
 
@@ -52,6 +55,12 @@ output! {
         email: String = user.email,
         /// Its name.
         name: String = user.name,
+        /// Role: no key and no session of the user exceeds it.
+        #[example = "member"]
+        role: UserRole = user.role.as_str().into(),
+        /// Names of the groups to which the user belongs, sorted.
+        #[example = json!(["Microscopy"])]
+        groups: Vec<String> = user.groups,
     }
 }
 
@@ -66,9 +75,11 @@ output! {
         /// The public part of the key.
         #[example = "k3v9q2mx"]
         prefix: String = key.prefix,
-        /// Its scopes.
+        /// Its scopes, as far as the user's role has them.
         #[example = json!(["read", "write"])]
         scopes: Vec<ApiKeyScope> = scope_names(key.scopes),
+        /// Names of the only tables that it concerns; null for all.
+        tables: Option<Vec<String>> = key.tables,
         /// From when on it is refused; null for never.
         expires_at: Option<Timestamp> = key.expires_at.map(Into::into),
     }

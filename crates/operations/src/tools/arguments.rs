@@ -97,7 +97,7 @@ pub(super) fn unfit(problems: &[ShapeProblem]) -> ToolOutput {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::people::{actor::Actor, scope::Scopes};
+    use labdata_domain::people::{actor::Actor, rights::Rights, scope::Scopes};
     use serde_json::json;
 
     use super::*;
@@ -169,6 +169,7 @@ mod tests {
             user: id.parse().unwrap(),
             api_key: id.parse().unwrap(),
             scopes: Scopes::all(),
+            rights: Rights::admin(),
             execution: None,
         };
         for tool in crate::tools::all().definitions(&actor).iter() {

@@ -1,7 +1,7 @@
 //! The tool `get_schema`.
 
 use labdata_application::{Error, catalog::get_schema::get_schema};
-use labdata_domain::catalog::{Column, Origin, Table};
+use labdata_domain::catalog::{Column, HIDDEN_TABLE, Origin, Table};
 use labdata_request_body::{
     fields::optional,
     output,
@@ -75,7 +75,7 @@ output! {
         is_nullable: Option<bool> = column.is_nullable.then_some(true),
         /// The table that it refers to.
         #[optional]
-        foreign_key_table_name: Option<String> = column.references.clone(),
+        foreign_key_table_name: Option<String> = column.references.clone().filter(|table| table != HIDDEN_TABLE),
         /// Its name for people.
         #[optional]
         label: Option<String> = column.label.clone(),

@@ -1,5 +1,7 @@
 //! Contract of [`ApiKeyRepository`](labdata_ports::people::ApiKeyRepository).
 
+pub mod groups;
+pub mod invitations;
 pub mod sessions;
 pub mod tenancy;
 pub mod users;
@@ -106,6 +108,7 @@ crate::suite!(
             let change = UserChange {
                 name: None,
                 disabled: Some(disabled),
+                ..UserChange::default()
             };
             lab.tenancy
                 .update_user(lab.ours, lab.ada.id, &change, at(60))

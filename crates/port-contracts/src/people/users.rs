@@ -3,7 +3,10 @@
 use futures::future::join_all;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
-    people::tenancy::{User, UserChange},
+    people::{
+        role::Role,
+        tenancy::{User, UserChange},
+    },
 };
 use labdata_ports::PortError;
 
@@ -50,6 +53,7 @@ fn disable() -> UserChange {
     UserChange {
         name: None,
         disabled: Some(true),
+        ..UserChange::default()
     }
 }
 
@@ -61,6 +65,7 @@ crate::suite!(
         let active = given::user(lab.ours, "Bea@Example.org");
         let disabled = User {
             name: "Bén \"B\"".to_owned(),
+            role: Role::Viewer,
             disabled_at: Some(at(60)),
             ..given::user(lab.ours, "ben@example.org")
         };
@@ -115,10 +120,12 @@ crate::suite!(
         let rename = UserChange {
             name: Some("Ada L.".to_owned()),
             disabled: None,
+            ..UserChange::default()
         };
         let enable = UserChange {
             name: None,
             disabled: Some(false),
+            ..UserChange::default()
         };
         for (change, second) in [
             (rename, 10),
@@ -134,11 +141,32 @@ crate::suite!(
         }
     }
 
+    /// Administrators who are not disabled are told, in the order of their ids, of one organization only.
+    async fn enabled_administrators_are_told(lab: &UsersLab) {
+        let ben = lab.user(lab.ours, "ben@example.org").await;
+        let mut both = vec![lab.ada.id, ben.id];
+        both.sort_unstable();
+        assert_eq!(lab.tenancy.enabled_admins(lab.ours).await.unwrap(), both);
+        let demote = UserChange {
+            role: Some(Role::Member),
+            ..UserChange::default()
+        };
+        let demoted = lab.update(ben.id, &demote, 60).await.unwrap();
+        assert_eq!(demoted.role, Role::Member);
+        assert_eq!(
+            lab.tenancy.enabled_admins(lab.ours).await.unwrap(),
+            [lab.ada.id]
+        );
+        lab.update(lab.ada.id, &disable(), 70).await.unwrap();
+        assert_eq!(lab.tenancy.enabled_admins(lab.ours).await.unwrap(), []);
+    }
+
     /// Concurrent changes of different fields lose nothing of each other.
     async fn racing_changes_of_a_user_all_take_effect(lab: &UsersLab) {
         let rename = UserChange {
             name: Some("Ada L.".to_owned()),
             disabled: None,
+            ..UserChange::default()
         };
         let changes = [rename, disable()];
         let racing = changes

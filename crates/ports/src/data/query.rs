@@ -1,7 +1,10 @@
 //! Queries that people write in SQL over their organization's tables.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use labdata_domain::{
+    catalog::Catalog,
     data::query::{QueryFailure, QueryLimits, QueryText},
     ids::OrganizationId,
     scalar::DataType,
@@ -20,6 +23,8 @@ pub struct Query {
     pub params: Vec<Value>,
     /// Its limits.
     pub limits: QueryLimits,
+    /// The caller's view of the catalog, if it hides tables: the query reads no others.
+    pub view: Option<Arc<Catalog>>,
 }
 
 /// Result of a query.
@@ -88,6 +93,7 @@ pub trait QueryRunner: Send + Sync {
     /// An implementation MUST
     /// - isolate by construction, for any text: nothing of another organization or of the
     ///   platform is ever read, and nothing is ever changed;
+    /// - read no table that [`Query::view`] hides, and answer as if there were none of that name;
     /// - leave nothing behind that a later query of anybody could meet;
     /// - hold the limits, and end what exceeds them;
     /// - hold a bounded part of the result in memory, and wait for the sink to take it;
@@ -95,7 +101,8 @@ pub trait QueryRunner: Send + Sync {
     /// - end the query when the returned future is dropped, or the sink takes no more.
     ///
     /// # Errors
-    /// See [`QueryError`]. The sink may have taken a part of the result by then.
+    /// See [`QueryError`]; [`PortError::Conflict`] if the view is not that of the current catalog. The sink may
+    /// have taken a part of the result by then.
     async fn stream(
         &self,
         organization: OrganizationId,

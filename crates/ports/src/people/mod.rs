@@ -1,5 +1,7 @@
 //! API keys.
 
+pub mod groups;
+pub mod invitations;
 pub mod sessions;
 pub mod tenancy;
 

@@ -53,6 +53,10 @@ pub trait TenancyRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<User>, PortError>;
 
+    /// The organization's administrators who are not disabled, in the order of their ids. Within a unit of
+    /// work they MUST stay as they are until its end, so that of racing demotions one sees the other.
+    async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError>;
+
     /// Changes a user at that time, and returns the user as stored then. Racing changes of different
     /// fields MUST all take effect.
     ///

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use labdata_domain::ids::{
     AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId,
-    FileId, InstrumentId, JobId, ModelId, ModelVersionId, NotificationId, OrganizationId,
-    TriggerId, UserId,
+    FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId, ModelVersionId, NotificationId,
+    OrganizationId, TriggerId, UserId,
 };
 use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json, value::RawValue};
@@ -30,7 +30,7 @@ fn integer(format: &str) -> Schema {
 
 describe! {
     String, &'static str => Schema::of("string");
-    AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, InstrumentId, JobId,
+    AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId,
     ModelId, ModelVersionId, NotificationId, OrganizationId, TriggerId, UserId => Schema::of("string");
     bool => Schema::of("boolean");
     i32 => integer("int32");

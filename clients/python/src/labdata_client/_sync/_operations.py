@@ -291,10 +291,14 @@ class Operations:
         description: str | None = None,
         unique_together: Sequence[Sequence[str]] | None = None,
         renamed_from: str | None = None,
+        access: Mapping[str, Sequence[str]] | None = None,
         ensure: bool = False,
         mode: str | None = None,
     ) -> Record:
         """Create a table, or change it to be as defined; the same definition again changes nothing.
+
+        `access={"read": [...], "write": [...]}` names the groups that may read and write it; `{}` opens it to
+        everyone, and without it what stands is kept.
 
         `ensure=True` adds missing columns and changes nothing else, for which a key needs the write
         scope only: a script may call it each time it starts.
@@ -307,6 +311,7 @@ class Operations:
             "columns": columns,
             "description": description,
             "unique_together": unique_together,
+            "access": access,
         }
         given = {field: value for field, value in body.items() if value is not None}
         params = {} if mode is None else {"mode": mode}

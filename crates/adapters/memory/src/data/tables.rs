@@ -73,6 +73,8 @@ pub(crate) struct Tables {
     pub(crate) reverted: BTreeMap<ExecutionId, Reverted>,
     /// Recorded changes of rows and series, in their order.
     pub(crate) changes: Vec<Change>,
+    /// Names of the organization's groups.
+    pub(crate) groups: Vec<String>,
     last_id: i64,
 }
 
@@ -93,6 +95,7 @@ impl Tables {
     /// The current definitions.
     pub(crate) fn catalog(&self) -> Catalog {
         Catalog::new(CatalogVersion(self.version), self.defined.clone())
+            .with_groups(self.groups.clone())
     }
 
     /// An id that no table, column or series of the organization has.

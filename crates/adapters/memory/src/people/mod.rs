@@ -1,5 +1,7 @@
 //! API keys in memory.
 
+pub(crate) mod groups;
+pub(crate) mod invitations;
 pub(crate) mod sessions;
 pub(crate) mod tenancy;
 
@@ -8,7 +10,7 @@ use std::cmp::Reverse;
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId},
-    people::{ApiKey, FoundKey, run_nonce::RunNonce},
+    people::{ApiKey, FoundKey, role::Role, run_nonce::RunNonce},
     refusal::Resource,
     work::WorkId,
 };
@@ -29,6 +31,8 @@ impl State {
         FoundKey {
             key: key.clone(),
             user_disabled_at: user.and_then(|user| user.disabled_at),
+            role: user.map_or(Role::Viewer, |user| user.role),
+            groups: self.groups_of(key.user),
         }
     }
 

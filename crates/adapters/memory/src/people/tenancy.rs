@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
-    people::tenancy::{Organization, User, UserChange, fold_email},
+    people::{
+        role::Role,
+        tenancy::{Organization, User, UserChange, fold_email},
+    },
     refusal::Resource,
 };
 use labdata_ports::{PortError, people::tenancy::TenancyRepository};
@@ -21,6 +24,14 @@ fake!(
 );
 
 impl State {
+    /// A user with the groups of now.
+    fn with_groups(&self, user: &User) -> User {
+        User {
+            groups: self.groups_of(user.id),
+            ..user.clone()
+        }
+    }
+
     /// The user of the same organization with the same e-mail address.
     fn user_with_email(&self, candidate: &User) -> Option<&User> {
         self.users.iter().find(|user| {
@@ -52,10 +63,10 @@ impl TenancyRepository for InMemoryTenancyRepository {
         let mut state = self.memory.lock();
         state.require_organization(candidate.organization)?;
         if let Some(found) = state.user_with_email(candidate) {
-            return Ok(found.clone());
+            return Ok(state.with_groups(found));
         }
         state.users.push(candidate.clone());
-        Ok(candidate.clone())
+        Ok(state.with_groups(candidate))
     }
 
     async fn organizations(&self) -> Result<Vec<Organization>, PortError> {
@@ -88,7 +99,7 @@ impl TenancyRepository for InMemoryTenancyRepository {
         let mut users = state.users.iter();
         users
             .find(|user| user.organization == organization && user.id == id)
-            .cloned()
+            .map(|user| state.with_groups(user))
             .ok_or(PortError::NotFound(Resource::User))
     }
 
@@ -100,10 +111,24 @@ impl TenancyRepository for InMemoryTenancyRepository {
         let state = self.memory.lock();
         let users = state.users.iter();
         let own = users.filter(|user| user.organization == organization);
-        Ok(page(own.cloned(), request, |user| Cursor {
+        let own = own.map(|user| state.with_groups(user));
+        Ok(page(own, request, |user| Cursor {
             at: user.created_at,
             id: user.id.as_uuid(),
         }))
+    }
+
+    async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError> {
+        let state = self.memory.lock();
+        let users = state.users.iter();
+        let admins = users.filter(|user| {
+            user.organization == organization
+                && user.role == Role::Admin
+                && user.disabled_at.is_none()
+        });
+        let mut admins: Vec<UserId> = admins.map(|user| user.id).collect();
+        admins.sort_unstable();
+        Ok(admins)
     }
 
     async fn update_user(
@@ -118,8 +143,9 @@ impl TenancyRepository for InMemoryTenancyRepository {
         let user = users
             .find(|user| user.organization == organization && user.id == id)
             .ok_or(PortError::NotFound(Resource::User))?;
-        *user = change.apply(user.clone(), now);
-        Ok(user.clone())
+        let changed = change.apply(user.clone(), now);
+        *user = changed.clone();
+        Ok(state.with_groups(&changed))
     }
 
     async fn ensure_secret(

@@ -7,12 +7,13 @@ use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
     InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
     InMemoryDependencyChecks, InMemoryEventLog, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryIdempotency, InMemoryInstrumentRepository,
-    InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository,
-    InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys,
-    InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue,
-    InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
+    InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
+    InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTriggerStore,
+    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel,
+    ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -34,7 +35,10 @@ use labdata_ports::{
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
     notifications::NotificationRepository,
-    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    people::{
+        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
+        sessions::SessionRepository, tenancy::TenancyRepository,
+    },
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore, runner::JobRunner},
 };
@@ -65,6 +69,8 @@ macro_rules! subjects {
 subjects! {
     AuditLog => InMemoryAuditLog,
     TenancyRepository => InMemoryTenancyRepository,
+    GroupRepository => InMemoryGroupRepository,
+    InvitationRepository => InMemoryInvitationRepository,
     SessionRepository => InMemorySessionRepository,
     ApiKeyRepository => InMemoryApiKeyRepository,
     ChatRepository => InMemoryChatRepository,

@@ -2,12 +2,13 @@
 
 use diesel::{
     OptionalExtension, QueryableByName,
-    sql_types::{BigInt, Text, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Text, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table},
     ids::OrganizationId,
+    people::rights::TableAccess,
     refusal::Resource,
     scalar::DataType,
 };
@@ -21,6 +22,8 @@ struct Loaded {
     version: i64,
     #[diesel(sql_type = Text)]
     tables: String,
+    #[diesel(sql_type = Array<Text>)]
+    groups: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -32,6 +35,8 @@ struct StoredTable {
     history: bool,
     columns: Vec<StoredColumn>,
     unique_together: Vec<Vec<String>>,
+    read: Vec<String>,
+    write: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,8 +68,10 @@ pub(super) async fn load_catalog(
               'is_unique', c.is_unique, 'default_value', c.default_value, 'references_table', c.references_table) \
               ORDER BY c.position) FROM labdata.catalog_column c WHERE c.table_id = t.id), '[]'::json), \
            'unique_together', coalesce((SELECT json_agg(to_json(u.columns) ORDER BY u.position) \
-              FROM labdata.catalog_unique u WHERE u.table_id = t.id), '[]'::json)) ORDER BY t.id) \
-         FROM labdata.catalog_table t WHERE t.organization_id = o.id), '[]'::json)::text AS tables \
+              FROM labdata.catalog_unique u WHERE u.table_id = t.id), '[]'::json), \
+           'read', labdata.access_groups(t.id, 'read'), 'write', labdata.access_groups(t.id, 'write')) ORDER BY t.id) \
+         FROM labdata.catalog_table t WHERE t.organization_id = o.id), '[]'::json)::text AS tables, \
+         ARRAY(SELECT g.name FROM labdata.user_group g WHERE g.organization_id = o.id) AS groups \
          FROM labdata.organization o WHERE o.id = $1",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
@@ -80,7 +87,7 @@ pub(super) async fn load_catalog(
         .into_iter()
         .map(table)
         .collect::<Result<Vec<Table>, LoadError>>()?;
-    Ok(Catalog::new(CatalogVersion(loaded.version), tables))
+    Ok(Catalog::new(CatalogVersion(loaded.version), tables).with_groups(loaded.groups))
 }
 
 /// Why the catalog could not be read.
@@ -115,6 +122,10 @@ fn table(stored: StoredTable) -> Result<Table, LoadError> {
             .collect::<Result<_, _>>()?,
         unique_together: stored.unique_together,
         history: stored.history,
+        access: TableAccess {
+            read: stored.read,
+            write: stored.write,
+        },
     })
 }
 

@@ -4,7 +4,9 @@ use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Uui
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Column, ColumnRename, Table},
+    conflict::Conflict,
     ids::OrganizationId,
+    people::rights::TableAccess,
 };
 use labdata_ports::{PortError, catalog::DefineError};
 
@@ -66,6 +68,41 @@ pub(super) async fn save_unique_together(
         .execute(connection)
         .await
         .map_err(port_error)?;
+    }
+    Ok(())
+}
+
+/// Replaces the groups that may read and write a table.
+pub(super) async fn save_access(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    id: i64,
+    access: &TableAccess,
+) -> Result<(), DefineError> {
+    diesel::sql_query("DELETE FROM labdata.table_access WHERE table_id = $1")
+        .bind::<BigInt, _>(id)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    for (may, groups) in [("read", &access.read), ("write", &access.write)] {
+        if groups.is_empty() {
+            continue;
+        }
+        let saved = diesel::sql_query(
+            "INSERT INTO labdata.table_access (table_id, may, group_id) \
+             SELECT $1, $2, id FROM labdata.user_group WHERE organization_id = $3 AND name = ANY ($4)",
+        )
+        .bind::<BigInt, _>(id)
+        .bind::<Text, _>(may)
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Array<Text>, _>(groups)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+        // A group that was removed in the meantime must not leave the table open.
+        if saved != groups.len() {
+            return Err(PortError::Conflict(Conflict::TablesChanged).into());
+        }
     }
     Ok(())
 }

@@ -32,9 +32,13 @@ use super::{
     history::{default_in_history, drop_from_history, forget_history, rename_in_history},
     load::{LoadError, load_catalog},
     lock_name,
-    save::{delete_column, id_of, rename_column, rename_table, save_column, save_unique_together},
+    save::{
+        delete_column, id_of, rename_column, rename_table, save_access, save_column,
+        save_unique_together,
+    },
 };
 use crate::{
+    data::query::drop_views_over,
     database::{
         errors::{Fault, port_error},
         pool::Database,
@@ -295,6 +299,7 @@ impl Change<'_> {
                 let is_empty = is_empty(connection, &schemas, table).await?;
                 current.check_drop(table, is_empty, *force)?;
                 keep_from_dumps(connection).await?;
+                uncover(connection, organization, table).await?;
                 drop_table(connection, organization, &schemas, table).await?;
                 true
             }
@@ -312,6 +317,7 @@ impl Change<'_> {
                 let holds_values = holds_values(connection, &schemas, table, column).await?;
                 table.check_dropped_values(column, holds_values, *force)?;
                 keep_from_dumps(connection).await?;
+                uncover(connection, organization, table).await?;
                 drop_column(connection, &schemas, table, column).await?;
                 drop_from_history(connection, organization, table, column).await?;
                 true
@@ -377,6 +383,16 @@ fn define_error(error: diesel::result::Error) -> DefineError {
     }
 }
 
+/// Drops what queries see of a table, which would hinder its change.
+async fn uncover(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &Table,
+) -> Result<(), DefineError> {
+    let uncovered = drop_views_over(connection, organization, &table.sql_name()).await;
+    Ok(uncovered.map_err(port_error)?)
+}
+
 async fn run(connection: &mut AsyncPgConnection, statements: &[String]) -> Result<(), DefineError> {
     for statement in statements {
         connection
@@ -414,6 +430,7 @@ async fn define(
                 save_column(connection, created.id, position, column).await?;
             }
             save_unique_together(connection, created.id, &table).await?;
+            save_access(connection, organization, created.id, &table.access).await?;
         }
         CatalogChange::Alter(alteration) => {
             let Alteration {
@@ -426,6 +443,10 @@ async fn define(
             } = alteration.as_ref();
             let id = id_of(after)?;
             keep_from_dumps(connection).await?;
+            let former = former_name.as_ref().unwrap_or(&after.name);
+            if let Some(table) = current.table(former) {
+                uncover(connection, organization, table).await?;
+            }
             run(connection, &ddl::rename(schemas, &alteration)).await?;
             for change in changed.iter().filter(|change| change.is_retyped()) {
                 require_exact(connection, schemas, after, change).await?;
@@ -457,6 +478,7 @@ async fn define(
                 save_column(connection, id, position, column).await?;
             }
             save_unique_together(connection, id, after).await?;
+            save_access(connection, organization, id, &after.access).await?;
         }
     }
     Ok(true)

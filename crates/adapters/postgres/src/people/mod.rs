@@ -1,5 +1,7 @@
 //! API keys.
 
+pub(crate) mod groups;
+pub(crate) mod invitations;
 pub(crate) mod rows;
 pub(crate) mod sessions;
 pub(crate) mod tenancy;
@@ -24,7 +26,7 @@ use crate::{
         errors::{Fault, port_error, retried},
         pool::Database,
     },
-    people::rows::{ApiKeyRow, insert},
+    people::rows::{ApiKeyRow, HolderRow, found_key, group_names, insert},
     schema::{api_key, app_user},
     work::nonces,
 };
@@ -64,15 +66,24 @@ impl PgApiKeyRepository {
     }
 }
 
-/// A key, and since when its user is disabled.
-type FoundKeyRow = (ApiKeyRow, Option<OffsetDateTime>);
+/// A key, and what of its user decides about it.
+type FoundKeyRow = (ApiKeyRow, HolderRow);
 
-fn found((key, user_disabled_at): FoundKeyRow) -> Result<FoundKey, PortError> {
-    Ok(FoundKey {
-        key: key.try_into()?,
-        user_disabled_at,
-    })
+fn found((key, holder): FoundKeyRow) -> Result<FoundKey, PortError> {
+    found_key(key, holder)
 }
+
+/// What of a key's user decides about the key, in the order of [`HolderRow`].
+macro_rules! holder {
+    () => {
+        (
+            app_user::disabled_at,
+            app_user::role,
+            group_names(app_user::organization_id, app_user::id),
+        )
+    };
+}
+pub(crate) use holder;
 
 #[async_trait]
 impl ApiKeyRepository for PgApiKeyRepository {
@@ -88,7 +99,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
             // With the user in one statement: a disabled user's keys are refused at once.
             .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))
             .filter(api_key::prefix.eq(prefix))
-            .select((ApiKeyRow::as_select(), app_user::disabled_at))
+            .select((ApiKeyRow::as_select(), holder!()))
             .first(&mut connection)
             .await
             .optional()
@@ -102,7 +113,7 @@ impl ApiKeyRepository for PgApiKeyRepository {
             .inner_join(app_user::table.on(app_user::id.eq(api_key::user_id)))
             .filter(api_key::id.eq(id.as_uuid()))
             .filter(api_key::organization_id.eq(organization.as_uuid()))
-            .select((ApiKeyRow::as_select(), app_user::disabled_at))
+            .select((ApiKeyRow::as_select(), holder!()))
             .first(&mut connection)
             .await
             .optional()

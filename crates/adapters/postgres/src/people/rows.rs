@@ -5,7 +5,8 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::{
-        ApiKey, ApiKeyHash,
+        ApiKey, ApiKeyHash, FoundKey,
+        role::Role,
         scope::{Scope, Scopes},
     },
     refusal::Resource,
@@ -21,6 +22,12 @@ use crate::{
     },
     schema::api_key,
 };
+
+diesel::define_sql_function! {
+    /// Names of the groups of a user, sorted.
+    #[sql_name = "labdata.group_names"]
+    fn group_names(organization: diesel::sql_types::Uuid, member: diesel::sql_types::Uuid) -> diesel::sql_types::Array<diesel::sql_types::Text>;
+}
 
 /// An API key as it is stored.
 #[derive(Queryable, Selectable)]
@@ -38,6 +45,7 @@ pub(super) struct ApiKeyRow {
     expires_at: Option<OffsetDateTime>,
     last_used_at: Option<OffsetDateTime>,
     revoked_at: Option<OffsetDateTime>,
+    tables: Option<Vec<String>>,
 }
 
 impl TryFrom<ApiKeyRow> for ApiKey {
@@ -56,6 +64,7 @@ impl TryFrom<ApiKeyRow> for ApiKey {
             prefix: row.prefix,
             hash: ApiKeyHash(hash),
             scopes: read_scopes(&row.scopes).ok_or_else(|| corrupt("api_key", "scopes", row.id))?,
+            tables: row.tables,
             execution: row.execution_id.map(ExecutionId::new),
             created_at: row.created_at,
             expires_at: row.expires_at,
@@ -63,6 +72,28 @@ impl TryFrom<ApiKeyRow> for ApiKey {
             revoked_at: row.revoked_at,
         })
     }
+}
+
+/// What of a key's user decides about the key: since when the user is disabled, the role, the groups.
+pub(super) type HolderRow = (Option<OffsetDateTime>, String, Vec<String>);
+
+/// A key as found, with what of its user decides about it.
+pub(super) fn found_key(
+    key: ApiKeyRow,
+    (user_disabled_at, role, groups): HolderRow,
+) -> Result<FoundKey, PortError> {
+    let key = ApiKey::try_from(key)?;
+    Ok(FoundKey {
+        role: read_role(&role, key.user)?,
+        key,
+        user_disabled_at,
+        groups,
+    })
+}
+
+/// Reads the stored role of a user.
+pub(super) fn read_role(name: &str, user: UserId) -> Result<Role, PortError> {
+    Role::from_name(name).ok_or_else(|| corrupt("app_user", "role", user))
 }
 
 /// Names of scopes, as columns store them.
@@ -91,6 +122,7 @@ pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<
             api_key::expires_at.eq(key.expires_at),
             api_key::last_used_at.eq(key.last_used_at),
             api_key::revoked_at.eq(key.revoked_at),
+            api_key::tables.eq(&key.tables),
         ))
         .execute(connection)
         .await

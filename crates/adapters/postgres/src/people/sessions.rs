@@ -9,7 +9,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
     people::{
-        ApiKeyHash, FoundKey,
+        ApiKeyHash,
         session::{
             FoundSession, MAX_SESSIONS_PER_KEY, SESSION_LIFETIME, SESSION_PAUSE, Session,
             SignInLink,
@@ -26,7 +26,10 @@ use crate::{
         errors::{Fault, port_error},
         pool::Database,
     },
-    people::rows::ApiKeyRow,
+    people::{
+        holder,
+        rows::{ApiKeyRow, HolderRow, found_key, group_names},
+    },
     schema::{api_key, app_user, session, sign_in_link},
 };
 
@@ -55,13 +58,8 @@ const ADD: &str = "\
         (token_hash, organization_id, api_key_id, created_at, last_used_at) \
     VALUES ($1, $2, $3, $4, $5)";
 
-/// When a session began, its last use, its key, and since when the key's user is disabled.
-type FoundRow = (
-    OffsetDateTime,
-    OffsetDateTime,
-    ApiKeyRow,
-    Option<OffsetDateTime>,
-);
+/// When a session began, its last use, its key, and what of the key's user decides about it.
+type FoundRow = (OffsetDateTime, OffsetDateTime, ApiKeyRow, HolderRow);
 
 #[async_trait]
 impl SessionRepository for PgSessionRepository {
@@ -104,19 +102,16 @@ impl SessionRepository for PgSessionRepository {
                 session::created_at,
                 session::last_used_at,
                 ApiKeyRow::as_select(),
-                app_user::disabled_at,
+                holder!(),
             ))
             .first(&mut connection)
             .await
             .optional()
             .map_err(port_error)?;
-        let Some((created_at, last_used_at, key, user_disabled_at)) = row else {
+        let Some((created_at, last_used_at, key, holder)) = row else {
             return Ok(None);
         };
-        let key = FoundKey {
-            key: key.try_into()?,
-            user_disabled_at,
-        };
+        let key = found_key(key, holder)?;
         Ok(Some(FoundSession {
             session: Session {
                 token,

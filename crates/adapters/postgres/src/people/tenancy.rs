@@ -6,7 +6,10 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
     page::{Cursor, Page, PageRequest},
-    people::tenancy::{Organization, User, UserChange, fold_email},
+    people::{
+        role::Role,
+        tenancy::{Organization, User, UserChange, fold_email},
+    },
     refusal::Resource,
 };
 use labdata_ports::{PortError, people::tenancy::TenancyRepository};
@@ -21,6 +24,7 @@ use crate::{
         pool::{Connection, Database},
         sql, transaction,
     },
+    people::rows::{group_names, read_role},
     schema::{app_user, organization, server_secret},
 };
 
@@ -51,19 +55,34 @@ struct UserRow {
     name: String,
     created_at: OffsetDateTime,
     disabled_at: Option<OffsetDateTime>,
+    role: String,
 }
 
-impl From<UserRow> for User {
-    fn from(row: UserRow) -> Self {
-        Self {
-            id: UserId::new(row.id),
-            organization: OrganizationId::new(row.organization_id),
-            email: row.email,
-            name: row.name,
-            created_at: row.created_at,
-            disabled_at: row.disabled_at,
-        }
-    }
+/// A user, and the names of the groups.
+type UserWithGroups = (UserRow, Vec<String>);
+
+fn user((row, groups): UserWithGroups) -> Result<User, PortError> {
+    let id = UserId::new(row.id);
+    Ok(User {
+        id,
+        organization: OrganizationId::new(row.organization_id),
+        email: row.email,
+        name: row.name,
+        role: read_role(&row.role, id)?,
+        groups,
+        created_at: row.created_at,
+        disabled_at: row.disabled_at,
+    })
+}
+
+/// The columns of [`UserWithGroups`].
+macro_rules! with_groups {
+    () => {
+        (
+            UserRow::as_select(),
+            group_names(app_user::organization_id, app_user::id),
+        )
+    };
 }
 
 /// Organizations, users and secrets in PostgreSQL.
@@ -143,11 +162,11 @@ async fn user_of(
     let row = app_user::table
         .filter(app_user::organization_id.eq(organization.as_uuid()))
         .filter(app_user::email_folded.eq(email_folded))
-        .select(UserRow::as_select())
+        .select(with_groups!())
         .first(connection)
         .await
         .optional()?;
-    Ok(row.map(User::from))
+    Ok(row.map(user).transpose()?)
 }
 
 async fn insert_user(connection: &mut Connection, user: &User) -> Result<bool, Fault> {
@@ -160,6 +179,7 @@ async fn insert_user(connection: &mut Connection, user: &User) -> Result<bool, F
             app_user::name.eq(&user.name),
             app_user::created_at.eq(user.created_at),
             app_user::disabled_at.eq(user.disabled_at),
+            app_user::role.eq(user.role.as_str()),
         ))
         .on_conflict((app_user::organization_id, app_user::email_folded))
         .do_nothing()
@@ -180,21 +200,22 @@ async fn update_user(
     change: &UserChange,
     now: OffsetDateTime,
 ) -> Result<User, Fault> {
-    let stored: Option<UserRow> = app_user::table
+    let stored: Option<UserWithGroups> = app_user::table
         .find(id.as_uuid())
         .filter(app_user::organization_id.eq(organization.as_uuid()))
-        .select(UserRow::as_select())
+        .select(with_groups!())
         // The change is applied to what is stored now, so that two changes of different fields both stand.
         .for_update()
         .first(connection)
         .await
         .optional()?;
     let stored = stored.ok_or(PortError::NotFound(Resource::User))?;
-    let changed = change.apply(stored.into(), now);
+    let changed = change.apply(user(stored)?, now);
     diesel::update(app_user::table.find(id.as_uuid()))
         .set((
             app_user::name.eq(&changed.name),
             app_user::disabled_at.eq(changed.disabled_at),
+            app_user::role.eq(changed.role.as_str()),
         ))
         .execute(connection)
         .await?;
@@ -264,16 +285,15 @@ impl TenancyRepository for PgTenancyRepository {
 
     async fn user(&self, organization: OrganizationId, id: UserId) -> Result<User, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let row: Option<UserRow> = app_user::table
+        let row: Option<UserWithGroups> = app_user::table
             .find(id.as_uuid())
             .filter(app_user::organization_id.eq(organization.as_uuid()))
-            .select(UserRow::as_select())
+            .select(with_groups!())
             .first(&mut connection)
             .await
             .optional()
             .map_err(port_error)?;
-        row.map(User::from)
-            .ok_or(PortError::NotFound(Resource::User))
+        user(row.ok_or(PortError::NotFound(Resource::User))?)
     }
 
     async fn users(
@@ -284,17 +304,33 @@ impl TenancyRepository for PgTenancyRepository {
         let mut connection = self.database.of(organization).connection().await?;
         let query = app_user::table
             .filter(app_user::organization_id.eq(organization.as_uuid()))
-            .select(UserRow::as_select())
+            .select(with_groups!())
             .into_boxed();
-        let rows: Vec<UserRow> = page_of!(query, page, app_user::created_at, app_user::id)
+        let rows: Vec<UserWithGroups> = page_of!(query, page, app_user::created_at, app_user::id)
             .load(&mut connection)
             .await
             .map_err(port_error)?;
-        let users = rows.into_iter().map(User::from).collect();
-        Ok(Page::from_overfetched(users, page.limit, |user| Cursor {
+        let users: Result<Vec<User>, PortError> = rows.into_iter().map(user).collect();
+        Ok(Page::from_overfetched(users?, page.limit, |user| Cursor {
             at: user.created_at,
             id: user.id.as_uuid(),
         }))
+    }
+
+    async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let ids: Vec<Uuid> = app_user::table
+            .filter(app_user::organization_id.eq(organization.as_uuid()))
+            .filter(app_user::role.eq(Role::Admin.as_str()))
+            .filter(app_user::disabled_at.is_null())
+            .order(app_user::id)
+            .select(app_user::id)
+            // Racing demotions lock in one order, and the later one sees what the earlier one left.
+            .for_update()
+            .load(&mut connection)
+            .await
+            .map_err(port_error)?;
+        Ok(ids.into_iter().map(UserId::new).collect())
     }
 
     async fn update_user(

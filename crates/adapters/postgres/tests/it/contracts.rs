@@ -17,17 +17,21 @@ use labdata_ports::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
-    people::{ApiKeyRepository, sessions::SessionRepository, tenancy::TenancyRepository},
+    people::{
+        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
+        sessions::SessionRepository, tenancy::TenancyRepository,
+    },
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgAuditLog,
     PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog,
-    PgExecutionRepository, PgFileRepository, PgInstrumentRepository, PgJobRepository,
-    PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
-    PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
-    PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
+    PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository,
+    PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
+    PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth,
+    PgTenancyRepository, PgTrainingStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue,
+    PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -81,6 +85,8 @@ macro_rules! subjects {
 subjects! {
     AuditLog => PgAuditLog,
     TenancyRepository => PgTenancyRepository,
+    GroupRepository => PgGroupRepository,
+    InvitationRepository => PgInvitationRepository,
     SessionRepository => PgSessionRepository,
     ApiKeyRepository => PgApiKeyRepository,
     ChatRepository => PgChatRepository,

@@ -93,3 +93,58 @@ async fn a_database_that_is_newer_than_the_program_is_refused() {
         other => panic!("{other:?}"),
     }
 }
+
+/// The role that the migration gives a user with keys of these scopes, ended or not.
+async fn role_of(keys: &[(&str, &str)]) -> String {
+    let own = TestDatabase::new().await;
+    let client = look_behind(own.url()).await;
+    let values: Vec<String> = keys
+        .iter()
+        .enumerate()
+        .map(|(number, (scopes, ended))| {
+            format!(
+                "INSERT INTO labdata.api_key \
+                 (id, organization_id, user_id, name, prefix, hash, scopes, created_at, {ended}) \
+                 VALUES (gen_random_uuid(), '{ID}', '{ID}', 'k', 'prefix0{number}', \
+                 decode(repeat('00', 32), 'hex'), '{{{scopes}}}', now(), now() - interval '1 day')",
+                ended = if ended.is_empty() {
+                    "last_used_at"
+                } else {
+                    ended
+                },
+            )
+        })
+        .collect();
+    let given = format!(
+        "INSERT INTO labdata.organization (id, name, schema_name, created_at) VALUES ('{ID}', 'lab', 'org_' || replace('{ID}', '-', ''), now()); \
+         INSERT INTO labdata.app_user (id, organization_id, email, email_folded, name, created_at) \
+         VALUES ('{ID}', '{ID}', 'a@b', 'a@b', 'A', now()); {}",
+        values.join("; ")
+    );
+    client.batch_execute(&given).await.expect("users and keys");
+    let migration = include_str!("../../../../../migrations/2026-11-26-002200_roles/up.sql");
+    let (_, update) = migration.split_once("WITH key").expect("the update");
+    client
+        .batch_execute(&format!("WITH key{update}"))
+        .await
+        .expect("the update");
+    texts(&client, "SELECT role FROM labdata.app_user")
+        .await
+        .remove(0)
+}
+
+const ID: &str = "0191d5a4-0000-7000-8000-000000000001";
+
+#[tokio::test]
+async fn users_from_before_have_the_role_of_their_widest_key() {
+    for (keys, role) in [
+        (&[][..], "member"),
+        (&[("read", "")], "viewer"),
+        (&[("write", "")], "member"),
+        (&[("read", ""), ("read,write,admin", "")], "admin"),
+        (&[("read", ""), ("admin", "revoked_at")], "viewer"),
+        (&[("admin", "expires_at")], "admin"),
+    ] {
+        assert_eq!(role_of(keys).await, role, "{keys:?}");
+    }
+}

@@ -355,6 +355,7 @@ async fn a_platform_that_may_not_create_roles_uses_those_that_are_there() {
         text,
         params: Vec::new(),
         limits: LIMITS,
+        view: None,
     };
     let Err(QueryError::Refused(failure)) = lab.runner.run(lab.theirs, &theirs).await else {
         panic!("their role cannot have been made");

@@ -102,6 +102,7 @@ async fn servers_that_start_at_the_same_time_harden_one_database_safely() {
         text: QueryText::parse("select count(*) from sample").expect("a query"),
         params: Vec::new(),
         limits: LIMITS,
+        view: None,
     };
     let servers: Vec<_> = (0..4)
         .map(|_| PgQueryRunner::new(lab.database.clone(), &[7; 32]))

@@ -178,6 +178,7 @@ impl QueryLab {
                     text,
                     params,
                     limits,
+                    view: None,
                 },
             )
             .await

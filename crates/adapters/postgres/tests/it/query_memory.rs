@@ -29,6 +29,7 @@ async fn queries_of_several_gigabytes_fail_while_another_tenant_works() {
         text: QueryText::parse("select count(*) from sample").expect("a query"),
         params: Vec::new(),
         limits: LIMITS,
+        view: None,
     };
     let started = start_of_server(&lab).await;
     let responses = Cell::new(0);

@@ -97,6 +97,7 @@ async fn spare_connections_have_the_role_of_their_organization() {
         text: text.expect("a query"),
         params: Vec::new(),
         limits: crate::query_lab::LIMITS,
+        view: None,
     };
     let found = lab.runner.run(lab.theirs, &theirs).await.expect("theirs");
     assert_eq!(found.rows, ["[\"hush\"]"]);

@@ -45,6 +45,7 @@ fn query(sql: &str, limits: QueryLimits) -> Query {
         text: QueryText::parse(sql).expect("a query"),
         params: Vec::new(),
         limits,
+        view: None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{look_behind, texts};
 /// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log,
 /// which outlives what it refers to, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 10] = [
+const WITHOUT_ORGANIZATION: [&str; 11] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
@@ -17,6 +17,7 @@ const WITHOUT_ORGANIZATION: [&str; 10] = [
     "periodic_task",
     "row_change",
     "server_secret",
+    "table_access",
     "training_backend",
     "write_ledger",
 ];
@@ -123,11 +124,12 @@ async fn the_program_declares_its_tables_as_they_are() {
              CASE is_nullable WHEN 'YES' THEN 'Nullable<' END, \
              CASE udt_name WHEN 'uuid' THEN 'Uuid' WHEN 'text' THEN 'Text' WHEN 'bool' THEN 'Bool' \
                  WHEN 'timestamptz' THEN 'Timestamptz' WHEN 'int8' THEN 'BigInt' \
-                 WHEN 'bytea' THEN 'Bytea' WHEN 'jsonb' THEN 'Jsonb' WHEN '_text' THEN 'Array<Text>' ELSE udt_name END, \
+                 WHEN 'bytea' THEN 'Bytea' WHEN 'jsonb' THEN 'Jsonb' WHEN '_text' THEN 'Array<Text>' WHEN '_uuid' THEN 'Array<Uuid>' ELSE udt_name END, \
              CASE is_nullable WHEN 'YES' THEN '>' END) \
          FROM information_schema.columns WHERE table_schema = 'labdata' \
          AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
-         AND table_name NOT IN ('write_ledger', 'row_change', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry') ORDER BY 1",
+         AND table_name NOT IN ('write_ledger', 'row_change', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry', \
+             'user_group', 'group_member', 'table_access') ORDER BY 1",
     )
     .await;
     stored.sort();

@@ -192,6 +192,7 @@ async fn pool_and_queries_follow_all_hosts_of_the_url_and_its_encryption() {
         text: QueryText::parse("SELECT name FROM sample ORDER BY name LIMIT 1").expect("a query"),
         params: Vec::new(),
         limits: LIMITS,
+        view: None,
     };
     let result = runner.run(lab.ours, &query).await.expect("a result");
     assert_eq!(result.rows, ["[\"ours 1\"]"]);

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::heade
 use bytes::Bytes;
 use labdata_application::{
     Error, Services,
-    events::follow_events::{EventFollower, MAX_EVENTS_PER_READ, follow_events},
+    events::follow_events::{EventFollower, follow_events},
     subscription::Subscription,
 };
 use labdata_domain::{
@@ -101,18 +101,17 @@ impl Events {
                     continue;
                 }
             }
-            match self.credential.authenticate(&self.services).await {
-                Ok(_) => {}
+            let actor = match self.credential.authenticate(&self.services).await {
+                Ok(actor) => actor,
                 Err(error) if error.kind() == Some(RefusalKind::Unauthenticated) => {
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
-            }
-            let events = self.follower.next(&self.services).await?;
+            };
+            let batch = self.follower.next(&self.services, &actor).await?;
             // Of a full batch the rest follows at once.
-            let is_full = u32::try_from(events.len()) == Ok(MAX_EVENTS_PER_READ);
-            self.looked_at = (!is_full).then(Instant::now);
-            for event in events {
+            self.looked_at = (!batch.is_full).then(Instant::now);
+            for event in batch.events {
                 self.waiting.push_back(rendered(&event)?);
             }
         }

@@ -11,7 +11,7 @@ use std::{
 use labdata_application::{Services, agent::Agent};
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
-    people::{scope::Scope, tenancy::User},
+    people::{role::Role, scope::Scope, tenancy::User},
 };
 use labdata_llm::{LlmClient, LlmSettings, Provider as Dialect};
 use labdata_ports::agent::PythonSandbox;
@@ -126,6 +126,8 @@ impl AgentLab {
             organization: server.organization,
             email: "grace@example.org".to_owned(),
             name: "Grace".to_owned(),
+            role: Role::Admin,
+            groups: Vec::new(),
             created_at: server.services.clock.now(),
             disabled_at: None,
         };

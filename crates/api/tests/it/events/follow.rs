@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::UserId,
-    people::{scope::Scope, tenancy::User},
+    people::{role::Role, scope::Scope, tenancy::User},
 };
 use labdata_postgres::DatabaseSettings;
 use serde_json::{Value, json};
@@ -146,6 +146,8 @@ async fn an_organization_and_a_user_follow_their_own_alone() {
         organization: lab.server.organization,
         email: "bob@example.org".to_owned(),
         name: "Bob".to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: lab.server.services.clock.now(),
         disabled_at: None,
     };

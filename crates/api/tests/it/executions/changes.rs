@@ -168,7 +168,7 @@ async fn a_revert_is_shown_first_and_signed_afterwards() {
     assert_eq!(after["reverted_at"], "2026-01-01T00:00:00Z");
     let me = client.get("/api/v1/me").await.json(200);
     let by = json!({
-        "user": me["user"],
+        "user": crate::server::named(&me["user"]),
         "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]},
     });
     assert_eq!(after["reverted_by"], by);

@@ -40,7 +40,7 @@ async fn an_execution_starts_running_under_the_default_job() {
             "script_version": null,
             "trigger_file_id": null,
             "parameters": null,
-            "started_by": {"user": me["user"], "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]}, "trigger_id": null},
+            "started_by": {"user": crate::server::named(&me["user"]), "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]}, "trigger_id": null},
             "script_author": null,
         })
     );

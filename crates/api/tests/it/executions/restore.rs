@@ -113,7 +113,7 @@ async fn a_row_shows_its_versions_and_returns_to_one() {
     assert_eq!(versions[0]["execution"]["job_name"], "correct");
     assert_eq!(
         versions[0]["started_by"]["user"],
-        client.get("/api/v1/me").await.json(200)["user"]
+        crate::server::named(&client.get("/api/v1/me").await.json(200)["user"])
     );
     assert_eq!(
         versions[1]["changed"]["name"],

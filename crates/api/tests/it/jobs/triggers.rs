@@ -152,7 +152,7 @@ async fn a_run_of_a_trigger_names_the_trigger_and_the_author_of_its_script() {
     assert_eq!(run["started_by"]["trigger_id"], job["trigger"]["id"]);
     assert_eq!(run["started_by"]["api_key"], Value::Null);
     let me = client.get("/api/v1/me").await.json(200);
-    assert_eq!(run["script_author"], me["user"]);
+    assert_eq!(run["script_author"], crate::server::named(&me["user"]));
 
     let elsewhere = client.post("/api/v1/job-executions", &json!({})).await;
     assert_eq!(elsewhere.json(200)["script_author"], Value::Null);

@@ -1,9 +1,12 @@
 //! Users, organizations, API keys and their scopes.
 
+mod access_matrix;
 mod api_keys;
 mod audit;
 mod authentication;
 mod authorization;
+mod groups;
 mod rights_matrix;
+mod roles;
 mod run_keys;
 mod sessions;

@@ -10,7 +10,7 @@ use labdata_domain::{
     agent::Chat,
     ids::{ChatId, DatasetId},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource, TrainingBackend},
-    people::{scope::Scope, tenancy::User},
+    people::{role::Role, scope::Scope, tenancy::User},
     scalar::DataType,
     storage::StorageQuota,
 };
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// An id that no record has.
-const UNKNOWN: &str = "0191d5a4-0000-7000-8000-000000000000";
+pub(super) const UNKNOWN: &str = "0191d5a4-0000-7000-8000-000000000000";
 
 /// Name of the table.
 const TABLE: &str = "given_table";
@@ -62,7 +62,7 @@ const PERSONAL: &[&str] = &[
 ];
 
 /// Records of an organization, by the name of the path parameter or field that names them.
-type Records = BTreeMap<&'static str, String>;
+pub(super) type Records = BTreeMap<&'static str, String>;
 
 struct Lab {
     server: TestServer,
@@ -111,6 +111,18 @@ impl Lab {
             ),
             ("user_id", "/api/v1/users", user, "id"),
             ("api_key_id", "/api/v1/api-keys", key, "id"),
+            (
+                "group_id",
+                "/api/v1/groups",
+                json!({ "name": "given group" }),
+                "id",
+            ),
+            (
+                "invitation_id",
+                "/api/v1/invitations",
+                json!({ "email": "invited@example.org" }),
+                "id",
+            ),
             ("id", "/api/v1/notifications", notification, "id"),
         ] {
             records.insert(name, id_of(&admin, path, body, field).await);
@@ -176,6 +188,8 @@ impl Lab {
             organization: self.server.organization,
             email: "bob@example.org".to_owned(),
             name: "Bob".to_owned(),
+            role: Role::Admin,
+            groups: Vec::new(),
             created_at: self.server.services.clock.now(),
             disabled_at: None,
         };
@@ -253,7 +267,7 @@ async fn chat(server: &TestServer) -> ChatId {
 }
 
 /// The operation's path, with these records in it.
-fn path_of(operation: &Operation, records: &Records) -> String {
+pub(super) fn path_of(operation: &Operation, records: &Records) -> String {
     let parts = operation.about.path.split('/').map(|part| {
         let name = part
             .strip_prefix('{')
@@ -266,7 +280,7 @@ fn path_of(operation: &Operation, records: &Records) -> String {
 }
 
 /// Puts these records where a body names others.
-fn naming(value: &Value, records: &Records) -> Value {
+pub(super) fn naming(value: &Value, records: &Records) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| {
@@ -288,7 +302,7 @@ fn naming(value: &Value, records: &Records) -> Value {
 }
 
 /// The example of the operation's JSON body.
-fn example(document: &Value, name: &str) -> Option<Value> {
+pub(super) fn example(document: &Value, name: &str) -> Option<Value> {
     let paths = document["paths"].as_object()?.values();
     let mut operations = paths
         .filter_map(Value::as_object)
@@ -469,7 +483,7 @@ fn the_exceptions_name_operations_that_exist() {
 }
 
 /// Arguments of a tool: the example of its operation, and the records that its schema names.
-fn arguments(document: &Value, tool: &Value, records: &Records) -> Value {
+pub(super) fn arguments(document: &Value, tool: &Value, records: &Records) -> Value {
     let name = tool["name"].as_str().unwrap();
     let properties = tool["inputSchema"]["properties"].as_object().unwrap();
     let mut arguments = match example(document, name) {
@@ -491,7 +505,7 @@ fn arguments(document: &Value, tool: &Value, records: &Records) -> Value {
 }
 
 /// The text of a tool's result, and true if the call failed.
-async fn call_tool(client: &Client, tool: &Value, arguments: Value) -> (String, bool) {
+pub(super) async fn call_tool(client: &Client, tool: &Value, arguments: Value) -> (String, bool) {
     let params = json!({ "name": tool["name"], "arguments": arguments });
     let response = ask(client, "tools/call", params).await.json(200);
     let result = &response["result"];

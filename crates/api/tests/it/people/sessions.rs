@@ -90,7 +90,10 @@ async fn a_link_signs_its_user_in_once_within_half_an_hour() {
     assert_eq!(me["api_key"]["scopes"], json!(["read", "write", "admin"]));
     let browser = server.anonymous();
     let started = with_cookie(&browser, Method::POST, START, &cookie).await;
-    assert_eq!(started.json(200)["started_by"]["user"], me["user"]);
+    assert_eq!(
+        started.json(200)["started_by"]["user"],
+        crate::server::named(&me["user"])
+    );
 
     let again = browser.post(SESSION, &json!({"token": token})).await;
     assert!(again.detail(401).contains("labdata sign-in"));

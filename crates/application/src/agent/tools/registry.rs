@@ -84,7 +84,16 @@ impl ToolRegistry {
     ) -> ToolOutput {
         // A run takes minutes, in which its key may be revoked or expire.
         match check_key(context.services, context.actor).await {
-            Ok(()) => self.call(context, call).await,
+            Ok(actor) => {
+                // The rights of the user may have changed, too.
+                let context = ToolContext {
+                    services: context.services,
+                    actor: &actor,
+                    agent: context.agent,
+                    writes: context.writes,
+                };
+                self.call(&context, call).await
+            }
             Err(error) => failure(&call.name, &error),
         }
     }

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     Error, Services,
+    catalog::visible::{require_writable, visible_catalog},
     data::write_data::{WriteData, choose_target, write_data},
 };
 
@@ -69,10 +70,11 @@ pub async fn predict_table(
     actor.require(Scope::Write)?;
     let reference = ModelReference::Id(command.model);
     let active = active_model(services, actor.organization, &reference).await?;
-    let catalog = services.catalog.snapshot(actor.organization).await?;
+    let catalog = visible_catalog(services, actor).await?;
     let table = catalog
         .table(&command.table)
         .ok_or_else(|| Error::not_found(Resource::Table))?;
+    require_writable(actor, table)?;
     let plan = TablePrediction::plan(table, &active.served.signature, &command.output_column)
         .map_err(|problems| listed(&problems))?;
     // Before the predictions, which take longer.

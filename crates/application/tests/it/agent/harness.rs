@@ -81,6 +81,7 @@ impl Scripted {
             prefix: actor.api_key.to_string(),
             hash: ApiKeyHash([0; 32]),
             scopes: actor.scopes,
+            tables: None,
             execution: None,
             created_at: self.lab.services.clock.now(),
             expires_at: None,

@@ -148,6 +148,7 @@ fn key(lab: &Lab) -> ApiKey {
         prefix: "person".to_owned(),
         hash: ApiKeyHash([0; 32]),
         scopes: lab.actor.scopes,
+        tables: None,
         execution: None,
         created_at: lab.servers[0].1.clock.now(),
         expires_at: None,

@@ -20,6 +20,8 @@ use labdata_domain::{
     ids::{ApiKeyId, JobId},
     people::{
         actor::Actor,
+        rights::Rights,
+        role::Role,
         scope::Scope,
         tenancy::{Organization, User},
     },
@@ -154,6 +156,8 @@ async fn begin(services: &Services) -> (Actor, JobId) {
         organization: organization.id,
         email: "ada@example.org".to_owned(),
         name: "Ada".to_owned(),
+        role: Role::Admin,
+        groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
@@ -168,6 +172,7 @@ async fn begin(services: &Services) -> (Actor, JobId) {
         user: user.id,
         api_key: ApiKeyId::new(services.ids.next_id()),
         scopes: Scope::ALL.into_iter().collect(),
+        rights: Rights::admin(),
         execution: None,
     };
     let aliquot = ColumnDefinition {

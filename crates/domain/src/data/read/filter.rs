@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ReadTarget;
 use crate::{
-    catalog::{Catalog, KeyedTable, Table},
+    catalog::{Catalog, KeyedTable, PlatformTable, Table},
     data::write::cell::Cell,
     scalar::{DataType, Scalar, Values},
 };
@@ -91,6 +91,21 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The condition that keeps hidden tables out of the list of tables.
+    pub(super) fn on_visible_tables(target: &ReadTarget, catalog: &Catalog) -> Option<Self> {
+        if *target != ReadTarget::Platform(PlatformTable::Table) || catalog.hidden().is_empty() {
+            return None;
+        }
+        let tables = catalog.tables().iter();
+        Some(Self {
+            hops: Vec::new(),
+            field: own_field(target, "name")?,
+            test: Test::In(Values::Text(
+                tables.map(|table| Some(table.name.clone())).collect(),
+            )),
+        })
+    }
+
     pub(super) fn parse(
         target: &ReadTarget,
         catalog: &Catalog,

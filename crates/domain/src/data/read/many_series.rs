@@ -276,6 +276,7 @@ mod tests {
             .into(),
             unique_together: Vec::new(),
             history: true,
+            access: crate::people::rights::TableAccess::default(),
         };
         let catalog = Catalog::new(CatalogVersion(1), vec![table]);
         let mut selection = SeriesSelection {

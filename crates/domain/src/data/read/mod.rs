@@ -151,6 +151,7 @@ impl ReadPlan {
                 Err(problem) => problems.push(problem),
             }
         }
+        conditions.extend(Condition::on_visible_tables(&target, catalog));
         let (columns, wrong_columns) = order::columns(&target, selection.columns.as_deref());
         let (order, wrong_terms) = order::order(&target, &selection.order_by);
         problems.extend(wrong_columns);

@@ -11,7 +11,7 @@ use super::{
     problem::{Reason, quoted},
 };
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, Table},
+    catalog::{Catalog, ColumnRef, HIDDEN_TABLE, KeyedTable, Table},
     refusal::ErrorCode,
     scalar::{DataType, KeyValue, Scalar, Values},
 };
@@ -360,6 +360,10 @@ impl<'a> ReferenceReader<'a> {
 
 /// Message for a table name that the organization does not have.
 pub(super) fn no_table(name: &str) -> Reason {
+    if name == HIDDEN_TABLE {
+        let message = "this column references a table that you may not read, so only null fits";
+        return Reason::new(ErrorCode::UnknownTable, message);
+    }
     Reason::new(
         ErrorCode::UnknownTable,
         format!("there is no table \"{}\"", quoted(name)),

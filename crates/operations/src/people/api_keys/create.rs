@@ -5,6 +5,7 @@ use labdata_application::{
     people::create_api_key::{CreateApiKey, create_api_key},
 };
 use labdata_domain::{
+    catalog::Name,
     ids::UserId,
     people::{MAX_NAME_LENGTH, scope::Scope},
     refusal::Resource,
@@ -36,6 +37,8 @@ shape! {
         expires_at: Option<OffsetDateTime> = optional(datetime()),
         /// The user to whom it belongs; the caller's user unless given.
         user_id: Option<MaybeId<UserId>> = optional(id()),
+        /// Names of the only tables that the key concerns; all that the user may see unless given.
+        tables: Option<Vec<String>> = optional(list(text(..).with("pattern", Name::PATTERN).example("sample")).of(1..=1000)),
     }
     example json!({
         "name": "Plate reader",
@@ -64,12 +67,13 @@ pub(super) fn operation() -> Operation {
         tag: Tag::ApiKeys,
         summary: "Makes an API key",
         description: "The response holds the key, which is never displayed again. A key cannot grant a scope \
-            that the caller's key lacks. The header `Idempotency-Key` is refused, because the \
+            that the caller's key lacks, or that the role of its user lacks. The header `Idempotency-Key` is refused, because the \
             answer would have to be stored.",
         returns: "The key, displayed this once",
         refusals: &[
-            (400, "expires_at lies in the past, or the user is disabled"),
-            (403, "The caller's key lacks the admin scope, or a scope that the new key is to have"),
+            (400, "expires_at lies in the past, the user is disabled, or a table is unknown"),
+            (403, "The caller's key lacks the admin scope, or a scope that the new key is to have; or the \
+                role of its user lacks it"),
         ],
     }
     .runs(run)
@@ -84,6 +88,7 @@ async fn run(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Result<NewApiKeyV
         scopes: call.body.scopes.into_iter().collect(),
         expires_at: call.body.expires_at,
         user,
+        tables: call.body.tables,
     };
     let (key, plain) = create_api_key(&call.services, &call.actor, command).await?;
     Ok(NewApiKeyView {

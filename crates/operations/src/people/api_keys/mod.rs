@@ -37,6 +37,8 @@ output! {
         /// Its scopes.
         #[example = json!(["read", "write"])]
         scopes: Vec<ApiKeyScope> = scope_names(key.scopes),
+        /// Names of the only tables that it concerns; null for all.
+        tables: Option<Vec<String>> = key.tables,
         created_at: Timestamp = key.created_at.into(),
         /// From when on it is refused; null for never.
         expires_at: Option<Timestamp> = key.expires_at.map(Into::into),

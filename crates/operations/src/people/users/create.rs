@@ -6,12 +6,15 @@ use labdata_application::{
 };
 use labdata_domain::{
     patterns,
-    people::tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH},
+    people::{
+        role::Role,
+        tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH, MAX_USER_NAME_LENGTH},
+    },
 };
 use labdata_request_body::{
     Reader as _,
-    fields::{optional, required},
-    readers::text,
+    fields::{optional, or, required},
+    readers::{choice_of, text},
     shape,
 };
 use serde_json::json;
@@ -27,8 +30,10 @@ shape! {
         email: String = required(text(1..=MAX_EMAIL_LENGTH).with("pattern", EMAIL_PATTERN).example("ada@lab.example")),
         /// Display name; the e-mail address unless given.
         name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
+        /// Role: the ceiling of all keys and sessions of the user.
+        role: Role = or(json!("member"), choice_of(Role::ALL, Role::as_str)),
     }
-    example json!({"email": "ada@lab.example", "name": "Ada Lovelace"});
+    example json!({"email": "ada@lab.example", "name": "Ada Lovelace", "role": "member"});
 }
 
 pub(super) fn operation() -> Operation {
@@ -53,6 +58,7 @@ async fn run(call: Call<Admin, JsonBody<CreateUserBody>>) -> Result<UserView, Er
     let command = CreateUser {
         email: call.body.email,
         name: call.body.name,
+        role: call.body.role,
     };
     let user = create_user(&call.services, &call.actor, command).await?;
     Ok(user.into())

@@ -1,13 +1,22 @@
 //! `/api/v1/users`
 
-use labdata_domain::{ids::UserId, people::tenancy::User};
-use labdata_request_body::{Timestamp, output};
+use labdata_domain::{
+    ids::UserId,
+    people::{role::Role, tenancy::User},
+};
+use labdata_request_body::{Timestamp, names, output};
+use serde_json::json;
 
 use crate::Operation;
 
 pub mod create;
 pub mod list;
 pub mod update;
+
+names! {
+    /// Role of a user: `viewer` reads, `member` reads and writes, `admin` manages, too.
+    pub UserRole = Role::ALL.map(Role::as_str);
+}
 
 output! {
     /// A user of the organization.
@@ -21,6 +30,12 @@ output! {
         /// Display name; the e-mail address unless set.
         #[example = "Ada Lovelace"]
         name: String = user.name,
+        /// Role: no key and no session of the user exceeds it.
+        #[example = "member"]
+        role: UserRole = user.role.as_str().into(),
+        /// Names of the groups to which the user belongs, sorted.
+        #[example = json!(["Microscopy"])]
+        groups: Vec<String> = user.groups,
         created_at: Timestamp = user.created_at.into(),
         /// Since when the keys of this user are refused.
         disabled_at: Option<Timestamp> = user.disabled_at.map(Into::into),

@@ -4,13 +4,16 @@ use labdata_application::{Error, people::update_user::update_user};
 use labdata_domain::{
     ids::UserId,
     patterns,
-    people::tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+    people::{
+        role::Role,
+        tenancy::{MAX_USER_NAME_LENGTH, UserChange},
+    },
     refusal::Resource,
 };
 use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
-    readers::{MaybeId, boolean, id, text},
+    readers::{MaybeId, boolean, choice_of, id, text},
     shape,
 };
 use serde_json::json;
@@ -35,6 +38,8 @@ shape! {
         name: Option<String> = optional(text(1..=MAX_USER_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
         /// True disables the user, false enables the user again.
         disabled: Option<bool> = optional(boolean()),
+        /// Role: the ceiling of all keys and sessions of the user.
+        role: Option<Role> = optional(choice_of(Role::ALL, Role::as_str)),
     }
     example json!({"name": "Ada King"});
 }
@@ -45,12 +50,14 @@ pub(super) fn operation() -> Operation {
         method: Method::Patch,
         path: "/api/v1/users/{user_id}",
         tag: Tag::Users,
-        summary: "Renames, disables or enables a user",
+        summary: "Changes a user: name, role, disabled or not",
         description: "The API keys of a disabled user are refused: at once on the server that is asked, \
-            within 5 s on every other. What the user made stays.",
+            within 5 s on every other. So do keys and sessions lose the scopes that another role lacks. What \
+            the user made stays.",
         returns: "The user",
         refusals: &[
-            (400, "The name is blank, or the user is the caller's own and would be disabled"),
+            (400, "The name is blank, the user is the caller's own and would be disabled, or the user is the \
+                last administrator"),
         ],
     }
     .runs(run)
@@ -61,6 +68,7 @@ async fn run(call: Call<Admin, JsonBody<UpdateUserBody>, (), UserPath>) -> Resul
     let change = UserChange {
         name: call.body.name,
         disabled: call.body.disabled,
+        role: call.body.role,
     };
     let user = update_user(&call.services, &call.actor, id, change).await?;
     Ok(user.into())

@@ -8,11 +8,12 @@ mod render;
 mod role;
 mod run;
 mod spares;
+mod veil;
 mod verifier;
 mod wire;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -33,11 +34,14 @@ use crate::database::{
     errors::NO_ANSWER,
     pool::Database,
     server::{InvalidDatabaseUrl, Server},
+    sql::{ident, schema_name},
 };
 pub(crate) use harden::open_to_everyone;
 pub(crate) use role::drop_platform_views;
 use run::{Failure, Output};
 use spares::{Entrance, SparePool};
+use veil::Veil;
+pub(crate) use veil::drop_views_over;
 use wire::{Wire, WireError};
 
 /// Maximum number of concurrent queries of one organization, in this process.
@@ -78,11 +82,21 @@ struct Hardening {
     rights: OnceCell<role::Rights>,
     /// Organizations whose roles are set up or checked.
     ready: Mutex<HashSet<OrganizationId>>,
+    /// Roles of callers from whom tables are hidden that are set up or checked, by name, with the version of
+    /// the catalog.
+    veils: Mutex<HashMap<String, i64>>,
 }
+
+/// Maximum number of veils that are remembered; emptied as a whole, which costs a query each.
+const MAX_VEILS: usize = 10_000;
 
 impl Hardening {
     fn with_ready<T>(&self, work: impl FnOnce(&mut HashSet<OrganizationId>) -> T) -> T {
         work(&mut self.ready.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with_veils<T>(&self, work: impl FnOnce(&mut HashMap<String, i64>) -> T) -> T {
+        work(&mut self.veils.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -205,6 +219,16 @@ impl PgQueryRunner {
         verifier::scram_sha_256(&self.password(organization), &salt)
     }
 
+    /// The password of a role of that name.
+    fn veil_password(&self, role: &str) -> String {
+        base16ct::lower::encode_string(&self.derive(format!("password of {role}").as_bytes()))
+    }
+
+    fn veil_verifier(&self, role: &str) -> String {
+        let salt = self.derive(format!("salt of {role}").as_bytes());
+        verifier::scram_sha_256(&self.veil_password(role), &salt)
+    }
+
     /// Random to everyone who does not know the secret.
     fn derive(&self, of: &[u8]) -> [u8; 32] {
         verifier::keyed_hash(&self.secret, &[of])
@@ -240,27 +264,89 @@ impl PgQueryRunner {
         Ok(())
     }
 
-    fn entrance(&self, organization: OrganizationId) -> Entrance {
-        Entrance {
-            server: Arc::clone(&self.server),
-            database: self.server.database.clone(),
-            user: role::role_name(organization),
-            password: self.password(organization),
+    /// As [`Self::ensure_role`], of callers from whom tables are hidden.
+    async fn ensure_veil(
+        &self,
+        hardening: &Hardening,
+        organization: OrganizationId,
+        veil: &Veil,
+        repair: bool,
+    ) -> Result<(), QueryError> {
+        let is_ready =
+            hardening.with_veils(|veils| veils.get(veil.name()) == Some(&veil.version()));
+        if is_ready && !repair {
+            return Ok(());
+        }
+        let rights = self.rights(hardening).await?;
+        let mut connection = self.database.of(organization).connection().await?;
+        let verifier = || self.veil_verifier(veil.name());
+        let there = veil
+            .ensure(&mut connection, rights, verifier, repair)
+            .await
+            .map_err(PortError::from)?;
+        if !there {
+            return Err(QueryFailure::SwitchedOff.into());
+        }
+        hardening.with_veils(|veils| {
+            if veils.len() >= MAX_VEILS {
+                veils.clear();
+            }
+            veils.insert(veil.name().to_owned(), veil.version());
+        });
+        Ok(())
+    }
+
+    /// Makes sure that the role which runs a query is there.
+    async fn ensure(
+        &self,
+        organization: OrganizationId,
+        veil: Option<&Veil>,
+        repair: bool,
+    ) -> Result<(), QueryError> {
+        let hardening = self.hardening();
+        match veil {
+            None => self.ensure_role(&hardening, organization, repair).await,
+            Some(veil) => {
+                self.ensure_veil(&hardening, organization, veil, repair)
+                    .await
+            }
         }
     }
 
-    /// A new connection as the organization's role; repairs the role if it cannot log in.
+    /// Forgets that the role which runs a query was there.
+    fn forget(&self, organization: OrganizationId, veil: Option<&Veil>) {
+        let hardening = self.hardening();
+        match veil {
+            None => drop(hardening.with_ready(|ready| ready.remove(&organization))),
+            Some(veil) => drop(hardening.with_veils(|veils| veils.remove(veil.name()))),
+        }
+    }
+
+    fn entrance(&self, organization: OrganizationId, veil: Option<&Veil>) -> Entrance {
+        let (user, password) = match veil {
+            None => (role::role_name(organization), self.password(organization)),
+            Some(veil) => (veil.name().to_owned(), self.veil_password(veil.name())),
+        };
+        Entrance {
+            server: Arc::clone(&self.server),
+            database: self.server.database.clone(),
+            user,
+            password,
+        }
+    }
+
+    /// A new connection as the role which runs a query; repairs the role if it cannot log in.
     async fn open(
         &self,
         organization: OrganizationId,
+        veil: Option<&Veil>,
         entrance: &Entrance,
     ) -> Result<Wire, QueryError> {
-        let hardening = self.hardening();
-        self.ensure_role(&hardening, organization, false).await?;
+        self.ensure(organization, veil, false).await?;
         let mut wire = entrance.open().await;
         // The role was lost with a restore, or changed by hand: it is set up again.
         if is_refused_login(&wire) {
-            self.ensure_role(&hardening, organization, true).await?;
+            self.ensure(organization, veil, true).await?;
             wire = entrance.open().await;
         }
         // The role reaches a replica later.
@@ -270,39 +356,51 @@ impl PgQueryRunner {
             wire = entrance.open().await;
         }
         let wire = wire.map_err(|error| no_connection(&error))?;
-        self.hardened(organization, wire).await
+        self.hardened(organization, veil, wire).await
     }
 
     /// Returns the connection once its server is hardened in the version that it has.
-    async fn hardened(&self, organization: OrganizationId, wire: Wire) -> Result<Wire, QueryError> {
+    async fn hardened(
+        &self,
+        organization: OrganizationId,
+        veil: Option<&Veil>,
+        wire: Wire,
+    ) -> Result<Wire, QueryError> {
         let hardening = self.hardening();
         if !self.is_hardened_for(&hardening, &wire) {
-            self.ensure_role(&self.hardening(), organization, false)
-                .await?;
+            self.ensure(organization, veil, false).await?;
         }
         Ok(wire)
     }
 
     /// Runs a query over the organization's spare connection, if it has one, else over a new one,
-    /// while the next spare is opened. Returns the connection that was used.
+    /// while the next spare is opened. Returns the connection that was used. Callers from whom tables are hidden
+    /// have no spares.
     async fn attempt(
         &self,
         organization: OrganizationId,
+        veil: Option<&Veil>,
         query: &Query,
         alias: &str,
         output: &mut Output<'_>,
     ) -> Result<(Wire, Result<(), Failure>), QueryError> {
-        let entrance = self.entrance(organization);
-        let spare = self.spares.take(organization).await;
+        let entrance = self.entrance(organization, veil);
+        let spare = match veil {
+            None => self.spares.take(organization).await,
+            Some(_) => None,
+        };
         let is_spare = spare.is_some();
         let mut wire = match spare {
-            Some(wire) => self.hardened(organization, wire).await?,
-            None => self.open(organization, &entrance).await?,
+            Some(wire) => self.hardened(organization, veil, wire).await?,
+            None => self.open(organization, veil, &entrance).await?,
         };
-        self.spares
-            // Opened while this query runs, so that the next one does not wait for a login.
-            .prepare(organization, entrance.clone(), self.spares_wait);
-        let outcome = run::run(&mut wire, organization, query, alias, output).await;
+        if veil.is_none() {
+            self.spares
+                // Opened while this query runs, so that the next one does not wait for a login.
+                .prepare(organization, entrance.clone(), self.spares_wait);
+        }
+        let path = path(organization, veil);
+        let outcome = run::run(&mut wire, &path, query, alias, output).await;
         let stale = match outcome {
             Err(Failure::Stale(failure)) => failure,
             outcome => return Ok((wire, outcome)),
@@ -313,13 +411,25 @@ impl PgQueryRunner {
         // The server has closed it, or was restarted.
         tracing::debug!(failure = ?stale, "a spare connection was of no use");
         drop(wire);
-        let mut wire = self.open(organization, &entrance).await?;
-        let outcome = run::run(&mut wire, organization, query, alias, output).await;
+        let mut wire = self.open(organization, veil, &entrance).await?;
+        let outcome = run::run(&mut wire, &path, query, alias, output).await;
         let outcome = outcome.map_err(|failure| match failure {
             Failure::Stale(failure) => *failure,
             failure => failure,
         });
         Ok((wire, outcome))
+    }
+}
+
+/// The schemas in which a query finds its tables.
+fn path(organization: OrganizationId, veil: Option<&Veil>) -> String {
+    match veil {
+        None => format!(
+            "{}, {}",
+            ident(&schema_name(organization)),
+            ident(&role::platform_schema_name(organization))
+        ),
+        Some(veil) => ident(veil.name()),
     }
 }
 
@@ -376,16 +486,19 @@ impl QueryRunner for PgQueryRunner {
         let slot = self.slots.enter(organization).await.ok_or_else(too_many)?;
         let alias = self.alias(query);
         let mut output = Output::new(sink);
-        let attempt = self.attempt(organization, query, &alias, &mut output);
+        let veil = query.view.as_ref().map(|view| Veil::of(organization, view));
+        let veil = veil.as_ref();
+        let attempt = self.attempt(organization, veil, query, &alias, &mut output);
         let (mut wire, mut outcome) = attempt.await?;
         // Only before the first rows: those that the sink has taken cannot be taken back.
         if matches!(outcome, Err(Failure::Denied(_))) && !output.has_begun {
             // The role may have lost its rights to a restored dump or a migration.
-            self.hardening()
-                .with_ready(|ready| ready.remove(&organization));
-            self.spares.discard(organization, None).await;
+            self.forget(organization, veil);
+            if veil.is_none() {
+                self.spares.discard(organization, None).await;
+            }
             wire.close().await;
-            let attempt = self.attempt(organization, query, &alias, &mut output);
+            let attempt = self.attempt(organization, veil, query, &alias, &mut output);
             (wire, outcome) = attempt.await?;
         }
         if let Err(failure @ (Failure::Exceeded(_) | Failure::Closed(_))) = outcome {

@@ -23,10 +23,10 @@ use crate::{
 /// Maximum number of connections of one organization's queries, of all servers together. Each
 /// server stays below that by itself (four at work and a spare); the rest is for connections that
 /// are closing.
-const CONNECTIONS: usize = 12;
+pub(super) const CONNECTIONS: usize = 12;
 
 /// Settings of every session of the role, as far as the platform may set them.
-const SESSION: [(&str, &str); 8] = [
+pub(super) const SESSION: [(&str, &str); 8] = [
     ("default_transaction_read_only", "on"),
     ("statement_timeout", "60s"),
     ("idle_session_timeout", "60s"),
@@ -51,15 +51,15 @@ pub(crate) fn platform_schema_name(organization: OrganizationId) -> String {
 }
 
 #[derive(QueryableByName)]
-struct Found {
+pub(super) struct Found {
     #[diesel(sql_type = Bool)]
-    found: bool,
+    pub(super) found: bool,
 }
 
 #[derive(QueryableByName)]
-struct Name {
+pub(super) struct Name {
     #[diesel(sql_type = Text)]
-    name: String,
+    pub(super) name: String,
 }
 
 /// The platform's own rights.
@@ -117,7 +117,7 @@ impl Role {
         let platform = platform_schema_name(organization);
         let views: Vec<String> = PlatformTable::ALL
             .into_iter()
-            .map(|table| create_view(&platform, table, organization))
+            .map(|table| create_view(&platform, table, organization, ""))
             .collect();
         let setup = format!(
             "{} {CONNECTIONS} {SESSION:?} {}",
@@ -181,42 +181,10 @@ impl Role {
         if !exists(connection, "pg_namespace WHERE nspname = $1", &tables).await? {
             return Err(PortError::NotFound(Resource::Organization).into());
         }
-        let name = ident(&self.name);
-        let known = exists(connection, "pg_roles WHERE rolname = $1", &self.name).await?;
-        if !known && !rights.creates_roles {
+        if !set_role(connection, &self.name, rights, verifier, repair).await? {
             return Ok(false);
         }
-        // A role created while the platform was allowed to stays as it is.
-        if rights.creates_roles {
-            let verb = if known { "ALTER" } else { "CREATE" };
-            // A new role has none of the other attributes.
-            let set = format!(
-                "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
-                literal(&verifier())
-            );
-            if known && !repair {
-                // Refused if another role of the platform has created it.
-                attempt(connection, &set).await?;
-            } else {
-                connection.batch_execute(&set).await?;
-            }
-            for (setting, value) in SESSION {
-                let set = format!("ALTER ROLE {name} SET {setting} = {}", literal(value));
-                attempt(connection, &set).await?;
-            }
-        }
-        self.refuse_powers(connection).await?;
-        let connect = format!("GRANT CONNECT ON DATABASE {{}} TO {name}");
-        let database: Name = diesel::sql_query("SELECT current_database()::text AS name")
-            .get_result(connection)
-            .await?;
-        diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
-            // Grants on the database change one row of `pg_database`: concurrent ones fail.
-            .bind::<BigInt, _>(harden::LOCK)
-            .execute(connection)
-            .await?;
-        // If another role owns the database, the platform cannot grant this; everyone may connect then.
-        attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
+        let name = ident(&self.name);
         // GRANT covers the tables of now, the default privileges those that are created later.
         let grants = format!(
             "GRANT USAGE ON SCHEMA {tables} TO {name}; \
@@ -246,43 +214,89 @@ impl Role {
         connection.batch_execute(&statements).await?;
         Ok(())
     }
+}
 
-    /// Revokes further powers that somebody gave the role, which would break the isolation. If one
-    /// cannot be revoked, no query runs.
-    async fn refuse_powers(&self, connection: &mut AsyncPgConnection) -> Result<(), Fault> {
-        let groups: Vec<Name> = diesel::sql_query(
-            "SELECT g.rolname::text AS name FROM pg_catalog.pg_auth_members m \
-             JOIN pg_catalog.pg_roles g ON g.oid = m.roleid JOIN pg_catalog.pg_roles r ON r.oid = m.member \
-             WHERE r.rolname = $1",
-        )
-        .bind::<Text, _>(&self.name)
-        .load(connection)
-        .await?;
-        for group in groups {
-            tracing::warn!(
-                role = self.name,
-                group = group.name,
-                "a role for queries was a member"
-            );
-            let revoke = format!("REVOKE {} FROM {}", ident(&group.name), ident(&self.name));
-            connection.batch_execute(&revoke).await?;
-        }
-        let powerful = "pg_roles WHERE rolname = $1 AND \
-             (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)";
-        if exists(connection, powerful, &self.name).await? {
-            let text = format!(
-                "the role {} has powers that no role for queries may have",
-                self.name
-            );
-            return Err(PortError::Internal(text).into());
-        }
-        Ok(())
+/// Makes sure that a role for queries exists and may log in to the database, and do nothing else. Returns false if
+/// it does not exist and the platform may not create it.
+pub(super) async fn set_role(
+    connection: &mut AsyncPgConnection,
+    role: &str,
+    rights: Rights,
+    verifier: impl FnOnce() -> String + Send,
+    repair: bool,
+) -> Result<bool, Fault> {
+    let name = ident(role);
+    let known = exists(connection, "pg_roles WHERE rolname = $1", role).await?;
+    if !known && !rights.creates_roles {
+        return Ok(false);
     }
+    // A role created while the platform was allowed to stays as it is.
+    if rights.creates_roles {
+        let verb = if known { "ALTER" } else { "CREATE" };
+        // A new role has none of the other attributes.
+        let set = format!(
+            "{verb} ROLE {name} LOGIN NOINHERIT CONNECTION LIMIT {CONNECTIONS} PASSWORD {}",
+            literal(&verifier())
+        );
+        if known && !repair {
+            // Refused if another role of the platform has created it.
+            attempt(connection, &set).await?;
+        } else {
+            connection.batch_execute(&set).await?;
+        }
+        for (setting, value) in SESSION {
+            let set = format!("ALTER ROLE {name} SET {setting} = {}", literal(value));
+            attempt(connection, &set).await?;
+        }
+    }
+    refuse_powers(connection, role).await?;
+    let connect = format!("GRANT CONNECT ON DATABASE {{}} TO {name}");
+    let database: Name = diesel::sql_query("SELECT current_database()::text AS name")
+        .get_result(connection)
+        .await?;
+    diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+        // Grants on the database change one row of `pg_database`: concurrent ones fail.
+        .bind::<BigInt, _>(harden::LOCK)
+        .execute(connection)
+        .await?;
+    // If another role owns the database, the platform cannot grant this; everyone may connect then.
+    attempt(connection, &connect.replace("{}", &ident(&database.name))).await?;
+    Ok(true)
+}
+
+/// Revokes further powers that somebody gave the role, which would break the isolation. If one
+/// cannot be revoked, no query runs.
+async fn refuse_powers(connection: &mut AsyncPgConnection, role: &str) -> Result<(), Fault> {
+    let groups: Vec<Name> = diesel::sql_query(
+        "SELECT g.rolname::text AS name FROM pg_catalog.pg_auth_members m \
+         JOIN pg_catalog.pg_roles g ON g.oid = m.roleid JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+         WHERE r.rolname = $1",
+    )
+    .bind::<Text, _>(role)
+    .load(connection)
+    .await?;
+    for group in groups {
+        tracing::warn!(role, group = group.name, "a role for queries was a member");
+        let revoke = format!("REVOKE {} FROM {}", ident(&group.name), ident(role));
+        connection.batch_execute(&revoke).await?;
+    }
+    let powerful = "pg_roles WHERE rolname = $1 AND \
+         (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)";
+    if exists(connection, powerful, role).await? {
+        let text = format!("the role {role} has powers that no role for queries may have");
+        return Err(PortError::Internal(text).into());
+    }
+    Ok(())
 }
 
 /// A view of one platform table, of one organization: no condition of a query is evaluated on rows
 /// of others.
-fn create_view(schema: &str, table: PlatformTable, organization: OrganizationId) -> String {
+pub(super) fn create_view(
+    schema: &str,
+    table: PlatformTable,
+    organization: OrganizationId,
+    condition: &str,
+) -> String {
     let source = platform_source(
         table,
         &format!("{}::uuid", literal(&organization.to_string())),
@@ -293,14 +307,18 @@ fn create_view(schema: &str, table: PlatformTable, organization: OrganizationId)
         .map(|column| ident(column.name))
         .collect();
     format!(
-        "CREATE VIEW {}.{} WITH (security_barrier) AS SELECT {} FROM ({source}) AS t",
+        "CREATE VIEW {}.{} WITH (security_barrier) AS SELECT {} FROM ({source}) AS t{condition}",
         ident(schema),
         ident(table.as_str()),
         columns.join(", ")
     )
 }
 
-async fn exists(connection: &mut AsyncPgConnection, what: &str, name: &str) -> Result<bool, Fault> {
+pub(super) async fn exists(
+    connection: &mut AsyncPgConnection,
+    what: &str,
+    name: &str,
+) -> Result<bool, Fault> {
     let found: Option<Found> =
         diesel::sql_query(format!("SELECT true AS found FROM pg_catalog.{what}"))
             .bind::<Text, _>(name)
@@ -311,7 +329,10 @@ async fn exists(connection: &mut AsyncPgConnection, what: &str, name: &str) -> R
 }
 
 /// Runs a statement that the server may refuse, without losing the transaction.
-async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<(), Fault> {
+pub(super) async fn attempt(
+    connection: &mut AsyncPgConnection,
+    statement: &str,
+) -> Result<(), Fault> {
     connection.batch_execute("SAVEPOINT attempt").await?;
     match connection.batch_execute(statement).await {
         Ok(()) => {
@@ -330,14 +351,14 @@ async fn attempt(connection: &mut AsyncPgConnection, statement: &str) -> Result<
     Ok(())
 }
 
-/// Drops the views over platform tables of all organizations, so that migrations may change these
-/// tables. The next query of each organization creates them again.
+/// Drops the views over platform tables of all organizations, those of callers from whom tables are hidden too, so that
+/// migrations may change these tables. The next query of each organization creates them again.
 pub(crate) async fn drop_platform_views(
     connection: &mut AsyncPgConnection,
 ) -> Result<(), diesel::result::Error> {
     let schemas: Vec<Name> = diesel::sql_query(
         "SELECT nspname::text AS name FROM pg_catalog.pg_namespace \
-         WHERE nspname ~ '^org_[0-9a-f]{32}_platform$'",
+         WHERE nspname ~ '^org_[0-9a-f]{32}_(platform|v[0-9a-f]{16})$'",
     )
     .load(connection)
     .await?;

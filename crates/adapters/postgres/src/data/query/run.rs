@@ -7,7 +7,6 @@ use labdata_domain::{
     data::query::{
         DatabaseMessage, MAX_ROW_BYTES, QueryFailure, QueryLimits, check_parameter_count,
     },
-    ids::OrganizationId,
     scalar::DataType,
 };
 use labdata_ports::{
@@ -24,13 +23,9 @@ use postgres_protocol::{
 
 use super::{
     render::{Rendering, data_type, parameter},
-    role::platform_schema_name,
     wire::{ServerError, Wire, WireError, server_error},
 };
-use crate::database::{
-    errors::NO_ANSWER,
-    sql::{ident, literal, schema_name},
-};
+use crate::database::{errors::NO_ANSWER, sql::literal};
 
 /// Time beyond a query's limit that its connection is waited for.
 const GRACE: Duration = Duration::from_secs(2);
@@ -123,30 +118,26 @@ struct Running<'r> {
     alias: &'r str,
 }
 
-/// Runs a query. The connection must not be used again, even if it fails.
+/// Runs a query whose tables are in the schemas of `path`. The connection must not be used again, even if it fails.
 pub(super) async fn run(
     wire: &mut Wire,
-    organization: OrganizationId,
+    path: &str,
     query: &Query,
     alias: &str,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let mut running = Running { wire, query, alias };
     let most = query.limits.time + GRACE;
-    match tokio::time::timeout(most, running.run(organization, output)).await {
+    match tokio::time::timeout(most, running.run(path, output)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::Exceeded(QueryFailure::TooSlow(query.limits))),
     }
 }
 
 impl Running<'_> {
-    async fn run(
-        &mut self,
-        organization: OrganizationId,
-        output: &mut Output<'_>,
-    ) -> Result<(), Failure> {
+    async fn run(&mut self, path: &str, output: &mut Output<'_>) -> Result<(), Failure> {
         // The query has not begun if this fails, so it may be run over another connection.
-        self.set_up(organization)
+        self.set_up(path)
             .await
             .map_err(|failure| Failure::Stale(Box::new(failure)))?;
         let described = self.described().await?;
@@ -177,9 +168,9 @@ impl Running<'_> {
 
     /// Sends the platform's own statements, and the query after them to be prepared; waits until
     /// the former are done.
-    async fn set_up(&mut self, organization: OrganizationId) -> Result<(), Failure> {
+    async fn set_up(&mut self, path: &str) -> Result<(), Failure> {
         // The query's text is never sent this way.
-        let ours = [NAMING, &setup(organization, &self.query.limits)];
+        let ours = [NAMING, &setup(path, &self.query.limits)];
         for statements in ours {
             frontend::query(statements, &mut self.wire.outbox)?;
         }
@@ -406,19 +397,14 @@ fn render(row: &DataRowBody, columns: &[(String, Rendering)]) -> Result<String, 
     Ok(json)
 }
 
-fn setup(organization: OrganizationId, limits: &QueryLimits) -> String {
+fn setup(path: &str, limits: &QueryLimits) -> String {
     let milliseconds = limits.time.as_millis();
-    let path = format!(
-        "{}, {}",
-        ident(&schema_name(organization)),
-        ident(&platform_schema_name(organization))
-    );
     let settings = [
         ("statement_timeout", literal(&format!("{milliseconds}ms"))),
         ("lock_timeout", literal("5s")),
         ("idle_in_transaction_session_timeout", literal("30s")),
         ("work_mem", literal("16MB")),
-        ("search_path", path),
+        ("search_path", path.to_owned()),
         ("timezone", literal("UTC")),
         // The renderer relies on these formats, and the server's configuration may have others.
         ("datestyle", literal("ISO, YMD")),

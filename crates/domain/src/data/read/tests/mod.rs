@@ -50,6 +50,7 @@ fn table(name: &str, key: DataType, columns: Vec<Column>) -> Table {
         columns: std::iter::once(key).chain(columns).collect(),
         unique_together: Vec::new(),
         history: true,
+        access: crate::people::rights::TableAccess::default(),
     }
 }
 

@@ -1,0 +1,145 @@
+//! Groups of users.
+
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    ids::{GroupId, UserId},
+    people::{
+        actor::Actor,
+        group::{Group, GroupChange, GroupInUse, check_group_name, sorted_members},
+        scope::Scope,
+    },
+};
+
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    maintenance::disk_reserve::require_reserve,
+};
+
+/// The group to create.
+#[derive(Clone, Debug)]
+pub struct CreateGroup {
+    /// Name, unique within the organization.
+    pub name: String,
+    /// Its members.
+    pub members: Vec<UserId>,
+}
+
+/// The organization's groups, by their names.
+///
+/// # Errors
+/// `Forbidden` without the read scope.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list_groups(services: &Services, actor: &Actor) -> Result<Vec<Group>, Error> {
+    actor.require(Scope::Read)?;
+    Ok(services.groups.list(actor.organization).await?)
+}
+
+/// Creates a group. Tables may name it from then on.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `Invalid` for a name that cannot be read; `NotFound` for an unknown
+/// member; `Conflict` when the organization has a group of that name.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn create_group(
+    services: &Services,
+    actor: &Actor,
+    command: CreateGroup,
+) -> Result<Group, Error> {
+    actor.require(Scope::Admin)?;
+    require_reserve(services)?;
+    check_group_name(&command.name).map_err(Error::refused)?;
+    let group = Group {
+        id: GroupId::new(services.ids.next_id()),
+        organization: actor.organization,
+        name: command.name,
+        members: sorted_members(command.members),
+        created_at: services.clock.now(),
+    };
+    let created = audited(services, actor, |within| async move {
+        within.groups.add(&group).await?;
+        let record = Record::of(AuditAction::GroupCreated, target(&group))
+            .with("members", ids(&group.members));
+        Ok((group, Some(record)))
+    })
+    .await?;
+    services.key_cache.evict_organization(actor.organization);
+    Ok(created)
+}
+
+/// Changes a group. Rights of former members end at once in this process, within seconds in every other.
+///
+/// # Errors
+/// As [`create_group`], and `NotFound` for an unknown group.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn update_group(
+    services: &Services,
+    actor: &Actor,
+    id: GroupId,
+    change: GroupChange,
+) -> Result<Group, Error> {
+    actor.require(Scope::Admin)?;
+    if let Some(name) = &change.name {
+        check_group_name(name).map_err(Error::refused)?;
+    }
+    let changed = audited(services, actor, |within| async move {
+        let before = within.groups.get(actor.organization, id).await?;
+        let updated = within.groups.update(actor.organization, id, &change);
+        let group = updated.await?;
+        let joined = group.members.iter();
+        let joined: Vec<UserId> = joined
+            .filter(|id| !before.members.contains(id))
+            .copied()
+            .collect();
+        let left = before.members.iter();
+        let left: Vec<UserId> = left
+            .filter(|id| !group.members.contains(id))
+            .copied()
+            .collect();
+        let record = Record::of(AuditAction::GroupUpdated, target(&group))
+            .with("former_name", before.name.clone())
+            .with("joined", ids(&joined))
+            .with("left", ids(&left));
+        let is_changed = group != before;
+        Ok((group, is_changed.then_some(record)))
+    })
+    .await?;
+    services.key_cache.evict_organization(actor.organization);
+    Ok(changed)
+}
+
+/// Deletes a group that no table names.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`; `Conflict`, naming the tables whose access names the group:
+/// without it they would be open.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn delete_group(services: &Services, actor: &Actor, id: GroupId) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    audited(services, actor, |within| async move {
+        let group = within.groups.get(actor.organization, id).await?;
+        let catalog = within.catalog.snapshot(actor.organization).await?;
+        let naming = catalog.tables().iter();
+        let naming = naming.filter(|it| it.access.groups().any(|name| name == group.name));
+        let tables: Vec<String> = naming.map(|table| table.name.clone()).collect();
+        if !tables.is_empty() {
+            return Err(Error::refused(GroupInUse(tables)));
+        }
+        within.groups.remove(actor.organization, id).await?;
+        Ok((
+            (),
+            Some(Record::of(AuditAction::GroupDeleted, target(&group))),
+        ))
+    })
+    .await?;
+    services.key_cache.evict_organization(actor.organization);
+    Ok(())
+}
+
+fn target(group: &Group) -> AuditTarget {
+    AuditTarget::new(AuditTargetKind::Group, group.id, &group.name)
+}
+
+fn ids(users: &[UserId]) -> Vec<String> {
+    users.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,247 @@
+//! Invitations: an administrator makes a link for a colleague.
+
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    ids::{GroupId, InvitationId, UserId},
+    people::{
+        actor::Actor,
+        credential::InvalidCredential,
+        group::{Group, GroupChange, UnknownGroup},
+        invitation::{INVITATION_LIFETIME, Invitation},
+        role::Role,
+        scope::Scope,
+        session::PlainToken,
+        tenancy::{User, UserChange, check_email},
+    },
+};
+use labdata_ports::PortError;
+
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited, record},
+    maintenance::disk_reserve::require_reserve,
+    people::{sessions::random_token, update_user::role_changed},
+};
+
+/// The invitation to make.
+#[derive(Clone, Debug)]
+pub struct CreateInvitation {
+    /// E-mail address of the colleague.
+    pub email: String,
+    /// Role that the colleague gets.
+    pub role: Role,
+    /// Names of groups that the colleague joins.
+    pub groups: Vec<String>,
+}
+
+/// An invitation, and the names of its groups.
+#[derive(Clone, Debug)]
+pub struct NamedInvitation {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// Names of the groups that still exist.
+    pub groups: Vec<String>,
+}
+
+/// Makes an invitation. The token is returned this once and retained nowhere.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `Invalid` for an address that is none, and an unknown group.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn create_invitation(
+    services: &Services,
+    actor: &Actor,
+    command: CreateInvitation,
+) -> Result<(NamedInvitation, PlainToken), Error> {
+    actor.require(Scope::Admin)?;
+    require_reserve(services)?;
+    let email = command.email.trim().to_owned();
+    check_email(&email).map_err(Error::refused)?;
+    let known = services.groups.list(actor.organization).await?;
+    let mut groups: Vec<GroupId> = Vec::new();
+    for name in &command.groups {
+        let group = known.iter().find(|group| group.name == *name);
+        let group = group.ok_or_else(|| Error::refused(UnknownGroup(name.clone())))?;
+        groups.push(group.id);
+    }
+    let token = random_token(services);
+    let now = services.clock.now();
+    let invitation = Invitation {
+        id: InvitationId::new(services.ids.next_id()),
+        organization: actor.organization,
+        email,
+        role: command.role,
+        groups,
+        token: token.hash(),
+        created_by: actor.user,
+        created_at: now,
+        expires_at: now + INVITATION_LIFETIME,
+    };
+    let named = named(invitation, &known);
+    audited(services, actor, |within| async move {
+        within.invitations.add(&named.invitation).await?;
+        let record = Record::of(AuditAction::InvitationCreated, target(&named.invitation))
+            .with("role", named.invitation.role.as_str())
+            .with("groups", named.groups.clone());
+        Ok(((named, token), Some(record)))
+    })
+    .await
+}
+
+/// The organization's invitations that nobody has accepted yet, newest first, expired ones too.
+///
+/// # Errors
+/// `Forbidden` without the admin scope.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list_invitations(
+    services: &Services,
+    actor: &Actor,
+) -> Result<Vec<NamedInvitation>, Error> {
+    actor.require(Scope::Admin)?;
+    let known = services.groups.list(actor.organization).await?;
+    let invitations = services.invitations.list(actor.organization).await?;
+    let invitations = invitations.into_iter();
+    Ok(invitations.map(|it| named(it, &known)).collect())
+}
+
+/// Revokes an invitation: its link is refused from then on.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn revoke_invitation(
+    services: &Services,
+    actor: &Actor,
+    id: InvitationId,
+) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    audited(services, actor, |within| async move {
+        let revoked = within.invitations.remove(actor.organization, id).await?;
+        let record = Record::of(AuditAction::InvitationRevoked, target(&revoked));
+        Ok(((), Some(record)))
+    })
+    .await
+}
+
+/// Accepts the invitation of that token: makes the user, or enables and promotes the one who exists. `None` if
+/// the token is of no invitation.
+pub(super) async fn accept_invitation(
+    services: &Services,
+    token: &PlainToken,
+) -> Result<Option<User>, Error> {
+    let Some(found) = services.invitations.find(token.hash()).await? else {
+        return Ok(None);
+    };
+    if !found.is_valid(services.clock.now()) {
+        return Err(Error::refused(InvalidCredential::Link));
+    }
+    let operator = Actor::operator(found.organization, found.created_by);
+    let operator = &operator;
+    let accepted = audited(services, operator, |within| async move {
+        // Removed before it takes effect: an invitation works once, also if two accept it at the same time.
+        let invitation = match within
+            .invitations
+            .remove(found.organization, found.id)
+            .await
+        {
+            Ok(invitation) => invitation,
+            Err(PortError::NotFound(_)) => return Err(Error::refused(InvalidCredential::Link)),
+            Err(error) => return Err(error.into()),
+        };
+        let user = joined(&within, operator, &invitation).await?;
+        for group in &invitation.groups {
+            join_group(&within, &invitation, *group, user.id).await?;
+        }
+        let user = within.tenancy.user(user.organization, user.id).await?;
+        Ok((user, None))
+    });
+    let user = accepted.await?;
+    services.key_cache.evict_user(user.id);
+    Ok(Some(user))
+}
+
+/// The user of an invitation, made or changed, with the entries of the audit log.
+async fn joined(
+    services: &Services,
+    operator: &Actor,
+    invitation: &Invitation,
+) -> Result<User, Error> {
+    let now = services.clock.now();
+    let candidate = User {
+        id: UserId::new(services.ids.next_id()),
+        organization: invitation.organization,
+        email: invitation.email.clone(),
+        name: invitation.email.clone(),
+        role: invitation.role,
+        groups: Vec::new(),
+        created_at: now,
+        disabled_at: None,
+    };
+    let user = services.tenancy.ensure_user(&candidate).await?;
+    let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
+    if user.id == candidate.id {
+        let made = Record::of(AuditAction::UserCreated, target)
+            .with("role", user.role.as_str())
+            .with("invitation_id", invitation.id.to_string());
+        record(services, operator, made).await?;
+        return Ok(user);
+    }
+    let change = invitation.change_of(&user);
+    if change == UserChange::default() {
+        return Ok(user);
+    }
+    let changed = services
+        .tenancy
+        .update_user(user.organization, user.id, &change, now)
+        .await?;
+    if let Some(entry) = role_changed(&user, &changed) {
+        record(services, operator, entry).await?;
+    }
+    if change.disabled.is_some() {
+        let enabled = Record::of(AuditAction::UserUpdated, target)
+            .with("disabled", false)
+            .with("invitation_id", invitation.id.to_string());
+        record(services, operator, enabled).await?;
+    }
+    Ok(changed)
+}
+
+async fn join_group(
+    services: &Services,
+    invitation: &Invitation,
+    id: GroupId,
+    user: UserId,
+) -> Result<(), Error> {
+    let organization = invitation.organization;
+    let group = match services.groups.get(organization, id).await {
+        Ok(group) => group,
+        // Deleted since the invitation was made.
+        Err(PortError::NotFound(_)) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let mut members = group.members;
+    members.push(user);
+    let change = GroupChange {
+        name: None,
+        members: Some(members),
+    };
+    services.groups.update(organization, id, &change).await?;
+    Ok(())
+}
+
+fn named(invitation: Invitation, groups: &[Group]) -> NamedInvitation {
+    let ids = invitation.groups.iter();
+    let known = ids.filter_map(|id| groups.iter().find(|group| group.id == *id));
+    NamedInvitation {
+        groups: known.map(|group| group.name.clone()).collect(),
+        invitation,
+    }
+}
+
+fn target(invitation: &Invitation) -> AuditTarget {
+    AuditTarget::new(
+        AuditTargetKind::Invitation,
+        invitation.id,
+        &invitation.email,
+    )
+}

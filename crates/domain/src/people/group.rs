@@ -1,0 +1,132 @@
+//! Groups of users, by which tables are opened to some only.
+
+use time::OffsetDateTime;
+
+use crate::{
+    conflict::Conflict,
+    ids::{GroupId, OrganizationId, UserId},
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
+
+/// Maximum number of characters of a group's name.
+pub const MAX_GROUP_NAME_LENGTH: usize = 200;
+
+/// Maximum number of members of a group that a request names.
+pub const MAX_GROUP_MEMBERS: usize = 10_000;
+
+/// A group of users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Id.
+    pub id: GroupId,
+    /// Organization of its members.
+    pub organization: OrganizationId,
+    /// Name, unique within the organization.
+    pub name: String,
+    /// Its members, in the order of their ids.
+    pub members: Vec<UserId>,
+    /// Creation time.
+    pub created_at: OffsetDateTime,
+}
+
+/// Change of a group. Fields that are `None` stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupChange {
+    /// Name. Tables that name the group follow.
+    pub name: Option<String>,
+    /// All its members.
+    pub members: Option<Vec<UserId>>,
+}
+
+impl Group {
+    /// The conflict of a group whose name another one of the organization has.
+    #[must_use]
+    pub fn name_taken(&self) -> Conflict {
+        Conflict::GroupName(self.name.clone())
+    }
+}
+
+/// Members in the order in which they are stored, each once.
+#[must_use]
+pub fn sorted_members(mut members: Vec<UserId>) -> Vec<UserId> {
+    members.sort_unstable();
+    members.dedup();
+    members
+}
+
+/// Error: the name of a group is blank or has control characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a group's name must not be blank or have control characters")]
+pub struct InvalidGroupName;
+
+impl Refuse for InvalidGroupName {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidName
+    }
+}
+
+/// Checks the name of a group.
+///
+/// # Errors
+/// [`InvalidGroupName`].
+pub fn check_group_name(name: &str) -> Result<(), InvalidGroupName> {
+    if name.trim().is_empty() || name.trim() != name || name.contains(char::is_control) {
+        Err(InvalidGroupName)
+    } else {
+        Ok(())
+    }
+}
+
+/// Error: the organization has no group of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no group \"{0}\"")]
+pub struct UnknownGroup(pub String);
+
+impl Refuse for UnknownGroup {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::UnknownGroup
+    }
+}
+
+/// Error: the access of tables names a group that would be deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the access of these tables names the group, and would open without it: {}", .0.join(", "))]
+pub struct GroupInUse(pub Vec<String>);
+
+impl Refuse for GroupInUse {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::GroupInUse
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Conflict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_group_has_a_name_that_can_be_read() {
+        assert_eq!(check_group_name("Microscopy"), Ok(()));
+        for name in ["", " ", "a\nb", " a"] {
+            assert_eq!(check_group_name(name), Err(InvalidGroupName), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_named_once() {
+        let user = |number| UserId::new(Uuid::from_u128(number));
+        let members = sorted_members(vec![user(2), user(1), user(2)]);
+        assert_eq!(members, [user(1), user(2)]);
+    }
+
+    #[test]
+    fn the_refusal_of_a_deletion_names_the_tables() {
+        let refused = GroupInUse(vec!["plate".to_owned(), "well".to_owned()]);
+        assert!(refused.to_string().ends_with("plate, well"));
+    }
+}

@@ -1,0 +1,48 @@
+//! Groups of users.
+
+use async_trait::async_trait;
+use labdata_domain::{
+    ids::{GroupId, OrganizationId},
+    people::group::{Group, GroupChange},
+};
+
+use crate::PortError;
+
+/// Repository of groups. Every change of their names, and none other, is a new version of the organization's
+/// catalog, which names them.
+#[async_trait]
+pub trait GroupRepository: Send + Sync {
+    /// Stores a new group.
+    ///
+    /// # Errors
+    /// [`PortError::Conflict`] when the organization has a group of that name; [`PortError::NotFound`] when a
+    /// member is none of its users.
+    async fn add(&self, group: &Group) -> Result<(), PortError>;
+
+    /// One of the organization's groups.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`].
+    async fn get(&self, organization: OrganizationId, id: GroupId) -> Result<Group, PortError>;
+
+    /// The organization's groups, by their names.
+    async fn list(&self, organization: OrganizationId) -> Result<Vec<Group>, PortError>;
+
+    /// Changes a group, and returns it as stored then. Racing changes of different fields MUST all take
+    /// effect.
+    ///
+    /// # Errors
+    /// As [`Self::add`], and [`PortError::NotFound`] without such a group.
+    async fn update(
+        &self,
+        organization: OrganizationId,
+        id: GroupId,
+        change: &GroupChange,
+    ) -> Result<Group, PortError>;
+
+    /// Removes a group with its memberships.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`]; [`PortError::Conflict`] while the access of a table names it.
+    async fn remove(&self, organization: OrganizationId, id: GroupId) -> Result<(), PortError>;
+}

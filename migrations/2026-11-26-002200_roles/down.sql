@@ -1,0 +1,1 @@
+ALTER TABLE labdata.app_user DROP COLUMN role;
