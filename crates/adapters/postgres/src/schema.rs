@@ -8,6 +8,7 @@ diesel::table! {
         schema_name -> Text,
         catalog_version -> BigInt,
         created_at -> Timestamptz,
+        history_since -> Timestamptz,
     }
 }
 

@@ -154,6 +154,7 @@ impl Inputs {
                 parents,
             } => {
                 let queries = parents.into_iter().map(|parent| ReadSeries {
+                    as_of: None,
                     table: table.clone(),
                     parent_column: parent_column.clone(),
                     parent,

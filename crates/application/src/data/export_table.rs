@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
+    data::as_of::PastTables,
     data::read::{ExportPlan, ExportTimedOut, TableColumn},
     ids::OrganizationId,
     people::{actor::Actor, scope::Scope},
@@ -11,7 +12,9 @@ use labdata_domain::{
 };
 use labdata_limits::waiting::limited;
 use labdata_ports::data::parts::{PartSink, StreamError};
+use time::OffsetDateTime;
 
+use super::as_of::require_known;
 use crate::{
     Error, Services,
     audit::record::{Record, record},
@@ -27,21 +30,28 @@ pub struct TableExport {
     slots: StreamSlots,
 }
 
-/// Prepares to read a whole table.
+/// Prepares to read a whole table, as it stood at a moment if one is given.
 ///
 /// # Errors
-/// `Forbidden` without the read scope; `NotFound` if there is no such table.
+/// `Forbidden` without the read scope; `NotFound` if there is no such table; `Invalid` for a moment at which it is
+/// not known.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn export_table(
     services: &Services,
     actor: &Actor,
     name: &str,
+    as_of: Option<OffsetDateTime>,
 ) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     // Before the catalog, which could be outdated after a wait for a slot.
     let slots = StreamSlots::enter(services, actor).await?;
     let catalog = visible_catalog(services, actor).await?;
-    let plan = ExportPlan::new(&catalog, name).ok_or_else(|| Error::not_found(Resource::Table))?;
+    let plan = ExportPlan::new(&catalog, name, as_of);
+    let plan = plan.ok_or_else(|| Error::not_found(Resource::Table))?;
+    let now = services.clock.now();
+    let past = as_of.map(|at| PastTables::of(&[&plan.table], &[], at, now));
+    let past = past.transpose().map_err(Error::refused)?;
+    require_known(services, actor.organization, past.as_ref()).await?;
     let target = AuditTarget::named(AuditTargetKind::Table, name);
     record(
         services,

@@ -1,5 +1,6 @@
 //! Rows and series: write, revert, read, query.
 
+mod as_of;
 pub mod execution_changes;
 pub mod export_table;
 pub mod import_file;

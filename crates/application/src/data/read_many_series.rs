@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use labdata_domain::{
+    data::as_of::PastTables,
     data::read::{
         ManySeriesPlan, ManySeriesTooLarge, SERIES_LIMITS, SeriesColumns, SeriesLimits,
         SeriesSelection, TableColumn, TablePart,
@@ -18,6 +19,7 @@ use labdata_ports::data::{
 };
 
 use super::{
+    as_of::require_known,
     export_table::{StreamSlots, failure, in_time},
     read_series::{Series, SeriesSlots},
 };
@@ -36,7 +38,7 @@ pub struct ManySeries {
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound` for an unknown table;
 /// `NotFound` for a parent that is no key; `Invalid` for a table that is not raw,
-/// an ambiguous reference, unknown columns and wrong filters.
+/// an ambiguous reference, unknown columns, wrong filters, and a moment at which the tables are not known.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn stream_many_series(
     services: &Services,
@@ -70,13 +72,20 @@ pub async fn read_many_series(
     Ok(Held { value, slots })
 }
 
-async fn plan(
+pub(super) async fn plan(
     services: &Services,
     actor: &Actor,
     selection: SeriesSelection,
 ) -> Result<ManySeriesPlan, Error> {
     let catalog = visible_catalog(services, actor).await?;
-    ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)
+    let plan = ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)?;
+    let past = plan.as_of.map(|at| {
+        let tables = [&*plan.owner.table, &**plan.owner.parent.table()];
+        PastTables::of(&tables, plan.conditions(), at, services.clock.now())
+    });
+    let past = past.transpose().map_err(Error::refused)?;
+    require_known(services, actor.organization, past.as_ref()).await?;
+    Ok(plan)
 }
 
 impl ManySeries {
@@ -107,7 +116,7 @@ impl ManySeries {
     }
 }
 
-async fn collect(
+pub(super) async fn collect(
     services: &Services,
     organization: OrganizationId,
     plan: &ManySeriesPlan,

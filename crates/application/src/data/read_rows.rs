@@ -1,13 +1,15 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
+    data::as_of::PastTables,
     data::read::{Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection},
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, Refusal, Resource},
 };
 use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
-use super::{MAX_PLANS, planned_anew};
+use super::{MAX_PLANS, as_of::require_known, planned_anew};
 use crate::{
     Error, Services,
     catalog::visible::visible_catalog,
@@ -48,14 +50,16 @@ pub struct ReadRows {
     pub limit: Option<u32>,
     /// Start behind this row.
     pub after: Option<Position>,
+    /// The rows as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 /// Reads a page of rows.
 ///
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound` if there is no such table, or
-/// without a row in single mode; `Invalid` for wrong filters and columns, or several rows
-/// in single mode.
+/// without a row in single mode; `Invalid` for wrong filters and columns, several rows
+/// in single mode, and a moment at which the table is not known.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_rows(
     services: &Services,
@@ -87,9 +91,16 @@ async fn read_page(services: &Services, actor: &Actor, query: ReadRows) -> Resul
         order_by: query.order_by,
         after: query.after,
         limit: query.mode.row_limit(query.limit),
+        as_of: query.as_of,
     };
     let plan = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
+    let past = plan.as_of.map(|at| {
+        let now = services.clock.now();
+        PastTables::of_read(&plan.target, &plan.conditions, at, now)
+    });
+    let past = past.transpose().map_err(Error::refused)?;
     let page = services.data.read(actor.organization, &plan).await?;
+    require_known(services, actor.organization, past.as_ref()).await?;
     query.mode.check(page).map_err(Error::refused)
 }

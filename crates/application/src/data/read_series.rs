@@ -1,14 +1,19 @@
 //! Reads one series, column by column.
 
 use labdata_domain::{
-    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, TableColumn},
+    data::read::{SERIES_LIMITS, SeriesColumns, SeriesPlan, SeriesSelection, TableColumn},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
     scalar::KeyValue,
 };
 use labdata_ports::data::ReadSeriesError;
+use serde_json::Value;
+use time::OffsetDateTime;
 
-use super::{MAX_PLANS, planned_anew};
+use super::{
+    MAX_PLANS, planned_anew,
+    read_many_series::{collect, plan as plan_many},
+};
 use crate::{
     Error, Services,
     catalog::visible::visible_catalog,
@@ -24,6 +29,8 @@ pub struct ReadSeries {
     pub parent_column: Option<String>,
     /// The parent's primary key, as a text.
     pub parent: String,
+    /// The series as it stood then; as it is unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 /// A series and whose it is.
@@ -41,8 +48,8 @@ pub struct Series {
 ///
 /// # Errors
 /// `Forbidden` without the read scope; `NotFound` for an unknown table or parent;
-/// `Invalid` for a table that is not raw, an ambiguous reference, and a series above
-/// [`SERIES_LIMITS`].
+/// `Invalid` for a table that is not raw, an ambiguous reference, a series above
+/// [`SERIES_LIMITS`], and a moment at which the tables are not known.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn read_series(
     services: &Services,
@@ -95,13 +102,19 @@ async fn read_points(
     let catalog = visible_catalog(services, actor).await?;
     let (table, column) = (query.table.as_str(), query.parent_column.as_deref());
     let plan = SeriesPlan::new(&catalog, table, column, &query.parent).map_err(Error::refused)?;
+    let table_columns = || plan.columns().map(|it| TableColumn::from(&**it)).collect();
+    if let Some(at) = query.as_of {
+        let columns = table_columns();
+        let past = past_series(services, actor, query, at).await?;
+        return Ok(Series { columns, ..past });
+    }
     let read = services
         .data
         .read_series(actor.organization, &plan, SERIES_LIMITS)
         .await;
     match read {
         Ok(points) => Ok(Series {
-            columns: plan.columns().map(|it| TableColumn::from(&**it)).collect(),
+            columns: table_columns(),
             parent: plan.parent,
             points,
         }),
@@ -109,4 +122,24 @@ async fn read_points(
         Err(ReadSeriesError::TooLarge(refusal)) => Err(Error::refused(refusal)),
         Err(ReadSeriesError::Port(error)) => Err(error.into()),
     }
+}
+
+/// The series of one parent as it stood, which is read as one of many.
+async fn past_series(
+    services: &Services,
+    actor: &Actor,
+    query: &ReadSeries,
+    at: OffsetDateTime,
+) -> Result<Series, Error> {
+    let selection = SeriesSelection {
+        table: query.table.clone(),
+        parent_column: query.parent_column.clone(),
+        parents: Some(vec![Value::from(query.parent.as_str())]),
+        as_of: Some(at),
+        ..SeriesSelection::default()
+    };
+    let plan = plan_many(services, actor, selection).await?;
+    let found = collect(services, actor.organization, &plan, SERIES_LIMITS).await?;
+    let series = found.into_iter().next();
+    series.ok_or_else(|| Error::not_found(Resource::Parent))
 }

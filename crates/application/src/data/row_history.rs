@@ -15,7 +15,7 @@ use labdata_domain::{
     refusal::{ErrorCode, Refusal, Resource},
     scalar::KeyValue,
 };
-use labdata_ports::PortError;
+use labdata_ports::{PortError, data::RowHistory};
 
 use super::write_data::{WriteData, write_data};
 use crate::{
@@ -84,7 +84,8 @@ pub async fn row_history(
     })
 }
 
-/// Gives a row the values of an earlier version, in a write of their own; a deleted row is created again.
+/// Gives a row the values of an earlier version, in a write of its own that its history shows as restored; a deleted
+/// row is created again.
 ///
 /// # Errors
 /// `Forbidden` without the write scope and the read scope; those of [`row_history`] and [`write_data`];
@@ -123,14 +124,25 @@ pub async fn restore_row(
         request: WriteRequest {
             tables: vec![write],
             return_rows: true,
+            restores: true,
             ..WriteRequest::default()
         },
         job_execution_id,
         ..WriteData::default()
     };
-    let outcome = write_data(services, actor, command).await?;
-    let written = outcome.value.tables.into_iter().next();
-    let row = written.and_then(|table| table.rows?.into_iter().next());
+    let row = audited(services, actor, |within| async move {
+        let outcome = write_data(&within, actor, command).await?;
+        let execution = outcome.value.execution.map(|id| id.to_string());
+        let written = outcome.value.tables.into_iter().next();
+        let row = written.and_then(|table| table.rows?.into_iter().next());
+        let target = AuditTarget::new(AuditTargetKind::Row, &name.id, &name.table);
+        let record = Record::of(AuditAction::RowRestored, target);
+        let record = record
+            .with("version", version)
+            .with("job_execution_id", execution);
+        Ok((row, Some(record)))
+    });
+    let row = row.await?;
     row.ok_or_else(|| Error::Internal("a restored row was not returned".to_owned()))
 }
 
@@ -172,7 +184,12 @@ async fn all_versions(
         .data
         .history(actor.organization, &table, &key)
         .await?;
-    let versions = versions(&history.changes, history.current.as_ref());
+    let RowHistory {
+        deleted,
+        changes,
+        current,
+    } = history;
+    let versions = versions(deleted, &changes, current.as_ref());
     if versions.is_empty() {
         return Err(Error::not_found(Resource::Row));
     }

@@ -29,7 +29,7 @@ async fn an_export_ends_after_its_total_time_and_frees_its_slots() {
     lab.services.export_time = Duration::from_millis(10);
     let actor = lab.actor(&[Scope::Read]);
     for _ in 0..2 {
-        let export = export_table(&lab.services, &actor, "experiment").await;
+        let export = export_table(&lab.services, &actor, "experiment", None).await;
         let sent = export.unwrap().send(&lab.services, Box::new(Unread)).await;
         let Err(Error::Refused(refusal)) = sent else {
             panic!("{sent:?}");

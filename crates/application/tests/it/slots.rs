@@ -66,6 +66,7 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
         results.push(slot.await.unwrap());
     }
     let query = ReadSeries {
+        as_of: None,
         table: "curve".to_owned(),
         parent_column: None,
         parent: "a".to_owned(),

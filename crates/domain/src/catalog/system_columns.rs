@@ -44,6 +44,14 @@ static OF_ROWS: [SystemColumn; 4] = [
     },
 ];
 
+/// The system columns of a raw table.
+static OF_POINTS: [SystemColumn; 1] = [SystemColumn {
+    name: "created_by_execution_id",
+    data_type: DataType::Uuid,
+    description: "The execution that wrote the series.",
+    is_nullable: true,
+}];
+
 impl SystemColumn {
     /// The system column of that name.
     #[must_use]
@@ -71,9 +79,9 @@ impl From<&SystemColumn> for Column {
 }
 
 impl Table {
-    /// The system columns of the table, which reads show after its own; none for a raw table.
+    /// The system columns of the table, which follow its own.
     #[must_use]
     pub fn system_columns(&self) -> &'static [SystemColumn] {
-        if self.is_raw() { &[] } else { &OF_ROWS }
+        if self.is_raw() { &OF_POINTS } else { &OF_ROWS }
     }
 }

@@ -84,7 +84,8 @@ pub struct RecordedChange {
 /// A version of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowVersion {
-    /// Its number: 1 for the first version that is stored, then one more for each change.
+    /// Its number: 1 for the row's first version, then one more for each change. Numbers of deleted versions are
+    /// not given again.
     pub version: u64,
     /// The change by which it came to be.
     pub operation: VersionOperation,
@@ -99,11 +100,16 @@ pub struct RowVersion {
     pub changed: BTreeMap<String, (Value, Value)>,
 }
 
-/// The versions of a row, newest first, of its recorded changes, oldest first, and its current values.
+/// The versions of a row, newest first, of its recorded changes, oldest first, and its current values. They are
+/// numbered behind `deleted` others, which are no longer stored.
 #[must_use]
-pub fn versions(changes: &[RecordedChange], current: Option<&RowJson>) -> Vec<RowVersion> {
+pub fn versions(
+    deleted: u64,
+    changes: &[RecordedChange],
+    current: Option<&RowJson>,
+) -> Vec<RowVersion> {
     let mut versions: Vec<RowVersion> = Vec::with_capacity(changes.len() + 1);
-    let mut number = 0;
+    let mut number = deleted;
     let mut state: Option<Map<String, Value>> = None;
     for (index, change) in changes.iter().enumerate() {
         let before = change.before.as_ref().map(parsed);
@@ -133,6 +139,19 @@ pub fn versions(changes: &[RecordedChange], current: Option<&RowJson>) -> Vec<Ro
     }
     versions.reverse();
     versions
+}
+
+/// Number of versions that a row loses with its oldest recorded changes, which are given oldest first: the kind of
+/// each, and whether the row existed before it. What the last change left stays a version.
+#[must_use]
+pub fn deleted_versions(changes: impl IntoIterator<Item = (ChangeAction, bool)>) -> u64 {
+    let (mut number, mut exists) = (0, false);
+    for (action, existed) in changes {
+        // A creation is a version, and is not recorded.
+        number += u64::from(existed && !exists) + 1;
+        exists = action != ChangeAction::Deleted;
+    }
+    number - u64::from(exists)
 }
 
 fn parsed(row: &RowJson) -> Map<String, Value> {
@@ -199,7 +218,7 @@ mod tests {
     }
 
     fn displayed(changes: &[RecordedChange], current: Option<&RowJson>) -> Vec<String> {
-        let versions = versions(changes, current);
+        let versions = versions(0, changes, current);
         let versions = versions.iter();
         versions
             .map(|it| {
@@ -242,8 +261,11 @@ mod tests {
     fn the_first_version_is_an_update_where_earlier_ones_were_forgotten() {
         let text = r#"{"volume":1,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-02T00:00:00Z"}"#;
         let current = RowJson::from_rendered(text.to_owned());
-        let versions = versions(&[], Some(&current));
-        assert_eq!(versions[0].operation.as_str(), "updated");
+        let versions = versions(1, &[], Some(&current));
+        assert_eq!(
+            (versions[0].version, versions[0].operation.as_str()),
+            (2, "updated")
+        );
         assert_eq!(
             versions[0].at,
             crate::timestamp::parse("2026-01-02T00:00:00Z")
@@ -254,8 +276,33 @@ mod tests {
     #[test]
     fn a_version_names_the_columns_that_differ() {
         let changes = [change(ChangeAction::Updated, Some(row(1)))];
-        let versions = versions(&changes, Some(&row(2)));
+        let versions = versions(0, &changes, Some(&row(2)));
         let volume = ("volume".to_owned(), (Value::from(1), Value::from(2)));
         assert_eq!(versions[0].changed, BTreeMap::from([volume]));
+    }
+
+    /// However many of the oldest changes are deleted, the rest keep their numbers.
+    #[test]
+    fn numbers_stay_when_earlier_versions_are_deleted() {
+        let changes = [
+            change(ChangeAction::Updated, Some(row(1))),
+            change(ChangeAction::Deleted, Some(row(2))),
+            change(ChangeAction::Restored, None),
+            change(ChangeAction::Deleted, Some(row(2))),
+            change(ChangeAction::Updated, Some(row(4))),
+        ];
+        let all = versions(0, &changes, Some(&row(5)));
+        for count in 0..=changes.len() {
+            let (gone, rest) = changes.split_at(count);
+            let gone = gone.iter().map(|it| (it.action, it.before.is_some()));
+            let left = versions(deleted_versions(gone), rest, Some(&row(5)));
+            let numbers = |versions: &[RowVersion]| -> Vec<_> {
+                let versions = versions.iter();
+                versions
+                    .map(|it| (it.version, it.values["volume"].clone()))
+                    .collect()
+            };
+            assert_eq!(numbers(&left), numbers(&all)[..left.len()], "{count}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Rows and series: write, revert, read, query.
 
+pub mod as_of;
 pub mod changes;
 pub mod formula;
 pub mod history;

@@ -1,11 +1,12 @@
 //! `GET /api/v1/tables/{name}/export`
 
 use labdata_request_body::{
-    fields::or,
-    readers::{boolean, choice},
+    fields::{optional, or},
+    readers::{boolean, choice, datetime},
     shape,
 };
 use labdata_table_formats::Format;
+use time::OffsetDateTime;
 
 use super::TablePath;
 use crate::{About, Method, NoBody, Operation, Read, TableFile, Tag};
@@ -26,6 +27,8 @@ shape! {
         /// In CSV, puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin
         /// with `=`, `+`, `-`, `@`, a tab or a carriage return. Numbers stay as they are.
         pub neutralize_formulas: bool = or(false, boolean()),
+        /// The table as it stood then, as in `tools/read`.
+        pub as_of: Option<OffsetDateTime> = optional(datetime()),
     }
 }
 
@@ -39,7 +42,7 @@ pub(super) fn operation() -> Operation {
         description: "All rows of a table as of one moment, of any size; raw tables have one row per point. \
             Columns are those of `tools/read`: int64, float64, bool, timestamp\\[µs, UTC\\], date32, and \
             utf8 for all else, JSON included. The order of rows is not fixed; points come series by \
-            series.\n\n\
+            series. With `as_of` the table is exported as it stood at that moment.\n\n\
             The response is sent while the table is read. It ends early, without its last chunk, if the \
             client lets it wait (for 30 s unless set otherwise), and if the table cannot be read to \
             its end.",

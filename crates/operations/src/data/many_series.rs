@@ -3,10 +3,11 @@
 use labdata_request_body::{
     ProblemKind,
     fields::{optional, or, required},
-    readers::{any, boolean, list, object, text},
+    readers::{any, boolean, datetime, list, object, text},
     shape,
 };
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
 
 use super::{read::MAX_COLUMNS, series::SeriesView};
 use crate::{About, JsonBody, JsonOrFile, Method, Operation, Read, Tag};
@@ -26,6 +27,8 @@ shape! {
         pub columns: Option<Vec<String>> = optional(list(text(..)).of(1..=MAX_COLUMNS)),
         /// The reference by which the parents own the points; needed where the table has several.
         pub parent_column: Option<String> = optional(text(..)),
+        /// Parents and series as they stood then, as in `tools/read`.
+        pub as_of: Option<OffsetDateTime> = optional(datetime()),
         /// In CSV, puts an apostrophe before texts that a spreadsheet would take for formulas: those that begin
         /// with `=`, `+`, `-`, `@`, a tab or a carriage return. Numbers stay as they are.
         pub neutralize_formulas: bool = or(false, boolean()),

@@ -7,10 +7,11 @@ use labdata_domain::{
 };
 use labdata_request_body::{
     fields::{optional, or, required},
-    readers::{choice, cursor_of, list, object, text, unsigned},
+    readers::{choice, cursor_of, datetime, list, object, text, unsigned},
     shape,
 };
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
 
 use super::RenderedObject;
 use crate::{About, JsonBody, Listing, Method, Operation, Read, Tag};
@@ -41,6 +42,9 @@ shape! {
         pub limit: u32 = or(DEFAULT_LIMIT, unsigned(1..=MAX_LIMIT)),
         /// Start of the page, from the previous page's `Link` header.
         pub cursor: Option<Position> = optional(cursor_of(Position::decode)),
+        /// The rows as they stood then, with the columns that the table has now. Filters, order and pages are of the
+        /// rows as they stood, referenced rows included.
+        pub as_of: Option<OffsetDateTime> = optional(datetime()),
     }
     example json!({
         "target_name": "sample",
@@ -71,7 +75,12 @@ pub(super) fn operation() -> Operation {
         description: "Always an array, of one row in single mode. Unless `order_by` is given, rows come by \
             descending primary key (newest first for generated ids), points of raw tables series by series \
             in order. The next page is in the `Link` header: the same body to that URL. A page ends before \
-            its limit with the row that brings it to 8 MiB.",
+            its limit with the row that brings it to 8 MiB.\n\n\
+            With `as_of`, the rows as they stood at that moment, by the times of the writes that the server \
+            recorded. A moment in the future is refused, and with `no_history` a table that is defined with \
+            `\"history\": false`, a table of the platform itself, and a moment before the table's history \
+            begins: when it was defined, or later if changes were deleted since. The execution that wrote the \
+            points of a raw table is its column `created_by_execution_id`, read where `columns` names it.",
         returns: "The rows",
         refusals: &[(503, "Earlier pages of the organization are still being sent")],
     }

@@ -5,10 +5,11 @@ use labdata_request_body::{
     Reader as _,
     fields::{optional, required},
     output,
-    readers::text,
+    readers::{datetime, text},
     shape,
 };
 use serde_json::Value;
+use time::OffsetDateTime;
 
 use super::RenderedObject;
 use crate::{About, JsonOrFile, Method, NoBody, Operation, Read, Tag, tools::read_series};
@@ -30,6 +31,8 @@ shape! {
         pub parent: String = required(text(..)),
         /// The reference by which it owns them; needed where the table has several.
         pub parent_column: Option<String> = optional(text(..)),
+        /// The series as it stood then, as in `tools/read`.
+        pub as_of: Option<OffsetDateTime> = optional(datetime()),
     }
 }
 

@@ -10,10 +10,11 @@ use labdata_domain::scalar::Values;
 use labdata_request_body::{
     fields::{optional, or, required},
     output,
-    readers::{text, unsigned},
+    readers::{datetime, text, unsigned},
     shape,
 };
 use serde_json::Value;
+use time::OffsetDateTime;
 
 use super::ToolFacts;
 use crate::{Call, JsonBody, Read};
@@ -35,6 +36,8 @@ shape! {
         parent_column: Option<String> = optional(text(..)),
         /// Maximum number of points to return; of a longer series every n-th is returned.
         limit: u32 = or(DEFAULT_POINTS, unsigned(1..=MAX_POINTS)),
+        /// The series as it stood at this moment; as it is unless given.
+        as_of: Option<OffsetDateTime> = optional(datetime()),
     }
 }
 
@@ -64,6 +67,7 @@ pub(crate) async fn run(call: Call<Read, JsonBody<ReadSeriesInput>>) -> Result<S
         table: call.body.table,
         parent_column: call.body.parent_column,
         parent: call.body.parent,
+        as_of: call.body.as_of,
     };
     let series = read_series(&call.services, &call.actor, query).await?;
     let points = series.points.points;

@@ -1,5 +1,6 @@
 //! All suites of [`labdata_ports::data::DataStore`] together.
 
+pub mod as_of;
 pub mod attribution;
 pub mod changes;
 pub mod delete;

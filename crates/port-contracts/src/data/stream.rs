@@ -82,6 +82,7 @@ fn selection(change: &Value) -> SeriesSelection {
         parents: change["parents"].as_array().cloned(),
         filters: change["filters"].as_object().cloned().unwrap_or_default(),
         columns,
+        as_of: None,
     }
 }
 
@@ -102,7 +103,7 @@ async fn stream(lab: &Lab, change: Value, left: usize) -> (Result<(), StreamErro
 
 async fn export(lab: &Lab, table: &str, left: usize) -> (Result<(), StreamError>, Taken) {
     let catalog = lab.tables().await;
-    let plan = ExportPlan::new(&catalog, table).unwrap();
+    let plan = ExportPlan::new(&catalog, table, None).unwrap();
     let taken = Arc::<Mutex<Taken>>::default();
     let sink = Sink {
         taken: Arc::clone(&taken),
@@ -152,7 +153,7 @@ async fn exported(lab: &Lab, table: &str) -> Vec<Value> {
     done.unwrap();
     assert_eq!(taken.ends, 1);
     let catalog = lab.tables().await;
-    let plan = ExportPlan::new(&catalog, table).unwrap();
+    let plan = ExportPlan::new(&catalog, table, None).unwrap();
     let names: Vec<String> = plan
         .columns()
         .into_iter()
@@ -381,7 +382,7 @@ crate::suite!(
     async fn streams_of_a_dropped_table_conflict(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;
         let catalog = lab.tables().await;
-        let table = ExportPlan::new(&catalog, "curve").unwrap();
+        let table = ExportPlan::new(&catalog, "curve", None).unwrap();
         let many = ManySeriesPlan::new(&catalog, selection(&json!({}))).unwrap();
         let dropped = lab
             .catalog

@@ -124,6 +124,8 @@ pub struct ChangedRows {
 /// The recorded changes of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowHistory {
+    /// Number of versions before the first recorded change that are no longer stored.
+    pub deleted: u64,
     /// Oldest first.
     pub changes: Vec<RecordedChange>,
     /// The values now; `None` if the row does not exist.
@@ -262,10 +264,24 @@ pub trait DataStore: Send + Sync {
         key: &KeyValue,
     ) -> Result<RowHistory, PortError>;
 
-    /// Deletes up to that many recorded changes of all organizations that are older; returns their number.
+    /// Deletes recorded changes of all organizations that are older, of up to that many changes' rows; returns
+    /// their number. MUST count the versions that each row loses ([`RowHistory::deleted`]), and move
+    /// [`DataStore::history_since`] of each table that loses any to `before`, in the same transaction.
     async fn sweep_history(&self, before: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
 
-    /// Deletes the recorded changes of a row.
+    /// The first moment since which a table is known as it stood: when it was defined, or got a history, unless
+    /// later changes were deleted.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] if the organization has no such table.
+    async fn history_since(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+    ) -> Result<OffsetDateTime, PortError>;
+
+    /// Deletes the recorded changes of a row. MUST count the versions that it loses, and move
+    /// [`DataStore::history_since`] of its table to the last of them, in the same transaction.
     async fn forget_history(
         &self,
         organization: OrganizationId,
@@ -273,7 +289,9 @@ pub trait DataStore: Send + Sync {
         key: &KeyValue,
     ) -> Result<(), PortError>;
 
-    /// Reads a page of rows.
+    /// Reads a page of rows; with [`ReadPlan::as_of`] as they stood then, with the columns that the table has now,
+    /// as every operation with such a plan. What is not known any more is missing: the caller compares with
+    /// [`DataStore::history_since`].
     ///
     /// # Errors
     /// [`Conflict::TablesChanged`](labdata_domain::conflict::Conflict::TablesChanged) where the

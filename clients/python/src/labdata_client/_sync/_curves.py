@@ -11,6 +11,8 @@ from labdata_client._results import Curves
 from labdata_client.errors import body_of
 
 if TYPE_CHECKING:
+    import datetime
+
     from labdata_client._batches import Schema
 
     from ._transport import Transport
@@ -28,6 +30,7 @@ class CurvesRequest:
     filters: dict[str, Any]
     columns: list[str] | None
     parent_column: str | None
+    as_of: datetime.datetime | str | None = None
 
     def body(self) -> dict[str, Any]:
         """Body of the request for all of them."""
@@ -37,6 +40,7 @@ class CurvesRequest:
             "filters": self.filters or None,
             "columns": self.columns,
             "parent_column": self.parent_column,
+            "as_of": self.as_of,
         }
         return {name: value for name, value in fields.items() if value is not None}
 

@@ -482,12 +482,14 @@ class Operations:
         columns: Sequence[str] | None = None,
         order_by: str | Sequence[str] | None = None,
         limit: int | None = None,
+        as_of: datetime.datetime | str | None = None,
         **conditions: Any,
     ) -> Rows:
         """Return the rows of a table that meet all conditions, such as `name__contains="A"`.
 
         The pages are followed to the end unless `limit` is given. `filters` takes conditions on columns
-        whose names are taken here (`limit`, `columns`, …).
+        whose names are taken here (`limit`, `columns`, …). `as_of`, a moment with its time zone, returns the
+        rows as they stood then.
         """
         body: dict[str, Any] = {
             "target_name": table,
@@ -498,6 +500,8 @@ class Operations:
             body["columns"] = list(columns)
         if order_by is not None:
             body["order_by"] = [order_by] if isinstance(order_by, str) else list(order_by)
+        if as_of is not None:
+            body["as_of"] = as_of
         found: list[dict[str, Any]] = []
         if table in self._core_tables:
             self._collect({**body, "target_type": "core-table"}, found, limit)
@@ -551,13 +555,14 @@ class Operations:
         filters: Mapping[str, Any] | None = None,
         columns: Sequence[str] | None = None,
         parent_column: str | None = None,
+        as_of: datetime.datetime | str | None = None,
         **conditions: Any,
     ) -> Curves:
         """Return the series of many rows of a raw table at once.
 
         `parents` are primary keys; the curves come in their order, empty where a row has no points.
         Otherwise the conditions choose among the parent rows, as `read` does, and rows without points
-        are left out.
+        are left out. With `as_of` rows and curves are those of that moment.
         """
         schema = self._schema(table)
         wanted = {**(filters or {}), **conditions}
@@ -567,20 +572,28 @@ class Operations:
             filters=wanted,
             columns=None if columns is None else list(columns),
             parent_column=parent_column,
+            as_of=as_of,
         )
         return _curves.read(self.transport, request, schema)
 
     def export(
-        self, table: str, to: str | os.PathLike[str] | None = None, *, file_format: str | None = None
+        self,
+        table: str,
+        to: str | os.PathLike[str] | None = None,
+        *,
+        file_format: str | None = None,
+        as_of: datetime.datetime | str | None = None,
     ) -> Path:
         """Save a whole table, as of one moment, as CSV, an Arrow stream or Parquet.
 
         `to` is a path or a directory, by default the working directory. The end of its name (`.csv`,
         `.arrow`, `.arrows`, `.parquet`) chooses the format unless `file_format` does (`csv`, `arrow`,
-        `parquet`).
+        `parquet`). With `as_of` the table is saved as it stood at that moment.
         """
         target = Path() if to is None else Path(to)
-        return _transfers.export(self.transport, table, target, file_format, progress=self._progress)
+        return _transfers.export(
+            self.transport, table, target, file_format, as_of=as_of, progress=self._progress
+        )
 
     # --- models -------------------------------------------------------------------------------------------
 

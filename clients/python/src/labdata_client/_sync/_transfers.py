@@ -25,6 +25,7 @@ from labdata_client.errors import (
 )
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Iterator, Mapping
 
     import httpx
@@ -165,13 +166,22 @@ def send_table(
 
 
 def export(
-    transport: Transport, table: str, target: Path, file_format: str | None, *, progress: bool | None
+    transport: Transport,
+    table: str,
+    target: Path,
+    file_format: str | None,
+    *,
+    as_of: datetime.datetime | str | None = None,
+    progress: bool | None,
 ) -> Path:
     """Save a whole table as a file, or into a directory; the file appears once it is complete."""
     is_directory = target.is_dir()
     form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
     path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
     url = f"{transport.base_url}/api/v1/tables/{quote(table, safe='')}/export?format={quote(form, safe='')}"
+    if as_of is not None:
+        moment = as_of if isinstance(as_of, str) else as_of.isoformat()
+        url += f"&as_of={quote(moment, safe='')}"
     with Progress(progress, path.name, "B", None) as bar:
         _save(transport, Source(table, url, transport.authorization), path, bar)
     return path

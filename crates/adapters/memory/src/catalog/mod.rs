@@ -48,7 +48,8 @@ impl CatalogStore for InMemoryCatalogStore {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
         let before = tables.catalog();
-        if let Some(changed) = tables.defined_as(definition)? {
+        if let Some(mut changed) = tables.defined_as(definition)? {
+            changed.know_since(&before, definition, now);
             *tables = changed;
             let former = definition.former_name(&before);
             for name in std::iter::once(definition.name.as_str()).chain(former) {
@@ -84,6 +85,10 @@ impl CatalogStore for InMemoryCatalogStore {
         tables.rows.remove(name);
         tables.series.remove(name);
         tables.changes.retain(|change| change.table != name);
+        tables
+            .deleted_versions
+            .retain(|(table, _), _| table != name);
+        tables.known_since.remove(name);
         tables.version += 1;
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
@@ -151,6 +156,8 @@ impl Tables {
                 tables.fill(&after, &added);
                 if !after.history {
                     tables.changes.retain(|change| change.table != after.name);
+                    let deleted = &mut tables.deleted_versions;
+                    deleted.retain(|(table, _), _| *table != after.name);
                 }
                 let after = tables.with_ids(after, definition);
                 for table in tables
@@ -165,6 +172,15 @@ impl Tables {
         match tables.violation() {
             None => Ok(Some(tables)),
             Some(violation) => Err(CatalogRefusal::Violation(violation)),
+        }
+    }
+
+    /// Notes since when a table is known that was created, or got a history.
+    fn know_since(&mut self, before: &Catalog, definition: &TableDefinition, now: OffsetDateTime) {
+        let former = definition.former_name(before).unwrap_or(&definition.name);
+        let had_history = before.table(former).is_some_and(|table| table.history);
+        if !had_history {
+            self.known_since.insert(definition.name.clone(), now);
         }
     }
 
@@ -208,6 +224,15 @@ impl Tables {
         if let Some(series) = self.series.remove(from) {
             self.series.insert(to.to_owned(), series);
         }
+        if let Some(since) = self.known_since.remove(from) {
+            self.known_since.insert(to.to_owned(), since);
+        }
+        let deleted = std::mem::take(&mut self.deleted_versions).into_iter();
+        let renamed = deleted.map(|((table, id), versions)| {
+            let table = if table == from { to.to_owned() } else { table };
+            ((table, id), versions)
+        });
+        self.deleted_versions = renamed.collect();
         for change in self.changes.iter_mut().filter(|it| it.table == from) {
             to.clone_into(&mut change.table);
         }

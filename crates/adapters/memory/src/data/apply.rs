@@ -36,6 +36,7 @@ pub(super) fn apply(
         execution,
         now,
         returned: plan.return_rows.then(ReturnBudget::default),
+        restores: plan.restores,
     };
     let mut outcome = WriteOutcome::default();
     for step in &plan.tables {
@@ -58,6 +59,8 @@ struct WriteContext<'t> {
     now: OffsetDateTime,
     /// Present if the written rows are returned.
     returned: Option<ReturnBudget>,
+    /// Changes are recorded as restored.
+    restores: bool,
 }
 
 impl WriteContext<'_> {
@@ -178,6 +181,11 @@ impl WriteContext<'_> {
                 });
                 return Err(vec![violation.into()]);
             }
+            if self.restores {
+                let place = (table.name.as_str(), key.to_string());
+                let change = Change::new(place, ChangeAction::Restored, self.author(), None);
+                self.tables.record_change(change);
+            }
         }
         Ok(())
     }
@@ -262,7 +270,12 @@ impl WriteContext<'_> {
             stored.updated_by = self.execution;
             let place = (step.table.name.as_str(), key.to_string());
             let before = Some(Stored::Row(before));
-            let change = Change::new(place, ChangeAction::Updated, self.author(), before);
+            let action = if self.restores {
+                ChangeAction::Restored
+            } else {
+                ChangeAction::Updated
+            };
+            let change = Change::new(place, action, self.author(), before);
             self.tables.record_change(change);
         }
         changes
@@ -334,6 +347,7 @@ impl WriteContext<'_> {
         stored.push(Series {
             id,
             execution: self.execution,
+            written_at: self.now,
             points,
         });
         for series in removed {

@@ -1,8 +1,10 @@
 //! Recorded changes of rows and series.
 
+use std::collections::BTreeSet;
+
 use labdata_domain::{
     catalog::{KeyedTable, Table},
-    data::history::{ChangeAction, RecordedChange},
+    data::history::{self, ChangeAction, RecordedChange},
     ids::ExecutionId,
 };
 use time::{Duration, OffsetDateTime};
@@ -96,6 +98,43 @@ impl Tables {
             let number = self.next_id();
             self.changes.push(Change { number, ..change });
         }
+    }
+}
+
+impl Tables {
+    /// Deletes recorded changes that are older, of the rows of up to that many; returns their number.
+    pub(crate) fn sweep(&mut self, before: OffsetDateTime, limit: u64) -> u64 {
+        let old = self.changes.iter().filter(|change| change.at < before);
+        let old = old.take(usize::try_from(limit).unwrap_or(usize::MAX));
+        let rows: BTreeSet<_> = old.map(|it| (it.table.clone(), it.id.clone())).collect();
+        let mut deleted = 0;
+        for row in rows {
+            deleted += self.forget(&row, |change| change.at < before);
+            let since = self.known_since.entry(row.0).or_insert(before);
+            *since = before.max(*since);
+        }
+        deleted
+    }
+
+    /// Deletes recorded changes of a row, which are its oldest; returns their number.
+    pub(crate) fn forget(
+        &mut self,
+        row: &(String, String),
+        is_old: impl Fn(&Change) -> bool,
+    ) -> u64 {
+        let is_forgotten = |it: &Change| it.table == row.0 && it.id == row.1 && is_old(it);
+        let forgotten: Vec<&Change> = self.changes.iter().filter(|it| is_forgotten(it)).collect();
+        let Some(last) = forgotten.iter().map(|change| change.at).max() else {
+            return 0;
+        };
+        let kinds = forgotten.iter().map(|it| (it.action, it.before.is_some()));
+        let versions = history::deleted_versions(kinds);
+        let count = forgotten.len();
+        *self.deleted_versions.entry(row.clone()).or_default() += versions;
+        let since = self.known_since.entry(row.0.clone()).or_insert(last);
+        *since = last.max(*since);
+        self.changes.retain(|change| !is_forgotten(change));
+        u64::try_from(count).unwrap_or(u64::MAX)
     }
 }
 

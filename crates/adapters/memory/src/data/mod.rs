@@ -1,6 +1,7 @@
 //! Rows and series in memory.
 
 mod apply;
+mod as_of;
 mod changes;
 mod filter;
 pub(crate) mod history;
@@ -31,6 +32,7 @@ use labdata_domain::{
     executions::{Execution, started_by::StartedBy},
     ids::{ExecutionId, OrganizationId},
     jobs::Job,
+    refusal::Resource,
     scalar::KeyValue,
 };
 use labdata_ports::{
@@ -190,8 +192,15 @@ impl DataStore for InMemoryDataStore {
         let tables = state.tables_mut(organization)?;
         require(tables, table.table())?;
         let current = tables.row(&table.name, key);
+        let id = key.to_string();
+        let place = (table.name.clone(), id.clone());
         Ok(RowHistory {
-            changes: history::changes_of(tables, table, &key.to_string()),
+            deleted: tables
+                .deleted_versions
+                .get(&place)
+                .copied()
+                .unwrap_or_default(),
+            changes: history::changes_of(tables, table, &id),
             current: current.map(|row| read::render_row(table, row)),
         })
     }
@@ -200,13 +209,23 @@ impl DataStore for InMemoryDataStore {
         let mut state = self.memory.lock();
         let mut deleted = 0;
         for tables in state.tables.values_mut() {
-            tables.changes.retain(|change| {
-                let is_old = change.at < before && deleted < u64::from(limit);
-                deleted += u64::from(is_old);
-                !is_old
-            });
+            deleted += tables.sweep(before, u64::from(limit).saturating_sub(deleted));
         }
         Ok(deleted)
+    }
+
+    async fn history_since(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+    ) -> Result<OffsetDateTime, PortError> {
+        let mut state = self.memory.lock();
+        let tables = state.tables_mut(organization)?;
+        if tables.catalog().table(table).is_none() {
+            return Err(PortError::NotFound(Resource::Table));
+        }
+        let since = tables.known_since.get(table).copied();
+        Ok(since.unwrap_or(OffsetDateTime::UNIX_EPOCH))
     }
 
     async fn forget_history(
@@ -216,9 +235,8 @@ impl DataStore for InMemoryDataStore {
         key: &KeyValue,
     ) -> Result<(), PortError> {
         let mut state = self.memory.lock();
-        let id = key.to_string();
-        let changes = &mut state.tables_mut(organization)?.changes;
-        changes.retain(|change| change.table != table.name || change.id != id);
+        let tables = state.tables_mut(organization)?;
+        tables.forget(&(table.name.clone(), key.to_string()), |_| true);
         Ok(())
     }
 
@@ -276,7 +294,7 @@ impl DataStore for InMemoryDataStore {
             let mut state = self.memory.lock();
             let tables = state.tables_mut(organization)?;
             require(tables, &plan.owner.table)?;
-            stream::series(tables, plan)?
+            stream::series(&as_of::view(tables, plan.as_of), plan)?
         };
         stream::send(parts, sink).await
     }
@@ -291,7 +309,7 @@ impl DataStore for InMemoryDataStore {
             let mut state = self.memory.lock();
             let tables = state.tables_mut(organization)?;
             require(tables, &plan.table)?;
-            stream::table(tables, plan)
+            stream::table(&as_of::view(tables, plan.as_of), plan)
         };
         stream::send(vec![part], sink).await
     }

@@ -15,6 +15,7 @@ use labdata_ports::data::ReadSeriesError;
 use serde_json::{Map, Value};
 
 use super::{
+    as_of,
     filter::{all_cells, meets},
     platform::platform_rows,
 };
@@ -32,6 +33,7 @@ struct Placed {
 pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan) -> RowPage {
     let none = Tables::default();
     let tables = state.tables.get(&organization).unwrap_or(&none);
+    let tables = &*as_of::view(tables, plan.as_of);
     let placed = match &plan.target {
         ReadTarget::Platform(table) => platform_rows(state, organization, *table)
             .into_iter()
@@ -122,10 +124,10 @@ fn points(tables: &Tables, table: &Table) -> Vec<Placed> {
                 chunk: series.id,
                 place: *place,
             };
-            placed.push(Placed {
-                row,
-                cells: cells.clone(),
-            });
+            let mut cells = cells.clone();
+            let execution = Scalar::Uuid(series.execution.as_uuid());
+            cells.insert("created_by_execution_id".to_owned(), execution);
+            placed.push(Placed { row, cells });
         }
     }
     placed

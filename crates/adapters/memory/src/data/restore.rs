@@ -308,12 +308,7 @@ fn delete_points(tables: &mut Tables, table: &Table, ids: &[String], author: Aut
     for series in tables.series.get_mut(&table.name).into_iter().flatten() {
         if ids.contains(&points_id(series)) {
             let points = std::mem::take(&mut series.points);
-            let (id, execution) = (series.id, series.execution);
-            deleted.push(Series {
-                id,
-                execution,
-                points,
-            });
+            deleted.push(Series { points, ..*series });
         }
     }
     let mut count = 0;

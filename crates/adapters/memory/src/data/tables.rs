@@ -34,6 +34,7 @@ pub(crate) struct Row {
 pub(crate) struct Series {
     pub(crate) id: i64,
     pub(crate) execution: ExecutionId,
+    pub(crate) written_at: OffsetDateTime,
     /// Each with its place, from 1.
     pub(crate) points: Vec<(i64, Cells)>,
 }
@@ -48,6 +49,7 @@ impl Series {
             points: removed,
             id: self.id,
             execution: self.execution,
+            written_at: self.written_at,
         };
         (!removed.points.is_empty()).then_some(removed)
     }
@@ -75,6 +77,10 @@ pub(crate) struct Tables {
     pub(crate) changes: Vec<Change>,
     /// Names of the organization's groups.
     pub(crate) groups: Vec<String>,
+    /// Numbers of versions that rows have lost, by table and row.
+    pub(crate) deleted_versions: BTreeMap<(String, String), u64>,
+    /// The first moment since which each table is known as it stood.
+    pub(crate) known_since: BTreeMap<String, OffsetDateTime>,
     last_id: i64,
 }
 

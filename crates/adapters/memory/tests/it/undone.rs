@@ -1,7 +1,9 @@
 //! Random executions are undone.
 
 use labdata_memory::Memory;
-use labdata_port_contracts::data::restore::random_executions_are_undone;
+use labdata_port_contracts::data::{
+    as_of::random_histories_are_read_and_undone, restore::random_executions_are_undone,
+};
 
 use crate::contracts::InMemory;
 
@@ -10,4 +12,15 @@ async fn random_executions_over_related_tables_are_undone() {
     for seed in 0..1000 {
         random_executions_are_undone(&InMemory(Memory::new()), seed).await;
     }
+}
+
+#[tokio::test]
+async fn random_histories_are_read_as_they_stood_and_undone_as_if_they_had_never_been() {
+    let mut among_others = 0;
+    for seed in 0..1000 {
+        let is_clean = random_histories_are_read_and_undone(&InMemory(Memory::new()), seed);
+        among_others += usize::from(is_clean.await);
+    }
+    // Not only histories that an execution ends, or that conflicts stand against.
+    assert!(among_others > 20, "{among_others}");
 }

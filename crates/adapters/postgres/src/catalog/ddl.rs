@@ -15,6 +15,9 @@ pub(crate) const POINTS_PER_CHUNK: u16 = 4096;
 /// The view's column that identifies a point, unless the table has a column of that name.
 const POINT_ID: &str = "id";
 
+/// The view's column of the execution that wrote the point's series.
+const EXECUTION: &str = "created_by_execution_id";
+
 /// Statements that create a table; for a raw one, the chunks and the view over them.
 pub(crate) fn create_table(schemas: &Schemas, table: &Table) -> Vec<String> {
     if table.is_raw() {
@@ -174,6 +177,8 @@ fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
         // Names begin with an underscore, which columns of organizations do not.
         "_chunk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY".to_owned(),
         "_execution uuid".to_owned(),
+        // The default is for servers of the version before, during an upgrade.
+        "_written_at timestamptz DEFAULT now()".to_owned(),
         "_points integer NOT NULL".to_owned(),
         "_start bigint NOT NULL".to_owned(),
         "_order bigint[]".to_owned(),
@@ -253,7 +258,10 @@ fn index_of_reference(schemas: &Schemas, table: &Table, column: &Column) -> Stri
 
 /// The points of a raw table's chunks, as a FROM item list: `c` is the chunk, `p` the point with
 /// its place `_place` (from 1) and one column `v<n>` per column of values.
-pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
+///
+/// # Arguments
+/// `chunks` is the table of the chunks, or an item of FROM with its columns.
+pub(crate) fn points_from(chunks: &str, table: &Table) -> String {
     let values: Vec<(usize, &ColumnRef)> = stored_columns(table)
         .filter(|column| column.references.is_none())
         .enumerate()
@@ -267,8 +275,7 @@ pub(crate) fn points_from(schemas: &Schemas, table: &Table) -> String {
         .map(|(index, _)| format!("v{index}"))
         .collect();
     format!(
-        "{} AS c CROSS JOIN LATERAL unnest({}) WITH ORDINALITY AS p({}, _place)",
-        schemas.chunk_table(&table.name),
+        "{chunks} AS c CROSS JOIN LATERAL unnest({}) WITH ORDINALITY AS p({}, _place)",
         arrays.join(", "),
         names.join(", ")
     )
@@ -282,6 +289,9 @@ pub(crate) fn point_expression(table: &Table, sql_name: &str) -> String {
     {
         // A series whose order is consecutive stores its first number only, and no array.
         return "coalesce(c._order[p._place], c._start + p._place - 1)".to_owned();
+    }
+    if table.column(sql_name).is_none() && sql_name == EXECUTION {
+        return "c._execution".to_owned();
     }
     let values = stored_columns(table).filter(|column| column.references.is_none());
     match values
@@ -318,11 +328,12 @@ fn create_view(schemas: &Schemas, table: &Table) -> String {
             ident(POINT_ID)
         ));
     }
+    columns.push(format!("c._execution AS {EXECUTION}"));
     format!(
         "CREATE VIEW {} AS SELECT {} FROM {}",
         schemas.table(&table.name),
         columns.join(", "),
-        points_from(schemas, table)
+        points_from(&schemas.chunk_table(&table.name), table)
     )
 }
 

@@ -80,19 +80,22 @@ async fn rewrite(
     Ok(())
 }
 
-/// Deletes all recorded changes of a table.
+/// Deletes all recorded changes of a table, and the numbers of their versions.
 pub(super) async fn forget_history(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     table: &str,
 ) -> Result<(), PortError> {
-    diesel::sql_query(
+    for statement in [
         "DELETE FROM labdata.row_change WHERE organization_id = $1 AND table_name = $2",
-    )
-    .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(table)
-    .execute(connection)
-    .await
-    .map_err(port_error)?;
+        "DELETE FROM labdata.deleted_version WHERE organization_id = $1 AND table_name = $2",
+    ] {
+        diesel::sql_query(statement)
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<Text, _>(table)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
+    }
     Ok(())
 }

@@ -125,6 +125,7 @@ pub(super) async fn rename_table(
         "UPDATE labdata.catalog_column SET references_table = $3 WHERE references_table = $2 AND table_id IN \
          (SELECT id FROM labdata.catalog_table WHERE organization_id = $1)",
         "UPDATE labdata.row_change SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
+        "UPDATE labdata.deleted_version SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
         "UPDATE labdata.write_ledger SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
     ];
     for statement in statements {

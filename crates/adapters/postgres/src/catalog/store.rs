@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use diesel::{
     OptionalExtension, QueryableByName,
-    sql_types::{BigInt, Bool, Nullable, Text, Uuid as SqlUuid},
+    sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
@@ -289,7 +289,15 @@ impl Change<'_> {
         let schemas = Schemas::of(organization);
         let changed = match self {
             Self::Define(definition) => {
-                define(connection, organization, &schemas, &current, definition).await?
+                define(
+                    connection,
+                    organization,
+                    &schemas,
+                    &current,
+                    definition,
+                    now,
+                )
+                .await?
             }
             Self::Drop { name, force } => {
                 let table = current
@@ -409,20 +417,22 @@ async fn define(
     schemas: &Schemas,
     current: &Catalog,
     definition: &TableDefinition,
+    now: OffsetDateTime,
 ) -> Result<bool, DefineError> {
     match CatalogChange::towards(definition, current)? {
         CatalogChange::Nothing => return Ok(false),
         CatalogChange::Create(table) => {
             run(connection, &ddl::create_table(schemas, &table)).await?;
             let created: IdRow = diesel::sql_query(
-                "INSERT INTO labdata.catalog_table (organization_id, name, description, semantic_category, history) \
-                 VALUES ($1, $2, $3, $4, $5) RETURNING id",
+                "INSERT INTO labdata.catalog_table (organization_id, name, description, semantic_category, history, history_since) \
+                 VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
             )
             .bind::<SqlUuid, _>(organization.as_uuid())
             .bind::<Text, _>(&table.name)
             .bind::<Nullable<Text>, _>(&table.description)
             .bind::<Text, _>(table.category.as_str())
             .bind::<Bool, _>(table.history)
+            .bind::<Timestamptz, _>(now)
             .get_result(connection)
             .await
             .map_err(port_error)?;
@@ -466,11 +476,13 @@ async fn define(
                 forget_history(connection, organization, &after.name).await?;
             }
             diesel::sql_query(
-                "UPDATE labdata.catalog_table SET description = $2, history = $3 WHERE id = $1",
+                "UPDATE labdata.catalog_table SET description = $2, history = $3, \
+                 history_since = CASE WHEN history THEN history_since ELSE $4 END WHERE id = $1",
             )
             .bind::<BigInt, _>(id)
             .bind::<Nullable<Text>, _>(&after.description)
             .bind::<Bool, _>(after.history)
+            .bind::<Timestamptz, _>(now)
             .execute(connection)
             .await
             .map_err(port_error)?;

@@ -7,6 +7,7 @@ use labdata_domain::{
     scalar::{DataType, Scalar, Values},
 };
 
+use super::as_of::{AsOf, rows_of};
 use crate::database::sql::{
     Schemas, Statement, bind_scalar, bind_values, ident, sql_type, statement,
 };
@@ -26,12 +27,6 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// A statement without parameters.
-    pub(super) fn of(text: String) -> Self {
-        let bound = Vec::new();
-        Self { text, bound }
-    }
-
     /// Adds a parameter; returns its placeholder.
     pub(super) fn parameter(&mut self, bound: Bound) -> String {
         self.bound.push(bound);
@@ -61,16 +56,17 @@ pub(super) fn filter(conditions: &[String]) -> String {
     }
 }
 
-/// Conditions in SQL; `column` makes the expression of a column of the rows.
+/// Conditions in SQL; `column` makes the expression of a column of the rows. Referenced rows are as they stood, too.
 pub(super) fn conditions(
     query: &mut Query,
     schemas: &Schemas,
+    as_of: Option<&AsOf>,
     conditions: &[Condition],
     column: impl Fn(&str) -> String,
 ) -> Vec<String> {
     conditions
         .iter()
-        .map(|condition| condition_sql(query, schemas, condition, &column))
+        .map(|condition| condition_sql(query, schemas, as_of, condition, &column))
         .collect()
 }
 
@@ -78,6 +74,7 @@ pub(super) fn conditions(
 fn condition_sql(
     query: &mut Query,
     schemas: &Schemas,
+    as_of: Option<&AsOf>,
     condition: &Condition,
     column: &impl Fn(&str) -> String,
 ) -> String {
@@ -101,7 +98,7 @@ fn condition_sql(
         inner = format!(
             "{outer} IN (SELECT h{depth}.{key} FROM {table} h{depth} WHERE {inner})",
             key = names.key,
-            table = names.name,
+            table = rows_of(as_of, schemas, &hop.table),
         );
     }
     inner

@@ -1,22 +1,24 @@
 //! Recording of changes, by the statements that make them, and their reading.
 
 use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    OptionalExtension, QueryableByName,
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::Table,
+    catalog::{Catalog, CatalogVersion, Table},
     data::history::{ChangeAction, RecordedChange},
     ids::{ExecutionId, OrganizationId},
+    refusal::Resource,
     scalar::KeyValue,
 };
-use labdata_ports::data::RowHistory;
+use labdata_ports::{PortError, data::RowHistory};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{context::WriteContext, row_images::rendered};
 use crate::database::{
+    errors::table_error,
     names::TableNames,
     sql::{Statement, bind_values, statement},
 };
@@ -28,6 +30,19 @@ pub(super) struct Author {
     pub(super) execution: Option<ExecutionId>,
     /// True for a revert with restore.
     pub(super) is_undo: bool,
+    /// True for a write that gives rows values of an earlier version back.
+    pub(super) restores: bool,
+}
+
+impl Author {
+    /// The kind of change that an update is recorded as.
+    pub(super) const fn update(self) -> ChangeAction {
+        if self.restores {
+            ChangeAction::Restored
+        } else {
+            ChangeAction::Updated
+        }
+    }
 }
 
 /// Records the changes of a table, if earlier versions of its rows are stored.
@@ -109,6 +124,21 @@ struct ChangeRow {
     execution_id: Option<Uuid>,
     #[diesel(sql_type = Nullable<Text>)]
     before: Option<String>,
+    /// Number of versions that the row has lost.
+    #[diesel(sql_type = BigInt)]
+    deleted: i64,
+}
+
+#[derive(QueryableByName)]
+struct DeletedRow {
+    #[diesel(sql_type = BigInt)]
+    deleted: i64,
+}
+
+#[derive(QueryableByName)]
+struct SinceRow {
+    #[diesel(sql_type = Timestamptz)]
+    since: OffsetDateTime,
 }
 
 /// The recorded changes of a row, and its values now.
@@ -121,7 +151,9 @@ pub(super) async fn history(
     let keys = names.key_values([key]);
     // One statement reads both, so that no change comes between them.
     let query = statement(format!(
-        "SELECT c.action, c.at, c.execution_id, c.before::text AS before FROM ( \
+        "SELECT c.action, c.at, c.execution_id, c.before::text AS before, \
+         coalesce((SELECT d.versions FROM labdata.deleted_version d \
+             WHERE d.organization_id = $1 AND d.table_name = $2 AND d.row_id = $3), 0) AS deleted FROM ( \
          SELECT id, action, at, execution_id, before FROM labdata.row_change \
          WHERE organization_id = $1 AND table_name = $2 AND row_id = $3 \
          UNION ALL SELECT 9223372036854775807, '', t.updated_at, NULL, row_to_json(t) FROM {name} t \
@@ -136,6 +168,7 @@ pub(super) async fn history(
     let rows: Vec<ChangeRow> = bind_values(query, &keys).load(connection).await?;
     let mut history = RowHistory::default();
     for row in rows {
+        history.deleted = u64::try_from(row.deleted).unwrap_or_default();
         let before = row.before.and_then(|text| rendered(names.table, &text));
         match ChangeAction::from_name(&row.action) {
             Some(action) => history.changes.push(RecordedChange {
@@ -150,6 +183,42 @@ pub(super) async fn history(
     Ok(history)
 }
 
+/// Counts the versions that rows lose with `deleted`, their oldest changes, and moves the beginning of their tables'
+/// histories to `since`, an expression over them. Chunks of series have no versions.
+fn deletion(deleted: &str, since: &str) -> String {
+    format!(
+        "WITH {deleted}, \
+         numbered AS (SELECT d.*, lag(action) OVER (PARTITION BY organization_id, table_name, row_id ORDER BY at, id) AS previous \
+             FROM deleted d), \
+         counted AS (SELECT organization_id, table_name, row_id, \
+             count(*) + count(*) FILTER (WHERE existed AND (previous IS NULL OR previous = 'deleted')) \
+             - CASE (array_agg(action ORDER BY at DESC, id DESC))[1] WHEN 'deleted' THEN 0 ELSE 1 END AS versions \
+             FROM numbered WHERE NOT is_chunk GROUP BY organization_id, table_name, row_id), \
+         remembered AS (INSERT INTO labdata.deleted_version AS v (organization_id, table_name, row_id, versions) \
+             SELECT organization_id, table_name, row_id, versions FROM counted WHERE versions > 0 \
+             ON CONFLICT ON CONSTRAINT deleted_version_pkey DO UPDATE SET versions = v.versions + excluded.versions), \
+         begun AS (SELECT organization_id, table_name, {since} AS since FROM deleted GROUP BY organization_id, table_name), \
+         tables AS (UPDATE labdata.catalog_table t SET history_since = b.since FROM begun b \
+             WHERE t.organization_id = b.organization_id AND t.name = b.table_name AND t.history_since < b.since), \
+         organizations AS (UPDATE labdata.organization o SET history_since = b.since \
+             FROM (SELECT organization_id, max(since) AS since FROM begun WHERE table_name = ANY($3) GROUP BY organization_id) b \
+             WHERE o.id = b.organization_id AND o.history_since < b.since) \
+         SELECT count(*) AS deleted FROM deleted"
+    )
+}
+
+/// The columns of deleted changes that [`deletion`] needs.
+const DELETED: &str = "c.organization_id, c.table_name, c.row_id, c.id, c.at, c.action, c.before IS NOT NULL AS existed, \
+     EXISTS (SELECT FROM labdata.catalog_table t WHERE t.organization_id = c.organization_id AND t.name = c.table_name \
+         AND t.semantic_category = 'raw') AS is_chunk";
+
+/// The names of core tables.
+fn core_tables() -> Vec<String> {
+    let tables = Catalog::new(CatalogVersion(0), Vec::new());
+    let names = tables.tables().iter().map(|table| table.name.clone());
+    names.collect()
+}
+
 /// Deletes the recorded changes of a row.
 pub(super) async fn forget(
     connection: &mut AsyncPgConnection,
@@ -157,33 +226,61 @@ pub(super) async fn forget(
     table: &Table,
     key: &KeyValue,
 ) -> Result<(), diesel::result::Error> {
-    diesel::sql_query(
-        "DELETE FROM labdata.row_change WHERE organization_id = $1 AND table_name = $2 AND row_id = $3",
-    )
-    .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(&table.name)
-    .bind::<Text, _>(key.to_string())
-    .execute(connection)
-    .await?;
+    let deleted = format!(
+        "deleted AS (DELETE FROM labdata.row_change c WHERE organization_id = $1 AND table_name = $2 AND row_id = $4 \
+         RETURNING {DELETED})"
+    );
+    statement(deletion(&deleted, "max(at)"))
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Text, _>(&table.name)
+        .bind::<Array<Text>, _>(core_tables())
+        .bind::<Text, _>(key.to_string())
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-/// Deletes recorded changes that are older; returns their number.
+/// Deletes recorded changes that are older, of the rows of up to that many; returns their number.
 pub(super) async fn sweep(
     connection: &mut AsyncPgConnection,
     before: OffsetDateTime,
     limit: u32,
 ) -> Result<u64, diesel::result::Error> {
-    let deleted = diesel::sql_query(
-        "DELETE FROM labdata.row_change it USING ( \
-             SELECT organization_id, table_name, row_id, id FROM labdata.row_change \
-             WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED) old \
-         WHERE it.organization_id = old.organization_id AND it.table_name = old.table_name \
-         AND it.row_id = old.row_id AND it.id = old.id",
+    // All old changes of a row at once: versions are counted from the oldest on.
+    let deleted = format!(
+        "old AS (SELECT organization_id, table_name, row_id FROM labdata.row_change \
+             WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED), \
+         deleted AS (DELETE FROM labdata.row_change c USING (SELECT DISTINCT * FROM old) o \
+             WHERE c.organization_id = o.organization_id AND c.table_name = o.table_name AND c.row_id = o.row_id \
+             AND c.at < $1 RETURNING {DELETED})"
+    );
+    let row: DeletedRow = statement(deletion(&deleted, "$1"))
+        .bind::<Timestamptz, _>(before)
+        .bind::<BigInt, _>(i64::from(limit))
+        .bind::<Array<Text>, _>(core_tables())
+        .get_result(connection)
+        .await?;
+    Ok(u64::try_from(row.deleted).unwrap_or(u64::MAX))
+}
+
+/// The first moment since which a table is known as it stood.
+pub(super) async fn since(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &str,
+) -> Result<OffsetDateTime, PortError> {
+    let found: Option<SinceRow> = diesel::sql_query(
+        "SELECT coalesce(t.history_since, o.history_since) AS since FROM labdata.organization o \
+         LEFT JOIN labdata.catalog_table t ON t.organization_id = o.id AND t.name = $2 \
+         WHERE o.id = $1 AND (t.id IS NOT NULL OR $2 = ANY($3))",
     )
-    .bind::<Timestamptz, _>(before)
-    .bind::<BigInt, _>(i64::from(limit))
-    .execute(connection)
-    .await?;
-    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(table)
+    .bind::<Array<Text>, _>(core_tables())
+    .get_result(connection)
+    .await
+    .optional()
+    .map_err(table_error)?;
+    let found = found.ok_or(PortError::NotFound(Resource::Table))?;
+    Ok(found.since)
 }

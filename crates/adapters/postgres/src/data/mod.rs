@@ -1,6 +1,7 @@
 //! Rows and series of organizations' tables.
 
 mod apply;
+mod as_of;
 mod changes;
 mod chunk;
 mod conditions;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use diesel::{
     QueryableByName,
-    sql_types::{Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::data::{
@@ -108,6 +108,32 @@ async fn create_rows(
         // Another writer may have created the same rows since they were looked for, which matching
         // again tells from a request that is at fault.
         .map_err(|error| Failure::from(error).contended())?;
+    if context.author.restores {
+        record_created(connection, context, step, created).await?;
+    }
+    Ok(())
+}
+
+/// Records rows that are created again, which rows that are created otherwise are not.
+async fn record_created(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    step: &TableStep,
+    created: &RowsWithKeys,
+) -> Result<(), Failure> {
+    let recording = context.recording(&step.table);
+    let recorded = recording.part(ChangeAction::Restored, "created", 2);
+    if recorded.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<String> = created.keys().iter().map(ToString::to_string).collect();
+    let query = statement(format!(
+        "WITH created AS (SELECT key, $2 AS at, NULL::json AS before FROM unnest($1::text[]) AS u(key)){recorded} \
+         SELECT 1"
+    ))
+    .bind::<Array<Text>, _>(keys)
+    .bind::<Timestamptz, _>(context.now);
+    recording.bind(query).execute(connection).await?;
     Ok(())
 }
 
@@ -171,7 +197,7 @@ impl Update<'_> {
              WHERE t.{key} = u.{own_key}{filter} RETURNING t.{key}::text AS key, {image} AS stored, \
              t.updated_at AS at, {before} AS before){recorded} SELECT key, stored FROM changed",
             before = recording.row("old"),
-            recorded = recording.part(ChangeAction::Updated, "changed", now + 1),
+            recorded = recording.part(context.author.update(), "changed", now + 1),
             assignments = assignments.join(", "),
             rows = given.call(),
             columns = given.columns(),

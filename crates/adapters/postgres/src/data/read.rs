@@ -14,8 +14,9 @@ use labdata_domain::{
 };
 
 use super::{
+    as_of::{AsOf, PastRows},
     conditions::{Bound, Query, conditions, filter},
-    read_row::{Rendered, position_columns},
+    read_row::{Rendered, position_column, position_columns},
 };
 use crate::{
     catalog::ddl::{point_expression, points_from},
@@ -103,26 +104,73 @@ struct Source<'s> {
     from: String,
     /// Expressions of the row's own position, each with the direction of the order.
     row: &'s [(&'s str, &'s str)],
+    as_of: Option<&'s AsOf>,
+    /// A condition besides those of the plan.
+    existed: Option<&'s str>,
 }
 
 fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
     let names = schemas.names(table);
     let key = format!("t.{}", names.key);
-    let source = Source {
-        from: format!("{} t", names.name),
-        row: &[(&key, "DESC")],
+    let mut begun = Query::default();
+    let Some(at) = plan.as_of else {
+        let source = Source {
+            from: format!("{} t", names.name),
+            row: &[(&key, "DESC")],
+            as_of: None,
+            existed: None,
+        };
+        let column = |sql_name: &str| format!("t.{}", ident(sql_name));
+        begun.text = select(&mut begun, schemas, plan, &source, column);
+        return begun;
     };
-    let column = |sql_name: &str| format!("t.{}", ident(sql_name));
-    query(Query::default(), schemas, plan, &source, column)
+    let as_of = AsOf::bind(&mut begun, at);
+    let mut part = |rows: PastRows| {
+        let source = Source {
+            from: rows.from.clone(),
+            row: &[(&key, "DESC")],
+            as_of: Some(&as_of),
+            existed: Some(&rows.existed),
+        };
+        let column = |sql_name: &str| rows.column(&names.key, sql_name);
+        select(&mut begun, schemas, plan, &source, column)
+    };
+    // Each part has its own order and limit, so that rows that exist are read along the index of their keys.
+    let (current, deleted) = (part(as_of.current(&names)), part(as_of.deleted(&names)));
+    begun.text = format!(
+        "SELECT * FROM (({current}) UNION ALL ({deleted})) u ORDER BY {} LIMIT {}",
+        merged_order(plan),
+        u64::from(plan.limit) + 1,
+    );
+    begun
+}
+
+/// The order of rows of several parts, by the columns of their positions.
+fn merged_order(plan: &ReadPlan) -> String {
+    let terms = (1..).zip(&plan.order).map(|(index, term)| {
+        let direction = if term.descending { "DESC" } else { "ASC" };
+        format!("u.{} {direction}", position_column(index))
+    });
+    let key = format!("u.{} DESC", position_column(0));
+    terms.chain([key]).collect::<Vec<_>>().join(", ")
 }
 
 fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
+    let mut begun = Query::default();
+    let as_of = plan.as_of.map(|at| AsOf::bind(&mut begun, at));
+    let chunks = as_of.as_ref().map_or_else(
+        || schemas.chunk_table(&table.name),
+        |as_of| as_of.chunks(schemas, table),
+    );
     let source = Source {
-        from: points_from(schemas, table),
+        from: points_from(&chunks, table),
         row: &[("c._chunk", "ASC"), ("p._place", "ASC")],
+        as_of: as_of.as_ref(),
+        existed: None,
     };
     let column = |sql_name: &str| point_expression(table, sql_name);
-    query(Query::default(), schemas, plan, &source, column)
+    begun.text = select(&mut begun, schemas, plan, &source, column);
+    begun
 }
 
 fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
@@ -131,24 +179,29 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let source = Source {
         from: format!("({}) t", platform_source(table, &organization)),
         row: &[("t.id", "DESC")],
+        as_of: None,
+        existed: None,
     };
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
     let column = |sql_name: &str| format!("t.{}", ident(sql_name));
-    query(begun, &schemas, plan, &source, column)
+    begun.text = select(&mut begun, &schemas, plan, &source, column);
+    begun
 }
 
-fn query(
-    mut query: Query,
+/// The text of a statement that reads a page.
+fn select(
+    query: &mut Query,
     schemas: &Schemas,
     plan: &ReadPlan,
     source: &Source<'_>,
     column: impl Fn(&str) -> String,
-) -> Query {
-    let mut conditions = conditions(&mut query, schemas, &plan.conditions, &column);
+) -> String {
+    let mut conditions = conditions(query, schemas, source.as_of, &plan.conditions, &column);
+    conditions.extend(source.existed.map(str::to_owned));
     let terms: Vec<String> = plan.order.iter().map(|it| term_sql(it, &column)).collect();
     if let Some(after) = &plan.after {
         let places = places(plan, &terms, source, after);
-        conditions.push(behind(&mut query, places));
+        conditions.push(behind(query, places));
     }
     let position: Vec<String> = source
         .row
@@ -176,7 +229,7 @@ fn query(
     let row = source.row.iter();
     let row = row.map(|(expression, direction)| format!("{expression} {direction}"));
     let ordered: Vec<String> = ordered.chain(row).collect();
-    query.text = format!(
+    format!(
         "SELECT {selected} FROM {from}{filter} ORDER BY {ordered} LIMIT {limit}",
         selected = selected.join(", "),
         from = source.from,
@@ -184,8 +237,7 @@ fn query(
         ordered = ordered.join(", "),
         // One more than the page: it tells whether another page follows.
         limit = u64::from(plan.limit) + 1,
-    );
-    query
+    )
 }
 
 /// The expression that rows are ordered by.

@@ -21,10 +21,16 @@ use uuid::Uuid;
 /// column of a table begins with it.
 const POSITION: char = '_';
 
+/// The name of a column that tells a row's position.
+pub(super) fn position_column(index: usize) -> String {
+    format!("{POSITION}{index}")
+}
+
 /// The items of a select list that tell a row's position.
 pub(super) fn position_columns(expressions: &[String]) -> String {
     let items = expressions.iter().enumerate();
-    let items = items.map(|(index, expression)| format!("{expression} AS {POSITION}{index}"));
+    let items =
+        items.map(|(index, expression)| format!("{expression} AS {}", position_column(index)));
     items.collect::<Vec<_>>().join(", ")
 }
 

@@ -388,16 +388,24 @@ async fn referenced(
         let planned: Vec<&str> = plan.of(&other.name).map(|(id, _)| id).collect();
         let query = statement(format!(
             "SELECT DISTINCT t.{column}::text AS key FROM {name} t \
-             WHERE t.{column} = ANY($1::{data_type}[]) AND t.{key}::text <> ALL($2::text[])",
+             WHERE t.{column} = ANY($1::{data_type}[]) AND {other}",
             column = column_name(column),
             name = names.name,
             data_type = sql_type(column.data_type),
-            key = names.key,
+            other = none_of("$2", &format!("t.{}", names.key)),
         ));
         let query = bind_values(query, &keys).bind::<Array<Text>, _>(planned);
         found.extend(query.load::<KeyRow>(connection).await?);
     }
     Ok(found)
+}
+
+/// The condition that a key is none of a parameter's. As a join: PostgreSQL compares each key with each element of an
+/// array that is no constant of the plan.
+fn none_of(parameter: &str, key: &str) -> String {
+    format!(
+        "NOT EXISTS (SELECT FROM unnest({parameter}::text[]) AS n(id) WHERE n.id = {key}::text)"
+    )
 }
 
 /// Stored values of rows or chunks that are to return.
@@ -472,8 +480,9 @@ impl Returning<'_, '_> {
             let text = format!(
                 "SELECT DISTINCT c.row_id AS key FROM labdata.row_change c \
                  CROSS JOIN LATERAL json_populate_record(NULL::{name}, c.before) s JOIN {name} x ON {equal} \
-                 WHERE {SELECTED} AND x.{key}::text <> ALL($3)",
+                 WHERE {SELECTED} AND {other}",
                 equal = equal.join(" AND "),
+                other = none_of("$3", &format!("x.{key}")),
             );
             let query = self.bind(text, context).bind::<Array<Text>, _>(&planned);
             found.extend(query.load::<KeyRow>(connection).await?);
@@ -502,7 +511,8 @@ impl Returning<'_, '_> {
             let text = format!(
                 "SELECT DISTINCT c.row_id AS key FROM labdata.row_change c \
                  JOIN {name} x ON x.{column} = (c.before ->> {sql_name})::{data_type} \
-                 WHERE {SELECTED} AND (c.owner_column = {sql_name}{only}) AND x._chunk::text <> ALL($3)",
+                 WHERE {SELECTED} AND (c.owner_column = {sql_name}{only}) AND {other}",
+                other = none_of("$3", "x._chunk"),
                 column = column_name(column),
                 data_type = sql_type(column.data_type),
             );

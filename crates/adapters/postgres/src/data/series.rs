@@ -252,20 +252,21 @@ impl<'s> SeriesForm<'s> {
         let per_chunk = Chunk::OWN_PARAMETERS + self.step.columns.len();
         for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
             let query = statement(self.insert_text(part.len()))
-                .bind::<SqlUuid, _>(context.execution.as_uuid());
+                .bind::<SqlUuid, _>(context.execution.as_uuid())
+                .bind::<Timestamptz, _>(context.now);
             let query = part.iter().fold(query, |query, chunk| chunk.bind(query));
             query.execute(connection).await?;
         }
         Ok(())
     }
 
-    /// An insert of that many chunks. The execution is its first parameter.
+    /// An insert of that many chunks. The execution and the time are its first parameters.
     fn insert_text(&self, chunks: usize) -> String {
         let columns = || self.step.columns.iter().map(|given| &given.column);
         let names: Vec<String> = std::iter::once(self.names.owner.clone())
             .chain(columns().map(|column| column_name(column)))
             .collect();
-        let mut parameter = 1;
+        let mut parameter = 2;
         let mut next = || {
             parameter += 1;
             parameter
@@ -274,6 +275,7 @@ impl<'s> SeriesForm<'s> {
         for _ in 0..chunks {
             let mut row = vec![
                 "$1".to_owned(),
+                "$2".to_owned(),
                 format!("${}::integer", next()),
                 format!("${}::bigint", next()),
                 format!("${}::bigint[]", next()),
@@ -291,7 +293,7 @@ impl<'s> SeriesForm<'s> {
             rows.push(format!("({})", row.join(",")));
         }
         format!(
-            "INSERT INTO {chunks} (_execution, _points, _start, _order, {names}) VALUES {rows}",
+            "INSERT INTO {chunks} (_execution, _written_at, _points, _start, _order, {names}) VALUES {rows}",
             chunks = self.names.name,
             names = names.join(", "),
             rows = rows.join(", "),

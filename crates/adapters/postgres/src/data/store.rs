@@ -206,6 +206,7 @@ impl PgDataStore {
                 author: Author {
                     execution: restore.map(|restore| restore.undo.target.execution()),
                     is_undo: restore.is_some(),
+                    restores: false,
                 },
                 now: request.now,
             };
@@ -288,6 +289,7 @@ impl DataStore for PgDataStore {
             author: Author {
                 execution: Some(attribution.target.execution()),
                 is_undo: false,
+                restores: plan.restores,
             },
             now: attribution.now,
         };
@@ -362,6 +364,15 @@ impl DataStore for PgDataStore {
         let mut connection = self.database.connection().await?;
         let deleted = history::sweep(&mut connection, before, limit).await;
         deleted.map_err(table_error)
+    }
+
+    async fn history_since(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+    ) -> Result<OffsetDateTime, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        history::since(&mut connection, organization, table).await
     }
 
     async fn forget_history(

@@ -9,6 +9,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use futures::TryStreamExt;
 use labdata_domain::{
+    catalog::{KeyedTable, Table},
     data::read::{ExportPlan, ManySeriesPlan, SeriesParents, TablePart},
     ids::OrganizationId,
     scalar::{DataType, KeyValue, Scalar, Values},
@@ -19,6 +20,7 @@ use labdata_ports::{
 };
 
 use super::{
+    as_of::{AsOf, rows_of},
     chunk::{Chunk, ChunkColumns},
     conditions::{Bound, Query, conditions, filter},
     read_row::scalar,
@@ -152,13 +154,14 @@ async fn send_points(
 ) -> Result<(), StreamError> {
     let table = &plan.table;
     let columns = ChunkColumns::of(table, &table.columns);
-    let text = format!(
+    let (mut query, schemas) = (Query::default(), Schemas::of(organization));
+    let as_of = plan.as_of.map(|at| AsOf::bind(&mut query, at));
+    query.text = format!(
         // By chunk: the order of writing, and the index that a scan of whole chunks reads along.
         "SELECT {} FROM {} c ORDER BY c._chunk",
         columns.select_list(None),
-        Schemas::of(organization).chunk_table(&table.name),
+        chunks_of(as_of.as_ref(), &schemas, table),
     );
-    let query = Query::of(text);
     let mut chunks = query
         .prepared(organization)
         .load_stream::<Chunk>(&mut **connection)
@@ -181,12 +184,16 @@ async fn send_rows(
 ) -> Result<(), StreamError> {
     let columns = plan.columns();
     let names = columns.iter().map(|column| ident(&column.field.sql_name));
-    let text = format!(
-        "SELECT {} FROM {}",
+    let (mut query, schemas) = (Query::default(), Schemas::of(organization));
+    let as_of = plan.as_of.map(|at| AsOf::bind(&mut query, at));
+    let rows = match KeyedTable::of(&plan.table) {
+        Some(table) => rows_of(as_of.as_ref(), &schemas, &table),
+        None => schemas.table(&plan.table.name),
+    };
+    query.text = format!(
+        "SELECT {} FROM {rows} t",
         names.collect::<Vec<_>>().join(", "),
-        Schemas::of(organization).table(&plan.table.name),
     );
-    let query = Query::of(text);
     let mut found = query
         .prepared(organization)
         .load_stream::<Cells>(&mut **connection)
@@ -235,11 +242,12 @@ async fn missing_parent(
     let mut query = Query::default();
     let schemas = Schemas::of(organization);
     let parents = schemas.names(&plan.owner.parent);
+    let as_of = plan.as_of.map(|at| AsOf::bind(&mut query, at));
     let keys = wanted_keys(&mut query, &parents, keys);
     query.text = format!(
         "SELECT w.key FROM {keys} LEFT JOIN {parents} t ON t.{key} = w.key WHERE t.{key} IS NULL \
          ORDER BY w.n LIMIT 1",
-        parents = parents.name,
+        parents = rows_of(as_of.as_ref(), &schemas, &plan.owner.parent),
         key = parents.key,
     );
     let found: Vec<Cells> = query
@@ -270,6 +278,8 @@ fn series_query(
     let names = schemas.chunk_names(&plan.owner);
     let parents = &names.parents;
     let mut query = Query::default();
+    let as_of = plan.as_of.map(|at| AsOf::bind(&mut query, at));
+    let as_of = as_of.as_ref();
     let key = format!("t.{}", parents.key);
     let (parent, from, filter, place) = match &plan.parents {
         SeriesParents::Keys(keys) => {
@@ -278,8 +288,8 @@ fn series_query(
         }
         SeriesParents::Matching(matching) => {
             let column = |sql_name: &str| format!("t.{}", ident(sql_name));
-            let conditions = conditions(&mut query, &schemas, matching, column);
-            let from = format!("{} t", parents.name);
+            let conditions = conditions(&mut query, &schemas, as_of, matching, column);
+            let from = format!("{} t", rows_of(as_of, &schemas, &plan.owner.parent));
             (key.as_str(), from, filter(&conditions), key.as_str())
         }
     };
@@ -287,8 +297,16 @@ fn series_query(
     query.text = format!(
         "SELECT {columns} FROM {from} LEFT JOIN {chunks} c ON c.{owner} = {parent}{filter} ORDER BY {place}, c._chunk",
         columns = columns.select_list(Some(parent)),
-        chunks = names.name,
+        chunks = chunks_of(as_of, &schemas, &plan.owner.table),
         owner = names.owner,
     );
     query
+}
+
+/// The source of a raw table's chunks, as they stood if a moment is given.
+fn chunks_of(as_of: Option<&AsOf>, schemas: &Schemas, table: &Table) -> String {
+    as_of.map_or_else(
+        || schemas.chunk_table(&table.name),
+        |as_of| as_of.chunks(schemas, table),
+    )
 }

@@ -12,6 +12,7 @@ const WITHOUT_ORGANIZATION: [&str; 11] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
+    "deleted_version",
     "event_log",
     "organization",
     "periodic_task",
@@ -128,7 +129,7 @@ async fn the_program_declares_its_tables_as_they_are() {
              CASE is_nullable WHEN 'YES' THEN '>' END) \
          FROM information_schema.columns WHERE table_schema = 'labdata' \
          AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
-         AND table_name NOT IN ('write_ledger', 'row_change', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry', \
+         AND table_name NOT IN ('write_ledger', 'row_change', 'deleted_version', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry', \
              'user_group', 'group_member', 'table_access') ORDER BY 1",
     )
     .await;

@@ -14,12 +14,13 @@ pub async fn handle(call: Call<Read, NoBody, ExportQuery, TablePath>) -> ApiResu
     let ExportQuery {
         format,
         neutralize_formulas,
+        as_of,
     } = call.query;
     let encoding = Encoding {
         format,
         neutralize_formulas,
     };
-    let export = export_table(call.services(), &call.actor, &call.path.name).await?;
+    let export = export_table(call.services(), &call.actor, &call.path.name, as_of).await?;
     let (services, columns) = (call.services().clone(), export.columns());
     let stream = TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
         export.send(&services, sink).await

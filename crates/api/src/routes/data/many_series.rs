@@ -40,6 +40,7 @@ pub async fn handle(
         parents: body.parents,
         filters: body.filters.unwrap_or_default(),
         columns: body.columns,
+        as_of: body.as_of,
     };
     match form {
         ResultForm::Json => json(&call, selection).await.map(Either::Left),

@@ -68,6 +68,7 @@ pub async fn handle(call: Call<Read, JsonBody<ReadRowsBody>, ReadRowsQuery>) -> 
         mode: body.mode,
         limit: Some(body.limit),
         after: body.cursor.or_else(|| call.query.cursor.clone()),
+        as_of: body.as_of,
     };
     let page = read_rows(call.services(), &call.actor, query).await?;
     let RowPage { rows, next } = page.value;

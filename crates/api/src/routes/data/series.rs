@@ -101,6 +101,7 @@ pub async fn handle(call: Call<Read, NoBody, SeriesQuery, SeriesPath>) -> ApiRes
         table: call.path.table.clone(),
         parent: call.query.parent.clone(),
         parent_column: call.query.parent_column.clone(),
+        as_of: call.query.as_of,
     };
     let series = read_series(call.services(), &call.actor, query).await?;
     let SeriesSlots { result, encoding } = series.slots;

@@ -2,6 +2,7 @@
 
 mod balancer;
 mod failover;
+mod killed_restore;
 mod kills;
 mod lab;
 mod ledger;

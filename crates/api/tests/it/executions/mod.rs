@@ -1,5 +1,6 @@
 //! `/api/v1/job-executions`
 
+mod as_of;
 mod changes;
 mod restore;
 

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
 use super::{
     Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn, order::all_columns,
@@ -28,6 +29,8 @@ pub struct SeriesSelection {
     pub filters: Map<String, Value>,
     /// Columns of the series; all unless given.
     pub columns: Option<Vec<String>>,
+    /// Parents and series as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 /// Rows whose series are read.
@@ -48,6 +51,8 @@ pub struct ManySeriesPlan {
     pub parents: SeriesParents,
     /// Columns of each series, in this order; never the reference to the parents.
     pub columns: Vec<ColumnRef>,
+    /// Parents and series as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 impl ManySeriesPlan {
@@ -71,7 +76,17 @@ impl ManySeriesPlan {
             owner,
             parents,
             columns,
+            as_of: selection.as_of,
         })
+    }
+
+    /// The conditions on the parents.
+    #[must_use]
+    pub fn conditions(&self) -> &[Condition] {
+        match &self.parents {
+            SeriesParents::Keys(_) => &[],
+            SeriesParents::Matching(conditions) => conditions,
+        }
     }
 
     /// The columns of all series as one table: the parent's key first.
@@ -159,28 +174,31 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
 pub struct ExportPlan {
     /// The table.
     pub table: Arc<Table>,
+    /// Its rows as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 impl ExportPlan {
     /// Finds the table; `None` if the organization has none of that name.
     #[must_use]
-    pub fn new(catalog: &Catalog, name: &str) -> Option<Self> {
+    pub fn new(catalog: &Catalog, name: &str, as_of: Option<OffsetDateTime>) -> Option<Self> {
         let table = Arc::clone(catalog.table(name)?);
-        Some(Self { table })
+        Some(Self { table, as_of })
     }
 
-    /// Names in reads, SQL names and types of all columns, system columns included.
+    /// Names in reads, SQL names and types of all columns, system columns of rows included.
     #[must_use]
     pub fn columns(&self) -> Vec<super::ReadColumn> {
         all_columns(&ReadTarget::Table(Arc::clone(&self.table)))
     }
 
-    /// All columns, system columns included.
+    /// All columns, system columns of rows included.
     #[must_use]
     pub fn table_columns(&self) -> Vec<TableColumn> {
         let own = self.table.columns.iter();
         let own = own.map(|column| TableColumn::from(&**column));
         let system = self.table.system_columns().iter();
+        let system = system.filter(|_| !self.table.is_raw());
         let system = system.map(|column| TableColumn::new(column.name, column.data_type));
         own.chain(system).collect()
     }

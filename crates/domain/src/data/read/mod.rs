@@ -14,6 +14,7 @@ mod tests;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
 pub use filter::{Condition, Field, Hop, Test};
 pub use many_series::{
@@ -93,6 +94,8 @@ pub struct RowSelection {
     pub after: Option<Position>,
     /// At most this many rows.
     pub limit: u32,
+    /// The rows as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 /// Validated read.
@@ -114,6 +117,8 @@ pub struct ReadPlan {
     /// The page ends with the row that brings it to this size in bytes; [`MAX_PAGE_BYTES`] unless a
     /// test sets another.
     pub max_bytes: usize,
+    /// The rows as they stood then; as they are unless given.
+    pub as_of: Option<OffsetDateTime>,
 }
 
 /// Page of rows.
@@ -174,6 +179,7 @@ impl ReadPlan {
                 after,
                 limit: selection.limit,
                 max_bytes: MAX_PAGE_BYTES,
+                as_of: selection.as_of,
             })
         } else {
             Err(problems)

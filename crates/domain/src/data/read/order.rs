@@ -154,7 +154,8 @@ pub(super) fn columns(
     (columns, problems)
 }
 
-/// All columns of a target, system columns included.
+/// All columns of a target, system columns included. Those of a raw table are read where they are named: they
+/// are the same for all points of a series.
 pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
     let column = |name: &str, sql_name: &str, data_type| ReadColumn {
         name: name.to_owned(),
@@ -167,7 +168,7 @@ pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
         ReadTarget::Table(table) => {
             let own = table.columns.iter();
             let own = own.map(|it| column(&it.name, &it.sql_name(), it.data_type));
-            let system = table.system_columns().iter();
+            let system = table.system_columns().iter().filter(|_| !table.is_raw());
             let system = system.map(|it| column(it.name, it.name, it.data_type));
             own.chain(system).collect()
         }

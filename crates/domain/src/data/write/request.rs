@@ -80,6 +80,8 @@ pub struct WriteRequest {
     pub dry_run: bool,
     /// Return the written rows.
     pub return_rows: bool,
+    /// The rows get values of an earlier version back: their history says so.
+    pub restores: bool,
     /// Names of rows in problems.
     pub row_names: RowNames,
 }

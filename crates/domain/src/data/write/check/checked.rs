@@ -23,6 +23,7 @@ pub struct Checked {
     pub(in crate::data::write) problems: ProblemList,
     pub(in crate::data::write) dry_run: bool,
     pub(in crate::data::write) return_rows: bool,
+    pub(in crate::data::write) restores: bool,
 }
 
 impl Checked {

@@ -64,6 +64,7 @@ pub fn check_up_to(max_rows: usize, request: &WriteRequest, catalog: &Catalog) -
         problems,
         dry_run: request.dry_run,
         return_rows: request.return_rows,
+        restores: request.restores,
     }
 }
 

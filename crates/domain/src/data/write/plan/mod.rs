@@ -32,6 +32,7 @@ impl Checked {
             mut problems,
             dry_run,
             return_rows,
+            restores,
         } = self;
         let answered = Answered {
             questions: &questions,
@@ -56,6 +57,7 @@ impl Checked {
             labels,
             dry_run,
             return_rows,
+            restores,
         })
     }
 }

@@ -179,4 +179,6 @@ pub struct WritePlan {
     pub dry_run: bool,
     /// Return the written rows.
     pub return_rows: bool,
+    /// Updates and creations are recorded as restored.
+    pub restores: bool,
 }

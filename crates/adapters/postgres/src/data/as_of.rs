@@ -1,0 +1,154 @@
+//! Tables as they stood at an earlier moment, as parts of statements.
+//!
+//! The first recorded change after the moment has the row as it was before, and a row without one is as it was. So
+//! a row that still exists costs one look at an index, and only rows that are deleted are looked for by time.
+
+use labdata_domain::{
+    catalog::{KeyedTable, Table},
+    scalar::{DataType, Scalar},
+};
+use time::OffsetDateTime;
+
+use super::conditions::{Bound, Query};
+use crate::database::{
+    names::TableNames,
+    sql::{Schemas, ident, literal},
+};
+
+/// A moment, as parameters of a statement.
+pub(super) struct AsOf {
+    organization: String,
+    at: String,
+}
+
+/// Rows of a table, as they stood.
+pub(super) struct PastRows {
+    /// The FROM clause.
+    pub(super) from: String,
+    /// The condition that the row existed.
+    pub(super) existed: String,
+    /// True if a column is that of the table unless a change was found.
+    is_current: bool,
+}
+
+impl PastRows {
+    /// The expression of a column.
+    pub(super) fn column(&self, key: &str, sql_name: &str) -> String {
+        let name = ident(sql_name);
+        // A key never changes, and its index serves.
+        if !self.is_current || name == key {
+            return format!("t.{name}");
+        }
+        format!("CASE WHEN h.found THEN o.{name} ELSE t.{name} END")
+    }
+}
+
+impl AsOf {
+    /// Adds the moment to the parameters of a statement.
+    pub(super) fn bind(query: &mut Query, at: OffsetDateTime) -> Self {
+        Self {
+            organization: query.parameter(Bound::Organization),
+            at: query.parameter(Bound::Scalar(Scalar::Datetime(at))),
+        }
+    }
+
+    /// The condition that a recorded change is one of the table's after the moment.
+    fn is_later(&self, change: &str, table: &str) -> String {
+        format!(
+            "{change}.organization_id = {} AND {change}.table_name = {} AND {change}.at > {}",
+            self.organization,
+            literal(table),
+            self.at,
+        )
+    }
+
+    /// The rows of a table that exist now.
+    pub(super) fn current(&self, names: &TableNames<'_>) -> PastRows {
+        let TableNames {
+            table, name, key, ..
+        } = names;
+        let from = format!(
+            "{name} t LEFT JOIN LATERAL (SELECT true AS found, c.before FROM labdata.row_change c \
+             WHERE {later} AND c.row_id = t.{key}::text COLLATE \"default\" ORDER BY c.at, c.id LIMIT 1) h ON true \
+             LEFT JOIN LATERAL json_populate_record(NULL::{name}, h.before) o ON h.found",
+            later = self.is_later("c", &table.name),
+        );
+        PastRows {
+            from,
+            existed: format!(
+                "CASE WHEN h.found THEN o.created_at ELSE t.created_at END <= {}",
+                self.at
+            ),
+            is_current: true,
+        }
+    }
+
+    /// The rows of a table that do not exist now.
+    pub(super) fn deleted(&self, names: &TableNames<'_>) -> PastRows {
+        let TableNames {
+            table, name, key, ..
+        } = names;
+        let from = format!(
+            "(SELECT DISTINCT ON (c.row_id) c.before \
+             FROM (SELECT DISTINCT d.row_id FROM labdata.row_change d WHERE {deleted} AND d.action = 'deleted') g \
+             JOIN labdata.row_change c ON {later} AND c.row_id = g.row_id \
+             WHERE NOT EXISTS (SELECT FROM {name} x WHERE x.{key} = {row_key}) \
+             ORDER BY c.row_id, c.at, c.id) h CROSS JOIN LATERAL json_populate_record(NULL::{name}, h.before) t",
+            deleted = self.is_later("d", &table.name),
+            later = self.is_later("c", &table.name),
+            row_key = match table.key().data_type {
+                DataType::String | DataType::Text => "g.row_id COLLATE \"C\"".to_owned(),
+                _ => format!("CAST(g.row_id AS {})", names.key_type),
+            },
+        );
+        PastRows {
+            from,
+            existed: format!("t.created_at <= {}", self.at),
+            is_current: false,
+        }
+    }
+
+    /// All rows of a table with its columns, as an item of FROM.
+    pub(super) fn rows(&self, names: &TableNames<'_>) -> String {
+        let table = names.table;
+        let parts = [self.current(names), self.deleted(names)].map(|rows| {
+            let own = table.columns.iter().map(|column| column.sql_name());
+            let system = table.system_columns().iter();
+            let names_of = own
+                .map(std::borrow::Cow::into_owned)
+                .chain(system.map(|column| column.name.to_owned()));
+            let columns: Vec<String> = names_of
+                .map(|name| format!("{} AS {}", rows.column(&names.key, &name), ident(&name)))
+                .collect();
+            format!(
+                "SELECT {} FROM {} WHERE {}",
+                columns.join(", "),
+                rows.from,
+                rows.existed
+            )
+        });
+        format!("({})", parts.join(" UNION ALL "))
+    }
+
+    /// The chunks of a raw table with their columns, as an item of FROM.
+    pub(super) fn chunks(&self, schemas: &Schemas, table: &Table) -> String {
+        format!(
+            "(SELECT c.* FROM {chunks} c WHERE {existed} AND NOT EXISTS (SELECT FROM labdata.row_change l \
+             WHERE {later} AND l.row_id = c._chunk::text COLLATE \"default\") \
+             UNION ALL SELECT c.* FROM (SELECT DISTINCT ON (l.row_id) l.before FROM labdata.row_change l \
+             WHERE {later} ORDER BY l.row_id, l.at, l.id) h \
+             CROSS JOIN LATERAL json_populate_record(NULL::{chunks}, h.before) c \
+             WHERE h.before IS NOT NULL AND {existed})",
+            chunks = schemas.chunk_table(&table.name),
+            // Chunks without a time were written before all that is known.
+            existed = format_args!("coalesce(c._written_at, '-infinity') <= {}", self.at),
+            later = self.is_later("l", &table.name),
+        )
+    }
+}
+
+/// The source of a table's rows, as they stood if a moment is given.
+pub(super) fn rows_of(as_of: Option<&AsOf>, schemas: &Schemas, table: &KeyedTable) -> String {
+    let names = schemas.names(table);
+    as_of.map_or_else(|| names.name.clone(), |as_of| as_of.rows(&names))
+}
