@@ -61,6 +61,16 @@ def test_updates_are_restored_and_the_undo_is_undone(lab, tables):
     assert [row["name"] for row in lab.read(tables.sample)] == ["A"]
 
 
+def test_a_dropped_column_is_restored_from_the_trash(lab, tables):
+    lab.write({tables.sample: [{"name": "A", "strain": "K-12"}]})
+    lab.request("DELETE", f"/tables/{tables.sample}/columns/strain", params={"force": "true"})
+    entry = next(entry for entry in lab.trash() if entry.name == f"{tables.sample}.strain")
+    assert (entry.kind, entry.deleted_by["user"]) == ("column", lab.request("GET", "/me")["user"])
+    assert lab.restore_from_trash(entry.id) == entry
+    assert entry not in lab.trash(limit=1000)
+    assert lab.read(tables.sample)[0]["strain"] == "K-12"
+
+
 @pytest.mark.parametrize(("revert", "left"), [(True, 0), (False, 1)])
 def test_an_exception_fails_the_execution(lab, tables, revert, left):
     run = lab.execution("Import", revert_on_error=revert)

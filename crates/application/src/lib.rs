@@ -22,6 +22,7 @@ pub mod people;
 pub mod services;
 pub mod slots;
 pub mod subscription;
+pub mod trash;
 pub mod triggers;
 pub mod work;
 

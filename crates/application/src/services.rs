@@ -25,6 +25,9 @@ use crate::{
 /// Default of [`Services::export_time`].
 pub const EXPORT_TIME: Duration = Duration::from_hours(1);
 
+/// Default of [`Services::trash_days`].
+pub const TRASH_DAYS: u32 = 30;
+
 /// The ports, the settings of use cases, and what the use cases of one process share. Every use case takes
 /// it by reference, first. The fields of the ports are reached as its own.
 #[derive(Clone)]
@@ -43,6 +46,8 @@ pub struct Services {
     pub writers_define_tables: bool,
     /// Days for which earlier versions of rows and series are retained; for ever unless given.
     pub history_days: Option<u32>,
+    /// Days for which deleted files, tables and columns can be restored; with 0 they are deleted at once.
+    pub trash_days: u32,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Bytes of what has no record of its size.
@@ -71,6 +76,7 @@ impl Services {
             notification_caps,
             writers_define_tables: true,
             history_days: None,
+            trash_days: TRASH_DAYS,
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),

@@ -87,6 +87,10 @@ id!(
     ExecutionId
 );
 id!(
+    /// An entry of the trash.
+    TrashId
+);
+id!(
     /// An entry of the audit log.
     AuditEntryId
 );

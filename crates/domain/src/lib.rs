@@ -28,5 +28,6 @@ pub mod refusal;
 pub mod scalar;
 pub mod storage;
 pub mod timestamp;
+pub mod trash;
 pub mod triggers;
 pub mod work;

@@ -58,22 +58,25 @@ pub enum StoredKind {
     Responses,
     /// Earlier values of rows.
     History,
+    /// Deleted files, tables and columns that can be restored.
+    Trash,
 }
 
 impl StoredKind {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Files,
         Self::Datasets,
         Self::Models,
         Self::Logs,
         Self::Responses,
         Self::History,
+        Self::Trash,
     ];
 
     /// Kinds whose records have their sizes: they count to the byte. The others grow by small steps, and
     /// count as they were a short time ago.
-    pub const RECORDED: [Self; 3] = [Self::Files, Self::Datasets, Self::Models];
+    pub const RECORDED: [Self; 4] = [Self::Files, Self::Datasets, Self::Models, Self::Trash];
 
     /// The name in the API.
     #[must_use]
@@ -85,6 +88,7 @@ impl StoredKind {
             Self::Logs => "logs",
             Self::Responses => "responses",
             Self::History => "history",
+            Self::Trash => "trash",
         }
     }
 }
@@ -308,7 +312,8 @@ mod tests {
                 ("models", 0),
                 ("logs", 20),
                 ("responses", 0),
-                ("history", 400)
+                ("history", 400),
+                ("trash", 0)
             ]
         );
         assert_eq!((bytes.get(StoredKind::Logs), bytes.total()), (20, 423));

@@ -107,6 +107,8 @@ tags! {
     Notifications = "notifications",
     /// Stream of what happens in the organization.
     Events = "events",
+    /// Deleted files, tables and columns.
+    Trash = "trash",
     /// Who did what in the organization.
     Audit = "audit",
     /// People who sign in with a browser.

@@ -39,6 +39,7 @@ pub mod models;
 pub mod notifications;
 pub mod people;
 pub mod tools;
+pub mod trash;
 pub mod work;
 
 pub use about::{About, Method, Tag};
@@ -80,6 +81,7 @@ pub fn all() -> Vec<Operation> {
         data::operations(),
         events::operations(),
         audit::operations(),
+        trash::operations(),
     ]
     .into_iter()
     .flatten()

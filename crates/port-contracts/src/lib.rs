@@ -57,6 +57,7 @@ pub mod notifications;
 pub mod paging;
 pub mod people;
 mod suite;
+pub mod trash;
 pub mod triggers;
 pub mod work;
 
@@ -90,6 +91,9 @@ macro_rules! store {
         $crate::file_quota! { $harness $(, $test)? }
         $crate::file_sweeps! { $harness $(, $test)? }
         $crate::file_lists! { $harness $(, $test)? }
+        $crate::trash! { $harness $(, $test)? }
+        $crate::trash_columns! { $harness $(, $test)? }
+        $crate::trash_files! { $harness $(, $test)? }
         $crate::notifications! { $harness $(, $test)? }
         $crate::inboxes! { $harness $(, $test)? }
         $crate::notification_caps! { $harness $(, $test)? }

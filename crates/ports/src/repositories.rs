@@ -16,10 +16,7 @@ use crate::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
-    people::{
-        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
-        sessions::SessionRepository, tenancy::TenancyRepository,
-    },
+ people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
@@ -64,6 +61,8 @@ pub struct Repositories {
     pub triggers: Arc<dyn TriggerStore>,
     /// Records of files.
     pub files: Arc<dyn FileRepository>,
+    /// Deleted files, tables and columns.
+    pub trash: Arc<dyn TrashStore>,
     /// Records of datasets.
     pub datasets: Arc<dyn DatasetRepository>,
     /// Models and their versions.

@@ -50,6 +50,7 @@ mod notifications;
 mod paging;
 mod people;
 mod ports;
+mod trash;
 mod triggers;
 mod work;
 
@@ -85,6 +86,7 @@ pub use people::invitations::InMemoryInvitationRepository;
 pub use people::sessions::InMemorySessionRepository;
 pub use people::tenancy::InMemoryTenancyRepository;
 pub use ports::{ports, repositories};
+pub use trash::InMemoryTrashStore;
 pub use triggers::InMemoryTriggerStore;
 pub use work::logs::InMemoryWorkLogStore;
 pub use work::runner::InMemoryJobRunner;

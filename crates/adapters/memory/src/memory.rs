@@ -41,6 +41,7 @@ use crate::{
     maintenance::TaskSchedule,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
+    trash::TrashRow,
     work::{
         rows::{Log, WorkRow},
         subscribers::Subscriber,
@@ -121,6 +122,7 @@ pub(crate) struct State {
     pub(crate) followers: Vec<(Uuid, mpsc::UnboundedSender<()>)>,
     pub(crate) tables: BTreeMap<OrganizationId, Tables>,
     pub(crate) files: Vec<Owned<File>>,
+    pub(crate) trash: Vec<Owned<TrashRow>>,
     pub(crate) objects: BTreeMap<(OrganizationId, ObjectKey), Bytes>,
     pub(crate) notifications: Vec<NotificationRow>,
     /// Ends whose notices are to be delivered, oldest first.

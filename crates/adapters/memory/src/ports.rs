@@ -7,13 +7,7 @@ use labdata_ports::{Clock, Ports, Repositories};
 use crate::{
     InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore,
     InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDiskReserve,
-    InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository,
-    InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository,
-    InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTriggerStore,
-    InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+ InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
@@ -38,6 +32,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         run_keys: Arc::new(InMemoryRunKeys::new(memory)),
         triggers: Arc::new(InMemoryTriggerStore::new(memory)),
         files: Arc::new(InMemoryFileRepository::new(memory)),
+        trash: Arc::new(InMemoryTrashStore::new(memory)),
         datasets: Arc::new(InMemoryDatasetRepository::new(memory)),
         models: Arc::new(InMemoryModelRepository::new(memory)),
         trainings: Arc::new(InMemoryTrainingStore::new(memory)),

@@ -20,6 +20,7 @@ mod notifications;
 mod people;
 mod schema;
 mod store;
+mod trash;
 mod triggers;
 mod work;
 
@@ -55,6 +56,7 @@ pub use people::invitations::PgInvitationRepository;
 pub use people::sessions::PgSessionRepository;
 pub use people::tenancy::PgTenancyRepository;
 pub use store::PgStore;
+pub use trash::PgTrashStore;
 pub use triggers::PgTriggerStore;
 pub use work::PgWorkQueue;
 pub use work::keys::PgRunKeys;

@@ -6,11 +6,7 @@ use labdata_ports::Repositories;
 
 use crate::{
     Database, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository,
-    PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency,
-    PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth,
-    PgTenancyRepository, PgTrainingStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue,
-    PgWriteSessions, database::units::PgUnits,
+ PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -89,6 +85,7 @@ impl PgStore {
             run_keys: Arc::new(PgRunKeys::new(database.clone())),
             triggers: Arc::new(PgTriggerStore::new(database.clone())),
             files: Arc::new(PgFileRepository::new(database.clone())),
+            trash: Arc::new(PgTrashStore::new(database.clone())),
             datasets: Arc::new(PgDatasetRepository::new(database.clone())),
             models: Arc::new(PgModelRepository::new(database.clone())),
             trainings: Arc::new(PgTrainingStore::new(database.clone())),

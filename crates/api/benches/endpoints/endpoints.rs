@@ -329,6 +329,41 @@ async fn files(report: &mut Report) {
             each(&stored, |id| delete(format!("/files/{id}"))),
         )
         .await;
+    trash(report).await;
+}
+
+/// The files that were deleted.
+async fn trash(report: &mut Report) {
+    let listed = report
+        .run(
+            "GET /trash",
+            "1,000 at most",
+            same(READS, &get("/trash?limit=1000")),
+        )
+        .await;
+    let all = listed.first().map(|response| &response.body);
+    let all: Vec<Value> = serde_json::from_slice(all.unwrap()).unwrap();
+    let files = all.iter().filter(|entry| entry["kind"] == "file");
+    let files: Vec<String> = files
+        .map(|entry| entry["id"].as_str().unwrap().to_owned())
+        .collect();
+    let (restored, purged) = files.split_at(files.len() / 2);
+    report
+        .run(
+            "POST /trash/{id}/restore",
+            "files",
+            each(restored, |id| {
+                post(format!("/trash/{id}/restore"), &Value::Null)
+            }),
+        )
+        .await;
+    report
+        .run(
+            "DELETE /trash/{id}",
+            "files",
+            each(purged, |id| delete(format!("/trash/{id}"))),
+        )
+        .await;
 }
 
 async fn rest(report: &mut Report) {

@@ -331,6 +331,7 @@ impl DatabaseServer {
             log_retention: settings.log_retention,
             writers_define_tables: settings.writers_define_tables,
             history_days: settings.history_days,
+            trash_days: settings.trash_days,
             ..Services::new(ports, settings.storage_quota, caps)
         })
     }

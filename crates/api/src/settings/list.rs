@@ -57,6 +57,8 @@ settings! {
         "true lets keys with the write scope make tables and add columns (`?mode=ensure`), false admins only";
     history_days "LABDATA_HISTORY_DAYS" "history-days" "DAYS", "unset: for ever",
         "Days for which earlier versions of rows and series are stored, and can be restored";
+    trash_days "LABDATA_TRASH_DAYS" "trash-days" "DAYS", "30",
+        "Days for which deleted files, tables and columns can be restored; 0: they are gone at once";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",

@@ -197,6 +197,8 @@ pub struct Settings {
     pub writers_define_tables: bool,
     /// Days for which earlier versions of rows and series are retained.
     pub history_days: Option<u32>,
+    /// Days for which deleted files, tables and columns can be restored.
+    pub trash_days: u32,
     /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.

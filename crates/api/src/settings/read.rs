@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use labdata_application::services::EXPORT_TIME;
+use labdata_application::services::{EXPORT_TIME, TRASH_DAYS};
 use labdata_domain::{
     people::PlainApiKey,
     storage::StorageQuota,
@@ -82,6 +82,11 @@ pub(super) fn settings(
             })?
             .unwrap_or(true),
         history_days: values.optional_number("history_days")?,
+        trash_days: values
+            .parsed("trash_days", "a number of days; 0 for none", |value| {
+                value.trim().parse().ok()
+            })?
+            .unwrap_or(TRASH_DAYS),
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",

@@ -34,5 +34,6 @@ mod s3_server;
 mod server;
 #[path = "../../../adapters/mail/tests/it/sink.rs"]
 mod smtp_sink;
+mod trash;
 mod users;
 mod work;

@@ -9,6 +9,7 @@ use crate::{
     Error, Services,
     audit::record::{Record, audited},
     catalog::{define_table::refusal, visible::require_included},
+    trash::deletion,
 };
 
 /// The column to drop.
@@ -22,7 +23,7 @@ pub struct DropColumn {
     pub force: bool,
 }
 
-/// Drops a column; with `force` also when it holds values.
+/// Moves a column into the trash; with `force` also when it holds values.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` while its
@@ -42,10 +43,21 @@ pub async fn drop_column(
     } = &command;
     audited(services, actor, |within| async move {
         require_included(actor, table)?;
-        let now = within.clock.now();
-        let catalog = &within.catalog;
-        let dropped = catalog.drop_column(actor.organization, table, column, *force, now);
-        dropped.await.map_err(refusal)?;
+        let organization = actor.organization;
+        let dropped = match deletion(&within, actor) {
+            Some(deletion) => {
+                let trash = &within.trash;
+                let dropped = trash.drop_column(organization, table, column, *force, &deletion);
+                dropped.await
+            }
+            None => {
+                let now = within.clock.now();
+                let catalog = &within.catalog;
+                let dropped = catalog.drop_column(organization, table, column, *force, now);
+                dropped.await
+            }
+        };
+        dropped.map_err(refusal)?;
         let target = AuditTarget::named(AuditTargetKind::Column, format!("{table}.{column}"));
         let record = Record::of(AuditAction::ColumnDropped, target).with("force", *force);
         Ok(((), Some(record)))

@@ -9,9 +9,10 @@ use crate::{
     Error, Services,
     audit::record::{Record, audited},
     catalog::{define_table::refusal, visible::require_included},
+    trash::deletion,
 };
 
-/// Drops a table; with `force` also when it holds rows.
+/// Moves a table into the trash; with `force` also when it holds rows.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` while it
@@ -27,11 +28,19 @@ pub async fn drop_table(
     actor.may(GuardedAction::DeleteTable)?;
     audited(services, actor, |within| async move {
         require_included(actor, name)?;
-        let now = within.clock.now();
-        let dropped = within
-            .catalog
-            .drop_table(actor.organization, name, force, now);
-        dropped.await.map_err(refusal)?;
+        let organization = actor.organization;
+        let dropped = match deletion(&within, actor) {
+            Some(deletion) => {
+                let trash = &within.trash;
+                trash.drop_table(organization, name, force, &deletion).await
+            }
+            None => {
+                let now = within.clock.now();
+                let catalog = &within.catalog;
+                catalog.drop_table(organization, name, force, now).await
+            }
+        };
+        dropped.map_err(refusal)?;
         let target = AuditTarget::named(AuditTargetKind::Table, name);
         let record = Record::of(AuditAction::TableDropped, target).with("force", force);
         Ok(((), Some(record)))

@@ -159,7 +159,10 @@ pub async fn forget_row_history(
     actor.require(Scope::Admin)?;
     let (table, key) = find(services, actor, name).await?;
     audited(services, actor, |within| async move {
-        let forgotten = within.data.forget_history(actor.organization, &table, &key);
+        let organization = actor.organization;
+        // First, as it finds values of dropped columns by the changes that are forgotten next.
+        within.trash.forget_row(organization, &table, &key).await?;
+        let forgotten = within.data.forget_history(organization, &table, &key);
         forgotten.await?;
         let target = AuditTarget::new(AuditTargetKind::Row, &name.id, &name.table);
         Ok(((), Some(Record::of(AuditAction::HistoryForgotten, target))))

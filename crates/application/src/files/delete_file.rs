@@ -10,9 +10,10 @@ use crate::{
     Error, Services,
     audit::record::{Record, audited},
     files::upload_file::remove,
+    trash::deletion,
 };
 
-/// Removes a file's record, then its bytes; URLs to them find nothing from then on.
+/// Moves a file into the trash; one that is not confirmed is removed with its bytes.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`.
@@ -20,14 +21,26 @@ use crate::{
 pub async fn delete_file(services: &Services, actor: &Actor, id: FileId) -> Result<(), Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::DeleteFile)?;
-    let file = audited(services, actor, |within| async move {
-        let now = within.clock.now();
-        let file = within.files.delete(actor.organization, id, now).await?;
+    let (file, is_stored) = audited(services, actor, |within| async move {
+        let organization = actor.organization;
+        let deletion = deletion(&within, actor);
+        let file = match &deletion {
+            Some(deletion) => within.trash.delete_file(organization, id, deletion).await?,
+            None => {
+                let now = within.clock.now();
+                within.files.delete(organization, id, now).await?
+            }
+        };
+        // What was never confirmed is no file yet, and is not retained.
+        let is_stored = deletion.is_some() && file.place().is_some();
         let target = AuditTarget::new(AuditTargetKind::File, id, file.path.as_str());
-        Ok((file, Some(Record::of(AuditAction::FileDeleted, target))))
+        let record = Record::of(AuditAction::FileDeleted, target);
+        Ok(((file, is_stored), Some(record)))
     })
     .await?;
-    // After the record: a failure here only leaves an object for the sweep.
-    remove(services, actor, file.state.object()).await;
+    if !is_stored {
+        // After the record: a failure here only leaves an object for the sweep.
+        remove(services, actor, file.state.object()).await;
+    }
     Ok(())
 }

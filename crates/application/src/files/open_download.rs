@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::{ids::OrganizationId, refusal::Resource};
 use labdata_ports::{
     PortError,
     files::blob::{ByteStream, DownloadGrant, Granted, SignatureError, SignedRequest},
@@ -42,6 +42,14 @@ pub async fn open_download(
 ) -> Result<Download, SignedUrlError> {
     match services.signer.verify(request, services.clock.now())? {
         Granted::Download(organization, grant) => {
+            // The URL of a deleted file may work for some minutes more.
+            if services
+                .trash
+                .holds_object(organization, grant.object)
+                .await?
+            {
+                return Err(PortError::NotFound(Resource::Object).into());
+            }
             let size = services.blobs.size(organization, grant.object).await?;
             Ok(Download {
                 organization,

@@ -4,6 +4,7 @@
 //! endpoint may call them.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{OrganizationId, UserId},
     people::{
         ApiKey, PlainApiKey,
@@ -19,6 +20,7 @@ use time::Duration;
 
 use crate::{
     Error, Services,
+    audit::record::{Record, record},
     people::{
         create_api_key::{CreateApiKey, create_api_key},
         revoke_api_key::revoke_api_key,
@@ -87,6 +89,11 @@ pub async fn issue(
     };
     let user = services.tenancy.ensure_user(&candidate).await?;
     let operator = Actor::operator(organization.id, user.id);
+    if user.id == candidate.id {
+        let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
+        let made = Record::of(AuditAction::UserCreated, target).with("name", user.name.clone());
+        record(services, &operator, made).await?;
+    }
     let raised_to = raise_role(services, &operator, &user, command.scopes).await?;
     let command = CreateApiKey {
         name: command.name,

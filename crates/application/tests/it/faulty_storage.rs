@@ -28,6 +28,7 @@ use labdata_application::{
         list_datasets::list_datasets,
         take_snapshot::{SnapshotSource, take_snapshot},
     },
+    trash::sweep_trash::sweep_trash,
 };
 use labdata_domain::{
     files::{FileFilter, FilePath, FileState, ObjectKey, StoredBytes},
@@ -308,7 +309,24 @@ async fn a_deleted_file_goes_with_each_failure_of_the_storage() {
     assert_survives(async |place| {
         let file = upload_file(&place.lab.services, &place.actor, place.upload("a.csv")).await?;
         let other = upload_file(&place.lab.services, &place.actor, place.upload("b.csv")).await?;
+        let mut faulty = place.faulty.clone();
+        faulty.trash_days = 0;
+        delete_file(&faulty, &place.actor, file.id).await?;
+        Ok(vec![other.state.object()])
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_purged_file_goes_with_each_failure_of_the_storage() {
+    assert_survives(async |place| {
+        let file = upload_file(&place.lab.services, &place.actor, place.upload("a.csv")).await?;
+        let other = upload_file(&place.lab.services, &place.actor, place.upload("b.csv")).await?;
         delete_file(&place.faulty, &place.actor, file.id).await?;
+        place.lab.clock.advance(Duration::days(31));
+        sweep_trash(&place.faulty).await?;
+        // Again, where the object could not be removed; then that is left to the sweep.
+        assert_eq!(sweep_trash(&place.faulty).await?, 0);
         Ok(vec![other.state.object()])
     })
     .await;

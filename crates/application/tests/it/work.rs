@@ -22,6 +22,7 @@ use labdata_application::{
     },
 };
 use labdata_domain::{
+    audit::AuditFilter,
     people::{
         PlainApiKey,
         actor::Actor,
@@ -330,6 +331,19 @@ async fn a_second_organization_is_not_created_beside_a_backend_that_would_show_i
     assert_eq!(organizations.len(), 1);
     issue(shared, "second").await.unwrap();
     issue(BackendPolicy::default(), "third").await.unwrap();
+
+    // The user of the second key is known by then.
+    issue(shared, "second").await.unwrap();
+    let organizations = lab.services.tenancy.organizations().await.unwrap();
+    let second = organizations.iter().find(|it| it.name == "second").unwrap();
+    let all = AuditFilter::default();
+    let log = lab.services.audit.list_after(second.id, &all, None, 10);
+    let log = log.await.unwrap();
+    let actions: Vec<&str> = log.iter().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(
+        actions,
+        ["user.created", "api_key.created", "api_key.created"]
+    );
 }
 
 #[tokio::test]

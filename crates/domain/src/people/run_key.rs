@@ -32,6 +32,8 @@ pub enum GuardedAction {
     DeleteFile,
     /// Delete a table or a column.
     DeleteTable,
+    /// Restore what others deleted.
+    RestoreFromTrash,
     /// Read or change what belongs to a person: inbox, notification preferences, chats, sessions.
     UsePersonalRecords,
 }
@@ -61,6 +63,7 @@ impl GuardedAction {
             Self::ChangeJob => "create or change jobs",
             Self::DeleteFile => "delete files",
             Self::DeleteTable => "delete tables",
+            Self::RestoreFromTrash => "restore from the trash",
             Self::UsePersonalRecords => {
                 "use the inbox, the preferences, the chats or the sessions of a person"
             }
@@ -118,12 +121,13 @@ mod tests {
         ExecutionId::new(Uuid::from_u128(number))
     }
 
-    const NEVER: [GuardedAction; 6] = [
+    const NEVER: [GuardedAction; 7] = [
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,
         GuardedAction::ChangeJob,
         GuardedAction::DeleteFile,
         GuardedAction::DeleteTable,
+        GuardedAction::RestoreFromTrash,
         GuardedAction::UsePersonalRecords,
     ];
 

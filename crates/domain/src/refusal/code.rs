@@ -243,6 +243,8 @@ error_codes! {
     RateLimited = "rate_limited",
     /// No row has this id.
     ReferenceNotFound = "reference_not_found",
+    /// What a deleted table, column or file refers to is gone, so it cannot be restored.
+    RestoreBlocked = "restore_blocked",
     /// The result exceeds the limits of rows, values or bytes.
     ResultTooLarge = "result_too_large",
     /// Rows of other executions reference rows that the revert would delete.

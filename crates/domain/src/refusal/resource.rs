@@ -53,6 +53,8 @@ pub enum Resource {
     Subscription,
     /// A table.
     Table,
+    /// An entry of the trash.
+    TrashEntry,
     /// An upload through a signed URL.
     Upload,
     /// A user.
@@ -85,6 +87,7 @@ impl fmt::Display for Resource {
             Self::SourceJob => "source job",
             Self::Subscription => "subscription",
             Self::Table => "table",
+            Self::TrashEntry => "entry of the trash",
             Self::Upload => "upload",
             Self::User => "user",
         })

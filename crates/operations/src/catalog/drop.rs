@@ -23,7 +23,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Tables,
         summary: "Drop a table",
         description: "Refused while another table references it, and while it holds rows unless `force` is \
-            set.",
+            set. It moves into the trash, where it can be restored for `LABDATA_TRASH_DAYS`.",
         returns: "It is deleted",
         refusals: &[],
     }

@@ -43,7 +43,8 @@ pub(super) fn operation() -> Operation {
         summary: "Drop a column",
         description: "Refused while it holds values unless `force` is set. Refused always for a primary key, \
             a part of `unique_together`, and in a raw table for the order, the last reference, a reference \
-            that points have, and the last column of values.",
+            that points have, and the last column of values. It moves into the trash with its values, where it \
+            can be restored for `LABDATA_TRASH_DAYS`.",
         returns: "It is deleted, with its values",
         refusals: &[],
     }

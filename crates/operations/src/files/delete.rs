@@ -13,7 +13,8 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/files/{file_id}",
         tag: Tag::Files,
         summary: "Deletes a file",
-        description: "Its record and its bytes; URLs to it find nothing from then on.",
+        description: "It moves into the trash, where it can be restored for `LABDATA_TRASH_DAYS`. Elsewhere it does not exist \
+            from then on, and its path is free.",
         returns: "It is deleted",
         refusals: &[],
     }

@@ -11,7 +11,7 @@ use crate::{About, Call, Method, Operation, Read, Tag};
 
 names! {
     /// Kind of what an organization stores: `responses` are those stored for idempotency keys, `history`
-    /// has earlier values of rows.
+    /// has earlier values of rows, `trash` what was deleted and can be restored.
     pub StoredKindName = StoredKind::ALL.map(StoredKind::as_str);
 }
 

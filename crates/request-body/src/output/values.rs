@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use labdata_domain::ids::{
     AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId,
     FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId, ModelVersionId, NotificationId,
-    OrganizationId, TriggerId, UserId,
+    OrganizationId, TrashId, TriggerId, UserId,
 };
 use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json, value::RawValue};
@@ -31,7 +31,7 @@ fn integer(format: &str) -> Schema {
 describe! {
     String, &'static str => Schema::of("string");
     AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId,
-    ModelId, ModelVersionId, NotificationId, OrganizationId, TriggerId, UserId => Schema::of("string");
+    ModelId, ModelVersionId, NotificationId, OrganizationId, TrashId, TriggerId, UserId => Schema::of("string");
     bool => Schema::of("boolean");
     i32 => integer("int32");
     i64 => integer("int64");

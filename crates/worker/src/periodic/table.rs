@@ -14,6 +14,7 @@ use labdata_application::{
     models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     people::sessions::remove_ended_sessions,
+    trash::sweep_trash::sweep_trash,
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
     work::{
         sweep_logs::sweep_logs,
@@ -72,6 +73,7 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             delete_history,
         )
         .on_one_server(),
+        PeriodicTask::new("purge_trash", Duration::from_mins(10), purge_trash).on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
             .on_one_server(),
         PeriodicTask::new("delete_old_logs", Duration::from_hours(1), delete_logs).on_one_server(),
@@ -224,6 +226,14 @@ async fn delete_history(services: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_history(&services).await?;
     if deleted > 0 {
         tracing::info!(deleted, "deleted old versions of rows");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn purge_trash(services: Services) -> Result<PassOutcome, Error> {
+    let purged = sweep_trash(&services).await?;
+    if purged > 0 {
+        tracing::info!(purged, "purged what was in the trash for its time");
     }
     Ok(PassOutcome::Idle)
 }

@@ -140,6 +140,19 @@ class Operations:
         body = {"version": version, "job_execution_id": job_execution_id}
         return Record(self.request("POST", path, json=body))
 
+    def trash(self, *, limit: int | None = None) -> list[Record]:
+        """Return the files, tables and columns that were deleted and can be restored, newest first."""
+        parameters = {} if limit is None else {"limit": limit}
+        return [Record(entry) for entry in self.request("GET", "/trash", params=parameters)]
+
+    def restore_from_trash(self, entry_id: str) -> Record:
+        """Restore a deleted file, table or column as it was; `entry_id` is that of its entry in the trash.
+
+        Tables and columns need the scope `admin`. Where something else has the name by now, a
+        `Conflict` says so.
+        """
+        return Record(self.request("POST", f"/trash/{quote(entry_id, safe='')}/restore"))
+
     def logs(self, run_id: str) -> str:
         """Return what a run on the platform has written so far; `run_id` is its execution's id."""
         response = self.transport.request("GET", f"/job-executions/{run_id}/logs")

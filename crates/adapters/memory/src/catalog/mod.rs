@@ -10,7 +10,6 @@ use labdata_domain::{
     },
     events::LoggedEventKind,
     ids::OrganizationId,
-    refusal::Resource,
 };
 use labdata_ports::{
     PortError,
@@ -21,7 +20,7 @@ use time::OffsetDateTime;
 use crate::{
     data::{
         history::Stored,
-        tables::{Cells, Tables, cell},
+        tables::{Cells, Tables},
     },
     memory::fake,
 };
@@ -52,6 +51,9 @@ impl CatalogStore for InMemoryCatalogStore {
             changed.know_since(&before, definition, now);
             *tables = changed;
             let former = definition.former_name(&before);
+            if let Some(former) = former {
+                state.rename_in_trash(organization, former, &definition.name);
+            }
             for name in std::iter::once(definition.name.as_str()).chain(former) {
                 let changed = LoggedEventKind::TableChanged(name.to_owned());
                 state.log_event(organization, now, changed);
@@ -70,26 +72,8 @@ impl CatalogStore for InMemoryCatalogStore {
         now: OffsetDateTime,
     ) -> Result<(), DefineError> {
         let mut state = self.memory.lock();
-        let tables = state.tables_mut(organization)?;
-        let catalog = tables.catalog();
-        let table = catalog
-            .table(name)
-            .ok_or(PortError::NotFound(Resource::Table))?;
-        let has_points = tables
-            .series_of(name)
-            .iter()
-            .any(|series| !series.points.is_empty());
-        let is_empty = !has_points && tables.rows_of(name).next().is_none();
-        catalog.check_drop(table, is_empty, force)?;
-        tables.defined.retain(|table| table.name != name);
-        tables.rows.remove(name);
-        tables.series.remove(name);
-        tables.changes.retain(|change| change.table != name);
-        tables
-            .deleted_versions
-            .retain(|(table, _), _| table != name);
-        tables.known_since.remove(name);
-        tables.version += 1;
+        let dropped = state.tables_mut(organization)?.take_table(name, force)?;
+        state.purge_columns(organization, dropped.table.id.unwrap_or_default());
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
         Ok(())
@@ -104,19 +88,9 @@ impl CatalogStore for InMemoryCatalogStore {
         now: OffsetDateTime,
     ) -> Result<(), DefineError> {
         let mut state = self.memory.lock();
-        let tables = state.tables_mut(organization)?;
-        let catalog = tables.catalog();
-        let found = catalog
-            .table(table)
-            .ok_or(PortError::NotFound(Resource::Table))?;
-        let dropped = found
-            .column_to_drop(column)?
-            .ok_or(PortError::NotFound(Resource::Column))?;
-        let mut cells = tables.cells_of(table);
-        let holds_values = cells.any(|cells| cell(cells, dropped).is_some());
-        drop(cells);
-        found.check_dropped_values(dropped, holds_values, force)?;
-        tables.remove_column(table, dropped);
+        state
+            .tables_mut(organization)?
+            .take_column(table, column, force)?;
         let changed = LoggedEventKind::TableChanged(table.to_owned());
         state.log_event(organization, now, changed);
         Ok(())
@@ -185,7 +159,7 @@ impl Tables {
     }
 
     /// Removes a column from a table, its rows and its points.
-    fn remove_column(&mut self, name: &str, dropped: &ColumnRef) {
+    pub(crate) fn remove_column(&mut self, name: &str, dropped: &ColumnRef) {
         for table in self.defined.iter_mut().filter(|table| table.name == name) {
             table.columns = table.columns.without(dropped);
         }

@@ -69,7 +69,10 @@ impl State {
     pub(crate) fn confirmed_bytes(&self, organization: OrganizationId) -> u64 {
         let stored = owned(&self.files, organization).filter_map(|file| file.state.bytes());
         let files: u64 = stored.map(|bytes| bytes.size).sum();
-        files + self.dataset_bytes(organization) + self.model_bytes(organization)
+        files
+            + self.dataset_bytes(organization)
+            + self.model_bytes(organization)
+            + self.trash_bytes(organization)
     }
 
     fn model_bytes(&self, organization: OrganizationId) -> u64 {
@@ -137,6 +140,27 @@ impl State {
         let confirmed = LoggedEventKind::FileConfirmed(file.id);
         self.log_event(organization, file.created_at, confirmed);
         Ok(())
+    }
+
+    /// Removes the record of a file.
+    pub(crate) fn remove_file(
+        &mut self,
+        organization: OrganizationId,
+        id: FileId,
+        now: OffsetDateTime,
+    ) -> Result<File, PortError> {
+        let is_it = |file: &Owned<File>| file.organization == organization && file.thing.id == id;
+        let at = self
+            .files
+            .iter()
+            .position(is_it)
+            .ok_or(PortError::NotFound(Resource::File))?;
+        self.events.retain(|event| event.kind.file() != Some(id));
+        let file = self.files.remove(at).thing;
+        if file.state.bytes().is_some() {
+            self.log_event(organization, now, LoggedEventKind::FileDeleted(id));
+        }
+        Ok(file)
     }
 
     /// Stores the events of a file that is confirmed now.
@@ -276,7 +300,8 @@ impl FileRepository for InMemoryFileRepository {
         let state = self.memory.lock();
         Ok(state.file_bytes(organization)
             + state.dataset_bytes(organization)
-            + state.model_bytes(organization))
+            + state.model_bytes(organization)
+            + state.trash_bytes(organization))
     }
 
     async fn usage(&self, organization: OrganizationId) -> Result<BytesByKind, PortError> {
@@ -288,6 +313,7 @@ impl FileRepository for InMemoryFileRepository {
             StoredKind::Logs => state.log_bytes(organization),
             StoredKind::Responses => state.response_bytes(organization),
             StoredKind::History => state.history_bytes(organization),
+            StoredKind::Trash => state.trash_bytes(organization),
         };
         Ok(BytesByKind::of(
             StoredKind::ALL.map(|kind| (kind, bytes(kind))),
@@ -359,7 +385,9 @@ impl FileRepository for InMemoryFileRepository {
     ) -> Result<Vec<(OrganizationId, ObjectKey)>, PortError> {
         let state = self.memory.lock();
         let is_referenced = |(organization, object): &(OrganizationId, ObjectKey)| {
-            owned(&state.files, *organization).any(|file| file.state.object() == *object)
+            let mut files =
+                owned(&state.files, *organization).chain(state.trashed_files(*organization));
+            files.any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
                 || owned(&state.model_versions, *organization).any(|row| {
                     let artifact = row.version.artifact;
@@ -388,19 +416,7 @@ impl FileRepository for InMemoryFileRepository {
         id: FileId,
         now: OffsetDateTime,
     ) -> Result<File, PortError> {
-        let mut state = self.memory.lock();
-        let is_it = |file: &Owned<File>| file.organization == organization && file.thing.id == id;
-        let at = state
-            .files
-            .iter()
-            .position(is_it)
-            .ok_or(PortError::NotFound(Resource::File))?;
-        state.events.retain(|event| event.kind.file() != Some(id));
-        let file = state.files.remove(at).thing;
-        if file.state.bytes().is_some() {
-            state.log_event(organization, now, LoggedEventKind::FileDeleted(id));
-        }
-        Ok(file)
+        self.memory.lock().remove_file(organization, id, now)
     }
 }
 

@@ -7,13 +7,7 @@ use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
     InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
     InMemoryDependencyChecks, InMemoryEventLog, InMemoryExecutionRepository,
-    InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
-    InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
-    InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTriggerStore,
-    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel,
-    ScriptedPython, ScriptedResponse,
+ InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -35,10 +29,7 @@ use labdata_ports::{
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
     notifications::NotificationRepository,
-    people::{
-        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
-        sessions::SessionRepository, tenancy::TenancyRepository,
-    },
+ people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore, runner::JobRunner},
 };
@@ -89,6 +80,7 @@ subjects! {
     WorkLogStore => InMemoryWorkLogStore,
     RunKeys => InMemoryRunKeys,
     CatalogStore => InMemoryCatalogStore,
+    TrashStore => InMemoryTrashStore,
     DataStore => InMemoryDataStore,
     BlobStore => InMemoryBlobStore,
     FileRepository => InMemoryFileRepository,

@@ -38,7 +38,7 @@ pub(super) async fn rename_in_history(
 }
 
 /// Removes a column.
-pub(super) async fn drop_from_history(
+pub(crate) async fn drop_from_history(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     table: &Table,
@@ -48,7 +48,7 @@ pub(super) async fn drop_from_history(
 }
 
 /// Gives the rows the default of a new column, as the stored rows get it.
-pub(super) async fn default_in_history(
+pub(crate) async fn default_in_history(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     table: &Table,

@@ -66,7 +66,7 @@ pub(super) async fn load_catalog(
            'columns', coalesce((SELECT json_agg(json_build_object('id', c.id, 'name', c.name, 'description', c.description, \
               'label', c.label, 'unit', c.unit, 'data_type', c.data_type, 'is_primary_key', c.is_primary_key, 'is_nullable', c.is_nullable, \
               'is_unique', c.is_unique, 'default_value', c.default_value, 'references_table', c.references_table) \
-              ORDER BY c.position) FROM labdata.catalog_column c WHERE c.table_id = t.id), '[]'::json), \
+              ORDER BY c.position, c.id) FROM labdata.catalog_column c WHERE c.table_id = t.id), '[]'::json), \
            'unique_together', coalesce((SELECT json_agg(to_json(u.columns) ORDER BY u.position) \
               FROM labdata.catalog_unique u WHERE u.table_id = t.id), '[]'::json), \
            'read', labdata.access_groups(t.id, 'read'), 'write', labdata.access_groups(t.id, 'write')) ORDER BY t.id) \
@@ -104,6 +104,17 @@ impl From<diesel::result::Error> for LoadError {
 
 fn corrupt(what: &str) -> LoadError {
     LoadError::Port(PortError::Corrupt(format!("labdata.catalog_table: {what}")))
+}
+
+/// A table of the organization, by the rows that define it.
+pub(crate) fn stored_table(definition: Value) -> Result<Table, PortError> {
+    let stored = serde_json::from_value(definition);
+    let stored =
+        stored.map_err(|error| PortError::Corrupt(format!("labdata.trash.content: {error}")))?;
+    table(stored).map_err(|error| match error {
+        LoadError::Port(error) => error,
+        LoadError::Database(error) => PortError::Internal(error.to_string()),
+    })
 }
 
 fn table(stored: StoredTable) -> Result<Table, LoadError> {

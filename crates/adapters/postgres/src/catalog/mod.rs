@@ -3,10 +3,10 @@
 
 mod constraints;
 pub(crate) mod ddl;
-mod history;
-mod load;
-mod save;
-mod store;
+pub(crate) mod history;
+pub(crate) mod load;
+pub(crate) mod save;
+pub(crate) mod store;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_domain::{catalog::core_tables, ids::OrganizationId};

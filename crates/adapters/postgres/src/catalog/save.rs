@@ -108,7 +108,7 @@ pub(super) async fn save_access(
 }
 
 /// The table's id.
-pub(super) fn id_of(table: &Table) -> Result<i64, PortError> {
+pub(crate) fn id_of(table: &Table) -> Result<i64, PortError> {
     let missing = || PortError::Internal(format!("table \"{}\" has no id", table.name));
     table.id.ok_or_else(missing)
 }
@@ -126,6 +126,15 @@ pub(super) async fn rename_table(
          (SELECT id FROM labdata.catalog_table WHERE organization_id = $1)",
         "UPDATE labdata.row_change SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
         "UPDATE labdata.deleted_version SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
+        // Columns in the trash go by the name of their table, and what is there references it by name.
+        "UPDATE labdata.trash SET name = $3 || substr(name, length($2) + 1) \
+         WHERE organization_id = $1 AND kind = 'column' AND starts_with(name, $2 || '.') \
+         AND table_id = (SELECT id FROM labdata.catalog_table WHERE organization_id = $1 AND name = $3)",
+        "UPDATE labdata.trash SET content = jsonb_set(content, '{columns}', (SELECT jsonb_agg( \
+             CASE WHEN c ->> 'references_table' = $2 THEN jsonb_set(c, '{references_table}', to_jsonb($3)) ELSE c END \
+             ORDER BY n) FROM jsonb_array_elements(content -> 'columns') WITH ORDINALITY AS e (c, n))) \
+         WHERE organization_id = $1 AND content -> 'columns' @> \
+             jsonb_build_array(jsonb_build_object('references_table', $2)) AND (kind <> 'table' OR name <> $2)",
         "UPDATE labdata.write_ledger SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
     ];
     for statement in statements {

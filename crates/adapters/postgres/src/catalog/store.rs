@@ -48,6 +48,7 @@ use crate::{
     },
     events::record::record,
     maintenance::backup::keep_from_dumps,
+    trash::purge_columns,
 };
 
 /// Maximum number of cached snapshots.
@@ -276,15 +277,7 @@ impl Change<'_> {
         organization: OrganizationId,
         now: OffsetDateTime,
     ) -> Result<Catalog, DefineError> {
-        // Before the catalog is read. It also waits for writes, which hold the lock in shared mode.
-        // A change of a large table is long, and records events of its organization only.
-        let declare = crate::events::declare(organization);
-        let lock = format!("SELECT pg_advisory_xact_lock(labdata.lock_key($1)), {declare}");
-        diesel::sql_query(lock)
-            .bind::<Text, _>(lock_name(organization))
-            .execute(connection)
-            .await
-            .map_err(port_error)?;
+        lock_definitions(connection, organization).await?;
         let current = load(connection, organization).await?;
         let schemas = Schemas::of(organization);
         let changed = match self {
@@ -308,7 +301,9 @@ impl Change<'_> {
                 current.check_drop(table, is_empty, *force)?;
                 keep_from_dumps(connection).await?;
                 uncover(connection, organization, table).await?;
-                drop_table(connection, organization, &schemas, table).await?;
+                run(connection, &ddl::drop_table(&schemas, table)).await?;
+                purge_columns(connection, organization, id_of(table)?).await?;
+                undefine(connection, organization, table).await?;
                 true
             }
             Self::DropColumn {
@@ -335,20 +330,9 @@ impl Change<'_> {
         if !changed {
             return Ok(current);
         }
-        diesel::sql_query(
-            "UPDATE labdata.organization SET catalog_version = catalog_version + 1 WHERE id = $1",
-        )
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .execute(connection)
-        .await
-        .map_err(port_error)?;
         let tables = std::iter::once(self.table()).chain(self.former_name(&current));
-        let events: Vec<LoggedEventKind> = tables
-            .map(|table| LoggedEventKind::TableChanged(table.to_owned()))
-            .collect();
-        record(connection, organization, now, &events)
-            .await
-            .map_err(port_error)?;
+        let tables: Vec<&str> = tables.collect();
+        announce(connection, organization, &tables, now).await?;
         // Read back, because the database gave tables and columns their ids.
         load(connection, organization).await
     }
@@ -371,7 +355,48 @@ impl Change<'_> {
     }
 }
 
-async fn load(
+/// Makes other changes of the organization's definitions wait for the end of the transaction, and writes, which
+/// hold the lock in shared mode. MUST come before the catalog is read.
+pub(crate) async fn lock_definitions(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<(), PortError> {
+    // A change of a large table is long, and records events of its organization only.
+    let declare = crate::events::declare(organization);
+    let lock = format!("SELECT pg_advisory_xact_lock(labdata.lock_key($1)), {declare}");
+    diesel::sql_query(lock)
+        .bind::<Text, _>(lock_name(organization))
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    Ok(())
+}
+
+/// Makes all servers load the definitions again, and records the events of changed tables.
+pub(crate) async fn announce(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    tables: &[&str],
+    now: OffsetDateTime,
+) -> Result<(), PortError> {
+    diesel::sql_query(
+        "UPDATE labdata.organization SET catalog_version = catalog_version + 1 WHERE id = $1",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    let tables = tables.iter();
+    let events: Vec<LoggedEventKind> = tables
+        .map(|table| LoggedEventKind::TableChanged((*table).to_owned()))
+        .collect();
+    record(connection, organization, now, &events)
+        .await
+        .map_err(port_error)
+}
+
+/// The definitions of now.
+pub(crate) async fn load(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
 ) -> Result<Catalog, DefineError> {
@@ -384,7 +409,7 @@ async fn load(
 }
 
 /// Stored rows that violate a constraint refuse the change; anything else is the port's failure.
-fn define_error(error: diesel::result::Error) -> DefineError {
+pub(crate) fn define_error(error: diesel::result::Error) -> DefineError {
     match violation_of(&error) {
         Some(violation) => CatalogRefusal::Violation(violation).into(),
         None => DefineError::Port(port_error(error)),
@@ -392,7 +417,7 @@ fn define_error(error: diesel::result::Error) -> DefineError {
 }
 
 /// Drops what queries see of a table, which would hinder its change.
-async fn uncover(
+pub(crate) async fn uncover(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     table: &Table,
@@ -401,7 +426,11 @@ async fn uncover(
     Ok(uncovered.map_err(port_error)?)
 }
 
-async fn run(connection: &mut AsyncPgConnection, statements: &[String]) -> Result<(), DefineError> {
+/// Runs statements one after another.
+pub(crate) async fn run(
+    connection: &mut AsyncPgConnection,
+    statements: &[String],
+) -> Result<(), DefineError> {
     for statement in statements {
         connection
             .batch_execute(statement)
@@ -518,7 +547,7 @@ async fn require_exact(
 }
 
 /// Returns whether a table holds neither rows nor points.
-async fn is_empty(
+pub(crate) async fn is_empty(
     connection: &mut AsyncPgConnection,
     schemas: &Schemas,
     table: &Table,
@@ -527,7 +556,7 @@ async fn is_empty(
 }
 
 /// Returns whether a row or point has a value in the column.
-async fn holds_values(
+pub(crate) async fn holds_values(
     connection: &mut AsyncPgConnection,
     schemas: &Schemas,
     table: &Table,
@@ -538,7 +567,7 @@ async fn holds_values(
 }
 
 /// Returns whether a table has a row that meets the condition.
-async fn exists(
+pub(crate) async fn exists(
     connection: &mut AsyncPgConnection,
     table: &str,
     condition: &str,
@@ -553,7 +582,8 @@ async fn exists(
     Ok(row.found)
 }
 
-async fn drop_column(
+/// Drops a column, with its values.
+pub(crate) async fn drop_column(
     connection: &mut AsyncPgConnection,
     schemas: &Schemas,
     table: &Table,
@@ -563,13 +593,12 @@ async fn drop_column(
     delete_column(connection, id_of(table)?, &column.name).await
 }
 
-async fn drop_table(
+/// Removes a table from the definitions, and its recorded changes.
+pub(crate) async fn undefine(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
-    schemas: &Schemas,
     table: &Table,
 ) -> Result<(), DefineError> {
-    run(connection, &ddl::drop_table(schemas, table)).await?;
     forget_history(connection, organization, &table.name).await?;
     diesel::sql_query("DELETE FROM labdata.catalog_table WHERE organization_id = $1 AND name = $2")
         .bind::<SqlUuid, _>(organization.as_uuid())

@@ -347,7 +347,8 @@ async fn confirm(
     Ok(Ok((file, true)))
 }
 
-async fn delete(
+/// Removes the record of a file for good.
+pub(crate) async fn delete(
     connection: &mut Connection,
     organization: OrganizationId,
     id: FileId,

@@ -31,7 +31,7 @@ struct UsageRow {
     bytes: i64,
 }
 
-/// Sums the sizes of the organization's files, datasets, models and figures of chats.
+/// Sums the sizes of the organization's files, datasets, models and figures of chats, and of its trash.
 pub(crate) async fn used_bytes(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -48,6 +48,8 @@ pub(crate) async fn used_bytes(
          + coalesce((SELECT sum(size_bytes) FROM labdata.dataset \
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(artifact_size) FROM labdata.ml_model_version \
+             WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.trash \
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.agent_chat_file \
              WHERE organization_id = $1), 0))::bigint AS bytes"
@@ -79,6 +81,7 @@ pub(crate) async fn bytes_by_kind(
              SELECT 'files' AS kind, size_bytes AS size FROM labdata.file \
                  WHERE organization_id = $1 AND size_bytes IS NOT NULL \
              UNION ALL SELECT 'files', size_bytes FROM labdata.agent_chat_file WHERE organization_id = $1 \
+             UNION ALL SELECT 'trash', size_bytes FROM labdata.trash WHERE organization_id = $1 \
              UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset WHERE organization_id = $1 \
              UNION ALL SELECT 'models', artifact_size FROM labdata.ml_model_version \
                  WHERE organization_id = $1 \

@@ -38,6 +38,8 @@ const OBJECTS: &str = "\
     DECLARE objects NO SCROLL CURSOR FOR \
     SELECT organization_id, object_key, size_bytes, crc32c \
         FROM labdata.file WHERE status = 'confirmed' \
+    UNION ALL SELECT organization_id, object_key, size_bytes, crc32c \
+        FROM labdata.trash WHERE object_key IS NOT NULL \
     UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.dataset \
     UNION ALL SELECT organization_id, id, size_bytes, NULL FROM labdata.agent_chat_file \
     UNION ALL SELECT organization_id, artifact_key, NULL, NULL \

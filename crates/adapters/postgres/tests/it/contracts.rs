@@ -17,21 +17,14 @@ use labdata_ports::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
-    people::{
-        ApiKeyRepository, groups::GroupRepository, invitations::InvitationRepository,
-        sessions::SessionRepository, tenancy::TenancyRepository,
-    },
+ people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgAuditLog,
     PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog,
-    PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository,
-    PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository,
-    PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth,
-    PgTenancyRepository, PgTrainingStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue,
-    PgWriteSessions, SearchLimits,
+ PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -107,6 +100,7 @@ subjects! {
     PeriodicTaskStore => PgPeriodicTaskStore,
     StoreHealth => PgStoreHealth,
     CatalogStore => PgCatalogStore,
+    TrashStore => PgTrashStore,
 }
 
 /// Limits so small that the few files of a clause take every step of a search.

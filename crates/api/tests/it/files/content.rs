@@ -80,7 +80,7 @@ async fn an_unknown_file_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_deleted_file_is_gone_with_its_bytes_and_its_name_is_free() {
+async fn a_deleted_file_is_gone_and_its_name_is_free() {
     let lab = Lab::start().await;
     let id = lab.upload("a.csv", b"first").await;
     let url = lab.content(&id).await["download_url"]
@@ -91,7 +91,7 @@ async fn a_deleted_file_is_gone_with_its_bytes_and_its_name_is_free() {
     let reader = lab.server.client(&[Scope::Read]).await;
     assert_eq!(reader.delete(&path).await.code(403), "scope_missing");
     assert_eq!(lab.client.delete(&path).await.status, 204);
-    assert_eq!(lab.stored(), 0);
+    assert_eq!(lab.stored(), 1, "its bytes are in the trash");
     lab.client.delete(&path).await.detail(404);
     lab.client.get(&format!("{path}/content")).await.detail(404);
     assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
@@ -103,4 +103,15 @@ async fn a_deleted_file_is_gone_with_its_bytes_and_its_name_is_free() {
         reply.text
     );
     lab.upload("a.csv", b"second").await;
+}
+
+#[tokio::test]
+async fn without_a_trash_a_deleted_file_is_gone_with_its_bytes() {
+    let lab = Lab::with(|services| services.trash_days = 0).await;
+    let id = lab.upload("a.csv", b"first").await;
+    let deleted = lab.client.delete(&format!("{PATH}/{id}")).await;
+    assert_eq!(deleted.status, 204);
+    assert_eq!(lab.stored(), 0);
+    let trash = lab.client.get("/api/v1/trash").await.json(200);
+    assert_eq!(trash, json!([]));
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use labdata_application::Services;
 use labdata_domain::storage::StorageQuota;
 use labdata_memory::FixedClock;
 use labdata_object_store::{GatewaySigner, LocalBlobStore};
@@ -46,13 +47,18 @@ impl Lab {
 
     /// With that quota of files per organization.
     async fn with_quota(storage_quota: StorageQuota) -> Self {
+        Self::with(|services| services.storage_quota = storage_quota).await
+    }
+
+    /// With settings that the test changes.
+    async fn with(change: impl FnOnce(&mut Services)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(FixedClock::default());
         let time: Arc<dyn Clock> = clock.clone();
         let mut services = in_memory(time);
         services.blobs = Arc::new(LocalBlobStore::open(directory.path()).await.unwrap());
         services.signer = Arc::new(GatewaySigner::new(SIGNED, &[9; 32]));
-        services.storage_quota = storage_quota;
+        change(&mut services);
         let server = TestServer::start_on(services, clock).await;
         let client = server.admin().await;
         let instrument = instrument(&client, "reader").await;

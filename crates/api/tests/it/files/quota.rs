@@ -58,6 +58,7 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
         "logs",
         "responses",
         "history",
+        "trash",
     ];
     let kinds = kinds.map(|kind| json!({ "kind": kind, "bytes": 0 }));
     let mut expected = json!({ "used_bytes": 1_000_000, "quota_bytes": 1_000_000, "kinds": kinds });
@@ -66,6 +67,21 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
 
     let path = format!("{PATH}/{}", id(&first));
     assert_eq!(lab.client.delete(&path).await.status, 204);
+    // It counts until it is purged.
+    form(&lab, "b.csv", 600_000)
+        .post(&lab.client)
+        .await
+        .detail(507);
+    let trash = lab.client.get("/api/v1/trash").await.json(200);
+    assert_eq!(trash[0]["size_bytes"], 600_000);
+    let usage = lab.client.get("/api/v1/files/usage").await.json(200);
+    assert_eq!(usage["used_bytes"], 1_000_000);
+    assert_eq!(
+        usage["kinds"][6],
+        json!({ "kind": "trash", "bytes": 600_000 })
+    );
+    let entry = format!("/api/v1/trash/{}", trash[0]["id"].as_str().unwrap());
+    assert_eq!(lab.client.delete(&entry).await.status, 204);
     form(&lab, "b.csv", 600_000)
         .post(&lab.client)
         .await

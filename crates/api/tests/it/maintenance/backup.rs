@@ -154,6 +154,12 @@ impl Lab {
         assert!(response.status().is_success(), "{}", response.status());
     }
 
+    async fn drop_table(&self, table: &str) {
+        let url = format!("{}/tables/{table}?force=true", self.url);
+        let response = self.http.delete(url).bearer_auth(&self.key).send().await;
+        assert_eq!(response.unwrap().status(), 204);
+    }
+
     /// Names of all samples, in order, by a query, which runs as the organization's own role.
     async fn samples(&self) -> Vec<String> {
         let query = json!({"query": "SELECT name FROM sample ORDER BY name"});
@@ -182,6 +188,13 @@ async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothin
     let file = lab.upload("plate.bin", &bytes).await;
     let deleted = lab.upload("gone.bin", b"gone").await;
     lab.delete(&deleted).await;
+    let columns = json!([{"name": "text", "data_type": "text"}]);
+    let definition = json!({"semantic_category": "curated", "columns": columns});
+    lab.call(Method::PUT, "tables/dropped", definition).await;
+    let rows =
+        json!({"job_name": "rows", "tables": [{"table": "dropped", "rows": [{"text": "kept"}]}]});
+    lab.call(Method::POST, "data/write", rows).await;
+    lab.drop_table("dropped").await;
 
     let is_done = Arc::new(AtomicBool::new(false));
     let writer = tokio::spawn({
@@ -200,7 +213,7 @@ async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothin
     let printed = succeeded(&command(here.path(), &["backup", copy], &[]).await);
     is_done.store(true, Ordering::Relaxed);
     let written: usize = writer.await.unwrap();
-    assert!(printed.contains("1 objects of 300000 bytes"), "{printed}");
+    assert!(printed.contains("2 objects of 300004 bytes"), "{printed}");
     let mode = fs::metadata(copy).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 
@@ -211,7 +224,7 @@ async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothin
     drop(program);
 
     let printed = succeeded(&command(there.path(), &["restore", copy], &[]).await);
-    assert!(printed.contains("1 objects of 300000 bytes"), "{printed}");
+    assert!(printed.contains("2 objects of 300004 bytes"), "{printed}");
     let restored = Program::serve(there.path(), &[]);
     let lab = Lab {
         key: key.unwrap(),
@@ -219,6 +232,18 @@ async fn a_copy_made_while_scripts_write_restores_into_a_machine_that_has_nothin
     };
     assert!(lab.content(&file).await == Some(bytes));
     assert_eq!(lab.content(&deleted).await, None);
+    // The trash is part of the copy, with its files and tables.
+    let trash = lab.call(Method::GET, "trash", Value::Null).await;
+    let entries = trash.as_array().unwrap().clone();
+    assert_eq!(entries.len(), 2, "{trash}");
+    for entry in entries {
+        let restore = format!("trash/{}/restore", entry["id"].as_str().unwrap());
+        lab.call(Method::POST, &restore, Value::Null).await;
+    }
+    assert_eq!(lab.content(&deleted).await, Some(b"gone".to_vec()));
+    let query = json!({"query": "SELECT text FROM dropped"});
+    let found = lab.call(Method::POST, "tools/query", query).await;
+    assert_eq!(found["data"], json!([["kept"]]));
     let samples = lab.samples().await;
     assert_eq!(samples[0], "before");
     // A state of one moment: a prefix of the writes, each with its curve.

@@ -47,6 +47,7 @@ const NOT_FOR_RUNS: &[&str] = &[
     "list_agent_chats",
     "list_notifications",
     "mark_notification",
+    "restore_from_trash",
     "revert_job_execution",
     "run_agent",
     "start_job_execution",

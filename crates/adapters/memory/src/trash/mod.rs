@@ -1,0 +1,391 @@
+//! The trash in memory.
+
+mod columns;
+mod tables;
+
+use async_trait::async_trait;
+use labdata_domain::{
+    catalog::KeyedTable,
+    events::LoggedEventKind,
+    files::{File, ObjectKey},
+    ids::{FileId, OrganizationId, TrashId},
+    page::{Page, PageRequest},
+    people::author::Author,
+    refusal::Resource,
+    scalar::KeyValue,
+    trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
+};
+use labdata_ports::{
+    PortError,
+    catalog::DefineError,
+    trash::{PurgedEntry, RestoreError, TrashStore},
+};
+use time::OffsetDateTime;
+
+use crate::{
+    memory::{Owned, State, fake, owned},
+    paging::page,
+};
+
+pub(crate) use columns::DroppedColumn;
+pub(crate) use tables::DroppedTable;
+
+fake!(
+    /// The trash in memory.
+    pub struct InMemoryTrashStore;
+);
+
+/// What an entry holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    File(File),
+    Table(DroppedTable),
+    Column(DroppedColumn),
+}
+
+impl Content {
+    const fn kind(&self) -> TrashKind {
+        match self {
+            Self::File(_) => TrashKind::File,
+            Self::Table(_) => TrashKind::Table,
+            Self::Column(_) => TrashKind::Column,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::File(file) => file.path.as_str().to_owned(),
+            Self::Table(dropped) => dropped.table.name.clone(),
+            Self::Column(dropped) => dropped.name(),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::File(file) => file.state.bytes().map_or(0, |bytes| bytes.size),
+            Self::Table(dropped) => dropped.size(),
+            Self::Column(dropped) => dropped.size(),
+        }
+    }
+}
+
+/// An entry and what it holds.
+#[derive(Clone, Debug)]
+pub(crate) struct TrashRow {
+    deletion: Deletion,
+    pub(crate) content: Content,
+}
+
+impl State {
+    /// Adds an entry; returns its row.
+    fn add_to_trash(
+        &mut self,
+        organization: OrganizationId,
+        deletion: &Deletion,
+        content: Content,
+    ) {
+        let deletion = *deletion;
+        self.trash.push(Owned {
+            organization,
+            thing: TrashRow { deletion, content },
+        });
+    }
+
+    fn trash_row(&self, organization: OrganizationId, id: TrashId) -> Result<&TrashRow, PortError> {
+        let mut rows = owned(&self.trash, organization);
+        let row = rows.find(|row| row.deletion.id == id);
+        row.ok_or(PortError::NotFound(Resource::TrashEntry))
+    }
+
+    fn trash_entry(
+        &self,
+        organization: OrganizationId,
+        row: &TrashRow,
+    ) -> Result<TrashEntry, PortError> {
+        let TrashRow { deletion, content } = row;
+        let mut users = self.users.iter();
+        let user = users.find(|user| user.organization == organization && user.id == deletion.user);
+        let user = user.ok_or(PortError::NotFound(Resource::User))?;
+        let mut keys = self.api_keys.iter();
+        let key = keys.find(|key| key.organization == organization && key.id == deletion.api_key);
+        let mut name = content.name();
+        if let Content::Column(dropped) = content
+            && let Some(tables) = self.tables.get(&organization)
+            && let Some(table) = tables
+                .defined
+                .iter()
+                .find(|it| it.id == Some(dropped.table))
+        {
+            name = labdata_domain::trash::column_name(&table.name, &dropped.column.name);
+        }
+        Ok(TrashEntry {
+            id: deletion.id,
+            kind: content.kind(),
+            name,
+            deleted_at: deletion.at,
+            deleted_by: Author::of(user, key),
+            purge_at: deletion.purge_at,
+            size: content.size(),
+        })
+    }
+
+    /// Bytes of the organization's trash.
+    pub(crate) fn trash_bytes(&self, organization: OrganizationId) -> u64 {
+        let rows = owned(&self.trash, organization);
+        rows.map(|row| row.content.size()).sum()
+    }
+
+    /// The files of the organization's trash.
+    pub(crate) fn trashed_files(
+        &self,
+        organization: OrganizationId,
+    ) -> impl Iterator<Item = &File> {
+        owned(&self.trash, organization).filter_map(|row| match &row.content {
+            Content::File(file) => Some(file),
+            Content::Table(_) | Content::Column(_) => None,
+        })
+    }
+
+    /// Purges the columns in the trash of a table that goes for good.
+    pub(crate) fn purge_columns(&mut self, organization: OrganizationId, table: i64) {
+        self.trash.retain(|row| {
+            let is_column = matches!(
+                &row.thing.content,
+                Content::Column(dropped) if dropped.table == table
+            );
+            row.organization != organization || !is_column
+        });
+    }
+
+    /// Lets what is in the trash follow the new name of a table.
+    pub(crate) fn rename_in_trash(&mut self, organization: OrganizationId, from: &str, to: &str) {
+        let rows = self.trash.iter_mut();
+        for row in rows.filter(|row| row.organization == organization) {
+            match &mut row.thing.content {
+                Content::Table(dropped) if dropped.table.name != from => {
+                    dropped.table.columns.update(|column| {
+                        if column.references.as_deref() == Some(from) {
+                            column.references = Some(to.to_owned());
+                        }
+                    });
+                }
+                Content::Column(dropped) if dropped.column.references.as_deref() == Some(from) => {
+                    dropped.column.references = Some(to.to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn restore(
+        &mut self,
+        organization: OrganizationId,
+        content: Content,
+        now: OffsetDateTime,
+    ) -> Result<(), RestoreError> {
+        let event = match content {
+            Content::File(file) => {
+                self.restore_file(organization, &file)?;
+                LoggedEventKind::FileConfirmed(file.id)
+            }
+            Content::Table(dropped) => {
+                let tables = self.tables_mut(organization)?;
+                *tables = tables.with_restored(dropped.clone())?;
+                LoggedEventKind::TableChanged(dropped.table.name)
+            }
+            Content::Column(dropped) => {
+                let tables = self.tables_mut(organization)?;
+                let (changed, table) = tables.with_restored_column(dropped)?;
+                *tables = changed;
+                LoggedEventKind::TableChanged(table)
+            }
+        };
+        self.log_event(organization, now, event);
+        Ok(())
+    }
+
+    fn restore_file(
+        &mut self,
+        organization: OrganizationId,
+        file: &File,
+    ) -> Result<(), RestoreError> {
+        if let Some(instrument) = file.attribution.instrument() {
+            let mut instruments = owned(&self.instruments, organization);
+            if instruments.all(|known| known.id != instrument) {
+                return Err(RestoreRefusal::InstrumentGone.into());
+            }
+            let mut others = owned(&self.files, organization);
+            if others.any(|other| {
+                other.attribution.instrument() == Some(instrument) && other.path == file.path
+            }) {
+                let kind = TrashKind::File;
+                let name = file.path.as_str().to_owned();
+                return Err(RestoreRefusal::NameTaken { kind, name }.into());
+            }
+        }
+        self.files.push(Owned {
+            organization,
+            thing: file.clone(),
+        });
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl TrashStore for InMemoryTrashStore {
+    async fn delete_file(
+        &self,
+        organization: OrganizationId,
+        id: FileId,
+        deletion: &Deletion,
+    ) -> Result<File, PortError> {
+        let mut state = self.memory.lock();
+        let file = state.remove_file(organization, id, deletion.at)?;
+        if file.place().is_some() {
+            state.add_to_trash(organization, deletion, Content::File(file.clone()));
+        }
+        Ok(file)
+    }
+
+    async fn drop_table(
+        &self,
+        organization: OrganizationId,
+        name: &str,
+        force: bool,
+        deletion: &Deletion,
+    ) -> Result<(), DefineError> {
+        let mut state = self.memory.lock();
+        let dropped = state.tables_mut(organization)?.take_table(name, force)?;
+        state.add_to_trash(organization, deletion, Content::Table(dropped));
+        let changed = LoggedEventKind::TableChanged(name.to_owned());
+        state.log_event(organization, deletion.at, changed);
+        Ok(())
+    }
+
+    async fn drop_column(
+        &self,
+        organization: OrganizationId,
+        table: &str,
+        column: &str,
+        force: bool,
+        deletion: &Deletion,
+    ) -> Result<(), DefineError> {
+        let mut state = self.memory.lock();
+        let dropped = state
+            .tables_mut(organization)?
+            .take_column(table, column, force)?;
+        state.add_to_trash(organization, deletion, Content::Column(dropped));
+        let changed = LoggedEventKind::TableChanged(table.to_owned());
+        state.log_event(organization, deletion.at, changed);
+        Ok(())
+    }
+
+    async fn list(
+        &self,
+        organization: OrganizationId,
+        request: PageRequest,
+    ) -> Result<Page<TrashEntry>, PortError> {
+        let state = self.memory.lock();
+        let rows = owned(&state.trash, organization);
+        let entries = rows.map(|row| state.trash_entry(organization, row));
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        Ok(page(entries.into_iter(), request, TrashEntry::place))
+    }
+
+    async fn get(
+        &self,
+        organization: OrganizationId,
+        id: TrashId,
+    ) -> Result<TrashEntry, PortError> {
+        let state = self.memory.lock();
+        state.trash_entry(organization, state.trash_row(organization, id)?)
+    }
+
+    async fn restore(
+        &self,
+        organization: OrganizationId,
+        id: TrashId,
+        now: OffsetDateTime,
+    ) -> Result<TrashEntry, RestoreError> {
+        let mut state = self.memory.lock();
+        let row = state.trash_row(organization, id)?.clone();
+        let entry = state.trash_entry(organization, &row)?;
+        state.restore(organization, row.content, now)?;
+        state.trash.retain(|row| row.thing.deletion.id != id);
+        Ok(entry)
+    }
+
+    async fn purge(
+        &self,
+        organization: OrganizationId,
+        id: TrashId,
+    ) -> Result<PurgedEntry, PortError> {
+        let mut state = self.memory.lock();
+        let row = state.trash_row(organization, id)?.clone();
+        let entry = state.trash_entry(organization, &row)?;
+        state.trash.retain(|row| row.thing.deletion.id != id);
+        let object = match row.content {
+            Content::File(file) => Some(file.state.object()),
+            Content::Table(dropped) => {
+                state.purge_columns(organization, dropped.table.id.unwrap_or_default());
+                None
+            }
+            Content::Column(_) => None,
+        };
+        Ok(PurgedEntry { entry, object })
+    }
+
+    async fn due(
+        &self,
+        now: OffsetDateTime,
+        limit: u32,
+    ) -> Result<Vec<(OrganizationId, TrashId)>, PortError> {
+        let state = self.memory.lock();
+        let mut due: Vec<_> = state
+            .trash
+            .iter()
+            .filter(|row| row.thing.deletion.purge_at <= now)
+            .collect();
+        due.sort_by_key(|row| row.thing.deletion.purge_at);
+        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let due = due.into_iter();
+        Ok(due
+            .map(|row| (row.organization, row.thing.deletion.id))
+            .collect())
+    }
+
+    async fn holds_object(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<bool, PortError> {
+        let state = self.memory.lock();
+        let mut files = state.trashed_files(organization);
+        Ok(files.any(|file| file.state.object() == object))
+    }
+
+    async fn forget_row(
+        &self,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<(), PortError> {
+        let mut state = self.memory.lock();
+        let numbers: Vec<i64> = state
+            .tables_mut(organization)?
+            .changes
+            .iter()
+            .filter(|change| change.table == table.name && change.id == key.to_string())
+            .map(|change| change.number)
+            .collect();
+        for row in &mut state.trash {
+            if let Content::Column(dropped) = &mut row.thing.content
+                && row.organization == organization
+                && table.id == Some(dropped.table)
+            {
+                dropped.forget(key, &numbers);
+            }
+        }
+        Ok(())
+    }
+}

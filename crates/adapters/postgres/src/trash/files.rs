@@ -1,0 +1,123 @@
+//! Files in the trash: their rows.
+
+use diesel::{
+    OptionalExtension, QueryableByName,
+    prelude::*,
+    sql_types::{Bool, Nullable, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    events::LoggedEventKind,
+    files::File,
+    ids::{FileId, OrganizationId},
+    refusal::Resource,
+    trash::{Deletion, RestoreRefusal, TrashKind},
+};
+use labdata_ports::{PortError, trash::RestoreError};
+use serde_json::Value;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::HeldRow;
+use crate::{
+    database::{
+        errors::{Fault, port_error},
+        pool::Connection,
+    },
+    events::record::record,
+    files::rows::FileRow,
+    schema::file,
+};
+
+pub(super) async fn delete(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: FileId,
+    deletion: &Deletion,
+) -> Result<File, Fault> {
+    let row: Option<FileRow> = file::table
+        .filter(file::id.eq(id.as_uuid()))
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .select(FileRow::as_select())
+        // A confirmation that comes meanwhile waits, and finds no file.
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
+    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
+    if file.place().is_some() {
+        diesel::sql_query(
+            "INSERT INTO labdata.trash (id, organization_id, kind, name, deleted_at, deleted_by, api_key_id, \
+                 purge_at, size_bytes, object_key, crc32c, content) \
+             SELECT $3, organization_id, 'file', original_path, $4, $5, $6, $7, size_bytes, object_key, crc32c, \
+                 jsonb_build_object('file', to_jsonb(f)) \
+             FROM labdata.file f WHERE organization_id = $1 AND id = $2",
+        )
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<SqlUuid, _>(id.as_uuid())
+        .bind::<SqlUuid, _>(deletion.id.as_uuid())
+        .bind::<Timestamptz, _>(deletion.at)
+        .bind::<SqlUuid, _>(deletion.user.as_uuid())
+        .bind::<Nullable<SqlUuid>, _>(Some(deletion.api_key.as_uuid()))
+        .bind::<Timestamptz, _>(deletion.purge_at)
+        .execute(connection)
+        .await?;
+    }
+    crate::files::delete(connection, organization, id, deletion.at).await
+}
+
+#[derive(QueryableByName)]
+struct IsThere {
+    #[diesel(sql_type = Bool)]
+    found: bool,
+}
+
+pub(super) async fn restore(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    held: &HeldRow,
+    now: OffsetDateTime,
+) -> Result<(), RestoreError> {
+    let instrument: IsThere = diesel::sql_query(
+        // Locked, so that the instrument is not deleted before the file refers to it.
+        "WITH it AS (SELECT FROM labdata.instrument i JOIN labdata.trash t ON t.id = $2 \
+             WHERE i.organization_id = $1 AND i.id = (t.content -> 'file' ->> 'instrument_id')::uuid \
+             FOR KEY SHARE OF i) \
+         SELECT EXISTS (SELECT FROM it) OR content -> 'file' ->> 'instrument_id' IS NULL AS found \
+         FROM labdata.trash WHERE id = $2",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(held.id)
+    .get_result(connection)
+    .await
+    .map_err(port_error)?;
+    if !instrument.found {
+        return Err(RestoreRefusal::InstrumentGone.into());
+    }
+    let stored = diesel::sql_query(
+        "INSERT INTO labdata.file SELECT (jsonb_populate_record(NULL::labdata.file, content -> 'file')).* \
+         FROM labdata.trash WHERE id = $1 \
+         ON CONFLICT (instrument_id, path_hash) WHERE instrument_id IS NOT NULL DO NOTHING",
+    )
+    .bind::<SqlUuid, _>(held.id)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    if stored == 0 {
+        let refusal = RestoreRefusal::NameTaken {
+            kind: TrashKind::File,
+            name: held.name.clone(),
+        };
+        return Err(refusal.into());
+    }
+    let id = held.content.pointer("/file/id").and_then(Value::as_str);
+    let id = id.and_then(|id| id.parse::<Uuid>().ok());
+    let id =
+        id.ok_or_else(|| PortError::Corrupt(format!("labdata.trash.content of {}", held.id)))?;
+    // For followers only: triggers ran for the file when it was confirmed.
+    let confirmed = LoggedEventKind::FileConfirmed(FileId::new(id));
+    record(connection, organization, now, &[confirmed])
+        .await
+        .map_err(port_error)?;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Tables in the trash: moved into the schema of their entry.
+
+use diesel::sql_types::Uuid as SqlUuid;
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use labdata_domain::{
+    catalog::Table,
+    ids::OrganizationId,
+    refusal::Resource,
+    trash::{Deletion, RestoreRefusal, TrashKind, check_table},
+};
+use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
+use crate::{
+    catalog::{
+        ddl,
+        load::stored_table,
+        save::id_of,
+        store::{announce, is_empty, load, lock_definitions, run, uncover, undefine},
+    },
+    database::{
+        errors::port_error,
+        sql::{Schemas, literal},
+    },
+    maintenance::backup::keep_from_dumps,
+};
+
+/// The rows that define a table.
+const CONTENT: &str = "jsonb_build_object('table', to_jsonb(t), \
+    'columns', (SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.position, c.id), '[]') \
+        FROM labdata.catalog_column c WHERE c.table_id = t.id), \
+    'unique', (SELECT coalesce(jsonb_agg(to_jsonb(u) ORDER BY u.position), '[]') \
+        FROM labdata.catalog_unique u WHERE u.table_id = t.id), \
+    'access', (SELECT coalesce(jsonb_agg(to_jsonb(a)), '[]') FROM labdata.table_access a WHERE a.table_id = t.id))";
+
+pub(super) async fn drop(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    name: &str,
+    force: bool,
+    deletion: &Deletion,
+) -> Result<(), DefineError> {
+    lock_definitions(connection, organization).await?;
+    let catalog = load(connection, organization).await?;
+    let schemas = Schemas::of(organization);
+    let table = catalog
+        .table(name)
+        .ok_or(PortError::NotFound(Resource::Table))?;
+    // Writes hold the lock in shared mode, so no row arrives after this look.
+    let is_empty = is_empty(connection, &schemas, table).await?;
+    catalog.check_drop(table, is_empty, force)?;
+    keep_from_dumps(connection).await?;
+    let dropped = Dropped {
+        kind: TrashKind::Table,
+        name,
+        table: id_of(table)?,
+        content: CONTENT.to_owned(),
+    };
+    let (number, schema) = begin_entry(connection, organization, deletion, &dropped).await?;
+    uncover(connection, organization, table).await?;
+    run(connection, &ddl::move_away(&schemas, table, &schema)).await?;
+    keep_history(connection, organization, name, &schema).await?;
+    undefine(connection, organization, table).await?;
+    measure(connection, number, &schema).await?;
+    announce(connection, organization, &[name], deletion.at).await?;
+    Ok(())
+}
+
+/// What is kept of a table's history, and where.
+const COPIES: [(&str, &str); 2] = [("_history", "row_change"), ("_versions", "deleted_version")];
+
+/// Copies the recorded changes of a table, which [`undefine`] deletes.
+async fn keep_history(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &str,
+    schema: &str,
+) -> Result<(), PortError> {
+    for (copy, original) in COPIES {
+        let copy = format!(
+            "CREATE TABLE {schema}.{copy} AS SELECT * FROM labdata.{original} \
+             WHERE organization_id = {}::uuid AND table_name = {}",
+            literal(&organization.to_string()),
+            literal(table),
+        );
+        connection.batch_execute(&copy).await.map_err(port_error)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn restore(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    held: &HeldRow,
+    now: OffsetDateTime,
+) -> Result<(), RestoreError> {
+    let catalog = load(connection, organization).await?;
+    let table = defined(&held.content)?;
+    check_table(&catalog, &table)?;
+    check_groups(connection, held, &table.name).await?;
+    keep_from_dumps(connection).await?;
+    let schemas = Schemas::of(organization);
+    let schema = entry_schema(organization, held.number);
+    run(connection, &ddl::move_back(&schemas, &table, &schema)).await?;
+    for rows in [
+        // With their ids, which others may know.
+        "INSERT INTO labdata.catalog_table OVERRIDING SYSTEM VALUE \
+         SELECT (jsonb_populate_record(NULL::labdata.catalog_table, content -> 'table')).* \
+         FROM labdata.trash WHERE id = $1",
+        "INSERT INTO labdata.catalog_column OVERRIDING SYSTEM VALUE \
+         SELECT it.* FROM labdata.trash t, \
+             jsonb_populate_recordset(NULL::labdata.catalog_column, t.content -> 'columns') it WHERE t.id = $1",
+        "INSERT INTO labdata.table_access SELECT it.* FROM labdata.trash t, \
+             jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) it \
+             WHERE t.id = $1",
+        "INSERT INTO labdata.catalog_unique SELECT it.* FROM labdata.trash t, \
+             jsonb_populate_recordset(NULL::labdata.catalog_unique, t.content -> 'unique') it WHERE t.id = $1",
+    ] {
+        diesel::sql_query(rows)
+            .bind::<SqlUuid, _>(held.id)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
+    }
+    give_history_back(connection, &schema).await?;
+    announce(connection, organization, &[&table.name], now).await?;
+    Ok(())
+}
+
+/// Refuses a table of whose groups one is gone: without it, others could see what only the group saw.
+async fn check_groups(
+    connection: &mut AsyncPgConnection,
+    held: &HeldRow,
+    name: &str,
+) -> Result<(), RestoreError> {
+    let gone: Vec<Gone> = diesel::sql_query(
+        "SELECT a.group_id FROM labdata.trash t, \
+             jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) a \
+         WHERE t.id = $1 AND NOT EXISTS (SELECT FROM labdata.user_group g WHERE g.id = a.group_id)",
+    )
+    .bind::<SqlUuid, _>(held.id)
+    .load(connection)
+    .await
+    .map_err(port_error)?;
+    match gone.first() {
+        Some(Gone { group_id }) => Err(RestoreRefusal::ReferenceGone {
+            name: name.to_owned(),
+            target: format!("group {group_id}"),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// A group that is no longer there.
+#[derive(diesel::QueryableByName)]
+struct Gone {
+    #[diesel(sql_type = SqlUuid)]
+    group_id: uuid::Uuid,
+}
+
+/// The table as its rows in the trash define it.
+fn defined(content: &Value) -> Result<Table, PortError> {
+    let mut definition = content["table"].clone();
+    let groups = content["unique"].as_array().into_iter().flatten();
+    let groups: Vec<&Value> = groups.map(|group| &group["columns"]).collect();
+    if let Some(definition) = definition.as_object_mut() {
+        definition.insert("columns".to_owned(), content["columns"].clone());
+        definition.insert("unique_together".to_owned(), json!(groups));
+    }
+    stored_table(definition)
+}
+
+/// Adds the recorded changes of a restored table again, under their ids.
+async fn give_history_back(
+    connection: &mut AsyncPgConnection,
+    schema: &str,
+) -> Result<(), PortError> {
+    for (copy, original) in COPIES {
+        let copy = format!("{schema}.{copy}");
+        let insert = format!(
+            // By the columns of then: a newer version of the program may have added others.
+            "DO $history$ DECLARE names text; BEGIN \
+             SELECT string_agg(quote_ident(attname), ', ') INTO names FROM pg_catalog.pg_attribute \
+                 WHERE attrelid = {relation}::regclass AND attnum > 0 AND NOT attisdropped; \
+             EXECUTE format('INSERT INTO labdata.{original} (%1$s) OVERRIDING SYSTEM VALUE \
+                 SELECT %1$s FROM {copy}', names); END $history$",
+            relation = literal(&copy),
+        );
+        connection.batch_execute(&insert).await.map_err(port_error)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Purges an entry of the trash.
+
+use labdata_domain::{
+    ids::TrashId,
+    people::{actor::Actor, scope::Scope},
+};
+
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited},
+    files::upload_file::remove,
+};
+
+/// Removes a deleted file, table or column for good.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn purge_from_trash(
+    services: &Services,
+    actor: &Actor,
+    id: TrashId,
+) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    let purged = audited(services, actor, |within| async move {
+        let purged = within.trash.purge(actor.organization, id).await?;
+        let record = Record::of(purged.entry.kind.purged(), purged.entry.target());
+        Ok((purged, Some(record)))
+    })
+    .await?;
+    if let Some(object) = purged.object {
+        // After the record: a failure here only leaves an object for the sweep.
+        remove(services, actor, object).await;
+    }
+    Ok(())
+}

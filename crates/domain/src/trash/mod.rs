@@ -1,0 +1,313 @@
+//! The trash: deleted files, tables and columns that can be restored for a time.
+
+mod refusal;
+
+use time::{Duration, OffsetDateTime};
+
+pub use refusal::RestoreRefusal;
+
+use crate::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    catalog::{Catalog, Column, Table},
+    ids::{ApiKeyId, TrashId, UserId},
+    page::Cursor,
+    people::author::Author,
+};
+
+/// Kind of what was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrashKind {
+    /// A confirmed file.
+    File,
+    /// A table with its rows or points.
+    Table,
+    /// A column of a table that stays.
+    Column,
+}
+
+impl TrashKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::File, Self::Table, Self::Column];
+
+    /// Returns its name in the API and the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Table => "table",
+            Self::Column => "column",
+        }
+    }
+
+    /// Returns the kind of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The action that restores what has this kind.
+    #[must_use]
+    pub const fn restored(self) -> AuditAction {
+        match self {
+            Self::File => AuditAction::FileRestored,
+            Self::Table => AuditAction::TableRestored,
+            Self::Column => AuditAction::ColumnRestored,
+        }
+    }
+
+    /// The action that purges what has this kind.
+    #[must_use]
+    pub const fn purged(self) -> AuditAction {
+        match self {
+            Self::File => AuditAction::FilePurged,
+            Self::Table => AuditAction::TablePurged,
+            Self::Column => AuditAction::ColumnPurged,
+        }
+    }
+}
+
+/// A deletion that can be undone until `purge_at`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Id of the entry in the trash.
+    pub id: TrashId,
+    /// The user who deletes.
+    pub user: UserId,
+    /// The key that was presented.
+    pub api_key: ApiKeyId,
+    /// When.
+    pub at: OffsetDateTime,
+    /// When it is purged.
+    pub purge_at: OffsetDateTime,
+}
+
+/// The time at which what is deleted now is purged; `None` if nothing is retained, with zero days.
+#[must_use]
+pub fn purge_at(now: OffsetDateTime, days: u32) -> Option<OffsetDateTime> {
+    (days > 0).then(|| {
+        // A time past the last one that can be written is as good as never.
+        now.checked_add(Duration::days(days.into()))
+            .unwrap_or(now + Duration::days(3_650))
+    })
+}
+
+/// An entry of the trash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrashEntry {
+    /// Its id.
+    pub id: TrashId,
+    /// Kind of what was deleted.
+    pub kind: TrashKind,
+    /// Its name: a file's path, a table's name, of a column `table.column`.
+    pub name: String,
+    /// When it was deleted.
+    pub deleted_at: OffsetDateTime,
+    /// Who deleted it.
+    pub deleted_by: Author,
+    /// When it is purged.
+    pub purge_at: OffsetDateTime,
+    /// Bytes that it takes.
+    pub size: u64,
+}
+
+impl TrashEntry {
+    /// Its place in the list.
+    #[must_use]
+    pub const fn place(&self) -> Cursor {
+        Cursor {
+            at: self.deleted_at,
+            id: self.id.as_uuid(),
+        }
+    }
+
+    /// What the audit log tells of it.
+    #[must_use]
+    pub fn target(&self) -> AuditTarget {
+        let kind = match self.kind {
+            TrashKind::File => AuditTargetKind::File,
+            TrashKind::Table => AuditTargetKind::Table,
+            TrashKind::Column => AuditTargetKind::Column,
+        };
+        AuditTarget::named(kind, &self.name)
+    }
+}
+
+/// The name of a column's entry.
+#[must_use]
+pub fn column_name(table: &str, column: &str) -> String {
+    format!("{table}.{column}")
+}
+
+/// Checks that a dropped table fits among the tables of now. Whether the rows that its rows reference still
+/// exist is for the store to find out.
+///
+/// # Errors
+/// [`RestoreRefusal::NameTaken`] and [`RestoreRefusal::ReferenceGone`].
+pub fn check_table(catalog: &Catalog, table: &Table) -> Result<(), RestoreRefusal> {
+    // A raw table's chunks and its view bear one name, so that comparing the names in SQL suffices.
+    let mut others = catalog.tables().iter();
+    if others.any(|other| other.sql_name() == table.sql_name()) {
+        return Err(RestoreRefusal::NameTaken {
+            kind: TrashKind::Table,
+            name: table.name.clone(),
+        });
+    }
+    let columns = table.columns.iter();
+    let mut foreign =
+        columns.filter(|column| column.references.as_deref() != Some(table.name.as_str()));
+    foreign.try_for_each(|column| check_reference(catalog, &table.name, column))
+}
+
+/// Checks that a dropped column fits into its table as that is now, which was `table` when the column was
+/// dropped; returns the table.
+///
+/// # Errors
+/// [`RestoreRefusal`].
+pub fn check_column<'c>(
+    catalog: &'c Catalog,
+    table: i64,
+    entry: &str,
+    column: &Column,
+) -> Result<&'c Table, RestoreRefusal> {
+    let mut tables = catalog.tables().iter();
+    let found = tables.find(|known| known.id == Some(table));
+    let found = found.ok_or_else(|| RestoreRefusal::TableGone(entry.to_owned()))?;
+    let name = column.sql_name();
+    let mut columns = found.columns.iter();
+    // A reference `sample` and a column `sample_id` are one column in SQL.
+    if columns.any(|known| known.name == column.name || known.sql_name() == name) {
+        return Err(RestoreRefusal::NameTaken {
+            kind: TrashKind::Column,
+            name: entry.to_owned(),
+        });
+    }
+    check_reference(catalog, entry, column)?;
+    Ok(found)
+}
+
+/// Checks that the table that a column references has a key of its type.
+fn check_reference(catalog: &Catalog, name: &str, column: &Column) -> Result<(), RestoreRefusal> {
+    let Some(target) = &column.references else {
+        return Ok(());
+    };
+    let found = catalog.keyed_table(target);
+    if found.is_some_and(|table| table.key().data_type == column.data_type) {
+        return Ok(());
+    }
+    Err(RestoreRefusal::ReferenceGone {
+        name: name.to_owned(),
+        target: target.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{CatalogVersion, Origin, SemanticCategory},
+        scalar::DataType,
+    };
+
+    fn column(name: &str, data_type: DataType, references: Option<&str>) -> Column {
+        Column {
+            id: None,
+            name: name.to_owned(),
+            description: None,
+            label: None,
+            unit: None,
+            data_type,
+            is_primary_key: name == "id",
+            is_nullable: true,
+            is_unique: false,
+            default: None,
+            references: references.map(str::to_owned),
+        }
+    }
+
+    fn table(id: i64, name: &str, columns: Vec<Column>) -> Table {
+        let columns = std::iter::once(column("id", DataType::String, None)).chain(columns);
+        Table {
+            id: Some(id),
+            name: name.to_owned(),
+            description: None,
+            category: SemanticCategory::Curated,
+            origin: Origin::Organization,
+            columns: columns.collect(),
+            unique_together: Vec::new(),
+            history: true,
+        }
+    }
+
+    fn catalog() -> Catalog {
+        let sample = table(
+            1,
+            "sample",
+            vec![column("volume_id", DataType::Float, None)],
+        );
+        Catalog::new(CatalogVersion(1), vec![sample])
+    }
+
+    #[test]
+    fn a_table_comes_back_under_a_free_name_with_its_references() {
+        let references = |data_type, target| {
+            vec![
+                column("parent", data_type, Some(target)),
+                column("self", DataType::String, Some("aliquot")),
+            ]
+        };
+        let check = |table: &Table| check_table(&catalog(), table).map_err(|it| it.to_string());
+        let fits = table(2, "aliquot", references(DataType::String, "sample"));
+        assert_eq!(check(&fits), Ok(()));
+        let gone = "\"aliquot\" references \"batch\", which is gone or has a key of another type"
+            .to_owned();
+        let lost = table(2, "aliquot", references(DataType::String, "batch"));
+        assert_eq!(check(&lost), Err(gone.clone()));
+        let retyped = table(2, "aliquot", references(DataType::Integer, "sample"));
+        assert_eq!(check(&retyped), Err(gone.replace("batch", "sample")));
+        let taken = check_table(&catalog(), &table(2, "sample", Vec::new()));
+        let name = "sample".to_owned();
+        let kind = TrashKind::Table;
+        assert_eq!(taken, Err(RestoreRefusal::NameTaken { kind, name }));
+        let core = check_table(&catalog(), &table(2, "operation", Vec::new()));
+        assert!(matches!(core, Err(RestoreRefusal::NameTaken { .. })));
+    }
+
+    #[test]
+    fn a_column_comes_back_into_its_table_by_id_unless_its_name_is_taken() {
+        let catalog = catalog();
+        let check = |id, column: &Column| {
+            let entry = column_name("sample", &column.name);
+            check_column(&catalog, id, &entry, column).map(|table| table.name.as_str())
+        };
+        let plain = column("note", DataType::Text, None);
+        assert_eq!(check(1, &plain), Ok("sample"));
+        assert_eq!(
+            check(7, &plain),
+            Err(RestoreRefusal::TableGone("sample.note".to_owned()))
+        );
+        // In SQL the reference is `volume_id`.
+        let reference = column("volume", DataType::String, Some("sample"));
+        let kind = TrashKind::Column;
+        let name = "sample.volume".to_owned();
+        assert_eq!(
+            check(1, &reference),
+            Err(RestoreRefusal::NameTaken { kind, name })
+        );
+    }
+
+    #[test]
+    fn nothing_is_retained_with_zero_days() {
+        let now = OffsetDateTime::UNIX_EPOCH;
+        assert_eq!(purge_at(now, 0), None);
+        assert_eq!(purge_at(now, 30), Some(now + Duration::days(30)));
+        assert!(purge_at(now, u32::MAX) > Some(now));
+    }
+
+    #[test]
+    fn kinds_have_names_that_read_back() {
+        for kind in TrashKind::ALL {
+            assert_eq!(TrashKind::from_name(kind.as_str()), Some(kind));
+        }
+        assert_eq!(TrashKind::from_name("row"), None);
+    }
+}
