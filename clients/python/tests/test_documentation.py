@@ -18,6 +18,7 @@ PAGES = [
     "README.md",
     "docs/AGENT.md",
     "docs/API.md",
+    "docs/CONNECT-AN-INSTRUMENT.md",
     "docs/GUIDE.md",
     "docs/PYTHON-CLIENT.md",
     "clients/python/README.md",

@@ -26,6 +26,7 @@ PAGES = [
     "clients/python/README.md",
     "docs/AGENT.md",
     "docs/API.md",
+    "docs/CONNECT-AN-INSTRUMENT.md",
     "docs/DATABASE.md",
     "docs/EMBEDDING.md",
     "docs/GUIDE.md",

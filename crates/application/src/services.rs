@@ -8,6 +8,8 @@ use std::{
 };
 
 use labdata_domain::{
+    instruments::DeviceWatch,
+    jobs::TriggeredVersion,
     notifications::Caps,
     storage::StorageQuota,
     work::{LeaseWatch, LogRetention},
@@ -48,6 +50,8 @@ pub struct Services {
     pub history_days: Option<u32>,
     /// Days for which deleted files, tables and columns can be restored; with 0 they are deleted at once.
     pub trash_days: u32,
+    /// Version of a script that triggers, schedules and backfills run.
+    pub triggered_version: TriggeredVersion,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Bytes of what has no record of its size.
@@ -62,6 +66,8 @@ pub struct Services {
     pub recent_checks: Arc<RecentChecks>,
     /// Leases of workers, as this process has seen them.
     pub lease_watch: Arc<Mutex<LeaseWatch>>,
+    /// Devices of instruments, as this process has seen them.
+    pub device_watch: Arc<Mutex<DeviceWatch>>,
 }
 
 impl Services {
@@ -77,6 +83,7 @@ impl Services {
             writers_define_tables: true,
             history_days: None,
             trash_days: TRASH_DAYS,
+            triggered_version: TriggeredVersion::default(),
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),
@@ -84,6 +91,7 @@ impl Services {
             served_models: Arc::default(),
             recent_checks: Arc::default(),
             lease_watch: Arc::default(),
+            device_watch: Arc::default(),
         }
     }
 

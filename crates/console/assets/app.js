@@ -13,6 +13,7 @@ import { chat, chats } from "./pages/chat.js";
 import { execution, executions } from "./pages/executions.js";
 import { file, files } from "./pages/files.js";
 import { home } from "./pages/home.js";
+import { instrument, instruments } from "./pages/instruments.js";
 import { job, jobs } from "./pages/jobs.js";
 import { model, models } from "./pages/models.js";
 import { plate, plates } from "./pages/plates.js";
@@ -27,6 +28,7 @@ const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: 
   tables: { name: "Tables", all: tables, one: table },
   plates: { name: "Plates", all: plates, one: plate },
   files: { name: "Files", all: files, one: file },
+  instruments: { name: "Instruments", all: instruments, one: instrument },
   executions: { name: "Executions", all: executions, one: execution },
   jobs: { name: "Jobs", all: jobs, one: job },
   models: { name: "Models", all: models, one: model },

@@ -15,6 +15,7 @@ use labdata_domain::{
     executions::{CancelError, Execution},
     files::{FilePath, SourceType},
     ids::{ExecutionId, FileId, JobId, TriggerId, UserId},
+    jobs::TriggeredVersion,
     triggers::{Candidate, Category, FileFacts, Occurrence, Response, Trigger},
     work::RunEnd,
 };
@@ -37,7 +38,8 @@ impl Scheduler {
         let mut firings = Vec::new();
         for job in &self.jobs {
             // A job never follows from itself, however many runs are between.
-            if let Response::Runs(runs) = job.respond(occurrence, &chain) {
+            if let Response::Runs(runs) = job.respond(occurrence, &chain, TriggeredVersion::Newest)
+            {
                 firings.extend(runs);
             }
         }
@@ -85,6 +87,7 @@ fn job(number: u128, category: Category, conditions: Value) -> Candidate {
     Candidate {
         job: JobId::new(Uuid::from_u128(number)),
         script_version: 1,
+        published_version: None,
         parameters: Vec::new(),
         trigger: Trigger {
             id: TriggerId::new(Uuid::from_u128(number)),

@@ -10,7 +10,7 @@ use labdata_domain::{
         UserId,
     },
     instruments::Instrument,
-    jobs::{Job, ParameterDefinition, ScriptVersion, Widget},
+    jobs::{Job, ParameterDefinition, PublishStatus, ScriptVersion, Widget},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
     people::{
         ApiKey, PlainApiKey,
@@ -162,6 +162,8 @@ pub fn job(name: &str, created_at: OffsetDateTime) -> Job {
         description: Some(format!("What {name} does")),
         created_at,
         version_number: None,
+        publish_status: PublishStatus::Draft,
+        published_version: None,
         parameters: Vec::new(),
         trigger: None,
         revision: 1,

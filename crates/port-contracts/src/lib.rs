@@ -81,6 +81,7 @@ macro_rules! store {
         $crate::write_sessions! { $harness $(, $test)? }
         $crate::instruments! { $harness $(, $test)? }
         $crate::instrument_changes! { $harness $(, $test)? }
+        $crate::devices! { $harness $(, $test)? }
         $crate::datasets! { $harness $(, $test)? }
         $crate::jobs! { $harness $(, $test)? }
         $crate::job_changes! { $harness $(, $test)? }

@@ -70,7 +70,7 @@ pub use files::blob::InMemoryBlobStore;
 pub use files::signer::InMemoryUrlSigner;
 pub use idempotency::{InMemoryIdempotency, InMemoryUnits};
 pub use ids::SequentialIds;
-pub use instruments::InMemoryInstrumentRepository;
+pub use instruments::{InMemoryInstrumentRepository, devices::InMemoryDeviceRepository};
 pub use jobs::InMemoryJobRepository;
 pub use maintenance::dependencies::InMemoryDependencyChecks;
 pub use maintenance::disk_reserve::InMemoryDiskReserve;

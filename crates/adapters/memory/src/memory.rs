@@ -38,6 +38,7 @@ use crate::{
     data::tables::Tables,
     events::row::EventRow,
     idempotency,
+    instruments::devices::Devices,
     maintenance::TaskSchedule,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
@@ -99,6 +100,7 @@ pub(crate) struct State {
     pub(crate) sessions: Vec<Session>,
     pub(crate) sign_in_links: Vec<SignInLink>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
+    pub(crate) devices: Devices,
     pub(crate) datasets: Vec<Owned<Dataset>>,
     /// The versions of models, by number within a model.
     pub(crate) model_versions: Vec<Owned<VersionRow>>,

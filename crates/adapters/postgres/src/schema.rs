@@ -45,6 +45,36 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.device (organization_id, instrument_id) {
+        organization_id -> Uuid,
+        instrument_id -> Uuid,
+        status -> Text,
+        first_seen -> Timestamptz,
+        last_seen -> Timestamptz,
+        app_version -> Nullable<Text>,
+        is_watching -> Nullable<Bool>,
+        since -> Timestamptz,
+        queued_files -> Nullable<BigInt>,
+        detail -> Nullable<Jsonb>,
+        beats -> BigInt,
+        announced_status -> Text,
+        outage_noticed -> Bool,
+    }
+}
+
+diesel::table! {
+    labdata.device_period (organization_id, instrument_id, first_seen) {
+        organization_id -> Uuid,
+        instrument_id -> Uuid,
+        first_seen -> Timestamptz,
+        last_seen -> Timestamptz,
+        status -> Text,
+        app_version -> Nullable<Text>,
+        is_watching -> Nullable<Bool>,
+    }
+}
+
+diesel::table! {
     labdata.dataset (id) {
         id -> Uuid,
         organization_id -> Uuid,
@@ -72,6 +102,8 @@ diesel::table! {
         version_number -> Nullable<BigInt>,
         revision -> BigInt,
         parameter_definitions -> Jsonb,
+        publish_status -> Text,
+        published_version -> Nullable<BigInt>,
     }
 }
 

@@ -188,6 +188,29 @@ async fn instruments(report: &mut Report) {
     report
         .run(&format!("PATCH {one}"), "", each(&instruments, change))
         .await;
+    let heartbeat = |id: &str| {
+        post(
+            format!("/instruments/{id}/heartbeat"),
+            &json!({ "status": "online", "app_version": "1", "is_watching": true }),
+        )
+    };
+    report
+        .run(
+            &format!("POST {one}/heartbeat"),
+            "",
+            each(&instruments, heartbeat),
+        )
+        .await;
+    for read in ["device", "device-status"] {
+        let read_one = |id: &str| get(format!("/instruments/{id}/{read}"));
+        report
+            .run(
+                &format!("GET {one}/{read}"),
+                "",
+                each(&instruments, read_one),
+            )
+            .await;
+    }
     report
         .run(
             &format!("DELETE {one}"),

@@ -16,7 +16,7 @@ use std::{
 use anyhow::Context;
 use labdata_application::{Services, maintenance::ensure_secret::ensure_secret};
 use labdata_disk_reserve::LocalDiskReserve;
-use labdata_domain::notifications::Caps;
+use labdata_domain::{jobs::TriggeredVersion, notifications::Caps};
 use labdata_embedded_postgres::{
     DiskReserve as ReserveFile, Durability, EmbeddedPostgres, Settings as PostgresSettings,
 };
@@ -332,6 +332,11 @@ impl DatabaseServer {
             writers_define_tables: settings.writers_define_tables,
             history_days: settings.history_days,
             trash_days: settings.trash_days,
+            triggered_version: if settings.jobs_require_published {
+                TriggeredVersion::Published
+            } else {
+                TriggeredVersion::Newest
+            },
             ..Services::new(ports, settings.storage_quota, caps)
         })
     }

@@ -31,6 +31,8 @@ pub struct Metrics {
     run_queue_age: GaugeVec,
     trainings: IntGaugeVec,
     training_queue_age: GaugeVec,
+    instruments: IntGaugeVec,
+    queued_instrument_files: IntGaugeVec,
     outbox_age: GaugeVec,
     connections: IntGaugeVec,
     agent_tokens: IntCounterVec,
@@ -127,6 +129,20 @@ impl Metrics {
                 ),
                 &[],
             )?,
+            instruments: IntGaugeVec::new(
+                Opts::new(
+                    "labdata_instruments",
+                    "Instruments whose computers have reported, by status",
+                ),
+                &["status"],
+            )?,
+            queued_instrument_files: IntGaugeVec::new(
+                Opts::new(
+                    "labdata_instrument_queued_files",
+                    "Files that wait to be sent at the computers of instruments that report",
+                ),
+                &[],
+            )?,
             outbox_age: GaugeVec::new(
                 Opts::new(
                     "labdata_outbox_age_seconds",
@@ -163,6 +179,8 @@ impl Metrics {
         metrics.register(metrics.run_queue_age.clone())?;
         metrics.register(metrics.trainings.clone())?;
         metrics.register(metrics.training_queue_age.clone())?;
+        metrics.register(metrics.instruments.clone())?;
+        metrics.register(metrics.queued_instrument_files.clone())?;
         metrics.register(metrics.outbox_age.clone())?;
         metrics.register(metrics.connections.clone())?;
         metrics.register(metrics.agent_tokens.clone())?;
@@ -202,6 +220,8 @@ impl Metrics {
             self.run_queue_age.reset();
             self.trainings.reset();
             self.training_queue_age.reset();
+            self.instruments.reset();
+            self.queued_instrument_files.reset();
             self.outbox_age.reset();
             self.connections.reset();
             return;
@@ -214,6 +234,13 @@ impl Metrics {
         set(&self.runs, "running", measured.running_runs);
         set(&self.trainings, "pending", measured.pending_trainings);
         set(&self.trainings, "training", measured.running_trainings);
+        set(&self.instruments, "online", measured.online_instruments);
+        set(&self.instruments, "offline", measured.offline_instruments);
+        set(&self.instruments, "error", measured.failing_instruments);
+        let waiting = i64::try_from(measured.queued_instrument_files).unwrap_or(i64::MAX);
+        self.queued_instrument_files
+            .with_label_values::<&str>(&[])
+            .set(waiting);
         let set_age = |gauge: &GaugeVec, age: Duration| {
             let gauge = gauge.with_label_values::<&str>(&[]);
             gauge.set(age.as_secs_f64());

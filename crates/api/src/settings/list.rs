@@ -59,6 +59,8 @@ settings! {
         "Days for which earlier versions of rows and series are stored, and can be restored";
     trash_days "LABDATA_TRASH_DAYS" "trash-days" "DAYS", "30",
         "Days for which deleted files, tables and columns can be restored; 0: they are gone at once";
+    jobs_require_published "LABDATA_JOBS_REQUIRE_PUBLISHED" "jobs-require-published" "BOOLEAN", "false",
+        "true lets triggers, schedules and backfills run published versions of scripts only";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",

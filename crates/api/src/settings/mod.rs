@@ -199,6 +199,8 @@ pub struct Settings {
     pub history_days: Option<u32>,
     /// Days for which deleted files, tables and columns can be restored.
     pub trash_days: u32,
+    /// Triggers, schedules and backfills run published versions of scripts only.
+    pub jobs_require_published: bool,
     /// Base of signed URLs; `None` for the listening address.
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.

@@ -87,6 +87,11 @@ pub(super) fn settings(
                 value.trim().parse().ok()
             })?
             .unwrap_or(TRASH_DAYS),
+        jobs_require_published: values
+            .parsed("jobs_require_published", "true or false", |value| {
+                value.parse().ok()
+            })?
+            .unwrap_or_default(),
         public_url: values.http_url("public_url")?,
         bootstrap_key: values.secret(
             "bootstrap_key",

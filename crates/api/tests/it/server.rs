@@ -112,6 +112,7 @@ impl TestServer {
         services.key_cache = Arc::default();
         services.served_models = Arc::default();
         services.recent_checks = Arc::default();
+        services.device_watch = Arc::default();
         Self::start_with(services, self.agent.clone(), Arc::clone(&self.clock)).await
     }
 

@@ -3,6 +3,9 @@
 pub mod create_instrument;
 pub mod delete_instrument;
 pub mod find_instrument;
+pub mod get_device_status;
 pub mod get_instrument;
 pub mod list_instruments;
+pub mod record_heartbeat;
 pub mod update_instrument;
+pub mod watch_devices;

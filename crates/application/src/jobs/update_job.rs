@@ -1,10 +1,11 @@
 //! Changes a job.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::JobId,
     jobs::{
-        Edit, EditError, Job, ParameterDefinition, ScriptVersion, apply_edits, check_parameters,
-        normalized,
+        Edit, EditError, Job, ParameterDefinition, PublishStatus, ScriptChanged, ScriptVersion,
+        apply_edits, check_parameters, normalized,
     },
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
     triggers::{InvalidTrigger, TriggerChange},
@@ -12,6 +13,7 @@ use labdata_domain::{
 
 use crate::{
     Error, Services,
+    audit::record::{Record, audited},
     jobs::{
         check_script::CheckedScript,
         create_job::{change_trigger, parse_name},
@@ -39,6 +41,10 @@ pub struct UpdateJob {
     pub parameters: Option<Vec<ParameterDefinition>>,
     /// Change of its trigger.
     pub trigger: TriggerChange,
+    /// Status of the script's version after the change.
+    pub publish_status: Option<PublishStatus>,
+    /// Version of the script that the change is about: it is refused where another one is current.
+    pub expected_version: Option<u32>,
 }
 
 /// A change of a script.
@@ -50,13 +56,14 @@ pub enum CodeChange {
     Edit(Vec<Edit>),
 }
 
-/// Changes a job; all of it or nothing. A changed script is a new version.
+/// Changes a job; all of it or nothing. A changed script is a new version, and a draft unless the change says
+/// otherwise. Publishing pins the version and is recorded in the audit log.
 ///
 /// # Errors
-/// `Forbidden` without the write scope; `NotFound`; `Invalid` when no
+/// `Forbidden` without the write scope, or without the admin scope where it publishes; `NotFound`; `Invalid` when no
 /// job can bear the name, an edit does not match exactly once, the code is not Python,
 /// or parameters or trigger make no sense; `Conflict` when another
-/// job bears the name.
+/// job bears the name, or the script has another version than the expected one.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_job(
     services: &Services,
@@ -68,6 +75,9 @@ pub async fn update_job(
     require_reserve(services)?;
     actor.may(GuardedAction::ChangeJob)?;
     actor.rights.require_all_tables().map_err(Error::refused)?;
+    if command.publish_status == Some(PublishStatus::Published) {
+        actor.require(Scope::Admin)?;
+    }
     let mut checked = None;
     // Optimistic: a concurrent change raises the revision, and this one is made again on top of it.
     for _ in 0..MAX_ATTEMPTS {
@@ -94,16 +104,7 @@ pub async fn update_job(
             let script = CheckedScript::check(&script.code).await;
             checked = Some(script.accepted()?);
         }
-        let saved = services
-            .jobs
-            .update(
-                actor.organization,
-                stored.revision,
-                &changed,
-                script.as_ref(),
-            )
-            .await?;
-        if saved {
+        if save(services, actor, &stored, &changed, script).await? {
             return Ok(Job {
                 revision: stored.revision + 1,
                 ..changed
@@ -111,6 +112,34 @@ pub async fn update_job(
         }
     }
     Err(Error::busy())
+}
+
+/// Stores the change, unless the job has changed since it was read. Publishing and its entry in the audit log
+/// are one transaction.
+async fn save(
+    services: &Services,
+    actor: &Actor,
+    stored: &Job,
+    changed: &Job,
+    script: Option<ScriptVersion>,
+) -> Result<bool, Error> {
+    let (organization, revision) = (actor.organization, stored.revision);
+    let Some(version) = changed.published_since(stored) else {
+        let update = services
+            .jobs
+            .update(organization, revision, changed, script.as_ref());
+        return Ok(update.await?);
+    };
+    audited(services, actor, |within| async move {
+        let update = within
+            .jobs
+            .update(organization, revision, changed, script.as_ref());
+        let is_saved = update.await?;
+        let target = AuditTarget::new(AuditTargetKind::Job, changed.id, &changed.name);
+        let done = Record::of(AuditAction::JobPublished, target).with("version_number", version);
+        Ok((is_saved, is_saved.then_some(done)))
+    })
+    .await
 }
 
 /// The job as the command wants it, and the new version of its script.
@@ -121,6 +150,11 @@ fn change(
     script: Option<ScriptVersion>,
     command: &UpdateJob,
 ) -> Result<(Job, Option<ScriptVersion>), Error> {
+    if let Some(expected) = command.expected_version
+        && stored.version_number != Some(expected)
+    {
+        return Err(Error::refused(ScriptChanged { expected }));
+    }
     let mut job = stored.clone();
     if let Some(name) = &command.name {
         parse_name(name)?.as_str().clone_into(&mut job.name);
@@ -154,7 +188,10 @@ fn change(
         created_by: actor.user,
     });
     if let Some(script) = &script {
-        job.version_number = Some(script.number);
+        job.revise(script.number);
+    }
+    if let Some(status) = command.publish_status {
+        job.set_publish_status(status).map_err(Error::refused)?;
     }
     Ok((job, script))
 }

@@ -22,6 +22,14 @@ pub struct Measurements {
     pub running_trainings: u64,
     /// Age of the oldest waiting training; zero without one.
     pub training_queue_age: Duration,
+    /// Number of instruments whose device is online.
+    pub online_instruments: u64,
+    /// Number of instruments whose device is offline.
+    pub offline_instruments: u64,
+    /// Number of instruments whose device reports an error.
+    pub failing_instruments: u64,
+    /// Number of files that wait at devices that report.
+    pub queued_instrument_files: u64,
     /// Age of the oldest event that no trigger has acted on; zero without one.
     pub event_outbox_age: Duration,
     /// Age of the oldest end whose notice is not delivered; zero without one.
@@ -54,6 +62,10 @@ pub async fn measure_platform(services: &Services) -> Result<Measurements, Error
         pending_trainings: figures.pending_trainings,
         running_trainings: figures.running_trainings,
         training_queue_age: age(figures.oldest_pending_training_at),
+        online_instruments: figures.online_instruments,
+        offline_instruments: figures.offline_instruments,
+        failing_instruments: figures.failing_instruments,
+        queued_instrument_files: figures.queued_instrument_files,
         event_outbox_age: age(figures.oldest_event_at),
         notice_outbox_age: age(figures.oldest_notice_at),
         email_outbox_age: age(figures.oldest_email_at),

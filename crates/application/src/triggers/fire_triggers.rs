@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     ids::ExecutionId,
+    jobs::TriggeredVersion,
     triggers::{Candidate, Response, TriggerEvent},
     work::NewRun,
 };
@@ -31,8 +32,9 @@ pub async fn fire_triggers(services: &Services) -> Result<u32, Error> {
         // In each round, because schedules come due while batches are handled.
         let now = services.clock.now();
         let ids = &*services.ids;
-        let on_event = |event: TriggerEvent<'_>| runs_after(event, ids, now);
-        let on_tick = |candidate: &Candidate| tick(candidate, ids, now);
+        let runs_version = services.triggered_version;
+        let on_event = |event: TriggerEvent<'_>| runs_after(event, runs_version, ids, now);
+        let on_tick = |candidate: &Candidate| tick(candidate, runs_version, ids, now);
         let events = services.triggers.act_on_events(BATCH, &on_event).await?;
         let ticks = services
             .triggers
@@ -45,14 +47,26 @@ pub async fn fire_triggers(services: &Services) -> Result<u32, Error> {
     }
 }
 
-fn runs_after(event: TriggerEvent<'_>, ids: &dyn IdSource, now: OffsetDateTime) -> Vec<NewRun> {
+fn runs_after(
+    event: TriggerEvent<'_>,
+    version: TriggeredVersion,
+    ids: &dyn IdSource,
+    now: OffsetDateTime,
+) -> Vec<NewRun> {
     let mut runs = Vec::new();
-    for (candidate, response) in event.responses() {
+    for (candidate, response) in event.responses(version) {
         match response {
             Response::Runs(firings) => runs.extend(
                 firings
                     .into_iter()
                     .map(|firing| firing.into_run(ExecutionId::new(ids.next_id()), now)),
+            ),
+            // The job itself shows why, wherever it is shown.
+            Response::Unpublished => tracing::warn!(
+                job = %candidate.job,
+                trigger = %candidate.trigger.id,
+                event = %event.event.id,
+                "a trigger does not fire: no version of the script is published"
             ),
             // Only logged: there is no run to which the reason could be attached.
             Response::Loop => tracing::warn!(
@@ -66,8 +80,20 @@ fn runs_after(event: TriggerEvent<'_>, ids: &dyn IdSource, now: OffsetDateTime) 
     runs
 }
 
-fn tick(candidate: &Candidate, ids: &dyn IdSource, now: OffsetDateTime) -> TickDecision {
-    let tick = candidate.tick(now);
+fn tick(
+    candidate: &Candidate,
+    version: TriggeredVersion,
+    ids: &dyn IdSource,
+    now: OffsetDateTime,
+) -> TickDecision {
+    let tick = candidate.tick(now, version);
+    if candidate.version(version).is_none() {
+        tracing::warn!(
+            job = %candidate.job,
+            trigger = %candidate.trigger.id,
+            "a schedule does not fire: no version of the script is published"
+        );
+    }
     TickDecision {
         run: tick
             .firing

@@ -42,13 +42,14 @@ pub struct Backfilled {
     pub executions: Vec<ExecutionId>,
 }
 
-/// Queues a run of the current version of a job's script for each file that was uploaded earlier and that
+/// Queues a run of the version that triggers run of a job's script for each file that was uploaded earlier and that
 /// the job's file trigger would have taken, or for each named file, oldest first, at most
 /// [`MAX_BACKFILL_RUNS`] of them. The runs are the caller's, with default parameters.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when job, instrument or a named file are not the
-/// organization's, or a named file is not confirmed; `Invalid` when the job is archived or has no script,
+/// organization's, or a named file is not confirmed; `Invalid` when the job is archived or has no script
+/// that may run,
 /// or has no file trigger and no file is named.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn backfill_job(
@@ -61,7 +62,9 @@ pub async fn backfill_job(
     actor.rights.require_all_tables().map_err(Error::refused)?;
     require_reserve(services)?;
     let job = services.jobs.get(actor.organization, id).await?;
-    let script_version = job.runnable_version().map_err(Error::refused)?;
+    let script_version = job
+        .backfill_version(services.triggered_version)
+        .map_err(Error::refused)?;
     if let Some(instrument) = command.instrument {
         services
             .instruments

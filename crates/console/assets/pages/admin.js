@@ -120,7 +120,7 @@ function addKey(draw, everybody) {
 async function instruments(draw) {
   const all = await get("/instruments?limit=1000");
   const row = (/** @type {Api["Instrument"]} */ it) => [
-    it.name,
+    h("a", { href: `#/instruments/${it.id}` }, it.name),
     it.instrument_type ?? "",
     it.description ?? "",
     time(it.created_at),

@@ -49,7 +49,7 @@ export function home() {
 }
 
 /** Pages by the first part of a platform's path. */
-const PLACES = /** @type {Record<string, string>} */ ({ jobs: "jobs", "job-executions": "executions", "ml-models": "models", files: "files", tables: "tables" });
+const PLACES = /** @type {Record<string, string>} */ ({ jobs: "jobs", "job-executions": "executions", "ml-models": "models", files: "files", tables: "tables", instruments: "instruments" });
 
 /**
  * The page that a notification leads to.

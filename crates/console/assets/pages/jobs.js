@@ -10,6 +10,7 @@ import { may, where } from "../rights.js";
 import { address } from "../state.js";
 import { filePicker } from "./file_picker.js";
 import { parameters } from "./parameters.js";
+import { publishBadge, publishing } from "./publishing.js";
 import { triggerForm, triggerWords } from "./triggers.js";
 
 const EXAMPLE = `# /// script
@@ -30,9 +31,10 @@ export function jobs() {
       h("a", { href: `#/jobs/${it.id}` }, it.name),
       it.description ?? "",
       it.trigger ? triggerWords(it.trigger) : "by hand",
+      publishBadge(it.publish_status),
     ];
     const none = "There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives.";
-    return grid(["Job", "Description", "Runs"], all.map(row), none);
+    return grid(["Job", "Description", "Runs", "Script"], all.map(row), none);
   });
   const name = input({ required: true, maxlength: 200 });
   const code = editor(EXAMPLE);
@@ -79,6 +81,7 @@ export function job(id) {
         it.description ? h("p", null, it.description) : null,
         it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : writes ? run(it) : null,
         it.code === null ? null : script(it, draw),
+        it.code === null ? null : publishing(it, draw),
         it.code === null ? null : h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, draw) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand.")),
         h("section", null, h("h2", null, "Runs"), runs(id)),
         writes ? h("h2", null, it.archived ? "Bring back" : "Archive") : null,

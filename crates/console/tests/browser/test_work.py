@@ -244,3 +244,42 @@ def test_executions_are_filtered_and_come_by_themselves(server, page):
     expect(page.locator("td", has_text="Came by itself")).to_have_count(0)
     page.go_back()
     expect(page.locator("td", has_text="Came by itself")).to_be_visible()
+
+
+def test_a_script_is_reviewed_and_published(server, page):
+    made = server.call("POST", "/jobs", {"name": "to publish", "code": "print(1)\n"})
+    page.goto(f"/#/jobs/{made['id']}")
+    section = page.locator("section", has=page.get_by_role("heading", name="Publishing"))
+    expect(section.locator(".badge")).to_have_text("draft")
+    section.get_by_role("button", name="Ask for review").click()
+    expect(section.locator(".badge")).to_have_text("in review")
+    check_accessible(page)
+    section.get_by_role("button", name="Publish version 1").click()
+    expect(section.locator(".badge")).to_have_text("published")
+    expect(section.get_by_role("button")).to_have_count(0)
+    server.call("PATCH", f"/jobs/{made['id']}", {"code": f"print({HOSTILE!r})\n"})
+    page.reload()
+    expect(section).to_contain_text("Version 1 was published last")
+    section.get_by_text("What differs from version 1").click()
+    expect(section.locator(".differences .taken").first).to_have_text("print(1)")
+    check_plain(page)
+    check_accessible(page)
+    check_fits_a_phone(page)
+
+
+def test_the_computer_of_an_instrument_has_a_band_of_its_last_week(server, page):
+    instrument = server.call("POST", "/instruments", {"name": "watched reader"})["id"]
+    page.goto(f"/#/instruments/{instrument}")
+    expect(page.locator("main")).to_contain_text("No computer has reported for this instrument yet.")
+    beat = {"status": "online", "app_version": HOSTILE, "is_watching": True, "queued_files": 2}
+    server.call("POST", f"/instruments/{instrument}/heartbeat", beat)
+    server.call("POST", f"/instruments/{instrument}/heartbeat", {**beat, "status": "error", "detail": {"failing": 2}})
+    page.reload()
+    expect(page.get_by_role("img", name="Status of the computer over the last 7 days")).to_be_visible()
+    expect(page.locator(".band .error")).to_have_count(1)
+    expect(page.locator("main")).to_contain_text("2 failing")
+    page.get_by_text("Periods").click()
+    expect(page.locator("details .badge.failed")).to_have_text("has trouble")
+    check_plain(page)
+    check_accessible(page)
+    check_fits_a_phone(page)

@@ -8,7 +8,8 @@ pub use position::{EventPosition, InvalidEventPosition};
 
 use crate::{
     executions::{Execution, ExecutionState, Origin},
-    ids::{ExecutionId, FileId, ModelId, NotificationId},
+    ids::{ExecutionId, FileId, InstrumentId, ModelId, NotificationId},
+    instruments::DeviceStatus,
     models::{ModelVersion, VersionState},
 };
 
@@ -68,6 +69,12 @@ pub enum LoggedEventKind {
     },
     /// A notification was delivered. Only its recipient may see the event.
     NotificationCreated(NotificationId),
+    /// The device of an instrument reports that all is well, after it did not.
+    InstrumentOnline(InstrumentId),
+    /// The device of an instrument has gone silent.
+    InstrumentOffline(InstrumentId),
+    /// The device of an instrument reports that something is wrong.
+    InstrumentError(InstrumentId),
 }
 
 /// The records that an event refers to.
@@ -85,6 +92,8 @@ pub struct EventReferences {
     pub version_number: Option<u32>,
     /// The notification.
     pub notification: Option<NotificationId>,
+    /// The instrument.
+    pub instrument: Option<InstrumentId>,
 }
 
 impl LoggedEventKind {
@@ -96,7 +105,7 @@ impl LoggedEventKind {
     pub const NOTIFICATION_CREATED: &'static str = "notification.created";
 
     /// The names of all types.
-    pub const TYPES: [&'static str; 12] = [
+    pub const TYPES: [&'static str; 15] = [
         "file.confirmed",
         "file.deleted",
         Self::EXECUTION_STARTED,
@@ -109,6 +118,9 @@ impl LoggedEventKind {
         "model.ready",
         "model.failed",
         Self::NOTIFICATION_CREATED,
+        "instrument.online",
+        "instrument.offline",
+        "instrument.error",
     ];
 
     /// The name of the table that the event concerns.
@@ -117,6 +129,16 @@ impl LoggedEventKind {
         match self {
             Self::DataWritten { table, .. } | Self::TableChanged(table) => Some(table),
             _ => None,
+        }
+    }
+
+    /// The event of a device's new status.
+    #[must_use]
+    pub const fn of_device(instrument: InstrumentId, status: DeviceStatus) -> Self {
+        match status {
+            DeviceStatus::Online => Self::InstrumentOnline(instrument),
+            DeviceStatus::Offline => Self::InstrumentOffline(instrument),
+            DeviceStatus::Error => Self::InstrumentError(instrument),
         }
     }
 
@@ -169,6 +191,9 @@ impl LoggedEventKind {
             Self::ModelReady { .. } => "model.ready",
             Self::ModelFailed { .. } => "model.failed",
             Self::NotificationCreated(_) => Self::NOTIFICATION_CREATED,
+            Self::InstrumentOnline(_) => "instrument.online",
+            Self::InstrumentOffline(_) => "instrument.offline",
+            Self::InstrumentError(_) => "instrument.error",
         }
     }
 
@@ -202,6 +227,9 @@ impl LoggedEventKind {
             Self::NotificationCreated(notification) => {
                 references.notification = Some(*notification);
             }
+            Self::InstrumentOnline(instrument)
+            | Self::InstrumentOffline(instrument)
+            | Self::InstrumentError(instrument) => references.instrument = Some(*instrument),
         }
         references
     }
@@ -216,6 +244,7 @@ impl LoggedEventKind {
             model,
             version_number,
             notification,
+            instrument,
         } = references;
         Some(match name {
             "file.confirmed" => Self::FileConfirmed(file?),
@@ -239,6 +268,9 @@ impl LoggedEventKind {
                 version_number: version_number?,
             },
             "notification.created" => Self::NotificationCreated(notification?),
+            "instrument.online" => Self::InstrumentOnline(instrument?),
+            "instrument.offline" => Self::InstrumentOffline(instrument?),
+            "instrument.error" => Self::InstrumentError(instrument?),
             _ => return None,
         })
     }
@@ -259,6 +291,7 @@ mod tests {
             model: Some(ModelId::new(Uuid::from_u128(3))),
             version_number: Some(4),
             notification: Some(NotificationId::new(Uuid::from_u128(5))),
+            instrument: Some(InstrumentId::new(Uuid::from_u128(6))),
         };
         for name in LoggedEventKind::TYPES {
             let kind = LoggedEventKind::read(name, references.clone()).unwrap();

@@ -1,4 +1,6 @@
-//! Instruments: sources of captured files.
+//! Instruments: sources of captured files, and the computers beside them.
+
+mod device;
 
 use time::OffsetDateTime;
 
@@ -6,6 +8,13 @@ use crate::{
     conflict::Conflict,
     ids::InstrumentId,
     refusal::{ErrorCode, Refuse},
+};
+
+pub use device::{
+    Beat, DEVICE_RETENTION, DetailTooLarge, Device, DeviceState, DeviceStatus, DeviceTimeline,
+    DeviceWatch, Heartbeat, MAX_APP_VERSION_LENGTH, MAX_DETAIL_BYTES, MAX_STATUSES, OFFLINE_AFTER,
+    OUTAGE_AFTER, Period, ReportedStatus, StartsAfterEnd, StatusPeriod, StatusRange, WatchedDevice,
+    outage_notice,
 };
 
 /// Maximum number of characters of an instrument's name.

@@ -1,6 +1,7 @@
 //! Jobs: scripts of an organization, or names under which off-platform scripts run.
 
 mod parameter;
+mod publishing;
 mod script;
 
 use time::OffsetDateTime;
@@ -16,6 +17,7 @@ pub use parameter::{
     InvalidParameter, MAX_PARAMETER_TEXT, MAX_PARAMETERS, MissingParameter, ParameterDefinition,
     Widget, check_parameters, effective_parameters, with_defaults,
 };
+pub use publishing::{NotPublished, PublishStatus, ScriptChanged, TriggeredVersion};
 pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptFlaw, ScriptMetadata, ScriptVersion,
     VersionSummary, apply_edits, foreign_encoding, is_current_version, normalized,
@@ -45,6 +47,10 @@ pub struct Job {
     pub created_at: OffsetDateTime,
     /// Version of its script that the next run uses; `None` for a job of off-platform scripts.
     pub version_number: Option<u32>,
+    /// Status of that version on its way to being published.
+    pub publish_status: PublishStatus,
+    /// Version that an admin published last, which may be an older one.
+    pub published_version: Option<u32>,
     /// Parameters of its runs.
     pub parameters: Vec<ParameterDefinition>,
     /// Trigger that starts it on an event or a schedule.
@@ -65,6 +71,9 @@ pub enum NotRunnable {
          it here"
     )]
     NoScript,
+    /// Only a published version may run, and it has none.
+    #[error(transparent)]
+    NotPublished(NotPublished),
 }
 
 impl Refuse for NotRunnable {
@@ -72,6 +81,7 @@ impl Refuse for NotRunnable {
         match self {
             Self::Archived => ErrorCode::JobArchived,
             Self::NoScript => ErrorCode::ScriptMissing,
+            Self::NotPublished(refused) => refused.code(),
         }
     }
 }
@@ -84,6 +94,7 @@ impl Job {
         Some(Candidate {
             job: self.id,
             script_version: self.version_number.filter(|_| !self.archived)?,
+            published_version: self.published_version,
             parameters: self.parameters.clone(),
             trigger: self.trigger.clone()?,
         })
@@ -124,6 +135,8 @@ impl Job {
             description: None,
             created_at,
             version_number: None,
+            publish_status: PublishStatus::Draft,
+            published_version: None,
             parameters: Vec::new(),
             trigger: None,
             revision: 1,

@@ -21,6 +21,7 @@ pub use draft::{
     MAX_DEDUPE_KEY, MAX_TITLE, RESERVED_DATA_KEYS,
 };
 pub use email::EmailText;
+pub(crate) use notices::shortened;
 pub use notices::{
     Ended, failure_notice, has_failure_notice, has_training_notice, training_notice,
 };

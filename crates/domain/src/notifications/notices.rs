@@ -131,7 +131,7 @@ pub fn failure_notice(execution: &Execution) -> Option<Draft> {
 }
 
 /// Shortens a text to at most `most` characters.
-fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }

@@ -34,6 +34,8 @@ pub enum GuardedAction {
     DeleteTable,
     /// Restore what others deleted.
     RestoreFromTrash,
+    /// Report that the device of an instrument is alive.
+    ReportDevice,
     /// Read or change what belongs to a person: inbox, notification preferences, chats, sessions.
     UsePersonalRecords,
 }
@@ -64,6 +66,7 @@ impl GuardedAction {
             Self::DeleteFile => "delete files",
             Self::DeleteTable => "delete tables",
             Self::RestoreFromTrash => "restore from the trash",
+            Self::ReportDevice => "report for the device of an instrument",
             Self::UsePersonalRecords => {
                 "use the inbox, the preferences, the chats or the sessions of a person"
             }
@@ -122,6 +125,7 @@ mod tests {
     }
 
     const NEVER: [GuardedAction; 7] = [
+        GuardedAction::ReportDevice,
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,
         GuardedAction::ChangeJob,

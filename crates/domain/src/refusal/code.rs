@@ -201,6 +201,8 @@ error_codes! {
     NotForRuns = "not_for_runs",
     /// No such resource exists in the organization, or no such path.
     NotFound = "not_found",
+    /// Only a published version of the job's script may run, and it has none.
+    NotPublished = "not_published",
     /// No version of the model is pending or training.
     NothingInFlight = "nothing_in_flight",
     /// The cap on delivered notifications is reached.
@@ -257,6 +259,8 @@ error_codes! {
     RowReferenced = "row_referenced",
     /// The API key or session lacks the scope that the operation requires.
     ScopeMissing = "scope_missing",
+    /// The job's script has another version than the one given.
+    ScriptChanged = "script_changed",
     /// The job has no script.
     ScriptMissing = "script_missing",
     /// Several rows match a read of a single one.

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use super::{Candidate, Category, Occurrence, Response};
 use crate::{
     ids::{FileId, InstrumentId, JobId},
-    jobs::Job,
+    jobs::{Job, TriggeredVersion},
     refusal::{ErrorCode, Refuse},
 };
 
@@ -119,9 +119,10 @@ impl Backfill {
             }
             BackfillOnly::Failed => file.last_run.as_deref() == Some("failed"),
         };
+        // Only whether the trigger waits for the file counts; the caller knows the version that runs.
         let is_chosen = || {
             self.trigger.as_ref().is_none_or(|trigger| {
-                let response = trigger.respond(&file.upload, &file.chain);
+                let response = trigger.respond(&file.upload, &file.chain, TriggeredVersion::Newest);
                 matches!(response, Response::Runs(runs) if !runs.is_empty())
             })
         };

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     events::{EventReferences, LoggedEvent, LoggedEventKind},
-    ids::{ExecutionId, FileId, ModelId, NotificationId},
+    ids::{ExecutionId, FileId, InstrumentId, ModelId, NotificationId},
 };
 use labdata_request_body::{Timestamp, names, output};
 
@@ -50,6 +50,9 @@ output! {
         /// Id of the notification.
         #[optional]
         notification_id: Option<NotificationId> = references.notification,
+        /// Id of the instrument.
+        #[optional]
+        instrument_id: Option<InstrumentId> = references.instrument,
     }
 }
 
@@ -65,9 +68,9 @@ pub(super) fn operation() -> Operation {
             `event` is the type and `id` the id of `data`, an object `{id, type, at, data}`. Types: \
             `file.confirmed`, `file.deleted`, `job_execution.started`, `.completed`, `.failed`, \
             `.cancelled` and `.reverted`, `data.written`, `table.changed`, `model.ready`, `model.failed`, \
-            and `notification.created` of the caller. The inner `data` holds `file_id`, \
-            `job_execution_id`, `table`, `ml_model_id`, `version_number` and `notification_id` as far as \
-            they apply. The stream ends when the key is revoked, or the session ends. At most 32 logs, \
+            `instrument.online`, `instrument.offline`, `instrument.error`, and `notification.created` of the \
+            caller. The inner `data` holds `file_id`, `job_execution_id`, `table`, `ml_model_id`, \
+            `version_number`, `notification_id` and `instrument_id` as far as they apply. The stream ends when the key is revoked, or the session ends. At most 32 logs, \
             trainings and event streams of an organization are followed at a time.",
         returns: "The events",
         refusals: &[(503, "Too many streams of the organization are followed")],

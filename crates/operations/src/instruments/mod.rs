@@ -13,8 +13,11 @@ use crate::Operation;
 
 pub mod create;
 pub mod delete;
+pub mod device;
+pub mod device_status;
 pub mod find;
 pub mod get;
+pub mod heartbeat;
 pub mod list;
 pub mod update;
 
@@ -26,6 +29,9 @@ pub(crate) fn operations() -> Vec<Operation> {
         get::operation(),
         update::operation(),
         delete::operation(),
+        heartbeat::operation(),
+        device::operation(),
+        device_status::operation(),
     ]
 }
 

@@ -14,7 +14,7 @@ use labdata_request_body::{
 };
 use serde_json::json;
 
-use super::{JobView, fields, parameters::definitions, trigger::TriggerFields};
+use super::{DescribedJob, JobView, fields, parameters::definitions, trigger::TriggerFields};
 use crate::{About, Call, JsonBody, Method, Operation, Tag, Write, tools::ToolFacts};
 
 shape! {
@@ -85,5 +85,5 @@ async fn run(call: CreateJobCall, script: CheckedScript) -> Result<JobView, Erro
         trigger: body.trigger.change()?,
     };
     let job = create_job(&call.services, &call.actor, command).await?;
-    Ok(job.into())
+    Ok(DescribedJob::of(job, call.services.triggered_version).into())
 }

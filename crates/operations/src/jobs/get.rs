@@ -4,7 +4,7 @@ use labdata_application::{Error, jobs::get_job::get_job};
 use labdata_domain::refusal::Resource;
 use labdata_request_body::output;
 
-use super::{JobPath, JobView};
+use super::{DescribedJob, JobPath, JobView};
 use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag, tools::ToolFacts};
 
 output! {
@@ -40,7 +40,7 @@ async fn run(call: Call<Read, NoBody, (), JobPath>) -> Result<JobWithCodeView, E
     let (job, script) = get_job(&call.services, &call.actor, id).await?;
     Ok(JobWithCodeView {
         version_number: job.version_number,
-        job: job.into(),
+        job: DescribedJob::of(job, call.services.triggered_version).into(),
         code: script.map(|script| script.code),
     })
 }

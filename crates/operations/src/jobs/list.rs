@@ -1,7 +1,7 @@
 //! `GET /api/v1/jobs`
 
-use labdata_application::{Error, jobs::list_jobs::list_jobs};
-use labdata_domain::page::PageRequest;
+use labdata_application::{Error, jobs::list_jobs::list_jobs, slots::Held};
+use labdata_domain::page::{Page, PageRequest};
 use labdata_ports::jobs::JobFilter;
 use labdata_request_body::{
     fields::{optional, or, page},
@@ -9,7 +9,7 @@ use labdata_request_body::{
     shape,
 };
 
-use super::JobView;
+use super::{DescribedJob, JobView};
 use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
 
 shape! {
@@ -46,6 +46,16 @@ async fn run(call: Call<Read, NoBody, ListJobsQuery>) -> Result<Listing<JobView>
         name: call.query.name,
         include_archived: call.query.archived,
     };
-    let page = list_jobs(&call.services, &call.actor, &filter, call.query.page).await?;
-    Ok(page.into())
+    let Held { value, slots } =
+        list_jobs(&call.services, &call.actor, &filter, call.query.page).await?;
+    let triggered = call.services.triggered_version;
+    let value = Page {
+        items: value
+            .items
+            .into_iter()
+            .map(|job| DescribedJob::of(job, triggered))
+            .collect(),
+        next: value.next,
+    };
+    Ok(Held { value, slots }.into())
 }

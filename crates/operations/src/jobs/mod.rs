@@ -2,12 +2,12 @@
 
 use labdata_domain::{
     ids::{JobId, UserId},
-    jobs::{Job, VersionSummary},
+    jobs::{Job, NotPublished, PublishStatus, TriggeredVersion, VersionSummary},
 };
 use labdata_request_body::{
     Timestamp,
     fields::required,
-    output,
+    names, output,
     readers::{MaybeId, id},
     shape,
 };
@@ -38,23 +38,53 @@ pub(crate) fn operations() -> Vec<Operation> {
     ]
 }
 
+names! {
+    /// Status of a script on its way to being published.
+    pub JobPublishStatus = PublishStatus::ALL.map(PublishStatus::as_str);
+}
+
+/// A job, and why its trigger starts nothing.
+#[derive(Clone, Debug)]
+pub struct DescribedJob {
+    job: Job,
+    trigger_blocked: Option<NotPublished>,
+}
+
+impl DescribedJob {
+    /// The job on a platform whose triggers run that version.
+    pub(super) fn of(job: Job, triggered: TriggeredVersion) -> Self {
+        Self {
+            trigger_blocked: job.trigger_blocked(triggered),
+            job,
+        }
+    }
+}
+
 output! {
     /// A job.
     #[derive(Clone, Debug)]
-    pub struct JobView as "Job" from job: Job {
+    pub struct JobView as "Job" from described: DescribedJob {
         /// Used as `job_id` in job execution operations.
-        id: JobId = job.id,
+        id: JobId = described.job.id,
         /// Its name, unique within the organization.
-        name: String = job.name,
+        name: String = described.job.name,
         /// Archived jobs are hidden from the default list.
-        archived: bool = job.archived,
+        archived: bool = described.job.archived,
         /// Description of the job.
-        description: Option<String> = job.description,
+        description: Option<String> = described.job.description,
         /// Automatic start condition.
-        trigger: Option<TriggerView> = job.trigger.map(Into::into),
+        trigger: Option<TriggerView> = described.job.trigger.map(Into::into),
+        /// Reason for which the trigger starts nothing: only published versions run, and the job has
+        /// none. Else null.
+        trigger_blocked: Option<String> =
+            described.trigger_blocked.map(|reason| reason.to_string()),
+        /// Status of the current version of its script: a changed script is a draft, and admins publish.
+        publish_status: JobPublishStatus = described.job.publish_status.as_str().into(),
+        /// Version of its script that an admin published last, which may be an older one; null before.
+        published_version: Option<u32> = described.job.published_version,
         /// Parameters of its runs.
         parameter_definitions: Vec<ParameterView> =
-            job.parameters.into_iter().map(Into::into).collect(),
+            described.job.parameters.into_iter().map(Into::into).collect(),
     }
 }
 

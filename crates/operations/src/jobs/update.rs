@@ -6,18 +6,20 @@ use labdata_application::{
 };
 use labdata_domain::{
     agent::{JOB_ARCHIVED, SCRIPT_REPLACED},
-    jobs::{Edit, MAX_EDITS, ParameterDefinition},
+    jobs::{Edit, MAX_EDITS, ParameterDefinition, PublishStatus},
     refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
     fields::{group, optional, required},
-    readers::{boolean, list, shape, text},
+    readers::{boolean, choice_of, list, shape, text, unsigned},
     shape,
 };
 use serde_json::json;
 
-use super::{JobPath, JobView, fields, parameters::definitions, trigger::TriggerFields};
+use super::{
+    DescribedJob, JobPath, JobView, fields, parameters::definitions, trigger::TriggerFields,
+};
 use crate::{
     About, Call, JsonBody, Method, Operation, OrNotFound, Tag, WithEffects, Write, tools::ToolFacts,
 };
@@ -41,6 +43,13 @@ shape! {
         trigger: TriggerFields = group(),
         /// Parameters of its runs; replaces the earlier ones.
         parameter_definitions: Option<Vec<ParameterDefinition>> = optional(definitions()),
+        /// Status of the script's version after the change. `published` needs the admin scope and pins the
+        /// version; a change of the script sets `draft` unless this says otherwise.
+        publish_status: Option<PublishStatus> =
+            optional(choice_of(PublishStatus::ALL, PublishStatus::as_str)),
+        /// Version of the script that the change is about, so that an admin publishes the one that was
+        /// read: where another one is current, nothing changes (409).
+        version_number: Option<u32> = optional(unsigned(1..=u32::MAX)),
     }
     example json!({
         "edits": [{"old_string": "threshold = 0.2", "new_string": "threshold = 0.25"}],
@@ -84,9 +93,13 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Jobs,
         summary: "Changes a job",
         description: "All of it or nothing. A changed script is a new version; earlier executions keep \
-            the version that they ran.",
+            the version that they ran. Admins publish a version: with `LABDATA_JOBS_REQUIRE_PUBLISHED`, \
+            triggers and schedules run that one only.",
         returns: "The job",
-        refusals: &[(409, "The organization has another job of this name")],
+        refusals: &[
+            (403, "The key lacks the write scope, or publishes without the admin scope"),
+            (409, "The organization has another job of this name, or the script another version"),
+        ],
     }
     .runs(run)
     .tool(ToolFacts {
@@ -113,10 +126,12 @@ async fn run(
         archived: body.archived,
         parameters: body.parameter_definitions,
         trigger: body.trigger.change()?,
+        publish_status: body.publish_status,
+        expected_version: body.version_number,
     };
     let job = update_job(&call.services, &call.actor, id, command).await?;
     Ok(WithEffects {
-        response: job.into(),
+        response: DescribedJob::of(job, call.services.triggered_version).into(),
         effects: effects.into_iter().flatten().collect(),
     })
 }

@@ -1,6 +1,7 @@
 //! Contract of [`InstrumentRepository`](labdata_ports::instruments::InstrumentRepository). [`crate::instruments::changes`] covers changes and deletion.
 
 pub mod changes;
+pub mod devices;
 
 use futures::future::join_all;
 use labdata_domain::{

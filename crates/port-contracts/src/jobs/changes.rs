@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use labdata_domain::{
     ids::JobId,
-    jobs::{Job, ScriptVersion},
+    jobs::{Job, PublishStatus, ScriptVersion},
     page::PageRequest,
     people::tenancy::User,
     triggers::{Category, Trigger},
@@ -121,6 +121,8 @@ crate::suite!(
             archived: true,
             description: None,
             version_number: Some(2),
+            publish_status: PublishStatus::InReview,
+            published_version: Some(1),
             parameters: Vec::new(),
             ..job.clone()
         };

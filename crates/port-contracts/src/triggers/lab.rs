@@ -6,7 +6,7 @@ use labdata_domain::{
     executions::Execution,
     files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId},
-    jobs::Job,
+    jobs::{Job, TriggeredVersion},
     people::tenancy::User,
     storage::StorageQuota,
     triggers::{
@@ -35,10 +35,12 @@ use crate::{
 
 /// Decides as the domain does: one run for each firing of each candidate.
 pub(crate) fn respond(event: TriggerEvent<'_>) -> Vec<NewRun> {
-    let responses = event.responses().map(|(_, response)| response);
+    let responses = event
+        .responses(TriggeredVersion::Newest)
+        .map(|(_, response)| response);
     let firings = responses.flat_map(|response| match response {
         Response::Runs(firings) => firings,
-        Response::Loop => Vec::new(),
+        Response::Loop | Response::Unpublished => Vec::new(),
     });
     firings
         .map(|firing| firing.into_run(ExecutionId::new(given::uuid()), at(5)))
@@ -47,7 +49,7 @@ pub(crate) fn respond(event: TriggerEvent<'_>) -> Vec<NewRun> {
 
 /// Decides about a tick as the domain does.
 pub(crate) fn tick(candidate: &Candidate, now: OffsetDateTime) -> TickDecision {
-    let tick = candidate.tick(now);
+    let tick = candidate.tick(now, TriggeredVersion::Newest);
     let id = ExecutionId::new(given::uuid());
     TickDecision {
         run: tick.firing.map(|firing| firing.into_run(id, now)),

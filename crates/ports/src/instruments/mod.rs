@@ -1,5 +1,7 @@
 //! Instruments.
 
+pub mod devices;
+
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{InstrumentId, OrganizationId},

@@ -31,6 +31,14 @@ pub struct StoreFigures {
     pub running_trainings: u64,
     /// Time at which the oldest waiting training was requested.
     pub oldest_pending_training_at: Option<OffsetDateTime>,
+    /// Number of instruments whose device is online.
+    pub online_instruments: u64,
+    /// Number of instruments whose device is offline.
+    pub offline_instruments: u64,
+    /// Number of instruments whose device reports an error.
+    pub failing_instruments: u64,
+    /// Number of files that wait at devices that report.
+    pub queued_instrument_files: u64,
     /// Time of the oldest event that no trigger has acted on.
     pub oldest_event_at: Option<OffsetDateTime>,
     /// Time of the oldest end of an execution or a training whose notice is not delivered.

@@ -10,6 +10,7 @@ use labdata_application::{
     executions::sweep_executions::sweep_executions,
     files::sweep_uploads::{sweep_objects, sweep_uploads},
     idempotency::sweep_responses::sweep_responses,
+    instruments::watch_devices::{SilentDevices, sweep_device_periods, watch_devices},
     maintenance::disk_reserve::keep_reserve,
     models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
@@ -50,6 +51,18 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             after_failure: Duration::try_from(WORK_HEARTBEAT).unwrap_or_default(),
             ..PeriodicTask::new("expire_work", Duration::from_secs(2), expire_work)
         },
+        // Each server measures silence by its own clock, so each one looks.
+        PeriodicTask::new(
+            "watch_devices",
+            Duration::from_secs(15),
+            find_silent_devices,
+        ),
+        PeriodicTask::new(
+            "delete_old_device_periods",
+            Duration::from_hours(1),
+            delete_device_periods,
+        )
+        .on_one_server(),
         PeriodicTask::new(
             "remove_unconfirmed_uploads",
             Duration::from_mins(10),
@@ -185,6 +198,22 @@ async fn expire_work(services: Services) -> Result<PassOutcome, Error> {
     let swept = sweep_work(&services).await?;
     if swept != SweptWork::default() {
         tracing::warn!(?swept, "requeued or failed work that lost its worker");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn find_silent_devices(services: Services) -> Result<PassOutcome, Error> {
+    let silent = watch_devices(&services).await?;
+    if silent != SilentDevices::default() {
+        tracing::info!(?silent, "devices of instruments do not report");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn delete_device_periods(services: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_device_periods(&services).await?;
+    if deleted > 0 {
+        tracing::debug!(deleted, "deleted old periods of devices");
     }
     Ok(PassOutcome::Idle)
 }

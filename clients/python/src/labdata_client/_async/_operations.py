@@ -276,6 +276,51 @@ class AsyncOperations:
             raise LabdataError(message)
         return self._instruments[instrument]
 
+    async def heartbeat(
+        self,
+        instrument: str,
+        *,
+        status: str = "online",
+        app_version: str | None = None,
+        is_watching: bool | None = None,
+        queued_files: int | None = None,
+        detail: Any = None,
+    ) -> None:
+        """Report that the computer beside an instrument is alive, as `labdata-watch` does every minute.
+
+        `status="error"` says that something is wrong there; `detail` is a text or a small dict of counts.
+        """
+        body = {
+            "status": status,
+            "app_version": app_version,
+            "is_watching": is_watching,
+            "queued_files": queued_files,
+            "detail": detail,
+        }
+        instrument_id = await self.instrument_id(instrument)
+        await self.request("POST", f"/instruments/{instrument_id}/heartbeat", json=body)
+
+    async def device_status(
+        self,
+        instrument: str,
+        *,
+        start_time: datetime.datetime | str | None = None,
+        end_time: datetime.datetime | str | None = None,
+    ) -> Record:
+        """Return when the computer beside an instrument was online: the last seven days unless told.
+
+        `current_status` is None if it has never reported; `statuses` are periods, oldest first.
+        """
+        times = {"start_time": start_time, "end_time": end_time}
+        params = {
+            name: time if isinstance(time, str) else time.isoformat()
+            for name, time in times.items()
+            if time is not None
+        }
+        instrument_id = await self.instrument_id(instrument)
+        path = f"/instruments/{instrument_id}/device-status"
+        return Record(await self.request("GET", path, params=params))
+
     async def _list(self, path: str, params: Mapping[str, Any], limit: int | None) -> Rows:
         given = {name: value for name, value in params.items() if value is not None}
         found: list[dict[str, Any]] = []

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .._sync._lab import Lab
 from ..errors import Busy, ConnectionFailed, LabdataError
 from . import service
+from .heartbeat import REQUEST_SECONDS, Heart
 from .state import State, default_path
 from .watcher import Watcher, log
 
@@ -134,10 +135,16 @@ def _watch(options: argparse.Namespace, stop: threading.Event, wake: threading.E
             once=options.once,
         )
         listener = _announce(directory, stop, wake)
+        # Connections of its own: an upload must neither wait for a heartbeat nor hold one up.
+        own = Lab(options.base_url, api_key, progress=False, retry_seconds=0.0, timeout=REQUEST_SECONDS)
+        heart = Heart(own, instrument, watcher)
         try:
             log.info("watching %s for %s", directory, options.instrument)
+            if not options.once:
+                heart.start()
             return _loop(watcher, options, stop, wake)
         finally:
+            heart.stop()
             # A thread that waits for the system must not outlive the interpreter.
             stop.set()
             if listener is not None:

@@ -61,6 +61,30 @@ class Version:
         return (self.size, self.modified_ns) == (sent.size, sent.modified_ns)
 
 
+@dataclass(frozen=True)
+class Condition:
+    """What a watcher has to say of itself: numbers, never names of files."""
+
+    is_watching: bool
+    """Whether the folder itself can be read."""
+    queued_files: int
+    unreadable: int
+    """Folders and files that cannot be read."""
+    failing: int
+    """Files that could not be sent, and are tried again."""
+    refused: int
+    """Files in the folder that the platform has refused."""
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether files cannot be sent."""
+        return self.unreadable + self.failing + self.refused > 0
+
+    def detail(self) -> dict[str, int]:
+        """Return the numbers of files by kind of trouble."""
+        return {"unreadable": self.unreadable, "failing": self.failing, "refused": self.refused}
+
+
 @dataclass
 class _Candidate:
     version: Version
@@ -104,6 +128,8 @@ class Watcher:
         self._unreadable: set[Path] = set()
         self._twins: set[str] = set()
         """Names that several files have which differ by their Unicode form."""
+        self._refused = 0
+        """Files in the folder that the platform has refused."""
         self._outages = 0
         self._away_until = 0.0
         self.failures = 0
@@ -118,6 +144,19 @@ class Watcher:
     def is_settled(self) -> bool:
         """Whether each file that can be read is uploaded, or has failed to be."""
         return self._outages > 0 or all(candidate.has_failed for candidate in self._candidates.values())
+
+    def condition(self) -> Condition:
+        """Return how it goes; another thread may ask at any moment."""
+        # A list of a dict's values is made in one step: the other thread cannot come in between.
+        candidates = list(self._candidates.values())
+        unreadable = self._unreadable
+        return Condition(
+            is_watching=self._root not in unreadable,
+            queued_files=len(candidates),
+            unreadable=len(unreadable),
+            failing=sum(candidate.has_failed for candidate in candidates),
+            refused=self._refused,
+        )
 
     def step(self, now: float) -> None:
         """Look at the folder once; `now` is a monotonic time in seconds."""
@@ -135,6 +174,11 @@ class Watcher:
             del self._candidates[key]
         for key, version in found.items():
             self._look(key, version, found, now)
+        self._refused = sum(self._is_refused(key, version) for key, version in found.items())
+
+    def _is_refused(self, key: str, version: Version) -> bool:
+        sent = self._state.get(key)
+        return sent is not None and sent.refused is not None and version.matches(sent)
 
     def _look(self, key: str, version: Version, found: dict[str, Version], now: float) -> None:
         sent = self._state.get(key)

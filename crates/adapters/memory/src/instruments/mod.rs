@@ -1,5 +1,7 @@
 //! Instruments in memory.
 
+pub(crate) mod devices;
+
 use async_trait::async_trait;
 use labdata_domain::{
     files::File,
@@ -113,6 +115,7 @@ impl InstrumentRepository for InMemoryInstrumentRepository {
             return Ok(false);
         }
         state.instruments.retain(|row| row.thing.id != id);
+        state.devices.remove(&id);
         Ok(true)
     }
 }

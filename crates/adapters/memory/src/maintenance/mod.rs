@@ -6,6 +6,7 @@ pub(crate) mod disk_reserve;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::{ExecutionState, Origin},
+    instruments::DeviceStatus,
     models::VersionState,
 };
 use labdata_ports::{
@@ -109,6 +110,18 @@ impl StoreHealth for InMemoryStoreHealth {
                 VersionState::Training { .. } => figures.running_trainings += 1,
                 _ => {}
             }
+        }
+        for device in state.devices.values().map(|row| &row.device) {
+            let waiting = device.queued_files.map_or(0, u64::from);
+            match device.announced {
+                DeviceStatus::Online => figures.online_instruments += 1,
+                DeviceStatus::Error => figures.failing_instruments += 1,
+                DeviceStatus::Offline => {
+                    figures.offline_instruments += 1;
+                    continue;
+                }
+            }
+            figures.queued_instrument_files += waiting;
         }
         for event in &state.events {
             earlier(&mut figures.oldest_event_at, event.created_at);

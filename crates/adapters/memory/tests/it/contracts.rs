@@ -6,8 +6,7 @@ use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOut
 use labdata_memory::{
     InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
     InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
-    InMemoryDependencyChecks, InMemoryEventLog, InMemoryExecutionRepository,
- InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
+ InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -24,7 +23,7 @@ use labdata_ports::{
     executions::ExecutionRepository,
     files::{FileRepository, blob::BlobStore},
     idempotency::Idempotency,
-    instruments::InstrumentRepository,
+    instruments::{InstrumentRepository, devices::DeviceRepository},
     jobs::JobRepository,
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
@@ -72,6 +71,7 @@ subjects! {
     ModelRepository => InMemoryModelRepository,
     TrainingStore => InMemoryTrainingStore,
     InstrumentRepository => InMemoryInstrumentRepository,
+    DeviceRepository => InMemoryDeviceRepository,
     JobRepository => InMemoryJobRepository,
     TriggerStore => InMemoryTriggerStore,
     EventLog => InMemoryEventLog,

@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid a
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::{EventPosition, EventReferences, LoggedEvent, LoggedEventKind},
-    ids::{ExecutionId, FileId, ModelId, NotificationId, OrganizationId, UserId},
+    ids::{ExecutionId, FileId, InstrumentId, ModelId, NotificationId, OrganizationId, UserId},
 };
 use labdata_ports::{
     PortError,
@@ -82,6 +82,8 @@ struct ReadRow {
     version_number: Option<i64>,
     #[diesel(sql_type = Nullable<SqlUuid>)]
     notification_id: Option<Uuid>,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    instrument_id: Option<Uuid>,
 }
 
 impl ReadRow {
@@ -102,6 +104,7 @@ impl ReadRow {
             model: self.model_id.map(ModelId::new),
             version_number: version.and_then(|version| u32::try_from(version).ok()),
             notification: self.notification_id.map(NotificationId::new),
+            instrument: self.instrument_id.map(InstrumentId::new),
         };
         let name = self.r#type.unwrap_or_default();
         let kind = LoggedEventKind::read(&name, references);
@@ -203,7 +206,7 @@ const READ: &str = "\
     WITH snapshot AS MATERIALIZED (SELECT labdata.event_horizon($6) AS horizon) \
     SELECT snapshot.horizon, event.* FROM snapshot LEFT JOIN LATERAL ( \
         SELECT transaction_id, number, type, at, file_id, job_execution_id, table_name, model_id, \
-            version_number, notification_id \
+            version_number, notification_id, instrument_id \
         FROM labdata.event_log \
         WHERE organization_id = $1 AND (transaction_id, number) > ($2, $3) \
         AND transaction_id < snapshot.horizon AND (user_id IS NULL OR user_id = $4) \

@@ -4,7 +4,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlU
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     events::LoggedEventKind,
-    ids::{ExecutionId, FileId, ModelId, NotificationId, OrganizationId, UserId},
+    ids::{ExecutionId, FileId, InstrumentId, ModelId, NotificationId, OrganizationId, UserId},
 };
 use time::OffsetDateTime;
 
@@ -56,8 +56,8 @@ async fn store(
     diesel::sql_query(
         "WITH recorded AS ( \
              INSERT INTO labdata.event_log (organization_id, at, user_id, type, file_id, \
-                 job_execution_id, table_name, model_id, version_number, notification_id) \
-             SELECT $1, $2, $3, u.* FROM unnest($4, $5, $6, $7, $8, $9, $10) AS u) \
+                 job_execution_id, table_name, model_id, version_number, notification_id, instrument_id) \
+             SELECT $1, $2, $3, u.* FROM unnest($4, $5, $6, $7, $8, $9, $10, $11) AS u) \
          SELECT pg_notify('labdata_event_log', $1::text)",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
@@ -93,6 +93,12 @@ async fn store(
         references
             .iter()
             .map(|it| it.notification.map(NotificationId::as_uuid))
+            .collect::<Vec<_>>(),
+    )
+    .bind::<Array<Nullable<SqlUuid>>, _>(
+        references
+            .iter()
+            .map(|it| it.instrument.map(InstrumentId::as_uuid))
             .collect::<Vec<_>>(),
     )
     .execute(connection)

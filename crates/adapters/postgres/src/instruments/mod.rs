@@ -1,5 +1,7 @@
 //! Instruments.
 
+pub(crate) mod devices;
+
 use async_trait::async_trait;
 use diesel::{
     prelude::*,

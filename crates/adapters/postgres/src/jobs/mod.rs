@@ -79,6 +79,8 @@ async fn add(
             job::version_number.eq(job.version_number.map(i64::from)),
             job::revision.eq(number(job.revision)?),
             job::parameter_definitions.eq(parameters(job)?),
+            job::publish_status.eq(job.publish_status.as_str()),
+            job::published_version.eq(job.published_version.map(i64::from)),
         ))
         .execute(connection)
         .await
@@ -131,6 +133,8 @@ async fn update(
             job::version_number.eq(job.version_number.map(i64::from)),
             job::revision.eq(job::revision + 1),
             job::parameter_definitions.eq(parameters(job)?),
+            job::publish_status.eq(job.publish_status.as_str()),
+            job::published_version.eq(job.published_version.map(i64::from)),
         ))
         .execute(connection)
         .await

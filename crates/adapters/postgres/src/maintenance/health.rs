@@ -18,6 +18,7 @@ use crate::database::{errors::port_error, pool::Database};
 const FIGURES: &str = "SELECT \
      w.queued_runs, w.running_runs, w.oldest_queued_run_at, \
      w.pending_trainings, w.running_trainings, w.oldest_pending_training_at, \
+     d.online_instruments, d.offline_instruments, d.failing_instruments, d.queued_instrument_files, \
      (SELECT min(created_at) FROM labdata.event) AS oldest_event_at, \
      (SELECT min(recorded_at) FROM labdata.notice) AS oldest_notice_at, \
      (SELECT min(n.created_at) FROM labdata.notification_email e \
@@ -32,7 +33,14 @@ const FIGURES: &str = "SELECT \
          count(*) FILTER (WHERE kind = 'training' AND state = 'running') AS running_trainings, \
          min(queued_at) FILTER (WHERE kind = 'training' AND state = 'queued') \
              AS oldest_pending_training_at \
-         FROM labdata.work) w";
+         FROM labdata.work) w, \
+     (SELECT \
+         count(*) FILTER (WHERE announced_status = 'online') AS online_instruments, \
+         count(*) FILTER (WHERE announced_status = 'offline') AS offline_instruments, \
+         count(*) FILTER (WHERE announced_status = 'error') AS failing_instruments, \
+         coalesce(sum(queued_files) FILTER (WHERE announced_status <> 'offline'), 0)::bigint \
+             AS queued_instrument_files \
+         FROM labdata.device) d";
 
 #[derive(QueryableByName)]
 struct FiguresRow {
@@ -48,6 +56,14 @@ struct FiguresRow {
     running_trainings: i64,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_pending_training_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = BigInt)]
+    online_instruments: i64,
+    #[diesel(sql_type = BigInt)]
+    offline_instruments: i64,
+    #[diesel(sql_type = BigInt)]
+    failing_instruments: i64,
+    #[diesel(sql_type = BigInt)]
+    queued_instrument_files: i64,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_event_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
@@ -93,6 +109,10 @@ impl StoreHealth for PgStoreHealth {
             pending_trainings: u64::try_from(row.pending_trainings).unwrap_or_default(),
             running_trainings: u64::try_from(row.running_trainings).unwrap_or_default(),
             oldest_pending_training_at: row.oldest_pending_training_at,
+            online_instruments: u64::try_from(row.online_instruments).unwrap_or_default(),
+            offline_instruments: u64::try_from(row.offline_instruments).unwrap_or_default(),
+            failing_instruments: u64::try_from(row.failing_instruments).unwrap_or_default(),
+            queued_instrument_files: u64::try_from(row.queued_instrument_files).unwrap_or_default(),
             oldest_event_at: row.oldest_event_at,
             oldest_notice_at: row.oldest_notice_at,
             oldest_email_at: row.oldest_email_at,

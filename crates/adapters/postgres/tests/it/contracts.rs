@@ -12,7 +12,7 @@ use labdata_ports::{
     executions::ExecutionRepository,
     files::FileRepository,
     idempotency::Idempotency,
-    instruments::InstrumentRepository,
+    instruments::{InstrumentRepository, devices::DeviceRepository},
     jobs::JobRepository,
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
@@ -23,8 +23,7 @@ use labdata_ports::{
 };
 use labdata_postgres::{
     Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgAuditLog,
-    PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgEventLog,
- PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
+ PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -89,6 +88,7 @@ subjects! {
     ModelRepository => PgModelRepository,
     TrainingStore => PgTrainingStore,
     InstrumentRepository => PgInstrumentRepository,
+    DeviceRepository => PgDeviceRepository,
     JobRepository => PgJobRepository,
     TriggerStore => PgTriggerStore,
     EventLog => PgEventLog,

@@ -1,10 +1,14 @@
 //! `/api/v1/instruments`
 
+mod devices;
+mod outages;
+
 use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
 
 use crate::server::TestServer;
 
+/// Path of the list.
 const PATH: &str = "/api/v1/instruments";
 
 #[tokio::test]

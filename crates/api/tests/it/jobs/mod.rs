@@ -3,6 +3,7 @@
 mod changes;
 mod given;
 mod parameters;
+mod publishing;
 mod triggers;
 mod writing_jobs;
 

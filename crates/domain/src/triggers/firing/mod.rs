@@ -12,7 +12,7 @@ use crate::{
     executions::Execution,
     files::File,
     ids::{ExecutionId, FileId, InstrumentId, JobId, TriggerId, UserId},
-    jobs::{ParameterDefinition, with_defaults},
+    jobs::{ParameterDefinition, TriggeredVersion, with_defaults},
     people::run_key::most_run_scopes,
     work::NewRun,
 };
@@ -24,6 +24,8 @@ pub struct Candidate {
     pub job: JobId,
     /// Current version of its script.
     pub script_version: u32,
+    /// Version that an admin published last.
+    pub published_version: Option<u32>,
     /// Parameters of its runs. Only defaults are filled in: there is no user to ask.
     pub parameters: Vec<ParameterDefinition>,
     /// Its trigger.
@@ -113,9 +115,13 @@ pub struct TriggerEvent<'a> {
 
 impl<'a> TriggerEvent<'a> {
     /// The response of each candidate.
-    pub fn responses(self) -> impl Iterator<Item = (&'a Candidate, Response)> {
+    pub fn responses(
+        self,
+        runs: TriggeredVersion,
+    ) -> impl Iterator<Item = (&'a Candidate, Response)> {
         let respond = move |candidate: &'a Candidate| {
-            (candidate, candidate.respond(self.occurrence, self.chain))
+            let response = candidate.respond(self.occurrence, self.chain, runs);
+            (candidate, response)
         };
         self.candidates.iter().map(respond)
     }
@@ -168,12 +174,16 @@ pub enum Response {
     /// No run starts although the candidate waits for the event: it caused the event itself, or
     /// the chain of triggered runs is too long.
     Loop,
+    /// No run starts although the candidate waits for the event: no version of its script is
+    /// published.
+    Unpublished,
 }
 
 /// A tick of a candidate's schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// The run that starts; `None` if the trigger is no schedule that can be read.
+    /// The run that starts; `None` if the trigger is no schedule that can be read, or no version of the
+    /// script may run.
     pub firing: Option<Firing>,
     /// The next tick.
     pub next_at: Option<OffsetDateTime>,
@@ -184,7 +194,12 @@ impl Candidate {
     /// followed, nearest first. A job never follows from itself, however many runs are between, so
     /// that triggers cannot keep each other running.
     #[must_use]
-    pub fn respond(&self, occurrence: &Occurrence, chain: &[JobId]) -> Response {
+    pub fn respond(
+        &self,
+        occurrence: &Occurrence,
+        chain: &[JobId],
+        runs: TriggeredVersion,
+    ) -> Response {
         // Before the check for loops: a loop is reported only for an event that the trigger waits for.
         let Some(files) = self.files(occurrence) else {
             return Response::Runs(Vec::new());
@@ -192,26 +207,37 @@ impl Candidate {
         if chain.contains(&self.job) || chain.len() >= MAX_CHAIN {
             return Response::Loop;
         }
-        let fire = |file| self.fire(file, occurrence.source());
+        let Some(version) = self.version(runs) else {
+            return Response::Unpublished;
+        };
+        let fire = |file| self.fire(version, file, occurrence.source());
         Response::Runs(files.into_iter().map(fire).collect())
     }
 
     /// Fires the schedule, which has come to a tick. Ticks that passed before `now` are this one:
     /// the next tick is the first after `now`.
     #[must_use]
-    pub fn tick(&self, now: OffsetDateTime) -> Tick {
+    pub fn tick(&self, now: OffsetDateTime, runs: TriggeredVersion) -> Tick {
         let is_schedule = matches!(self.trigger.parsed(), Ok(Conditions::Schedule(_)));
+        let version = self.version(runs).filter(|_| is_schedule);
         Tick {
-            firing: is_schedule.then(|| self.fire(None, None)),
+            firing: version.map(|version| self.fire(version, None, None)),
             // From `now`, not from the tick: after an outage, one run makes up for all missed ticks.
             next_at: self.trigger.next_after(now),
         }
     }
 
-    fn fire(&self, file: Option<FileId>, source: Option<ExecutionId>) -> Firing {
+    /// The version of its script that a run uses; `None` where only a published one may run, and it has
+    /// none.
+    #[must_use]
+    pub const fn version(&self, runs: TriggeredVersion) -> Option<u32> {
+        runs.of(Some(self.script_version), self.published_version)
+    }
+
+    fn fire(&self, version: u32, file: Option<FileId>, source: Option<ExecutionId>) -> Firing {
         Firing {
             job: self.job,
-            script_version: self.script_version,
+            script_version: version,
             parameters: with_defaults(&self.parameters, Map::new()),
             file,
             source,

@@ -16,6 +16,7 @@ use crate::{
 };
 
 const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
+const NEWEST: TriggeredVersion = TriggeredVersion::Newest;
 
 fn id<T: From<Uuid>>(number: u128) -> T {
     Uuid::from_u128(number).into()
@@ -38,6 +39,7 @@ fn candidate(category: Category, conditions: &Value) -> Candidate {
     Candidate {
         job: id(1),
         script_version: 4,
+        published_version: None,
         parameters: vec![definition("a", Some(json!(1))), definition("b", None)],
         trigger: Trigger {
             id: id::<TriggerId>(2),
@@ -75,7 +77,7 @@ fn ended(outputs: Vec<FileId>) -> Occurrence {
 fn runs(response: Response) -> Vec<Firing> {
     match response {
         Response::Runs(runs) => runs,
-        Response::Loop => panic!("a loop"),
+        Response::Loop | Response::Unpublished => panic!("no run starts"),
     }
 }
 
@@ -91,7 +93,10 @@ fn a_matching_file_is_one_run_with_the_defaults_in_the_name_of_who_set_the_trigg
         started_by: id(3),
         trigger: id(2),
     };
-    assert_eq!(runs(candidate.respond(&file(None), &[])), [expected]);
+    assert_eq!(
+        runs(candidate.respond(&file(None), &[], NEWEST)),
+        [expected]
+    );
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn a_trigger_of_an_instrument_waits_for_its_files_only() {
     let mut candidate = candidate(Category::FileUploaded, &json!({}));
     candidate.trigger.instrument = Some(id(20));
     for (instrument, count) in [(None, 0), (Some(id(21)), 0), (Some(id(20)), 1)] {
-        let firings = runs(candidate.respond(&file(instrument), &[]));
+        let firings = runs(candidate.respond(&file(instrument), &[], NEWEST));
         assert_eq!(firings.len(), count, "{instrument:?}");
     }
 }
@@ -112,7 +117,7 @@ fn each_output_of_a_finished_execution_is_a_run_and_none_is_one_without_file() {
         (vec![], vec![None]),
         (vec![id(30), id(31)], vec![Some(id(30)), Some(id(31))]),
     ] {
-        let firings = runs(candidate.respond(&ended(outputs), &[id(12)]));
+        let firings = runs(candidate.respond(&ended(outputs), &[id(12)], NEWEST));
         let files: Vec<_> = firings.iter().map(|firing| firing.file).collect();
         assert_eq!(files, expected);
         assert!(firings.iter().all(|firing| firing.source == Some(id(11))));
@@ -129,11 +134,11 @@ fn what_a_trigger_does_not_wait_for_starts_nothing() {
     let files = candidate(Category::FileUploaded, &json!({"min_size_kb": 2}));
     for candidate in [&schedule, &other, &files] {
         for occurrence in [file(None), ended(vec![])] {
-            assert_eq!(runs(candidate.respond(&occurrence, &[id(1)])), []);
+            assert_eq!(runs(candidate.respond(&occurrence, &[id(1)], NEWEST)), []);
         }
     }
     for candidate in [&other, &files] {
-        let tick = candidate.tick(OffsetDateTime::UNIX_EPOCH);
+        let tick = candidate.tick(OffsetDateTime::UNIX_EPOCH, NEWEST);
         assert_eq!((tick.firing, tick.next_at), (None, None));
     }
 }
@@ -155,7 +160,7 @@ fn a_tick_is_one_run_and_moves_on_to_the_next_tick_after_now() {
         firing: Some(expected),
         next_at: Some(datetime!(2026-01-12 09:00 UTC)),
     };
-    assert_eq!(schedule.tick(late), tick);
+    assert_eq!(schedule.tick(late, NEWEST), tick);
 }
 
 #[test]
@@ -239,13 +244,17 @@ fn every_candidate_responds_to_an_event() {
         candidates: &candidates,
         chain: &[],
     };
-    let responses: Vec<usize> = event.responses().map(|(_, it)| runs(it).len()).collect();
+    let responses: Vec<usize> = event
+        .responses(NEWEST)
+        .map(|(_, it)| runs(it).len())
+        .collect();
     assert_eq!(responses, [1, 0]);
 }
 
 #[test]
 fn a_firing_becomes_a_run_that_no_key_asked_for() {
-    let firing = runs(candidate(Category::FileUploaded, &json!({})).respond(&file(None), &[]));
+    let firing =
+        runs(candidate(Category::FileUploaded, &json!({})).respond(&file(None), &[], NEWEST));
     let run = firing.into_iter().next().unwrap().into_run(id(50), NOW);
     let expected = NewRun {
         id: id(50),
@@ -267,9 +276,38 @@ fn a_firing_becomes_a_run_that_no_key_asked_for() {
 fn a_job_never_follows_from_itself_and_chains_end() {
     let candidate = candidate(Category::FileUploaded, &json!({}));
     let others: Vec<JobId> = (100..).take(MAX_CHAIN - 1).map(id).collect();
-    assert_eq!(runs(candidate.respond(&file(None), &others)).len(), 1);
+    assert_eq!(
+        runs(candidate.respond(&file(None), &others, NEWEST)).len(),
+        1
+    );
     let with_itself = [&others[..3], &[id(1)]].concat();
-    assert_eq!(candidate.respond(&file(None), &with_itself), Response::Loop);
+    assert_eq!(
+        candidate.respond(&file(None), &with_itself, NEWEST),
+        Response::Loop
+    );
     let too_long = [&others[..], &[id(99)]].concat();
-    assert_eq!(candidate.respond(&file(None), &too_long), Response::Loop);
+    assert_eq!(
+        candidate.respond(&file(None), &too_long, NEWEST),
+        Response::Loop
+    );
+}
+
+#[test]
+fn where_only_published_versions_run_a_draft_starts_nothing_and_an_older_published_one_does() {
+    let published = TriggeredVersion::Published;
+    let conditions = json!({"cron": "0 9 * * *"});
+    let mut on_file = candidate(Category::FileUploaded, &json!({}));
+    let mut schedule = candidate(Category::Schedule, &conditions);
+    let response = on_file.respond(&file(None), &[], published);
+    assert_eq!(response, Response::Unpublished);
+    let tick = schedule.tick(NOW, published);
+    assert_eq!(tick.firing, None);
+    assert!(tick.next_at.is_some());
+
+    on_file.published_version = Some(3);
+    schedule.published_version = Some(3);
+    let fired = runs(on_file.respond(&file(None), &[], published));
+    let ticked = schedule.tick(NOW, published).firing;
+    let versions = fired.into_iter().chain(ticked).map(|it| it.script_version);
+    assert_eq!(versions.collect::<Vec<_>>(), [3, 3]);
 }

@@ -1,0 +1,108 @@
+// The computer beside an instrument: its last report, and a band of the last seven days.
+
+import { get } from "../api.js";
+import { facts, h, load, time } from "../dom.js";
+import { grid } from "../grid.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Length of the band in units of its drawing. */
+const LENGTH = 1000;
+
+/** What there is of a status, in the words of the page. */
+const WORDS = /** @type {Record<string, string>} */ ({ online: "online", offline: "offline", error: "has trouble" });
+
+const KINDS = /** @type {Record<string, string>} */ ({ online: "completed", offline: "cancelled", error: "failed" });
+
+/**
+ * @param {string} id of the instrument
+ */
+export function device(id) {
+  const place = h("div", null);
+  load(place, "Reading the device's status", async () => {
+    const [status, report] = await Promise.all([get(`/instruments/${id}/device-status`), get(`/instruments/${id}/device`)]);
+    if (status.current_status === null) {
+      const words = "No computer has reported for this instrument yet. labdata-watch reports every minute while it runs.";
+      return h("p", { class: "empty" }, words);
+    }
+    return h("div", null, now(status, report), band(status), periods(status));
+  });
+  return h("section", null, h("h2", null, "Its computer"), place);
+}
+
+/**
+ * @param {string} status
+ */
+function statusBadge(status) {
+  return h("span", { class: `badge ${KINDS[status]}` }, WORDS[status]);
+}
+
+/**
+ * @param {Api["DeviceStatus"]} status
+ * @param {Api["Device"]} report
+ */
+function now(status, report) {
+  const current = /** @type {Api["CurrentDeviceStatus"]} */ (status.current_status);
+  const details = Object.entries(typeof report.detail === "object" && report.detail !== null ? report.detail : {});
+  const troubles = details.filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`);
+  const said = typeof report.detail === "string" ? report.detail : troubles.join(", ");
+  return facts([
+    ["Now", statusBadge(current.value)],
+    ["Since", time(current.since)],
+    ["Last report", time(report.last_seen)],
+    ["Program", report.app_version ?? "–"],
+    ["Watches its folder", report.is_watching === null ? "–" : report.is_watching ? "yes" : "no"],
+    ["Files that wait", report.queued_files ?? "–"],
+    ["Trouble", said || "none"],
+  ]);
+}
+
+/**
+ * The range as a line from left to right. The table below it says the same in words.
+ * @param {Api["DeviceStatus"]} status
+ */
+function band(status) {
+  const [start, end] = [Date.parse(status.start_time), Date.parse(status.end_time)];
+  const at = (/** @type {string} */ text) => ((Date.parse(text) - start) / Math.max(end - start, 1)) * LENGTH;
+  const drawing = document.createElementNS(SVG, "svg");
+  drawing.setAttribute("viewBox", `0 0 ${LENGTH} 24`);
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("class", "band");
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", `Status of the computer over the last ${Math.round((end - start) / 86_400_000)} days`);
+  for (const period of status.statuses) {
+    const part = document.createElementNS(SVG, "rect");
+    part.setAttribute("class", period.status);
+    part.setAttribute("x", String(at(period.first_seen)));
+    // One minute of a week is less than a dot, and the one with the trouble should be seen.
+    part.setAttribute("width", String(Math.max(at(period.last_seen) - at(period.first_seen), 2)));
+    part.setAttribute("height", "24");
+    const words = document.createElementNS(SVG, "title");
+    words.textContent = `${WORDS[period.status]}, ${new Date(period.first_seen).toLocaleString()} to ${new Date(period.last_seen).toLocaleString()}`;
+    part.append(words);
+    drawing.append(part);
+  }
+  const ends = h("p", { class: "bar band-ends" }, time(status.start_time), time(status.end_time));
+  return h("div", null, drawing, ends);
+}
+
+/**
+ * @param {Api["DeviceStatus"]} status
+ */
+function periods(status) {
+  const row = (/** @type {Api["DeviceStatusPeriod"]} */ it) => [
+    statusBadge(it.status),
+    time(it.first_seen),
+    time(it.last_seen),
+    it.app_version ?? "",
+  ];
+  const rows = [...status.statuses].reverse().map(row);
+  const notes = status.notes.map((/** @type {string} */ note) => h("p", { class: "quiet" }, note));
+  return h(
+    "details",
+    null,
+    h("summary", null, "Periods"),
+    notes,
+    grid(["Status", "From", "To", "Program"], rows, "The computer did not report in this time."),
+  );
+}

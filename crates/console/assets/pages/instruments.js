@@ -1,0 +1,53 @@
+// Instruments: which there are, and the computer beside each.
+
+import { get } from "../api.js";
+import { h, load, titled } from "../dom.js";
+import { time } from "../format.js";
+import { grid } from "../grid.js";
+import { device } from "./device.js";
+
+/** The list of instruments. */
+export function instruments() {
+  const place = h("div", null);
+  load(place, "Reading the instruments", async () => {
+    const all = await get("/instruments?limit=1000");
+    const row = (/** @type {Api["Instrument"]} */ it) => [
+      h("a", { href: `#/instruments/${it.id}` }, it.name),
+      it.instrument_type ?? "",
+      it.description ?? "",
+    ];
+    const none = "There is no instrument yet. An admin adds one on the page Admin.";
+    return grid(["Instrument", "Type", "Description"], all.map(row), none);
+  });
+  return [h("h1", null, "Instruments"), place];
+}
+
+/**
+ * One instrument.
+ * @param {string} id
+ */
+export function instrument(id) {
+  const place = h("div", null);
+  load(place, "Reading the instrument", async () => {
+    const it = await get(`/instruments/${id}`);
+    titled(it.name);
+    return h("div", null, h("h1", null, it.name), it.description ? h("p", null, it.description) : null, device(id), files(id));
+  });
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/instruments" }, "← Instruments")), place];
+}
+
+/**
+ * @param {string} id
+ */
+function files(id) {
+  const place = h("div", null);
+  load(place, "Reading its files", async () => {
+    const all = await get(`/files?instrument_id=${id}&limit=20`);
+    const row = (/** @type {Api["FileRecord"]} */ it) => [
+      h("a", { href: `#/files/${it.file_id}` }, it.original_path),
+      time(it.uploaded_at),
+    ];
+    return grid(["File", "Uploaded"], all.map(row), "It has sent no files yet.");
+  });
+  return h("section", null, h("h2", null, "Its newest files"), place);
+}
