@@ -34,9 +34,26 @@ class TestPredict:
         assert found.model_name == "cultivars"
         assert found.to_pandas().columns.tolist() == ["prediction", "probability_red", "probability_white"]
 
+    def test_a_segmentation(self, shaky, proxy):
+        annotation = {"file_id": "7", "label": "cell", "mask": "iVBO", "confidence": 0.75}
+        answer = {
+            "predictions": ["iVBO"],
+            "probabilities": None,
+            "model_id": "1",
+            "model_name": "cells",
+            "annotations": [annotation],
+        }
+        proxy.answers[self.PATH] = ("application/json", json.dumps(answer).encode())
+        found = shaky.predict("cells", [{"image": "7"}], pixel_threshold=0.25, max_hole_pixels=0)
+        sent = json.loads(proxy.bodies[-1])
+        assert (sent["pixel_threshold"], sent["max_hole_pixels"]) == (0.25, 0)
+        assert "min_confidence" not in sent
+        assert found.annotations == [annotation]
+
     def test_a_regression(self, shaky, proxy):
         answer = {"predictions": [1.5], "probabilities": None, "model_id": "1", "model_name": "yield"}
         proxy.answers[self.PATH] = ("application/json", json.dumps(answer).encode())
         found = shaky.predict(model_id="1", data=[{"hue": 1.0}])
         assert found.probabilities is None
+        assert found.annotations is None
         assert found.to_polars().rows() == [(1.5,)]

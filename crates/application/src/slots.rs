@@ -31,6 +31,11 @@ pub enum Work {
     Follower,
     /// JSON body of over 512 KiB, until its response is made. Takes up to 50 MiB of memory once it is read.
     LargeBody,
+    /// JSON body of over 512 KiB with masks, until its response is made. Takes up to 64 MiB of memory, twice that
+    /// while it is read.
+    MaskBody,
+    /// Masks that are decoded and stored. Takes up to 50 MiB of memory, and the processors.
+    Masks,
     /// File that is sent within one request. Takes up to 4.5 MB of memory.
     SentFile,
     /// MCP request.
@@ -45,7 +50,7 @@ pub enum Work {
 
 impl Work {
     /// All of it, in the order of the variants.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Result,
         Self::Page,
         Self::Series,
@@ -53,6 +58,8 @@ impl Work {
         Self::Stream,
         Self::Follower,
         Self::LargeBody,
+        Self::MaskBody,
+        Self::Masks,
         Self::SentFile,
         Self::McpRequest,
         Self::SpooledFile,
@@ -71,6 +78,7 @@ impl Work {
             Self::LargeBody | Self::McpRequest => (8, 32),
             Self::SpooledFile => (4, 32),
             Self::Import => (1, 3),
+            Self::MaskBody | Self::Masks => (2, 3),
             Self::Snapshot | Self::Stream | Self::ParsedTable => (2, 4),
         }
     }

@@ -134,3 +134,7 @@ id!(
     /// A file of a chat.
     ChatFileId
 );
+id!(
+    /// An annotation of an image.
+    AnnotationId
+);

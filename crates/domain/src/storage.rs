@@ -48,10 +48,12 @@ impl Refuse for InsufficientStorage {
 pub enum StoredKind {
     /// Files, with those received that await their confirmation, and figures of chats.
     Files,
-    /// Datasets.
+    /// Datasets, with the masks of those of annotations.
     Datasets,
     /// Artifacts of trained models.
     Models,
+    /// Masks of images.
+    Annotations,
     /// Logs of runs and trainings.
     Logs,
     /// Responses that are stored for idempotency keys.
@@ -68,6 +70,7 @@ impl StoredKind {
         Self::Files,
         Self::Datasets,
         Self::Models,
+        Self::Annotations,
         Self::Logs,
         Self::Responses,
         Self::History,
@@ -76,7 +79,13 @@ impl StoredKind {
 
     /// Kinds whose records have their sizes: they count to the byte. The others grow by small steps, and
     /// count as they were a short time ago.
-    pub const RECORDED: [Self; 4] = [Self::Files, Self::Datasets, Self::Models, Self::Trash];
+    pub const RECORDED: [Self; 5] = [
+        Self::Files,
+        Self::Datasets,
+        Self::Models,
+        Self::Annotations,
+        Self::Trash,
+    ];
 
     /// The name in the API.
     #[must_use]
@@ -85,6 +94,7 @@ impl StoredKind {
             Self::Files => "files",
             Self::Datasets => "datasets",
             Self::Models => "models",
+            Self::Annotations => "annotations",
             Self::Logs => "logs",
             Self::Responses => "responses",
             Self::History => "history",
@@ -310,6 +320,7 @@ mod tests {
                 ("files", 3),
                 ("datasets", 0),
                 ("models", 0),
+                ("annotations", 0),
                 ("logs", 20),
                 ("responses", 0),
                 ("history", 400),

@@ -87,6 +87,8 @@ tags! {
     Files = "files",
     /// Instruments that files come from.
     Instruments = "instruments",
+    /// Annotations of images: masks with labels.
+    Images = "images",
     /// Tables of the organization: define, change, import, export.
     Tables = "tables",
     /// Transactional writes of rows and series.

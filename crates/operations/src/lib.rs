@@ -70,6 +70,7 @@ pub fn all() -> Vec<Operation> {
         people::operations(),
         files::operations(),
         instruments::operations(),
+        instruments::images::operations(),
         jobs::operations(),
         executions::operations(),
         work::operations(),

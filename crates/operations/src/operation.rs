@@ -3,7 +3,7 @@
 use std::{future::ready, sync::Arc};
 
 use futures::future::BoxFuture;
-use labdata_application::{Error, Services};
+use labdata_application::{Error, Services, slots::Work};
 use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
 
 use crate::{
@@ -63,6 +63,8 @@ pub struct Operation {
     pub is_prepared: bool,
     /// How its body is received.
     pub body: BodyKind,
+    /// Limit of its body where it is not the usual one, and the work that a long body is.
+    large_body: Option<(usize, Work)>,
     pub(crate) typed_refusals: Vec<TypedRefusal>,
     pub(crate) empty_responses: &'static [(u16, &'static str)],
     pub(crate) response_headers: &'static [(&'static str, &'static str)],
@@ -108,11 +110,17 @@ impl Operation {
     /// Returns the size in bytes from which its JSON body is refused.
     #[must_use]
     pub fn body_limit(&self) -> usize {
-        if self.access == Access::Open {
-            OPEN_BODY_LIMIT
-        } else {
-            BODY_LIMIT
+        match self.large_body {
+            Some((limit, _)) => limit,
+            None if self.access == Access::Open => OPEN_BODY_LIMIT,
+            None => BODY_LIMIT,
         }
+    }
+
+    /// Returns the work that a long body is, which takes a slot.
+    #[must_use]
+    pub fn body_work(&self) -> Work {
+        self.large_body.map_or(Work::LargeBody, |(_, work)| work)
     }
 }
 
@@ -192,6 +200,7 @@ impl About {
             idempotency: Idempotency::Natural,
             is_prepared: false,
             body: BodyKind::None,
+            large_body: None,
             typed_refusals: Vec::new(),
             empty_responses: &[],
             response_headers: &[],
@@ -214,6 +223,15 @@ impl Operation {
     pub fn creating(self) -> Self {
         Self {
             idempotency: Idempotency::ByKey,
+            ..self
+        }
+    }
+
+    /// The same, for one whose body may be longer than others. Long bodies take slots of that work.
+    #[must_use]
+    pub(crate) fn with_body_of(self, limit: usize, work: Work) -> Self {
+        Self {
+            large_body: Some((limit, work)),
             ..self
         }
     }

@@ -82,6 +82,7 @@ macro_rules! store {
         $crate::instruments! { $harness $(, $test)? }
         $crate::instrument_changes! { $harness $(, $test)? }
         $crate::devices! { $harness $(, $test)? }
+        $crate::annotations! { $harness $(, $test)? }
         $crate::datasets! { $harness $(, $test)? }
         $crate::jobs! { $harness $(, $test)? }
         $crate::job_changes! { $harness $(, $test)? }

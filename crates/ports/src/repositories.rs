@@ -11,7 +11,7 @@ use crate::{
     executions::ExecutionRepository,
     files::FileRepository,
     idempotency::Units,
-    instruments::{InstrumentRepository, devices::DeviceRepository},
+ instruments::InstrumentRepository, instruments::devices::DeviceRepository, instruments::images::AnnotationRepository,
     jobs::JobRepository,
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
@@ -39,6 +39,8 @@ pub struct Repositories {
     pub invitations: Arc<dyn InvitationRepository>,
     /// Instruments.
     pub instruments: Arc<dyn InstrumentRepository>,
+    /// Annotations of images.
+    pub annotations: Arc<dyn AnnotationRepository>,
     /// Devices of instruments.
     pub devices: Arc<dyn DeviceRepository>,
     /// Jobs.

@@ -255,10 +255,19 @@ class Curves(list[Curve], _Frames):
 class Predictions(Rows):
     """One dict per row: `prediction`, and `probabilities` by class (None unless the model classifies)."""
 
-    def __init__(self, rows: Iterable[dict[str, Any]], *, model_id: str, model_name: str) -> None:
+    def __init__(
+        self,
+        rows: Iterable[dict[str, Any]],
+        *,
+        model_id: str,
+        model_name: str,
+        annotations: list[dict[str, Any]] | None = None,
+    ) -> None:
         super().__init__(rows, columns=("prediction", "probabilities"))
         self.model_id = model_id
         self.model_name = model_name
+        self.annotations = annotations
+        """Masks of images, for `annotate`; None unless the model segments images."""
 
     @property
     def predictions(self) -> list[Any]:

@@ -70,7 +70,10 @@ pub use files::blob::InMemoryBlobStore;
 pub use files::signer::InMemoryUrlSigner;
 pub use idempotency::{InMemoryIdempotency, InMemoryUnits};
 pub use ids::SequentialIds;
-pub use instruments::{InMemoryInstrumentRepository, devices::InMemoryDeviceRepository};
+pub use instruments::{
+    InMemoryInstrumentRepository, devices::InMemoryDeviceRepository,
+    images::InMemoryAnnotationRepository,
+};
 pub use jobs::InMemoryJobRepository;
 pub use maintenance::dependencies::InMemoryDependencyChecks;
 pub use maintenance::disk_reserve::InMemoryDiskReserve;

@@ -13,9 +13,9 @@ use labdata_domain::{
     executions::{Execution, started_by::StartedBy},
     files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
-    instruments::Instrument,
+    instruments::{Instrument, images::Annotation},
     jobs::{Job, ScriptVersion},
-    models::{Dataset, TrainingBackend},
+    models::{Dataset, DatasetMask, TrainingBackend},
     notifications::Preferences,
     people::{
         ApiKey,
@@ -101,7 +101,10 @@ pub(crate) struct State {
     pub(crate) sign_in_links: Vec<SignInLink>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) devices: Devices,
+    pub(crate) annotations: Vec<Owned<Annotation>>,
     pub(crate) datasets: Vec<Owned<Dataset>>,
+    /// Masks of datasets.
+    pub(crate) dataset_masks: Vec<Owned<DatasetMask>>,
     /// The versions of models, by number within a model.
     pub(crate) model_versions: Vec<Owned<VersionRow>>,
     pub(crate) training_backends: BTreeMap<Uuid, TrainingBackend>,

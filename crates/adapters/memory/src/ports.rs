@@ -5,8 +5,7 @@ use std::sync::Arc;
 use labdata_ports::{Clock, Ports, Repositories};
 
 use crate::{
-    InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore,
- InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
+ InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
@@ -22,6 +21,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         invitations: Arc::new(InMemoryInvitationRepository::new(memory)),
         instruments: Arc::new(InMemoryInstrumentRepository::new(memory)),
         devices: Arc::new(InMemoryDeviceRepository::new(memory)),
+        annotations: Arc::new(InMemoryAnnotationRepository::new(memory)),
         jobs: Arc::new(InMemoryJobRepository::new(memory)),
         catalog: Arc::new(InMemoryCatalogStore::new(memory)),
         data: Arc::new(InMemoryDataStore::new(memory)),

@@ -40,7 +40,9 @@ pub use executions::PgExecutionRepository;
 pub use files::PgFileRepository;
 pub use files::list::SearchLimits;
 pub use files::search_index::{FileSearch, prepare_file_search};
-pub use instruments::{PgInstrumentRepository, devices::PgDeviceRepository};
+pub use instruments::{
+    PgInstrumentRepository, devices::PgDeviceRepository, images::PgAnnotationRepository,
+};
 pub use jobs::PgJobRepository;
 pub use maintenance::backup::{
     BackupError, NeededObject, Snapshot, is_empty, restore, server_major,

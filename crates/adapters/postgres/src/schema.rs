@@ -88,6 +88,7 @@ diesel::table! {
         size_bytes -> BigInt,
         created_by -> Uuid,
         created_at -> Timestamptz,
+        source_label -> Nullable<Text>,
     }
 }
 
@@ -306,6 +307,37 @@ diesel::table! {
         media_type -> Text,
         size_bytes -> BigInt,
         created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.annotation (organization_id, id) {
+        organization_id -> Uuid,
+        id -> Uuid,
+        file_id -> Uuid,
+        job_execution_id -> Nullable<Uuid>,
+        label -> Text,
+        object_key -> Uuid,
+        size_bytes -> BigInt,
+        width -> BigInt,
+        height -> BigInt,
+        foreground -> BigInt,
+        box_x -> BigInt,
+        box_y -> BigInt,
+        box_width -> BigInt,
+        box_height -> BigInt,
+        is_human_vetted -> Bool,
+        created_by -> Uuid,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.dataset_mask (organization_id, id) {
+        organization_id -> Uuid,
+        id -> Uuid,
+        dataset_id -> Uuid,
+        size_bytes -> BigInt,
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use labdata_ports::Repositories;
 
 use crate::{
-    Database, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository,
- PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
+ Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -76,6 +75,7 @@ impl PgStore {
             invitations: Arc::new(PgInvitationRepository::new(authentication.clone())),
             instruments: Arc::new(PgInstrumentRepository::new(database.clone())),
             devices: Arc::new(PgDeviceRepository::new(database.clone())),
+            annotations: Arc::new(PgAnnotationRepository::new(database.clone())),
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             data: Arc::new(self.data.on(database.clone(), Arc::clone(&catalog))),
             catalog,

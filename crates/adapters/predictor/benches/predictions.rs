@@ -63,6 +63,7 @@ async fn measure(lab: &Lab, name: &str, version: u128) {
             let request = PredictionRequest {
                 input,
                 image_urls: BTreeMap::new(),
+                segmentation: None,
             };
             let started = Instant::now();
             lab.predictor.predict(&model, request).await.unwrap();

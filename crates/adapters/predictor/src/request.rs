@@ -1,12 +1,6 @@
 //! Requests as the process reads them.
 
-use std::collections::BTreeMap;
-
-use labdata_domain::{
-    ids::FileId,
-    models::{FeatureValues, PredictionInput},
-    timestamp,
-};
+use labdata_domain::{models::FeatureValues, timestamp};
 use labdata_ports::models::PredictionRequest;
 use serde_json::{Map, Value, json};
 
@@ -22,24 +16,34 @@ pub(crate) fn encode(id: u64, request: &PredictionRequest) -> Result<Vec<u8>, St
         .iter()
         .any(|column| matches!(column.values, FeatureValues::Images(_)));
     if has_images {
-        return Ok(json(id, &request.input, &request.image_urls)
-            .to_string()
-            .into_bytes());
+        return Ok(json(id, request).to_string().into_bytes());
     }
     arrow::encode(id, &request.input).map_err(|error| error.to_string())
 }
 
-fn json(id: u64, input: &PredictionInput, urls: &BTreeMap<FileId, String>) -> Value {
-    let columns: Map<String, Value> = input
+fn json(id: u64, request: &PredictionRequest) -> Value {
+    let columns: Map<String, Value> = request
+        .input
         .columns
         .iter()
         .map(|column| (column.name.clone(), list(&column.values)))
         .collect();
-    let images: Map<String, Value> = urls
+    let images: Map<String, Value> = request
+        .image_urls
         .iter()
         .map(|(file, url)| (file.to_string(), Value::from(url.as_str())))
         .collect();
-    json!({"id": id, "columns": columns, "images": images})
+    let mut message = json!({"id": id, "columns": columns, "images": images});
+    if let (Some(options), Some(message)) = (&request.segmentation, message.as_object_mut()) {
+        let options = json!({
+            "pixel_threshold": options.pixel_threshold,
+            "min_region_pixels": options.min_region_pixels,
+            "max_hole_pixels": options.max_hole_pixels,
+            "min_confidence": options.min_confidence,
+        });
+        message.insert("segmentation".to_owned(), options);
+    }
+    message
 }
 
 fn list(values: &FeatureValues) -> Value {
@@ -57,7 +61,12 @@ fn list(values: &FeatureValues) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::models::FeatureColumn;
+    use std::collections::BTreeMap;
+
+    use labdata_domain::{
+        ids::FileId,
+        models::{FeatureColumn, PredictionInput, SegmentationOptions},
+    };
 
     use super::*;
 
@@ -79,6 +88,7 @@ mod tests {
                 ],
             },
             image_urls: BTreeMap::from([(file, "http://platform/f".to_owned())]),
+            segmentation: Some(SegmentationOptions::default()),
         };
         let body = encode(3, &request).unwrap();
         let message: Value = serde_json::from_slice(&body).unwrap();
@@ -89,6 +99,10 @@ mod tests {
                 "id": 3,
                 "columns": {"photo": [id], "ph": [null], "at": ["2026-03-01T12:00:00Z"]},
                 "images": {id: "http://platform/f"},
+                "segmentation": {
+                    "pixel_threshold": 0.5, "min_region_pixels": 0, "max_hole_pixels": null,
+                    "min_confidence": 0.0,
+                },
             })
         );
     }

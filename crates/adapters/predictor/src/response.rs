@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use labdata_domain::models::{
-    Class, InvalidRows, MAX_PREDICTION_ROWS, ModelSignature, ProblemType, RawPredictions,
-    RowProblem,
+use labdata_domain::{
+    instruments::images::PixelSize,
+    models::{
+        Class, InvalidRows, MAX_PREDICTION_ROWS, ModelSignature, PredictedMask, ProblemType,
+        RawPredictions, RowProblem,
+    },
 };
 use serde::Deserialize;
 
@@ -18,6 +21,9 @@ const MAX_TEXT: usize = 500;
 
 /// Maximum number of problems in a message.
 const MAX_PROBLEMS: usize = 100;
+
+/// Maximum number of masks of a row: one for each class.
+const MAX_MASKS: usize = 256;
 
 /// Error: a message is none of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +85,32 @@ struct MaskMessage {
     id: Option<u64>,
     error: Option<ErrorMessage>,
     predictions: Option<ShortList<String, MAX_PREDICTION_ROWS>>,
+    masks: Option<ShortList<ShortList<PredictedMaskMessage, MAX_MASKS>, MAX_PREDICTION_ROWS>>,
+}
+
+#[derive(Deserialize)]
+struct PredictedMaskMessage {
+    class: Option<u32>,
+    mask: String,
+    width: u32,
+    height: u32,
+    foreground_fraction: f64,
+    confidence: f64,
+}
+
+impl From<PredictedMaskMessage> for PredictedMask {
+    fn from(message: PredictedMaskMessage) -> Self {
+        Self {
+            class: message.class,
+            mask: message.mask,
+            size: PixelSize {
+                width: message.width,
+                height: message.height,
+            },
+            foreground_fraction: message.foreground_fraction,
+            confidence: message.confidence,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -136,11 +168,16 @@ pub(crate) fn read_response(
     }
     let (id, error, predictions) = if signature.problem == ProblemType::SemanticSegmentation {
         let message: MaskMessage = from_long_json(body)?;
-        let masks = |masks: ShortList<String, MAX_PREDICTION_ROWS>| RawPredictions {
-            values: masks.0.into_iter().map(Class::Text).map(Some).collect(),
+        let masks = message.masks.map(|rows| {
+            let masks = |row: ShortList<_, MAX_MASKS>| row.0.into_iter().map(Into::into).collect();
+            rows.0.into_iter().map(masks).collect()
+        });
+        let images = |images: ShortList<String, MAX_PREDICTION_ROWS>| RawPredictions {
+            values: images.0.into_iter().map(Class::Text).map(Some).collect(),
             probabilities: None,
+            masks,
         };
-        (message.id, message.error, message.predictions.map(masks))
+        (message.id, message.error, message.predictions.map(images))
     } else {
         let message: ResponseMessage = from_json(body)?;
         let probabilities = message
@@ -150,6 +187,7 @@ pub(crate) fn read_response(
         let predictions = message.predictions.map(|values| RawPredictions {
             values: values.0,
             probabilities,
+            masks: None,
         });
         (message.id, message.error, predictions)
     };
@@ -279,6 +317,7 @@ mod tests {
         let predicted = RawPredictions {
             values: vec![Some(Class::Integer(1)), Some(Class::Text("b".to_owned()))],
             probabilities: Some(vec![vec![Some(0.75), None], vec![Some(0.25), Some(1.0)]]),
+            masks: None,
         };
         let content = Content::Predicted(predicted);
         assert_eq!(response, Ok(Response { id: 7, content }));
@@ -307,11 +346,28 @@ mod tests {
     #[test]
     fn masks_are_texts() {
         let segmentation = signature(ProblemType::SemanticSegmentation, None);
-        let body = json!({"id": 1, "predictions": ["iVBO"], "probabilities": null}).to_string();
-        let response = read_response(body.as_bytes(), &segmentation).unwrap();
+        let body = json!({
+            "id": 1, "predictions": ["iVBO"], "probabilities": null,
+            "masks": [[{
+                "class": null, "mask": "iVBP", "width": 4, "height": 2, "foreground_fraction": 0.5,
+                "confidence": 0.75,
+            }]],
+        });
+        let response = read_response(body.to_string().as_bytes(), &segmentation).unwrap();
+        let mask = PredictedMask {
+            class: None,
+            mask: "iVBP".to_owned(),
+            size: PixelSize {
+                width: 4,
+                height: 2,
+            },
+            foreground_fraction: 0.5,
+            confidence: 0.75,
+        };
         let predicted = RawPredictions {
             values: vec![Some(Class::Text("iVBO".to_owned()))],
             probabilities: None,
+            masks: Some(vec![vec![mask]]),
         };
         assert_eq!(response.content, Content::Predicted(predicted));
     }

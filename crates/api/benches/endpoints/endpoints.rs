@@ -1,5 +1,6 @@
 //! A request of each endpoint. What one endpoint creates, the next ones read, change and delete.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::{
@@ -21,6 +22,7 @@ pub(crate) async fn measure(report: &mut Report) {
     notifications(report).await;
     tables::measure(report).await;
     files(report).await;
+    images(report).await;
     jobs::measure(report).await;
     rest(report).await;
 }
@@ -277,6 +279,43 @@ async fn backfill(report: &mut Report) {
     );
     report
         .run("POST /jobs/{job_id}/backfill", "640 files", same(4, &all))
+        .await;
+}
+
+/// PNG of one white pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mP4DwQACfsD/Wj6HMwAAAAASUVORK5CYII=";
+
+async fn images(report: &mut Report) {
+    let instrument = post("/instruments", &json!({ "name": "Microscope" }));
+    let (_, responses) = timed(&report.base, 1, vec![instrument]).await;
+    let instrument = responses[0].text("/id");
+    let upload = Request::new("POST", "/files").form(
+        &[("instrument_id", &instrument)],
+        "pixel.png",
+        &STANDARD.decode(PIXEL).unwrap(),
+    );
+    let (_, responses) = timed(&report.base, 1, vec![upload]).await;
+    let image = format!("/images/{}/annotations", responses[0].text("/file_id"));
+    let path = "/images/{file_id}/annotations";
+    let mask = json!({ "mask": PIXEL, "label": "cell" });
+    let save = post(&image, &json!({ "annotations": [mask] }));
+    let saved = report
+        .run(&format!("POST {path}"), "1 pixel", same(WRITES, &save))
+        .await;
+    let saved = ids(&saved, "/0/id");
+    report
+        .run(&format!("GET {path}"), "320 masks", same(FEW, &get(&image)))
+        .await;
+    let one = "/images/{file_id}/annotations/{annotation_id}";
+    let vetted = json!({ "is_human_vetted": true });
+    let vet = |id: &str| patch(format!("{image}/{id}"), &vetted);
+    report
+        .run(&format!("PATCH {one}"), "", each(&saved, vet))
+        .await;
+    let remove = |id: &str| delete(format!("{image}/{id}"));
+    report
+        .run(&format!("DELETE {one}"), "", each(&saved, remove))
         .await;
 }
 

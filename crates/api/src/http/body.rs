@@ -142,15 +142,15 @@ pub(crate) async fn receive_json(
     payload: &mut Payload,
     required: bool,
 ) -> Result<Bytes, ApiError> {
-    receive_json_within(request, payload, required, BODY_LIMIT).await
+    receive_json_within(request, payload, required, (BODY_LIMIT, Work::LargeBody)).await
 }
 
-/// Receives a JSON body of fewer than `limit` bytes.
+/// Receives a JSON body of fewer than `limit` bytes. A long one takes a slot of `work`.
 pub(super) async fn receive_json_within(
     request: &HttpRequest,
     payload: &mut Payload,
     required: bool,
-    limit: usize,
+    (limit, work): (usize, Work),
 ) -> Result<Bytes, ApiError> {
     let content_type = header(request, &CONTENT_TYPE);
     let is_json = content_type.is_some_and(is_json);
@@ -179,7 +179,7 @@ pub(super) async fn receive_json_within(
         && !is_empty
         && announced(request).is_none_or(|it| (SMALL_BODY..limit).contains(&it))
     {
-        hold_slot(request, Work::LargeBody).await?;
+        hold_slot(request, work).await?;
     }
     let bytes = receive_bytes(request, payload, limit).await?;
     if undecided && !bytes.is_empty() {

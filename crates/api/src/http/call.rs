@@ -4,7 +4,7 @@ use std::{marker::PhantomData, rc::Rc};
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web::Data};
 use futures::future::LocalBoxFuture;
-use labdata_application::{Error, Services};
+use labdata_application::{Error, Services, slots::Work};
 use labdata_domain::people::{actor::Actor, credential::SecretNotReplayed, scope::Scope};
 use labdata_operations::RequiredScope;
 use labdata_request_body::{FieldPath, Problems, Shape};
@@ -217,7 +217,8 @@ impl<T: Shape + 'static> FromRequest for OpenCall<JsonBody<T>> {
 
 impl<T: Shape + 'static> OpenCall<JsonBody<T>> {
     async fn receive(request: &HttpRequest, payload: &mut Payload) -> Result<Self, ApiError> {
-        let received = receive_json_within(request, payload, true, OPEN_BODY_LIMIT).await?;
+        let received =
+            receive_json_within(request, payload, true, (OPEN_BODY_LIMIT, Work::LargeBody)).await?;
         let problems = Problems::default();
         let body = JsonBody::<T>::read(&received, &FieldPath::root("body", &problems));
         let Some(body) = body.filter(|_| problems.is_empty()) else {

@@ -101,7 +101,7 @@ async fn receive(
     };
     // Before the body: a caller without the right cannot make the server buffer one.
     let (app, actor) = admit(request, scope).await?;
-    let limit = operation.body_limit();
+    let limit = (operation.body_limit(), operation.body_work());
     let body = match operation.body {
         BodyKind::None => {
             drain(payload).await;

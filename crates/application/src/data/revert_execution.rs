@@ -80,7 +80,11 @@ pub async fn revert_execution(
             .with("deleted_count", report.deleted_count)
             .with("raws_deleted_count", report.raws_deleted_count)
             .with("restored_count", report.restored_count)
-            .with("raws_restored_count", report.raws_restored_count);
+            .with("raws_restored_count", report.raws_restored_count)
+            .with(
+                "annotations_deleted_count",
+                report.annotations_deleted_count,
+            );
         Ok((report, Some(record)))
     });
     let reverted = reverted.await;

@@ -5,6 +5,7 @@ pub mod delete_instrument;
 pub mod find_instrument;
 pub mod get_device_status;
 pub mod get_instrument;
+pub mod images;
 pub mod list_instruments;
 pub mod record_heartbeat;
 pub mod update_instrument;

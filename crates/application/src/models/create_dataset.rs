@@ -64,12 +64,15 @@ pub async fn create_dataset(
     let quota = quota_of(services, actor.organization).await?;
     let added = services
         .datasets
-        .add(actor.organization, &dataset, quota)
+        .add_with_masks(actor.organization, &dataset, &snapshot.masks, quota)
         .await;
     match added {
         Ok(()) => Ok(CreatedDataset { dataset, reading }),
         Err(AddDatasetError::InsufficientStorage(refusal)) => {
             remove(services, actor, dataset.object).await;
+            for mask in snapshot.masks {
+                remove(services, actor, mask.object).await;
+            }
             Err(refusal.into())
         }
         Err(AddDatasetError::Port(error)) => {

@@ -8,8 +8,12 @@ use labdata_domain::{
     data::query::{QueryText, SNAPSHOT_LIMITS},
     files::{File, FileRefusal, FileState, ObjectKey},
     ids::FileId,
-    models::{DatasetColumn, DatasetSource, MAX_DATASET_ROWS},
+    instruments::images::{AnnotationRefusal, Label},
+    models::{
+        DatasetColumn, DatasetMask, DatasetSource, IMAGE_COLUMN, MASK_COLUMN, MAX_DATASET_ROWS,
+    },
     people::{actor::Actor, scope::Scope},
+    scalar::DataType,
 };
 use labdata_ports::{
     data::query::{Query, QueryError, ResultColumn, ResultSink, SinkClosed},
@@ -18,7 +22,9 @@ use labdata_ports::{
 use labdata_table_formats::read::{ReadOptions, Reading, open_table};
 
 use super::snapshot::{
-    Outlet, StoredTable, store,
+    Outlet, StoredTable,
+    masks::unite_masks,
+    store,
     table::{Rows, write_file, write_rows},
 };
 use crate::{
@@ -38,6 +44,8 @@ pub enum SnapshotSource {
     Query(String),
     /// A file of the platform, read with these options.
     File(FileId, Box<ReadOptions>),
+    /// Images with masks of this label that a person has vetted.
+    Annotations(String),
 }
 
 /// Rows that are stored and belong to no dataset yet. Without one, a sweeper removes them.
@@ -48,6 +56,8 @@ pub struct Snapshot {
     pub(super) columns: Vec<DatasetColumn>,
     pub(super) row_count: u64,
     pub(super) reading: Option<Reading>,
+    /// Masks of images, which are objects too.
+    pub(super) masks: Vec<DatasetMask>,
     /// Counts the bytes until a dataset does.
     _upload: Arc<OngoingUpload>,
 }
@@ -61,7 +71,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Stores the rows of a query or a file as one Parquet object, in constant memory.
+/// Stores the rows of a query, a file or annotations as one Parquet object, in constant memory.
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` for an unknown file;
@@ -81,6 +91,7 @@ pub async fn take_snapshot(
     match source {
         SnapshotSource::Query(sql) => of_query(services, actor, sql).await,
         SnapshotSource::File(id, options) => of_file(services, actor, id, *options).await,
+        SnapshotSource::Annotations(label) => of_annotations(services, actor, &label).await,
     }
 }
 
@@ -131,6 +142,37 @@ async fn of_file(
     Ok(snapshot(DatasetSource::File(id), object, upload, stored))
 }
 
+async fn of_annotations(
+    services: &Services,
+    actor: &Actor,
+    label: &str,
+) -> Result<Snapshot, Error> {
+    let label =
+        Label::parse(label).map_err(|reason| Error::refused(AnnotationRefusal::from(reason)))?;
+    let (object, upload) = begin(services, actor).await?;
+    let images = unite_masks(services, actor, &label, &upload).await?;
+    let (sender, rows) = mpsc::channel(WAITING_PARTS);
+    let work = move |outlet: &mut Outlet| write_rows(rows, outlet);
+    let cells = images.iter().map(|(file, mask)| {
+        // Ids are texts without a character that JSON escapes.
+        format!("[\"{file}\",\"{}\"]", mask.object)
+    });
+    let cells = cells.collect();
+    let supply = async {
+        let mut sink = Feed(sender);
+        let columns = [IMAGE_COLUMN, MASK_COLUMN].map(|name| (name.to_owned(), DataType::String));
+        sink.send(Rows::Columns(columns.into())).await?;
+        sink.send(Rows::Part(cells)).await?;
+        sink.send(Rows::End).await.map_err(QueryError::from)
+    };
+    let stored = store(services, (object, &upload), work, supply).await?;
+    let source = DatasetSource::Annotations(label.as_str().to_owned());
+    Ok(Snapshot {
+        masks: images.into_iter().map(|(_, mask)| mask).collect(),
+        ..snapshot(source, object, upload, stored)
+    })
+}
+
 /// Begins a new object.
 async fn begin(
     services: &Services,
@@ -157,6 +199,7 @@ fn snapshot(
         columns: stored.table.columns,
         row_count: stored.table.row_count,
         reading: stored.table.reading,
+        masks: Vec::new(),
         // Counts toward the quota until the record of the dataset does.
         _upload: upload,
     }

@@ -220,6 +220,7 @@ function told(found, changes) {
   return [
     found.deleted_count ? `delete ${created.length ? created.join(", ") : counted(found.deleted_count, "row")}` : "",
     found.raws_deleted_count ? `delete ${counted(found.raws_deleted_count, "point")}${of(drawn)}` : "",
+    found.annotations_deleted_count ? `delete ${counted(found.annotations_deleted_count, "mask")} of images` : "",
     found.restored_count ? `restore ${counted(found.restored_count, "row")}` : "",
     found.raws_restored_count ? `restore ${counted(found.raws_restored_count, "point")}` : "",
   ].filter(Boolean);

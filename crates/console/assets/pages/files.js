@@ -9,6 +9,7 @@ import { list, pageOf } from "../list.js";
 import { may } from "../rights.js";
 import { change, values } from "../state.js";
 import { uploads } from "../uploads.js";
+import { annotations } from "./annotations.js";
 import { executionNames } from "./executions.js";
 
 /**
@@ -101,6 +102,7 @@ export function file(id) {
         h("a", { href: stored(content.download_url) }, "Download"),
       ),
       beginning(it, content),
+      isImage(it) ? annotations(it, content.download_url) : null,
       h("h2", null, "What it led to"),
       await ledTo(runs),
     );

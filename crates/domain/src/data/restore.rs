@@ -273,6 +273,8 @@ pub struct RestoreFacts {
     pub points_restored: u64,
     /// Series deleted with rows, by raw table.
     pub series: BTreeMap<String, DeletedSeries>,
+    /// Annotations of images that the execution had saved, all of them deleted now.
+    pub annotations: u64,
     /// The execution of the revert's own changes; `None` where there were none.
     pub undo_execution: Option<ExecutionId>,
 }
@@ -307,6 +309,7 @@ impl RestorePlan {
             deleted_count: facts.deleted,
             raws_deleted_count: facts.points_deleted + cascaded,
             skipped_count: skipped.sum(),
+            annotations_deleted_count: facts.annotations,
             restored_count: facts.restored,
             raws_restored_count: facts.points_restored,
             undo_execution: facts.undo_execution,

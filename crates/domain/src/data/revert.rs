@@ -17,6 +17,8 @@ pub struct RevertReport {
     pub raws_deleted_count: u64,
     /// Created rows that no longer existed.
     pub skipped_count: u64,
+    /// Annotations of images deleted that the execution had saved.
+    pub annotations_deleted_count: u64,
     /// Rows that came back, or got their earlier values back.
     pub restored_count: u64,
     /// Points of series that came back.
@@ -38,6 +40,8 @@ pub struct RevertFacts {
     pub updated_by_others: BTreeMap<String, u64>,
     /// Series deleted with these rows, by raw table.
     pub series: BTreeMap<String, DeletedSeries>,
+    /// Annotations of images that the execution had saved, all of them deleted now.
+    pub annotations: u64,
 }
 
 impl RevertReport {
@@ -77,6 +81,7 @@ impl RevertReport {
             deleted_count: rows.values().sum(),
             raws_deleted_count: facts.series.values().map(|series| series.points).sum(),
             skipped_count: skipped.sum(),
+            annotations_deleted_count: facts.annotations,
             warnings: not_undone(facts).chain(updated).chain(series).collect(),
             ..Self::default()
         }

@@ -2,6 +2,8 @@
 
 mod device;
 
+pub mod images;
+
 use time::OffsetDateTime;
 
 use crate::{

@@ -139,7 +139,7 @@ impl ColumnProfiler {
 
 /// Error: a dataset was asked for with both a query and a file, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a dataset is made of either a query or a file_id: give exactly one")]
+#[error("a dataset is made of a query, a file_id, or a label with annotated: give exactly one")]
 pub struct NotOneSource;
 
 /// Why a dataset cannot be made. The text is for the person who asked for it.
@@ -225,7 +225,24 @@ pub enum DatasetSource {
     Query(String),
     /// A file of the platform, which may have been deleted since.
     File(FileId),
+    /// Images with masks of this label that a person has vetted.
+    Annotations(String),
 }
+
+/// Mask of a dataset of annotations: an object of the storage, whose key stands in the column of masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatasetMask {
+    /// The object.
+    pub object: ObjectKey,
+    /// Its bytes.
+    pub size: u64,
+}
+
+/// Column of a dataset of annotations with the ids of its images.
+pub const IMAGE_COLUMN: &str = "image";
+
+/// Column of a dataset of annotations with the ids of its masks.
+pub const MASK_COLUMN: &str = "mask";
 
 /// Snapshot of rows, stored as one Parquet object.
 #[derive(Clone, Debug, PartialEq, Eq)]

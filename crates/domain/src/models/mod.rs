@@ -22,18 +22,20 @@ use serde::{Deserialize, Serialize};
 
 pub use backend::{NoTrainingBackend, TRAINING_BACKEND_LIFETIME, TrainingBackend, check_backends};
 pub use dataset::{
-    ColumnProfile, ColumnProfiler, Dataset, DatasetColumn, DatasetRefusal, DatasetSource,
-    MAX_COUNTED_VALUES, MAX_DATASET_BYTES, MAX_DATASET_COLUMN_NAME_LENGTH, MAX_DATASET_COLUMNS,
-    MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, MAX_DATASET_ROWS, NotOneSource,
-    PREVIEWED_ROWS, check_column_names, preview_cell,
+    ColumnProfile, ColumnProfiler, Dataset, DatasetColumn, DatasetMask, DatasetRefusal,
+    DatasetSource, IMAGE_COLUMN, MASK_COLUMN, MAX_COUNTED_VALUES, MAX_DATASET_BYTES,
+    MAX_DATASET_COLUMN_NAME_LENGTH, MAX_DATASET_COLUMNS, MAX_DATASET_DESCRIPTION_LENGTH,
+    MAX_DATASET_NAME_LENGTH, MAX_DATASET_ROWS, NotOneSource, PREVIEWED_ROWS, check_column_names,
+    preview_cell,
 };
 pub use failure::EndedTraining;
 pub use limits::{MAX_ARTIFACT_BYTES, TrainingLimits};
 pub use prediction::{
     ClassProbabilities, FeatureColumn, FeatureValues, InvalidRows, InvalidTablePrediction,
     MAX_PREDICTION_ROWS, MAX_TABLE_PREDICTION_ROWS, ModelFailure, ModelSignature, NoActiveVersion,
-    PredictedLast, PredictedValue, PredictionDelay, PredictionInput, Predictions, RawPredictions,
-    RowProblem, TAKEOVER_LIMIT, TablePrediction, UnusablePredictions, check_rows,
+    NotASegmentation, PredictedLast, PredictedMask, PredictedValue, PredictionDelay,
+    PredictionInput, Predictions, RawPredictions, RowProblem, SegmentationOptions, TAKEOVER_LIMIT,
+    TablePrediction, UnusablePredictions, check_rows,
 };
 pub use queue_limit::{MAX_PENDING_TRAININGS, TrainingQueueFull, check_pending_trainings};
 pub use record::{

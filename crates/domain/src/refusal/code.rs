@@ -107,6 +107,8 @@ error_codes! {
     InstrumentInUse = "instrument_in_use",
     /// The platform failed; its log has the cause under the request id.
     Internal = "internal",
+    /// A mask or a label of an annotation is invalid.
+    InvalidAnnotation = "invalid_annotation",
     /// The code is no Python, or its script metadata cannot be used.
     InvalidCode = "invalid_code",
     /// The data cannot become a dataset.
@@ -197,6 +199,8 @@ error_codes! {
     NotASeries = "not_a_series",
     /// The operation has no representation that `Accept` permits.
     NotAcceptable = "not_acceptable",
+    /// The file is no image, or one with too many pixels.
+    NotAnImage = "not_an_image",
     /// The key of a platform run may not do this.
     NotForRuns = "not_for_runs",
     /// No such resource exists in the organization, or no such path.

@@ -9,6 +9,8 @@ use super::{ErrorCode, RefusalKind, Refuse};
 pub enum Resource {
     /// A run of the agent that is in progress.
     AgentRun,
+    /// An annotation of an image.
+    Annotation,
     /// An API key.
     ApiKey,
     /// A saved chat.
@@ -65,6 +67,7 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::AgentRun => "agent run",
+            Self::Annotation => "annotation",
             Self::ApiKey => "API key",
             Self::Chat => "chat",
             Self::Column => "column",

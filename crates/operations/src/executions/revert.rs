@@ -45,6 +45,10 @@ output! {
         raws_deleted_count: u64 = report.raws_deleted_count,
         /// Created rows that no longer existed.
         skipped_count: u64 = report.skipped_count,
+        /// Annotations of images deleted that the execution had saved; left out if there were none.
+        #[optional]
+        annotations_deleted_count: Option<u64> =
+            Some(report.annotations_deleted_count).filter(|count| *count > 0),
         /// Changes that could not be undone.
         warnings: Vec<String> = report.warnings,
         /// Rows that are what they were before the execution. With `restore` only.
@@ -67,11 +71,12 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/job-executions/{execution_id}/revert",
         tag: Tag::JobExecutions,
         summary: "Revert an execution",
-        description: "Deletes the rows that the execution created, and their series, in one \
-            transaction. Updates, deletes and series written to rows that existed before are reported \
-            as warnings.\n\n\
+        description: "Deletes the rows that the execution created, and their series, and the annotations of \
+            images that it saved, in one transaction. Updates, deletes and series written to rows that existed \
+            before are reported as warnings.\n\n\
             With `restore` all rows and series become what they were before the execution, keys and system \
-            columns included. What another execution changed since is a conflict.",
+            columns included. What another execution changed since is a conflict. Annotations that were deleted do \
+            not come back.",
         returns: "What was undone, or of a dry run what would be",
         refusals: &[],
     }

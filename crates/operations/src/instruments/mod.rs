@@ -18,6 +18,7 @@ pub mod device_status;
 pub mod find;
 pub mod get;
 pub mod heartbeat;
+pub mod images;
 pub mod list;
 pub mod update;
 

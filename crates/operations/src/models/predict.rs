@@ -10,19 +10,22 @@ use labdata_application::{
 use labdata_domain::{
     data::write::Rows,
     ids::ModelId,
-    models::{MAX_MODEL_NAME_LENGTH, MAX_PREDICTION_ROWS},
+    models::{MAX_MODEL_NAME_LENGTH, MAX_PREDICTION_ROWS, SegmentationOptions},
     refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
     fields::{optional, required},
-    readers::{MaybeId, id, rows, text},
+    readers::{MaybeId, float, id, rows, text, unsigned},
     shape,
 };
 use serde_json::json;
 
 use super::predictions_view::PredictionsView;
 use crate::{About, Call, JsonBody, Method, Operation, OrNotFound, Read, Tag, tools::ToolFacts};
+
+/// Maximum number of pixels of a region or a hole.
+const MAX_REGION: u32 = 100_000_000;
 
 shape! {
     /// The model, and the rows to predict.
@@ -39,6 +42,14 @@ shape! {
                 .of(1..=MAX_PREDICTION_ROWS)
                 .example(json!([{"alcohol": 13.2, "hue": 1.05}])),
         ),
+        /// Of a segmentation: probability from which a pixel belongs to the mask; 0.5 by default.
+        pixel_threshold: Option<f64> = optional(float().with("minimum", 0).with("maximum", 1)),
+        /// Of a segmentation: connected regions with fewer pixels are left out; 0 by default.
+        min_region_pixels: Option<u32> = optional(unsigned(0..=MAX_REGION)),
+        /// Of a segmentation: holes of at most that many pixels are filled, all of them by default; 0 keeps all.
+        max_hole_pixels: Option<u32> = optional(unsigned(0..=MAX_REGION)),
+        /// Of a segmentation: masks whose mean probability is lower are left out; 0 by default.
+        min_confidence: Option<f64> = optional(float().with("minimum", 0).with("maximum", 1)),
     }
     example json!({
         "ml_model_name": "Cultivar",
@@ -49,6 +60,17 @@ shape! {
             && id.is_some() == name.is_some()
         {
             at.report(ProblemKind::value_error("give either ml_model_id or ml_model_name"));
+        }
+        for (name, share) in [("pixel_threshold", pixel_threshold), ("min_confidence", min_confidence)] {
+            match share.flatten() {
+                Some(share) if share < 0.0 => {
+                    at.field(name).report(ProblemKind::greater_than_equal(0));
+                }
+                Some(share) if share > 1.0 => {
+                    at.field(name).report(ProblemKind::less_than_equal(1));
+                }
+                _ => {}
+            }
         }
     }
 }
@@ -64,9 +86,21 @@ impl TryFrom<PredictBody> for Predict {
                 ModelReference::Name(name.ok_or_else(unknown)?)
             }
         };
+        let standard = SegmentationOptions::default();
+        let is_given = body.pixel_threshold.is_some()
+            || body.min_region_pixels.is_some()
+            || body.max_hole_pixels.is_some()
+            || body.min_confidence.is_some();
+        let segmentation = is_given.then(|| SegmentationOptions {
+            pixel_threshold: body.pixel_threshold.unwrap_or(standard.pixel_threshold),
+            min_region_pixels: body.min_region_pixels.unwrap_or(standard.min_region_pixels),
+            max_hole_pixels: body.max_hole_pixels,
+            min_confidence: body.min_confidence.unwrap_or(standard.min_confidence),
+        });
         Ok(Self {
             model,
             rows: body.data,
+            segmentation,
         })
     }
 }
@@ -83,7 +117,8 @@ pub(super) fn operation() -> Operation {
             predicted. The first prediction of a version takes some seconds, or longer where packages \
             must be installed: 503 with `Retry-After` says so. While a newer version is loaded, for two \
             minutes at most, the one before predicts; `version_number` names the version that did. At \
-            most 10,000 rows.",
+            most 10,000 rows. A segmentation also takes thresholds, which other models refuse, and returns \
+            `annotations`.",
         returns: "A prediction per row",
         refusals: &[
             (

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use labdata_application::models::prediction::predict::Prediction;
+use labdata_application::models::prediction::predict::{PredictedAnnotation, Prediction};
 use labdata_domain::{
-    ids::ModelId,
+    ids::{FileId, ModelId},
     models::{ClassProbabilities, PredictedValue},
 };
 use labdata_request_body::{Definitions, Output, Schema, output};
@@ -12,6 +12,9 @@ use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeSeq},
 };
+
+/// Stands for an image where a model reads.
+const NOT_DISPLAYED: &str = "a PNG image, which is not displayed here";
 
 output! {
     /// Predictions of a model.
@@ -30,6 +33,34 @@ output! {
         model_name: String = prediction.model.name,
         /// Number of the version that predicted.
         version_number: u32 = prediction.model.number,
+        /// Of a segmentation: the masks of the images, which can be saved as they are. An image without
+        /// foreground has none. Other models have no such field.
+        #[optional]
+        annotations: Option<Vec<PredictedAnnotationView>> = prediction
+            .annotations
+            .map(|annotations| annotations.into_iter().map(Into::into).collect()),
+    }
+}
+
+output! {
+    /// A predicted mask, as `POST /api/v1/images/{file_id}/annotations` takes it.
+    #[derive(Debug)]
+    pub struct PredictedAnnotationView as "PredictedAnnotation" from annotation: PredictedAnnotation {
+        /// Id of the image.
+        file_id: FileId = annotation.file,
+        /// Name of what the mask covers: the label of the dataset that the model learned from, or else the name
+        /// of its target column; behind it the number of the class, where the model knows several.
+        label: String = annotation.label,
+        /// PNG of the image's size in base64, white on transparent.
+        mask: String = annotation.mask.mask,
+        /// Width of the image.
+        width: u32 = annotation.mask.size.width,
+        /// Height of the image.
+        height: u32 = annotation.mask.size.height,
+        /// Share of the image that the mask covers.
+        foreground_fraction: f64 = annotation.mask.foreground_fraction,
+        /// Mean probability of the pixels of the mask.
+        confidence: f64 = annotation.mask.confidence,
     }
 }
 
@@ -38,8 +69,11 @@ impl PredictionsView {
     pub(crate) fn without_images(mut self) -> Self {
         for value in &mut self.predictions {
             if let Some(PredictedValue::Mask(image)) = &mut value.0 {
-                "a PNG image, which is not displayed here".clone_into(image);
+                NOT_DISPLAYED.clone_into(image);
             }
+        }
+        for annotation in self.annotations.iter_mut().flatten() {
+            NOT_DISPLAYED.clone_into(&mut annotation.mask);
         }
         self
     }

@@ -27,6 +27,7 @@ pub(crate) const MODULES: &[(&str, &str)] = &[
     module!("failure"),
     module!("frames"),
     module!("images"),
+    module!("masks"),
     module!("model"),
     module!("multimodal_model"),
     module!("numbers"),

@@ -1,5 +1,6 @@
 //! Contract of [`InstrumentRepository`](labdata_ports::instruments::InstrumentRepository). [`crate::instruments::changes`] covers changes and deletion.
 
+pub mod annotations;
 pub mod changes;
 pub mod devices;
 

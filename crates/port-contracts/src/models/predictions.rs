@@ -72,6 +72,7 @@ async fn predict(
             ],
         },
         image_urls: BTreeMap::from([(photo, "http://127.0.0.1:1/photo".to_owned())]),
+        segmentation: None,
     };
     let predictions = predictor.predict(model, request).await?;
     let values = predictions.values.into_iter();

@@ -1,6 +1,7 @@
 //! Instruments.
 
 pub mod devices;
+pub mod images;
 
 use async_trait::async_trait;
 use labdata_domain::{

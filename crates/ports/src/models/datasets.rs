@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    files::ObjectKey,
     ids::{DatasetId, OrganizationId},
-    models::Dataset,
+    models::{Dataset, DatasetMask},
     page::{Page, PageRequest},
     storage::{InsufficientStorage, StorageQuota},
 };
@@ -37,7 +38,28 @@ pub trait DatasetRepository: Send + Sync {
         organization: OrganizationId,
         dataset: &Dataset,
         quota: StorageQuota,
+    ) -> Result<(), AddDatasetError> {
+        self.add_with_masks(organization, dataset, &[], quota).await
+    }
+
+    /// As [`Self::add`], with masks whose objects belong to the dataset and count with it.
+    ///
+    /// # Errors
+    /// See [`AddDatasetError`].
+    async fn add_with_masks(
+        &self,
+        organization: OrganizationId,
+        dataset: &Dataset,
+        masks: &[DatasetMask],
+        quota: StorageQuota,
     ) -> Result<(), AddDatasetError>;
+
+    /// True if the object is a mask of one of the organization's datasets.
+    async fn has_mask(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<bool, PortError>;
 
     /// The organization's datasets, newest first.
     async fn list(

@@ -7,7 +7,7 @@ use labdata_domain::{
     ids::{FileId, ModelVersionId, OrganizationId},
     models::{
         Artifact, InvalidRows, ModelSignature, PredictionDelay, PredictionInput, Predictions,
-        TaskType,
+        SegmentationOptions, TaskType,
     },
 };
 
@@ -46,6 +46,8 @@ pub struct PredictionRequest {
     pub input: PredictionInput,
     /// Signed URLs of all image files in the rows, on the platform.
     pub image_urls: BTreeMap<FileId, String>,
+    /// Thresholds of a segmentation; its defaults for `None`. Other models have none.
+    pub segmentation: Option<SegmentationOptions>,
 }
 
 impl fmt::Debug for PredictionRequest {

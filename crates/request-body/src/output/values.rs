@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use labdata_domain::ids::{
-    AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId,
-    FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId, ModelVersionId, NotificationId,
-    OrganizationId, TrashId, TriggerId, UserId,
+ AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId, ModelVersionId, NotificationId, OrganizationId, TrashId, TriggerId, UserId,
 };
 use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json, value::RawValue};
@@ -30,7 +28,7 @@ fn integer(format: &str) -> Schema {
 
 describe! {
     String, &'static str => Schema::of("string");
-    AgentRunId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId,
+    AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId,
     ModelId, ModelVersionId, NotificationId, OrganizationId, TrashId, TriggerId, UserId => Schema::of("string");
     bool => Schema::of("boolean");
     i32 => integer("int32");

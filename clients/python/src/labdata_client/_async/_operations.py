@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from labdata_client import _frames
+from labdata_client import _frames, _masks
 from labdata_client._batches import (
     Batch,
     Packer,
@@ -250,6 +250,36 @@ class AsyncOperations:
         if instrument is not None:
             params["instrument_id"] = await self.instrument_id(instrument)
         return await self._list("/files", params, limit)
+
+    async def annotations(self, file: str | Mapping[str, Any]) -> Rows:
+        """List the annotations of an image, given by its file's id or record, oldest first."""
+        path = f"/images/{quote(_masks.image_id(file), safe='')}/annotations"
+        return Rows(body_of(await self.transport.request("GET", path)))
+
+    async def annotate(
+        self,
+        file: str | Mapping[str, Any],
+        annotations: Sequence[Mapping[str, Any]],
+        *,
+        job_execution_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Rows:
+        """Save masks of an image, all or none, and return them in the same order.
+
+        An annotation has a `mask` and a `label`, and may have `is_human_vetted`. A mask is white on
+        transparent and as large as the image: the path or the bytes of a PNG, its base64, or an array that
+        is true where the label is. What `predict` returns as annotations can be given as it is.
+        """
+        if job_execution_id is None and self.platform_run is not None:
+            job_execution_id = self.platform_run.job_execution_id
+        body: dict[str, Any] = {"annotations": [_masks.annotation(given) for given in annotations]}
+        if job_execution_id is not None:
+            body["job_execution_id"] = job_execution_id
+        path = f"/images/{quote(_masks.image_id(file), safe='')}/annotations"
+        response = await self.transport.request(
+            "POST", path, json=body, creates=True, idempotency_key=idempotency_key
+        )
+        return Rows(body_of(response))
 
     async def instruments(self) -> Rows:
         """List the instruments."""
@@ -657,12 +687,58 @@ class AsyncOperations:
     # --- models -------------------------------------------------------------------------------------------
 
     async def predict(
-        self, model: str | None = None, data: _frames.Rows = (), *, model_id: str | None = None
+        self,
+        model: str | None = None,
+        data: _frames.Rows = (),
+        *,
+        model_id: str | None = None,
+        pixel_threshold: float | None = None,
+        min_region_pixels: int | None = None,
+        max_hole_pixels: int | None = None,
+        min_confidence: float | None = None,
     ) -> Predictions:
-        """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`."""
-        target = {"ml_model_id": model_id} if model_id is not None else {"ml_model_name": model}
+        """Predict rows, or a frame, with the active version of a model, given by name or by `model_id`.
+
+        The other parameters are thresholds of a segmentation, whose `annotations` can be given to `annotate`.
+        """
+        target: dict[str, Any] = {"ml_model_name": model} if model_id is None else {"ml_model_id": model_id}
+        thresholds = {
+            "pixel_threshold": pixel_threshold,
+            "min_region_pixels": min_region_pixels,
+            "max_hole_pixels": max_hole_pixels,
+            "min_confidence": min_confidence,
+        }
+        target |= {name: value for name, value in thresholds.items() if value is not None}
         rows = list(_frames.rows(data))
         return await _predictions.predict(self.transport, target, rows, progress=self._progress)
+
+    async def create_dataset(
+        self,
+        name: str,
+        *,
+        query: str | None = None,
+        file_id: str | None = None,
+        label: str | None = None,
+        annotated: bool = False,
+        description: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Record:
+        """Make a dataset of a query, of a file, or of images with vetted masks of a label (`annotated`)."""
+        fields = {
+            "name": name,
+            "query": query,
+            "file_id": file_id,
+            "label": label,
+            "annotated": annotated or None,
+            "description": description,
+            "options": options,
+        }
+        given = {field: value for field, value in fields.items() if value is not None}
+        response = await self.transport.request(
+            "POST", "/datasets", json=given, creates=True, idempotency_key=idempotency_key
+        )
+        return Record(body_of(response))
 
     async def report(self, model: str, *, version_number: int | None = None) -> Report:
         """Return the page of results of a model, given by name or id: of its active version by default."""

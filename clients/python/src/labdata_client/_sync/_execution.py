@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from labdata_client._html import table as html_table
-from labdata_client._results import Record, WriteResult
+from labdata_client._results import Record, Rows, WriteResult
 from labdata_client.errors import LabdataError
 
 from . import _executions
@@ -173,6 +173,18 @@ class Execution:
             content_type=content_type,
             idempotency_key=idempotency_key,
             job_execution_id=self.id,
+        )
+
+    def annotate(
+        self,
+        file: str | Mapping[str, Any],
+        annotations: Sequence[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Rows:
+        """Save masks of an image under this execution, whose revert deletes them."""
+        return self._lab.annotate(
+            file, annotations, idempotency_key=idempotency_key, job_execution_id=self.id
         )
 
     def __enter__(self) -> Execution:

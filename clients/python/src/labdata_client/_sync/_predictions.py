@@ -27,6 +27,7 @@ def predict(
 ) -> Predictions:
     """Predict rows with a model; without rows, one request checks that it exists."""
     found: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
     answer: dict[str, Any] = {}
     shown = progress if len(rows) > REQUEST_ROWS else False
     with Progress(shown, "predict", " rows", len(rows)) as bar:
@@ -40,6 +41,12 @@ def predict(
                 {"prediction": prediction, "probabilities": by_class}
                 for prediction, by_class in zip(answer["predictions"], probabilities)
             )
+            annotations.extend(answer.get("annotations") or [])
             start += len(chunk)
             bar.advance(len(chunk))
-    return Predictions(found, model_id=answer["model_id"], model_name=answer["model_name"])
+    return Predictions(
+        found,
+        model_id=answer["model_id"],
+        model_name=answer["model_name"],
+        annotations=annotations if "annotations" in answer else None,
+    )

@@ -108,8 +108,9 @@ impl DataStore for InMemoryDataStore {
         state.execution_mut(organization, execution)?;
         // The revert changes a copy, which replaces the tables if it is to stay.
         let mut tables = state.tables_mut(organization)?.clone();
-        let is_recorded = tables.has_written(execution);
-        let report = match &request.restore {
+        let annotations = state.annotations_of_execution(organization, execution);
+        let is_recorded = tables.has_written(execution) || annotations > 0;
+        let mut report = match &request.restore {
             None => {
                 revert::revert(&mut tables, execution, request.now).map_err(RevertError::Blocked)?
             }
@@ -123,6 +124,7 @@ impl DataStore for InMemoryDataStore {
                     .map_err(RevertError::Conflicts)?
             }
         };
+        report.annotations_deleted_count = annotations;
         if request.dry_run {
             return Ok(RevertReport {
                 undo_execution: None,
@@ -135,6 +137,7 @@ impl DataStore for InMemoryDataStore {
             api_key: request.api_key,
         });
         *state.tables_mut(organization)? = tables;
+        state.delete_annotations_of_execution(organization, execution);
         if let Some(restore) = request
             .restore
             .as_ref()

@@ -57,6 +57,7 @@ pub(super) fn revert(
         updated_by_others,
         series: tables.delete(&rows, execution, author),
         rows,
+        annotations: 0,
     };
     Ok(RevertReport::new(&facts))
 }

@@ -73,6 +73,7 @@ impl State {
             + self.dataset_bytes(organization)
             + self.model_bytes(organization)
             + self.trash_bytes(organization)
+            + self.annotation_bytes(organization)
     }
 
     fn model_bytes(&self, organization: OrganizationId) -> u64 {
@@ -121,7 +122,13 @@ impl State {
 
     fn dataset_bytes(&self, organization: OrganizationId) -> u64 {
         let datasets = owned(&self.datasets, organization);
-        datasets.map(|dataset| dataset.size).sum()
+        let masks = owned(&self.dataset_masks, organization);
+        datasets.map(|dataset| dataset.size).sum::<u64>() + masks.map(|mask| mask.size).sum::<u64>()
+    }
+
+    fn annotation_bytes(&self, organization: OrganizationId) -> u64 {
+        let annotations = owned(&self.annotations, organization);
+        annotations.map(|annotation| annotation.size_bytes).sum()
     }
 
     /// Records the file from which the rows of a write come.
@@ -157,6 +164,7 @@ impl State {
             .ok_or(PortError::NotFound(Resource::File))?;
         self.events.retain(|event| event.kind.file() != Some(id));
         let file = self.files.remove(at).thing;
+        self.annotations.retain(|row| row.thing.file != id);
         if file.state.bytes().is_some() {
             self.log_event(organization, now, LoggedEventKind::FileDeleted(id));
         }
@@ -302,6 +310,7 @@ impl FileRepository for InMemoryFileRepository {
             + state.dataset_bytes(organization)
             + state.model_bytes(organization)
             + state.trash_bytes(organization))
+            + state.annotation_bytes(organization))
     }
 
     async fn usage(&self, organization: OrganizationId) -> Result<BytesByKind, PortError> {
@@ -310,6 +319,7 @@ impl FileRepository for InMemoryFileRepository {
             StoredKind::Files => state.file_bytes(organization),
             StoredKind::Datasets => state.dataset_bytes(organization),
             StoredKind::Models => state.model_bytes(organization),
+            StoredKind::Annotations => state.annotation_bytes(organization),
             StoredKind::Logs => state.log_bytes(organization),
             StoredKind::Responses => state.response_bytes(organization),
             StoredKind::History => state.history_bytes(organization),
@@ -389,6 +399,8 @@ impl FileRepository for InMemoryFileRepository {
                 owned(&state.files, *organization).chain(state.trashed_files(*organization));
             files.any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
+                || owned(&state.annotations, *organization).any(|mask| mask.object == *object)
+                || owned(&state.dataset_masks, *organization).any(|mask| mask.object == *object)
                 || owned(&state.model_versions, *organization).any(|row| {
                     let artifact = row.version.artifact;
                     artifact.is_some_and(|artifact| artifact.object == *object)

@@ -1,6 +1,7 @@
 //! Instruments in memory.
 
 pub(crate) mod devices;
+pub(crate) mod images;
 
 use async_trait::async_trait;
 use labdata_domain::{

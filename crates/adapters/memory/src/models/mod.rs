@@ -10,8 +10,9 @@ pub use predictor::InMemoryPredictor;
 
 use async_trait::async_trait;
 use labdata_domain::{
+    files::ObjectKey,
     ids::{DatasetId, OrganizationId},
-    models::Dataset,
+    models::{Dataset, DatasetMask},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
     storage::StorageQuota,
@@ -33,23 +34,37 @@ fake!(
 
 #[async_trait]
 impl DatasetRepository for InMemoryDatasetRepository {
-    async fn add(
+    async fn add_with_masks(
         &self,
         organization: OrganizationId,
         dataset: &Dataset,
+        masks: &[DatasetMask],
         quota: StorageQuota,
     ) -> Result<(), AddDatasetError> {
         let mut state = self.memory.lock();
         state.require_user(organization, dataset.created_by)?;
         let used = state.confirmed_bytes(organization);
         quota
-            .check(used, dataset.size)
+            .check(used, dataset.size + size_of_masks(masks))
             .map_err(AddDatasetError::InsufficientStorage)?;
         state.datasets.push(Owned {
             organization,
             thing: dataset.clone(),
         });
+        state.dataset_masks.extend(masks.iter().map(|mask| Owned {
+            organization,
+            thing: *mask,
+        }));
         Ok(())
+    }
+
+    async fn has_mask(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<bool, PortError> {
+        let state = self.memory.lock();
+        Ok(owned(&state.dataset_masks, organization).any(|mask| mask.object == object))
     }
 
     async fn list(
@@ -71,4 +86,8 @@ impl DatasetRepository for InMemoryDatasetRepository {
             .cloned()
             .ok_or(PortError::NotFound(Resource::Dataset))
     }
+}
+
+fn size_of_masks(masks: &[DatasetMask]) -> u64 {
+    masks.iter().map(|mask| mask.size).sum()
 }

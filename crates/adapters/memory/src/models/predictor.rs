@@ -8,15 +8,23 @@ use std::{
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{ModelVersionId, OrganizationId},
+    instruments::images::PixelSize,
     models::{
-        Class, FeatureValues, PredictionDelay, PredictionInput, Predictions, ProblemType,
-        RawPredictions,
+        Class, FeatureValues, PredictedMask, PredictionDelay, PredictionInput, Predictions,
+        ProblemType, RawPredictions,
     },
 };
 use labdata_ports::models::{PredictError, PredictionRequest, Predictor, ServedModel};
 
+/// A PNG of one white pixel.
+const MASK: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAAC0lEQVR42mP4DwQACfsD/Wj6HMwAAAAASUVORK5CYII=";
+
+/// Confidence of every mask.
+const CONFIDENCE: f64 = 0.75;
+
 /// Predictor without models. A regression predicts the sum of a row's numbers. A classification is
-/// certain of the class whose index is that sum, or of the last one.
+/// certain of the class whose index is that sum, or of the last one. A segmentation predicts a mask of one pixel.
 #[derive(Debug, Default)]
 pub struct InMemoryPredictor {
     state: Mutex<State>,
@@ -85,11 +93,13 @@ impl Predictor for InMemoryPredictor {
             (ProblemType::SemanticSegmentation, _) => RawPredictions {
                 values: vec![Some(Class::Text(String::new())); rows],
                 probabilities: None,
+                masks: Some(masks(&request)),
             },
             (_, Some(classes)) => classified(classes, &sums),
             (_, None) => RawPredictions {
                 values: sums.into_iter().map(Class::Float).map(Some).collect(),
                 probabilities: None,
+                masks: None,
             },
         };
         Predictions::check(&model.signature, rows, raw)
@@ -124,6 +134,27 @@ impl Predictor for InMemoryPredictor {
     }
 }
 
+/// A mask per row, of one pixel with that confidence; none above it.
+fn masks(request: &PredictionRequest) -> Vec<Vec<PredictedMask>> {
+    let least = request.segmentation.unwrap_or_default().min_confidence;
+    let mask = PredictedMask {
+        class: None,
+        mask: MASK.to_owned(),
+        size: PixelSize {
+            width: 1,
+            height: 1,
+        },
+        foreground_fraction: 1.0,
+        confidence: CONFIDENCE,
+    };
+    let masks = if least > CONFIDENCE {
+        Vec::new()
+    } else {
+        vec![mask]
+    };
+    vec![masks; request.input.rows]
+}
+
 fn classified(classes: &[Class], sums: &[f64]) -> RawPredictions {
     let last = classes.len().saturating_sub(1);
     let chosen: Vec<usize> = sums
@@ -143,6 +174,7 @@ fn classified(classes: &[Class], sums: &[f64]) -> RawPredictions {
             .map(|index| classes.get(*index).cloned())
             .collect(),
         probabilities: Some((0..classes.len()).map(certain).collect()),
+        masks: None,
     }
 }
 

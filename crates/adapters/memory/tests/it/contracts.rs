@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOutcome};
 use labdata_memory::{
-    InMemoryAgentRunRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
-    InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository,
- InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
+ InMemoryAgentRunRepository, InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -23,7 +21,7 @@ use labdata_ports::{
     executions::ExecutionRepository,
     files::{FileRepository, blob::BlobStore},
     idempotency::Idempotency,
-    instruments::{InstrumentRepository, devices::DeviceRepository},
+ instruments::InstrumentRepository, instruments::devices::DeviceRepository, instruments::images::AnnotationRepository,
     jobs::JobRepository,
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
@@ -72,6 +70,7 @@ subjects! {
     TrainingStore => InMemoryTrainingStore,
     InstrumentRepository => InMemoryInstrumentRepository,
     DeviceRepository => InMemoryDeviceRepository,
+    AnnotationRepository => InMemoryAnnotationRepository,
     JobRepository => InMemoryJobRepository,
     TriggerStore => InMemoryTriggerStore,
     EventLog => InMemoryEventLog,

@@ -43,6 +43,7 @@ use crate::{
         },
     },
     events::record::record,
+    instruments::images::delete_of_execution,
 };
 
 #[derive(QueryableByName)]
@@ -164,9 +165,12 @@ pub(super) async fn restore(
         .map_err(|conflicts| RevertFailure::Refused(RevertError::Conflicts(conflicts)))?;
     let tables = context.catalog.tables().iter();
     let without_history = tables.filter(|table| !table.history);
-    let is_new = !ledger.is_empty() || !plan.tables().is_empty();
+    let annotations =
+        delete_of_execution(connection, context.organization, context.execution).await?;
+    let is_new = !ledger.is_empty() || !plan.tables().is_empty() || annotations > 0;
     let facts = RestoreFacts {
         ledger,
+        annotations,
         without_history: without_history.map(|table| table.name.clone()).collect(),
         ..RestoreFacts::default()
     };

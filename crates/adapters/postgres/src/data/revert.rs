@@ -31,6 +31,7 @@ use crate::{
         sql::{bind_values, key_values, sql_type, statement},
     },
     events::record::record,
+    instruments::images::delete_of_execution,
 };
 
 /// Failure of a revert.
@@ -103,8 +104,10 @@ pub(super) async fn revert(
         updated_by_others.insert(table, updated);
     }
     let (series, _) = delete_all(connection, context, &rows).await?;
+    let annotations =
+        delete_of_execution(connection, context.organization, context.execution).await?;
     // The ledger is empty if an earlier revert took its entries: then nothing is new.
-    if !ledger.is_empty() {
+    if !ledger.is_empty() || annotations > 0 {
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
@@ -114,6 +117,7 @@ pub(super) async fn revert(
         rows,
         updated_by_others,
         series,
+        annotations,
     }))
 }
 

@@ -78,6 +78,10 @@ pub(crate) async fn unreferenced(
              WHERE v.artifact_key = o.object_key AND v.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.training_attempt l \
              WHERE l.artifact_key = o.object_key AND l.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.annotation a \
+             WHERE a.object_key = o.object_key AND a.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.dataset_mask m \
+             WHERE m.id = o.object_key AND m.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.agent_chat_file c \
              WHERE c.id = o.object_key AND c.organization_id = o.organization_id)",
     )

@@ -31,7 +31,7 @@ struct UsageRow {
     bytes: i64,
 }
 
-/// Sums the sizes of the organization's files, datasets, models and figures of chats, and of its trash.
+/// Sums the sizes of the organization's files, datasets, models, masks and figures of chats, and of its trash.
 pub(crate) async fn used_bytes(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -50,6 +50,10 @@ pub(crate) async fn used_bytes(
          + coalesce((SELECT sum(artifact_size) FROM labdata.ml_model_version \
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.trash \
+             WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.dataset_mask \
+             WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.annotation \
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.agent_chat_file \
              WHERE organization_id = $1), 0))::bigint AS bytes"
@@ -83,6 +87,8 @@ pub(crate) async fn bytes_by_kind(
              UNION ALL SELECT 'files', size_bytes FROM labdata.agent_chat_file WHERE organization_id = $1 \
              UNION ALL SELECT 'trash', size_bytes FROM labdata.trash WHERE organization_id = $1 \
              UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset WHERE organization_id = $1 \
+             UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset_mask WHERE organization_id = $1 \
+             UNION ALL SELECT 'annotations', size_bytes FROM labdata.annotation WHERE organization_id = $1 \
              UNION ALL SELECT 'models', artifact_size FROM labdata.ml_model_version \
                  WHERE organization_id = $1 \
              UNION ALL SELECT 'logs', octet_length(bytes) FROM labdata.work_log_chunk \

@@ -1,6 +1,7 @@
 //! Instruments.
 
 pub(crate) mod devices;
+pub(crate) mod images;
 
 use async_trait::async_trait;
 use diesel::{

@@ -41,6 +41,8 @@ const OBJECTS: &str = "\
     UNION ALL SELECT organization_id, object_key, size_bytes, crc32c \
         FROM labdata.trash WHERE object_key IS NOT NULL \
     UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.dataset \
+    UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.annotation \
+    UNION ALL SELECT organization_id, id, size_bytes, NULL FROM labdata.dataset_mask \
     UNION ALL SELECT organization_id, id, size_bytes, NULL FROM labdata.agent_chat_file \
     UNION ALL SELECT organization_id, artifact_key, NULL, NULL \
         FROM labdata.ml_model_version WHERE artifact_key IS NOT NULL";

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    files::ObjectKey,
     ids::{DatasetId, OrganizationId},
-    models::Dataset,
+    models::{Dataset, DatasetMask},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
     storage::{InsufficientStorage, StorageQuota},
@@ -21,6 +22,8 @@ use labdata_ports::{
     models::{AddDatasetError, DatasetRepository},
 };
 
+use uuid::Uuid;
+
 use crate::{
     database::{
         errors::{Fault, port_error, transacted},
@@ -29,8 +32,11 @@ use crate::{
     },
     files::usage::{check_quota, lock_usage},
     models::rows::{DatasetRow, NewDatasetRow},
-    schema::dataset,
+    schema::{dataset, dataset_mask},
 };
+
+/// Number of masks that one statement inserts; each has four values.
+const MASKS_PER_INSERT: usize = 1_000;
 
 /// Datasets in PostgreSQL.
 #[derive(Clone, Debug)]
@@ -50,12 +56,14 @@ async fn add(
     connection: &mut Connection,
     organization: OrganizationId,
     dataset: &Dataset,
+    masks: &[DatasetMask],
     quota: StorageQuota,
 ) -> Result<Result<(), InsufficientStorage>, Fault> {
     // Without a quota nothing depends on the sum, and uploads need not wait for datasets.
     if quota.is_limited() {
         lock_usage(connection, organization).await?;
-        let room = check_quota(connection, organization, quota, dataset.size).await?;
+        let size = dataset.size + masks.iter().map(|mask| mask.size).sum::<u64>();
+        let room = check_quota(connection, organization, quota, size).await?;
         if room.is_err() {
             return Ok(room);
         }
@@ -64,25 +72,60 @@ async fn add(
         .values(NewDatasetRow::of(organization, dataset)?)
         .execute(connection)
         .await?;
+    for masks in masks.chunks(MASKS_PER_INSERT) {
+        let rows = masks.iter().map(|mask| {
+            let size = i64::try_from(mask.size);
+            let size = size.map_err(|error| PortError::Internal(error.to_string()))?;
+            Ok((
+                dataset_mask::organization_id.eq(organization.as_uuid()),
+                dataset_mask::id.eq(mask.object.as_uuid()),
+                dataset_mask::dataset_id.eq(dataset.id.as_uuid()),
+                dataset_mask::size_bytes.eq(size),
+            ))
+        });
+        diesel::insert_into(dataset_mask::table)
+            .values(rows.collect::<Result<Vec<_>, PortError>>()?)
+            .execute(connection)
+            .await?;
+    }
     Ok(Ok(()))
 }
 
 #[async_trait]
 impl DatasetRepository for PgDatasetRepository {
-    async fn add(
+    async fn add_with_masks(
         &self,
         organization: OrganizationId,
         dataset: &Dataset,
+        masks: &[DatasetMask],
         quota: StorageQuota,
     ) -> Result<(), AddDatasetError> {
         let database = self.database.of(organization);
-        let added: Result<_, Fault> =
-            transacted!(database, connection => add(connection, organization, dataset, quota));
+        let added: Result<_, Fault> = transacted!(
+            database,
+            connection => add(connection, organization, dataset, masks, quota)
+        );
         let added = added.map_err(|fault| {
             let unknown_user = || PortError::NotFound(Resource::User);
             PortError::from(fault.on_violation("dataset_created_by_fkey", unknown_user))
         })?;
         added.map_err(AddDatasetError::InsufficientStorage)
+    }
+
+    async fn has_mask(
+        &self,
+        organization: OrganizationId,
+        object: ObjectKey,
+    ) -> Result<bool, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        let found: Option<Uuid> = dataset_mask::table
+            .find((organization.as_uuid(), object.as_uuid()))
+            .select(dataset_mask::id)
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        Ok(found.is_some())
     }
 
     async fn list(

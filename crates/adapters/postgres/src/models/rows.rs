@@ -1,5 +1,7 @@
 //! Rows of datasets.
 
+use std::borrow::Cow;
+
 use diesel::prelude::*;
 use labdata_domain::{
     files::ObjectKey,
@@ -30,6 +32,7 @@ pub(crate) struct DatasetRow {
     size_bytes: i64,
     created_by: Uuid,
     created_at: OffsetDateTime,
+    source_label: Option<String>,
 }
 
 /// A dataset as it is stored.
@@ -42,12 +45,13 @@ pub(super) struct NewDatasetRow<'d> {
     description: Option<&'d str>,
     column_definitions: Value,
     row_count: i64,
-    source_query: Option<&'d str>,
+    source_query: Option<Cow<'d, str>>,
     source_file_id: Option<Uuid>,
     object_key: Uuid,
     size_bytes: i64,
     created_by: Uuid,
     created_at: OffsetDateTime,
+    source_label: Option<&'d str>,
 }
 
 /// Element of the column `column_definitions`.
@@ -67,8 +71,16 @@ impl<'d> NewDatasetRow<'d> {
         let columns: Vec<ColumnJson> = dataset.columns.iter().map(ColumnJson::from).collect();
         let internal = |error: &dyn std::fmt::Display| PortError::Internal(error.to_string());
         let (source_query, source_file_id) = match &dataset.source {
-            DatasetSource::Query(text) => (Some(text.as_str()), None),
+            DatasetSource::Query(text) => (Some(text.as_str().into()), None),
             DatasetSource::File(id) => (None, Some(id.as_uuid())),
+            // In words, for servers that know queries and files only.
+            DatasetSource::Annotations(label) => {
+                (Some(format!("-- vetted masks of \"{label}\"").into()), None)
+            }
+        };
+        let source_label = match &dataset.source {
+            DatasetSource::Annotations(label) => Some(label.as_str()),
+            DatasetSource::Query(_) | DatasetSource::File(_) => None,
         };
         Ok(Self {
             id: dataset.id.as_uuid(),
@@ -83,6 +95,7 @@ impl<'d> NewDatasetRow<'d> {
             size_bytes: i64::try_from(dataset.size).map_err(|error| internal(&error))?,
             created_by: dataset.created_by.as_uuid(),
             created_at: dataset.created_at,
+            source_label,
         })
     }
 }
@@ -94,9 +107,10 @@ impl TryFrom<DatasetRow> for Dataset {
         let unreadable = |column| corrupt("dataset", column, row.id);
         let columns: Vec<ColumnJson> = serde_json::from_value(row.column_definitions)
             .map_err(|_| unreadable("column_definitions"))?;
-        let source = match (row.source_query, row.source_file_id) {
-            (Some(text), None) => DatasetSource::Query(text),
-            (None, Some(id)) => DatasetSource::File(FileId::new(id)),
+        let source = match (row.source_query, row.source_file_id, row.source_label) {
+            (Some(_), None, Some(label)) => DatasetSource::Annotations(label),
+            (Some(text), None, None) => DatasetSource::Query(text),
+            (None, Some(id), None) => DatasetSource::File(FileId::new(id)),
             _ => return Err(unreadable("source_query")),
         };
         Ok(Self {

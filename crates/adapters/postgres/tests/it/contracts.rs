@@ -12,7 +12,7 @@ use labdata_ports::{
     executions::ExecutionRepository,
     files::FileRepository,
     idempotency::Idempotency,
-    instruments::{InstrumentRepository, devices::DeviceRepository},
+ instruments::InstrumentRepository, instruments::devices::DeviceRepository, instruments::images::AnnotationRepository,
     jobs::JobRepository,
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
@@ -22,8 +22,7 @@ use labdata_ports::{
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, PgAgentRunRepository, PgApiKeyRepository, PgAuditLog,
- PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
+ Database, DatabaseSettings, PgAgentRunRepository, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -89,6 +88,7 @@ subjects! {
     TrainingStore => PgTrainingStore,
     InstrumentRepository => PgInstrumentRepository,
     DeviceRepository => PgDeviceRepository,
+    AnnotationRepository => PgAnnotationRepository,
     JobRepository => PgJobRepository,
     TriggerStore => PgTriggerStore,
     EventLog => PgEventLog,

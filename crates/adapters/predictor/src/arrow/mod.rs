@@ -80,6 +80,7 @@ pub(crate) fn decode(body: &[u8], classes: usize) -> Result<(u64, RawPredictions
     let mut response = RawPredictions {
         values: Vec::new(),
         probabilities: (classes > 0).then(|| vec![Vec::new(); classes]),
+        masks: None,
     };
     for batch in reader {
         let batch = batch?;

@@ -205,6 +205,7 @@ pub(crate) fn rows(x: &[f64]) -> PredictionRequest {
             ],
         },
         image_urls: BTreeMap::new(),
+        segmentation: None,
     }
 }
 

@@ -217,6 +217,7 @@ impl Lab {
         let request = PredictionRequest {
             input: check_rows(&model.signature.features, &rows.into_iter().collect())?,
             image_urls: BTreeMap::new(),
+            segmentation: None,
         };
         self.predictor.predict(model, request).await
     }

@@ -55,6 +55,7 @@ async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
         "files",
         "datasets",
         "models",
+        "annotations",
         "logs",
         "responses",
         "history",

@@ -1,5 +1,6 @@
 //! `/api/v1/instruments`
 
+mod annotations;
 mod devices;
 mod outages;
 

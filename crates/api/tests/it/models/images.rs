@@ -6,11 +6,13 @@ use std::{
     env,
     fmt::Write as _,
     fs,
+    io::Cursor,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -148,6 +150,71 @@ async fn models_of_images_are_trained_predict_and_are_cancelled() {
     assert_eq!(predicted["version_number"], 1);
     let mask = predicted["predictions"][0].as_str().unwrap();
     assert!(mask.starts_with(PNG), "{mask:.40}");
+    learns_from_vetted_masks(&lab, &pictures).await;
+}
+
+/// The mask of a fixture, which is gray, as annotations have it: white on transparent.
+fn transparent(gray: &[u8]) -> Vec<u8> {
+    let mut reader = png::Decoder::new(Cursor::new(gray)).read_info().unwrap();
+    let mut values = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut values).unwrap();
+    let (width, height) = reader.info().size();
+    let mut mask = Vec::new();
+    let mut encoder = png::Encoder::new(&mut mask, width, height);
+    encoder.set_color(png::ColorType::GrayscaleAlpha);
+    let mut writer = encoder.write_header().unwrap();
+    let pixels: Vec<u8> = values.into_iter().flat_map(|value| [255, value]).collect();
+    writer.write_image_data(&pixels).unwrap();
+    writer.finish().unwrap();
+    mask
+}
+
+async fn annotate(lab: &Lab, picture: &str, annotations: &Value) -> Value {
+    let path = format!("/images/{picture}/annotations");
+    let body = json!({"annotations": annotations});
+    lab.call(Method::POST, &path, body).await
+}
+
+/// Vetted masks become a dataset, from which a segmentation learns; what it predicts is saved as it is, and the
+/// model learns again.
+async fn learns_from_vetted_masks(lab: &Lab, pictures: &[String]) {
+    for (row, picture) in pictures.iter().enumerate() {
+        let file = fixtures().join(format!("images/mask-{row}.png"));
+        let mask = STANDARD.encode(transparent(&fs::read(file).unwrap()));
+        let annotation = json!({"mask": mask, "label": "disc", "is_human_vetted": true});
+        annotate(lab, picture, &json!([annotation])).await;
+    }
+    let body = json!({"name": "vetted discs", "label": "disc", "annotated": true});
+    let vetted = lab.call(Method::POST, "/datasets", body).await;
+    assert_eq!(vetted["row_count"], ROWS);
+    let segmentation = json!({
+        "name": "discs", "image_columns": ["image"], "target_column": "mask",
+        "task_type": "segmentation", "problem_type": "semantic_segmentation",
+    });
+    let queued = train(lab, &vetted["id"], "medium_quality", segmentation).await;
+    let model = ended(lab, &queued).await;
+    assert_eq!(model["status"], "ready", "{model}");
+    let body = json!({
+        "ml_model_id": model["id"], "data": [{"image": pictures[5]}], "pixel_threshold": 0.0,
+    });
+    // Loads the model, which takes several requests.
+    predict(lab, &model, &[json!({"image": pictures[5]})]).await;
+    let predicted = lab.call(Method::POST, "/ml-models/predict", body).await;
+    let annotations = &predicted["annotations"];
+    assert_eq!(annotations[0]["label"], "disc", "{predicted:.400}");
+    assert_eq!(annotations[0]["foreground_fraction"], 1.0);
+    let saved = annotate(lab, &pictures[5], annotations).await;
+    assert_eq!(saved[0]["is_human_vetted"], false);
+    let again = json!({
+        "ml_model_id": model["id"], "image_columns": ["image"], "target_column": "mask",
+        "task_type": "segmentation", "problem_type": "semantic_segmentation",
+    });
+    let queued = train(lab, &vetted["id"], "medium_quality", again).await;
+    let model = ended(lab, &queued).await;
+    assert_eq!(
+        (&model["status"], &model["version_number"]),
+        (&json!("ready"), &json!(2))
+    );
 }
 
 /// Trains another version of that model, and cancels it while it fits: its processes end, and those of

@@ -20,7 +20,7 @@ mod predict_table;
 mod predict_trained;
 mod progress;
 mod records;
-mod trained;
+pub(crate) mod trained;
 #[cfg(target_os = "linux")]
 mod training_crashes;
 mod training_lab;

@@ -26,6 +26,11 @@ pub(crate) fn classification(classes: &Value, features: &[(&str, &str)]) -> Trai
     result("multiclass", classes, features)
 }
 
+/// Result of a segmentation with the image column `image`.
+pub(crate) fn segmentation() -> TrainingResult {
+    result("semantic_segmentation", &Value::Null, &[("image", "image")])
+}
+
 fn result(problem: &str, classes: &Value, features: &[(&str, &str)]) -> TrainingResult {
     let features: Vec<Value> = features
         .iter()

@@ -8,7 +8,8 @@ use labdata_api::{routes::openapi, system::SystemIds};
 use labdata_application::{Services, agent::Agent};
 use labdata_domain::{
     agent::Chat,
-    ids::{ChatId, DatasetId},
+    ids::{AnnotationId, ChatId, DatasetId, FileId},
+    instruments::images::{Annotation, BoundingBox, Label, MaskShape, PixelSize},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource, TrainingBackend},
     people::{role::Role, scope::Scope, tenancy::User},
     scalar::DataType,
@@ -131,6 +132,8 @@ impl Lab {
         let execution = records["execution_id"].clone();
         records.insert("job_execution_id", execution);
         let file = upload(&admin, &records["instrument_id"]).await;
+        let annotation = annotation(&server, file.parse().unwrap()).await;
+        records.insert("annotation_id", annotation.to_string());
         records.insert("file_id", file);
         records.insert("dataset_id", dataset(&server).await.to_string());
         let model = json!({
@@ -229,6 +232,42 @@ async fn upload(client: &Client, instrument: &str) -> String {
     let request = request.header("Content-Type", "multipart/form-data; boundary=b");
     let made = send(request.body(body)).await.json(200);
     made["file_id"].as_str().unwrap().to_owned()
+}
+
+async fn annotation(server: &TestServer, file: FileId) -> AnnotationId {
+    let size = PixelSize {
+        width: 1,
+        height: 1,
+    };
+    let annotation = Annotation {
+        id: server.services.ids.next_id().into(),
+        file,
+        execution: None,
+        label: Label::parse("cell").unwrap(),
+        object: labdata_domain::files::ObjectKey::new(server.services.ids.next_id()),
+        size_bytes: 70,
+        shape: MaskShape {
+            size,
+            foreground: 1,
+            bounds: BoundingBox {
+                x: 0,
+                y: 0,
+                width: 1,
+                height: 1,
+            },
+        },
+        is_human_vetted: false,
+        created_by: server.user,
+        created_at: server.services.clock.now(),
+    };
+    let annotations = &server.services.annotations;
+    let (organization, now) = (server.organization, server.services.clock.now());
+    let unlimited = StorageQuota::UNLIMITED;
+    let one = [annotation];
+    let added = annotations.add(organization, file, None, &one, unlimited, now);
+    added.await.unwrap();
+    let [annotation] = one;
+    annotation.id
 }
 
 async fn dataset(server: &TestServer) -> DatasetId {

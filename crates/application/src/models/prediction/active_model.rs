@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use labdata_domain::{
     ids::{ModelId, OrganizationId},
-    models::{ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions},
+    models::{
+        ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions,
+        SegmentationOptions,
+    },
     refusal::Resource,
 };
 use labdata_ports::models::{PredictionRequest, ServedModel};
@@ -110,15 +113,20 @@ impl ActiveModel {
         Ok(Self { version, served })
     }
 
-    /// Predicts checked rows.
+    /// Predicts checked rows, a segmentation with these thresholds.
     pub(super) async fn predict(
         &self,
         services: &Services,
         input: PredictionInput,
+        segmentation: Option<SegmentationOptions>,
     ) -> Result<Predictions, PredictionError> {
         let organization = self.served.organization;
         let image_urls = image_urls(services, organization, &input).await?;
-        let request = PredictionRequest { input, image_urls };
+        let request = PredictionRequest {
+            input,
+            image_urls,
+            segmentation,
+        };
         let predictions = services.predictor.predict(&self.served, request).await?;
         // After a success only: a version that cannot predict must not stand in for another.
         services

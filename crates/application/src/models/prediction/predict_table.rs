@@ -179,7 +179,7 @@ impl Batch {
         };
         let input = check_rows(&active.served.signature.features, &self.rows)
             .map_err(|problems| refused(&problems))?;
-        let predictions = match active.predict(services, input).await {
+        let predictions = match active.predict(services, input, None).await {
             Err(PredictionError::Predictor(PredictError::Rejected(problems))) => {
                 return Err(refused(&problems));
             }

@@ -5,6 +5,7 @@
 //! the thread with the query and the storage: the slowest of the three sets the pace. When one of them
 //! fails, the rest end.
 
+pub(super) mod masks;
 mod outlet;
 pub(super) mod table;
 

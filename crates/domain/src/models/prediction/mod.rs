@@ -3,6 +3,7 @@
 mod refusal;
 mod response;
 mod rows;
+mod segmentation;
 mod signature;
 mod table;
 mod takeover;
@@ -15,6 +16,7 @@ pub use rows::{
     FeatureColumn, FeatureValues, InvalidRows, MAX_PREDICTION_ROWS, PredictionInput, RowProblem,
     check_rows,
 };
+pub use segmentation::{NotASegmentation, PredictedMask, SegmentationOptions};
 pub use signature::ModelSignature;
 pub use table::{InvalidTablePrediction, MAX_TABLE_PREDICTION_ROWS, TablePrediction};
 pub use takeover::{PredictedLast, TAKEOVER_LIMIT};

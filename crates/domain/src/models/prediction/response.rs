@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::signature::ModelSignature;
+use super::{segmentation::PredictedMask, signature::ModelSignature};
 use crate::models::{Class, ProblemType};
 
 /// Response as a predictor gives it.
@@ -13,6 +13,8 @@ pub struct RawPredictions {
     pub values: Vec<Option<Class>>,
     /// A list per class, in their order, with a probability per row.
     pub probabilities: Option<Vec<Vec<Option<f64>>>>,
+    /// Of a segmentation, the masks of each row.
+    pub masks: Option<Vec<Vec<PredictedMask>>>,
 }
 
 /// Predicted value.
@@ -33,6 +35,8 @@ pub struct Predictions {
     pub values: Vec<Option<PredictedValue>>,
     /// The probability of each class; `None` unless the model classifies.
     pub probabilities: Option<ClassProbabilities>,
+    /// The masks of each row; `None` unless the model segments images.
+    pub masks: Option<Vec<Vec<PredictedMask>>>,
 }
 
 /// Probabilities of classes.
@@ -56,6 +60,9 @@ pub enum UnusablePredictions {
     /// Probabilities are missing, superfluous or not between 0 and 1.
     #[error("a response has wrong probabilities")]
     Probabilities,
+    /// Masks are superfluous, or are none.
+    #[error("a response has wrong masks")]
+    Masks,
 }
 
 impl Predictions {
@@ -86,6 +93,7 @@ impl Predictions {
         Ok(Self {
             values,
             probabilities: check_probabilities(signature, rows, raw.probabilities)?,
+            masks: check_masks(signature, rows, raw.masks)?,
         })
     }
 }
@@ -109,6 +117,26 @@ impl ModelSignature {
             }
             (ProblemType::SemanticSegmentation, _) => None,
         }
+    }
+}
+
+/// Checks the masks. A response without them has none for any row.
+fn check_masks(
+    signature: &ModelSignature,
+    rows: usize,
+    masks: Option<Vec<Vec<PredictedMask>>>,
+) -> Result<Option<Vec<Vec<PredictedMask>>>, UnusablePredictions> {
+    let is_segmentation = signature.problem == ProblemType::SemanticSegmentation;
+    match masks {
+        None => Ok(is_segmentation.then(|| vec![Vec::new(); rows])),
+        Some(masks)
+            if is_segmentation
+                && masks.len() == rows
+                && masks.iter().flatten().all(PredictedMask::is_usable) =>
+        {
+            Ok(Some(masks))
+        }
+        Some(_) => Err(UnusablePredictions::Masks),
     }
 }
 

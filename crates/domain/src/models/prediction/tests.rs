@@ -5,6 +5,7 @@ use super::*;
 use crate::{
     data::write::Rows,
     ids::FileId,
+    instruments::images::PixelSize,
     models::{Class, FeatureType, ModelFeature, ProblemType},
 };
 
@@ -140,6 +141,7 @@ fn classes_are_those_of_the_model_with_their_probabilities() {
             vec![Some(0.25), Some(1.000_000_1)],
             vec![Some(0.75), None],
         ]),
+        masks: None,
     };
     let predictions = Predictions::check(&two_classes(), 2, raw).unwrap();
     let good = PredictedValue::Class(Class::Text("good".to_owned()));
@@ -150,6 +152,7 @@ fn classes_are_those_of_the_model_with_their_probabilities() {
     let raw = RawPredictions {
         values: vec![Some(Class::Float(3.0))],
         probabilities: Some(vec![vec![Some(1.0)]]),
+        masks: None,
     };
     let predictions = Predictions::check(&numbers, 1, raw).unwrap();
     let three = PredictedValue::Class(Class::Integer(3));
@@ -162,6 +165,7 @@ fn a_regression_predicts_numbers_without_probabilities() {
     let raw = RawPredictions {
         values: vec![Some(Class::Float(1.5)), None, Some(Class::Integer(2))],
         probabilities: None,
+        masks: None,
     };
     let predictions = Predictions::check(&numbers, 3, raw).unwrap();
     let number = |number| Some(PredictedValue::Number(number));
@@ -176,6 +180,7 @@ fn an_answer_that_does_not_fit_is_refused() {
     let response = |values: Vec<Option<Class>>, probabilities| RawPredictions {
         values,
         probabilities,
+        masks: None,
     };
     let classes = two_classes();
     let numbers = signature(ProblemType::Regression, None);
@@ -264,4 +269,43 @@ fn every_delay_says_when_another_try_makes_sense() {
         let wait = format!("try again in {} s", delay.retry_after_seconds());
         assert!(delay.to_string().ends_with(&wait), "{delay}");
     }
+}
+
+#[test]
+fn the_masks_of_a_segmentation_are_checked() {
+    let mask = PredictedMask {
+        class: None,
+        mask: "iVBO".to_owned(),
+        size: PixelSize {
+            width: 4,
+            height: 2,
+        },
+        foreground_fraction: 0.5,
+        confidence: 0.75,
+    };
+    let raw = |masks| RawPredictions {
+        values: vec![Some(Class::Text("iVBO".to_owned()))],
+        probabilities: None,
+        masks,
+    };
+    let segmentation = signature(ProblemType::SemanticSegmentation, None);
+    let check = |masks| Predictions::check(&segmentation, 1, raw(masks));
+    let found = check(Some(vec![vec![mask.clone()]])).unwrap().masks;
+    assert_eq!(found, Some(vec![vec![mask.clone()]]));
+    assert_eq!(check(None).unwrap().masks, Some(vec![Vec::new()]));
+    let unsure = PredictedMask {
+        confidence: 1.5,
+        ..mask.clone()
+    };
+    for masks in [vec![], vec![vec![unsure]]] {
+        assert_eq!(check(Some(masks)), Err(UnusablePredictions::Masks));
+    }
+    let regression = signature(ProblemType::Regression, None);
+    let response = RawPredictions {
+        values: vec![None],
+        probabilities: None,
+        masks: Some(vec![vec![mask]]),
+    };
+    let refused = Predictions::check(&regression, 1, response);
+    assert_eq!(refused, Err(UnusablePredictions::Masks));
 }

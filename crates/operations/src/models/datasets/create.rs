@@ -11,14 +11,15 @@ use labdata_application::{
 };
 use labdata_domain::{
     ids::FileId,
+    instruments::images::MAX_LABEL_LENGTH,
     models::{MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, NotOneSource},
     refusal::Resource,
 };
 use labdata_request_body::{
     ProblemKind, Reader as _,
-    fields::{optional, required},
+    fields::{optional, or, required},
     output,
-    readers::{MaybeId, id, shape, text},
+    readers::{MaybeId, boolean, id, shape, text},
     shape,
 };
 use serde_json::{Map, Value, json};
@@ -30,7 +31,7 @@ use crate::{
 };
 
 shape! {
-    /// The dataset to make, of a query or a file.
+    /// The dataset to make, of a query, a file or annotations.
     #[derive(Clone, Debug)]
     pub struct CreateDatasetBody {
         /// Its name; several datasets may have the same.
@@ -43,6 +44,11 @@ shape! {
         /// A file of the platform: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its
         /// name.
         file_id: Option<MaybeId<FileId>> = optional(id()),
+        /// With `annotated`: the label of the annotations to learn from.
+        label: Option<String> = optional(text(1..=MAX_LABEL_LENGTH)),
+        /// True for a dataset of images with masks of `label` that a person has vetted, for segmentation: the
+        /// columns are `image` and `mask`.
+        annotated: bool = or(false, boolean()),
         /// How the file is to be read; not beside a query.
         options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
@@ -51,10 +57,15 @@ shape! {
         "query": "select alcohol, color, hue, cultivar from wine",
     });
     rules |at| {
-        if let (Some(query), Some(file_id)) = (query, file_id)
-            && query.is_some() == file_id.is_some()
+        if let (Some(query), Some(file_id), Some(annotated)) = (query, file_id, annotated)
+            && [query.is_some(), file_id.is_some(), *annotated].into_iter().filter(|given| *given).count() != 1
         {
             at.report(ProblemKind::value_error(&NotOneSource.to_string()));
+        }
+        if let (Some(label), Some(annotated)) = (label, annotated)
+            && label.is_some() != *annotated
+        {
+            at.field("label").report(ProblemKind::value_error("give label and annotated together"));
         }
         if let (Some(Some(_)), Some(Some(_))) = (query, options) {
             at.field("options").report(ProblemKind::value_error(
@@ -82,11 +93,14 @@ pub(super) fn operation() -> Operation {
         method: Method::Post,
         path: "/api/v1/datasets",
         tag: Tag::Datasets,
-        summary: "Makes a dataset: an immutable snapshot of a query's result or of a file",
-        description: "Exactly one of `query` and `file_id`. A query is isolated as in `POST \
+        summary: "Makes a dataset: an immutable snapshot of a query's result, of a file or of annotations",
+        description: "Exactly one of `query`, `file_id` and `annotated` with a `label`. A query is isolated as in `POST \
             /api/v1/tools/query` and may take 5 minutes; a dataset has at most 10,000,000 rows, 1,600 \
             columns and 4 GiB. A column of a file has the type that all of its values have; what would \
-            have to be guessed is refused, with options that settle it.",
+            have to be guessed is refused, with options that settle it. A dataset of annotations has a row for \
+            each image with vetted masks of the label, at most 2,000: the masks of an image become one, in a \
+            copy of the dataset's own. A segmentation learns with `image_columns` `[\"image\"]` and \
+            `target_column` `mask`.",
         returns: "The dataset",
         refusals: &[
             (
@@ -109,7 +123,9 @@ fn snapshot(
     call: &CreateDatasetCall,
 ) -> impl Future<Output = Result<Snapshot, Error>> + Send + use<> {
     let (services, actor) = (Arc::clone(&call.services), call.actor.clone());
+    let label = call.body.label.clone().filter(|_| call.body.annotated);
     let source = match (call.body.query.clone(), call.body.file_id) {
+        (None, None) => Ok(SnapshotSource::Annotations(label.unwrap_or_default())),
         (None, Some(id)) => {
             let options = call.body.options.clone().unwrap_or_default().options();
             let file = id.or_not_found(Resource::File);

@@ -54,12 +54,18 @@ output! {
         /// The file that it was read from.
         file_id: Option<FileId> = match dataset.source {
             DatasetSource::File(id) => Some(id),
-            DatasetSource::Query(_) => None,
+            DatasetSource::Query(_) | DatasetSource::Annotations(_) => None,
         },
         /// The query whose result it is.
-        query: Option<String> = match dataset.source {
-            DatasetSource::Query(query) => Some(query),
-            DatasetSource::File(_) => None,
+        query: Option<String> = match &dataset.source {
+            DatasetSource::Query(query) => Some(query.clone()),
+            DatasetSource::File(_) | DatasetSource::Annotations(_) => None,
+        },
+        /// The label of the annotations that it was made of; left out for other datasets.
+        #[optional]
+        label: Option<String> = match dataset.source {
+            DatasetSource::Annotations(label) => Some(label),
+            DatasetSource::Query(_) | DatasetSource::File(_) => None,
         },
         /// The id of the user who made it.
         created_by: UserId = dataset.created_by,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageFile
@@ -38,13 +37,8 @@ def check(images: dict[str, Path]) -> None:
             )
 
 
-def png(mask: Any) -> str:
-    """Returns a mask as a PNG image in base64.
-
-    Values are 0 and 255 for a mask of one class, else the number of the class.
-    """
-    values = np.squeeze(np.asarray(mask))
-    values = values * 255 if values.dtype == bool else values
+def png(image: np.ndarray) -> str:
+    """Returns a gray image as a PNG in base64."""
     file = io.BytesIO()
-    Image.fromarray(values.astype("uint8")).save(file, "PNG")
+    Image.fromarray(image).save(file, "PNG")
     return base64.b64encode(file.getvalue()).decode()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from .numbers import label_text, plain
+
+if TYPE_CHECKING:
+    from .masks import Options
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,15 @@ class Model(Protocol):
 
     def predict(self, frame: pd.DataFrame) -> Prediction:
         """Predicts the target for a frame of features."""
+
+
+class SegmentingModel(Model, Protocol):
+    """Fitted model of masks."""
+
+    def segment(
+        self, frame: pd.DataFrame, chosen: Options
+    ) -> tuple[list[str], list[list[dict[str, Any]]]]:
+        """Predicts the masks of images, as PNG images of all classes, and each with its confidence."""
 
 
 class TrainedModel(Model, Protocol):

@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from autogluon.multimodal import MultiModalPredictor
 
-from . import events
+from . import events, masks
 from .dataset import Dataset
 from .failure import Exit, Failure, names, time_limit_too_short
 from .images import png
@@ -64,16 +65,40 @@ class MultimodalModel:
         self.fit_seconds: float | None = None
 
     def predict(self, frame: pd.DataFrame) -> Prediction:
-        """Predicts the target. Masks of a segmentation become PNG images in base64."""
+        """Predicts the target."""
         frame = readable(frame.reset_index(drop=True))
-        if self.problem_type == "semantic_segmentation":
-            masks = self.predictor.predict(frame)
-            return of_values([png(mask) for mask in masks])
         if self.problem_type == "regression":
             return of_values(self.predictor.predict(frame, as_pandas=False))
         probabilities = self.predictor.predict_proba(frame, as_pandas=False)
         codes = probabilities.argmax(axis=1)
         return of_classes(codes, probabilities, self.classes)
+
+    def segment(
+        self, frame: pd.DataFrame, chosen: masks.Options
+    ) -> tuple[list[str], list[list[dict[str, Any]]]]:
+        """Predicts the masks of images, as PNG images of all classes, and each with its confidence.
+
+        One image at a time: the probabilities of a large image take hundreds of megabytes.
+        """
+        images, found = [], []
+        for row in range(len(frame)):
+            one = frame.iloc[[row]].reset_index(drop=True)
+            image, of_image = masks.of_classes(self.probabilities(one), chosen)
+            images.append(png(image))
+            found.append(of_image)
+        return images, found
+
+    def probabilities(self, frame: pd.DataFrame) -> np.ndarray:
+        """Returns the probabilities of the pixels of one image, by class if there are several."""
+        try:
+            found = self.predictor.predict_proba(frame, as_pandas=False, as_multiclass=False)
+        except AssertionError:
+            # So it is asked for a model of several classes.
+            found = self.predictor.predict_proba(frame, as_pandas=False)
+        values = np.asarray(found[0])
+        # Whatever the size of the image is, the last three dimensions are class, height and width.
+        values = values.reshape(values.shape[-3:])
+        return values[0] if len(values) == 1 else values
 
     def segmentation_metrics(self, test: pd.DataFrame) -> dict[str, dict[str, Any]]:
         """Returns the intersection over union on held-out images."""

@@ -33,12 +33,16 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """Checked request. `images` holds its fetched files, if any. Answers have its format."""
+    """Checked request. `images` holds its fetched files, if any. Answers have its format.
+
+    `segmentation` has the thresholds of masks, if the request gives any.
+    """
 
     id: Any
     frame: pd.DataFrame
     images: Path | None = None
     is_arrow: bool = False
+    segmentation: Any = None
 
     def discard_images(self) -> None:
         """Deletes the fetched files."""
@@ -88,7 +92,12 @@ def parse(message: dict[str, Any], features: list[Feature], images: Path) -> Req
     if not names:
         return Request(request_id(message), frame)
     images.mkdir(exist_ok=True)
-    request = Request(request_id(message), frame, Path(tempfile.mkdtemp(dir=images)))
+    request = Request(
+        request_id(message),
+        frame,
+        Path(tempfile.mkdtemp(dir=images)),
+        segmentation=message.get("segmentation"),
+    )
     try:
         return replace(request, frame=with_images(request, names, message.get("images")))
     except BaseException:

@@ -12,7 +12,7 @@ import pandas as pd
 from . import arrow_messages, columns, frames
 from .columns import Feature
 from .failure import Exit, is_memory_error
-from .model import Model
+from .model import Model, SegmentingModel
 from .numbers import finite
 from .prediction_request import MAX_BATCH_ROWS, Request, RequestError, internal, request_id
 from .prediction_request import parse as parse_request
@@ -22,7 +22,9 @@ from .versions import versions
 class Predictor:
     """Loaded model with the features that it reads."""
 
-    def __init__(self, manifest: dict[str, Any], model: Model, run_directory: Path) -> None:
+    def __init__(
+        self, manifest: dict[str, Any], model: Model | SegmentingModel, run_directory: Path
+    ) -> None:
         self.manifest = manifest
         self.model = model
         self.images = run_directory / "images"
@@ -112,6 +114,9 @@ class Predictor:
 
     def answers(self, batch: list[Request]) -> Iterator[frames.Body]:
         """Predicts a batch in one call; one by one if that call fails."""
+        if self.manifest["problem_type"] == "semantic_segmentation":
+            yield from map(self.segmented, batch)
+            return
         try:
             if len(batch) == 1:
                 predicted = self.model.predict(batch[0].frame)
@@ -139,6 +144,20 @@ class Predictor:
                     {"id": request.id, "predictions": values, "probabilities": probabilities}
                 )
             start = end
+
+    def segmented(self, request: Request) -> frames.Body:
+        """Answers a request for masks, with its own thresholds."""
+        from . import masks
+
+        try:
+            chosen = masks.options(request.segmentation)
+            images, found = self.model.segment(request.frame, chosen)
+        except Exception as error:
+            traceback.print_exc()
+            return message_of({"id": request.id, "error": internal(reason(error))})
+        return message_of(
+            {"id": request.id, "predictions": images, "probabilities": None, "masks": found}
+        )
 
 
 def reason(error: Exception) -> str:

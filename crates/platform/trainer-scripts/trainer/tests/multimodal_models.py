@@ -188,9 +188,18 @@ class Segmentation(unittest.TestCase):
         client = support.Client(outcome.directory / artifact.NAME, MULTIMODAL)
         self.addCleanup(client.process.kill)
         self.assertEqual(client.first["type"], "ready", client.first)
-        client.send({"id": 1, "columns": {"picture": ["image-5", "image-6"]}, "images": images()})
+        request = {"columns": {"picture": ["image-5", "image-6"]}, "images": images()}
+        client.send({"id": 1, **request})
         answer = client.receive()
         self.assertIsNone(answer["probabilities"])
+        self.assertEqual(len(answer["masks"]), 2)
+        for mask in (mask for row in answer["masks"] for mask in row):
+            self.assertEqual((mask["width"], mask["height"], mask["class"]), (SIDE, SIDE, None))
+            self.assertTrue(0.5 <= mask["confidence"] <= 1, mask)
+        for threshold, is_covered in ((0.0, True), (1.0, False)):
+            client.send({"id": 2, **request, "segmentation": {"pixel_threshold": threshold}})
+            rows = client.receive()["masks"]
+            self.assertEqual([bool(row) for row in rows], [is_covered] * 2, threshold)
         for mask in answer["predictions"]:
             picture = Image.open(io.BytesIO(base64.b64decode(mask)))
             self.assertEqual(picture.size, (SIDE, SIDE))

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from PIL import Image
 
-from labdata_trainer import frames
+from labdata_trainer import frames, masks
 from labdata_trainer.failure import Exit
 from labdata_trainer.model import Prediction, of_classes
 from labdata_trainer.server import Predictor
@@ -281,6 +282,51 @@ class Backpressure(unittest.TestCase):
                     self.assertLessEqual(inbox.bytes, 100)
                     taken.append(len(body))
         self.assertEqual(taken, [60, 60, 60])
+
+
+class Segmenter:
+    """Model of masks that finds the left half of every image, and records its thresholds."""
+
+    def __init__(self) -> None:
+        self.chosen: list[masks.Options] = []
+
+    def segment(
+        self, table: pd.DataFrame, chosen: masks.Options
+    ) -> tuple[list[str], list[list[dict[str, Any]]]]:
+        self.chosen.append(chosen)
+        probabilities = np.tile([0.8, 0.2], (2, 1))
+        found = [masks.of_classes(probabilities, chosen)[1] for _ in range(len(table))]
+        return ["image"] * len(table), found
+
+
+class Segmentation(unittest.TestCase):
+    """Requests for masks."""
+
+    def test_each_request_has_its_own_thresholds(self) -> None:
+        directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        Image.new("RGB", (2, 2)).save(directory / "a.png")
+        description = {
+            **DESCRIPTION,
+            "task_type": "segmentation",
+            "problem_type": "semantic_segmentation",
+            "features": [
+                {"name": "image", "data_type": "image", "nullable": False, "levels": None}
+            ],
+        }
+        model = Segmenter()
+        predictor = Predictor(description, model, directory)
+        image = {"columns": {"image": ["a"]}, "images": {"a": str(directory / "a.png")}}
+        options = ({}, {"segmentation": {"pixel_threshold": 0.9}})
+        requests = [{"id": it, **image, **options[it]} for it in range(2)]
+        output = io.BytesIO()
+        sent = b"".join(frame(json.dumps(it).encode()) for it in requests)
+        self.assertEqual(predictor.serve(io.BytesIO(sent), output), Exit.OK)
+        first, second = messages(output.getvalue())
+        self.assertEqual((first["predictions"], first["probabilities"]), (["image"], None))
+        (mask,) = first["masks"][0]
+        self.assertEqual((mask["width"], mask["foreground_fraction"]), (2, 0.5))
+        self.assertEqual(second["masks"], [[]])
+        self.assertEqual([it.pixel_threshold for it in model.chosen], [0.5, 0.9])
 
 
 if __name__ == "__main__":
