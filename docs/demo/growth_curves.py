@@ -112,6 +112,7 @@ def main(path):
         export = import_plate(lab, path, steps)
         revert_a_mistake(lab, export, steps)
         parse_on_upload(lab, path, export, steps)
+        read_without_code(lab, path, export, steps)
         train_and_predict(lab, export, steps)
     print(f"\n{report(export)}\n", flush=True)
 
@@ -267,6 +268,38 @@ def parse_on_upload(lab, path, export, steps):
     check_points(lab, export, path.stem, execution)
     points = len(export.wells) * len(export.hours)
     steps.done("read back what it wrote", f"{points} points of its execution, all equal")
+
+
+def read_without_code(lab, path, export, steps):
+    """Let the platform read the file: no parser, no table. Needs the packages of the readers."""
+    name = "Plate reader that is read"
+    instrument = {"name": name, "reader": "auto", "timezone": "UTC"}
+    lab.request("POST", "/instruments", json=instrument, creates=True)
+    steps.done("give an instrument a reader", "auto: no code")
+    file = lab.upload(path, instrument=name, content_type="text/plain")
+    job = lab.request("GET", "/jobs", params={"name": "Read instrument file"})[0]
+    try:
+        ended = triggered_run(lab, job["id"], file.file_id, timeout=60)
+    except StepFailed:
+        print("     The file is not read now: the readers' packages are not here within a minute.")
+        return
+    if ended["status"] != "completed":
+        error = (ended["error_message"] or "").splitlines()
+        print(f"     The file is not read on this machine: {error[-1] if error else ended['status']}")
+        return
+    rows = lab.read("instrument_measurement", file_id=file.file_id)
+    wells = {row["id"]: row["well"] for row in rows if row["x_name"] is not None}
+    check(sorted(wells.values()) == sorted(export.wells), f"{len(wells)} curves: {wells}")
+    points = {well: {} for well in export.wells}
+    for point in lab.read("instrument_curve", instrument_measurement__in=list(wells)):
+        points[wells[point["instrument_measurement"]]][point["order"]] = (point["x"], point["y"])
+    for well, values in export.wells.items():
+        curve = [points[well][order] for order in range(len(values))]
+        same = [y for _, y in curve] == values
+        same = same and all(round(hours * 3600) == x for hours, (x, _) in zip(export.hours, curve))
+        check(same, f"{well} reads back {curve}")
+    count = sum(map(len, points.values()))
+    steps.done("upload a file; the platform reads it", f"{len(wells)} curves, {count} points, all equal")
 
 
 def triggered_run(lab, job, file, timeout):

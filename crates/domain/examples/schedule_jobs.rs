@@ -128,6 +128,7 @@ fn play() -> Result<Vec<String>, Box<dyn Error>> {
                 path: FilePath::parse(name)?,
                 source: SourceType::InstrumentSync,
                 size_kilobytes: 12,
+                has_reader: false,
             },
             instrument: None,
             made_by: None,

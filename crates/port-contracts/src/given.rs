@@ -148,6 +148,9 @@ pub fn instrument(name: &str, created_at: OffsetDateTime) -> Instrument {
         name: name.to_owned(),
         description: Some(format!("What {name} is for")),
         instrument_type: Some("plate_reader".to_owned()),
+        reader: Some("auto".to_owned()),
+        timezone: Some("Europe/Berlin".to_owned()),
+        last_reader: Some("AGILENT_GEN5".to_owned()),
         created_at,
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     data::query::QueryRunner,
     files::blob::{BlobStore, UrlSigner},
     idempotency::Idempotency,
+    instruments::FileReader,
     maintenance::{DependencyChecks, DiskReserve},
     models::Predictor,
 };
@@ -36,6 +37,8 @@ pub struct Ports {
     pub predictor: Arc<dyn Predictor>,
     /// Python snippets of the agent.
     pub python: Arc<dyn PythonSandbox>,
+    /// Readers of files of instruments.
+    pub file_reader: Arc<dyn FileReader>,
     /// State of what this server depends on.
     pub dependencies: Arc<dyn DependencyChecks>,
     /// Reserve of disk space.

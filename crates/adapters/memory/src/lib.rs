@@ -71,7 +71,7 @@ pub use files::signer::InMemoryUrlSigner;
 pub use idempotency::{InMemoryIdempotency, InMemoryUnits};
 pub use ids::SequentialIds;
 pub use instruments::{
-    InMemoryInstrumentRepository, devices::InMemoryDeviceRepository,
+    InMemoryInstrumentRepository, ScriptedFileReader, devices::InMemoryDeviceRepository,
     images::InMemoryAnnotationRepository,
 };
 pub use jobs::InMemoryJobRepository;

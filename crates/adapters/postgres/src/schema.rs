@@ -41,6 +41,9 @@ diesel::table! {
         description -> Nullable<Text>,
         instrument_type -> Nullable<Text>,
         created_at -> Timestamptz,
+        reader -> Nullable<Text>,
+        timezone -> Nullable<Text>,
+        last_reader -> Nullable<Text>,
     }
 }
 

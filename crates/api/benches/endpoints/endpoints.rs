@@ -170,6 +170,9 @@ async fn instruments(report: &mut Report) {
             same(READS, &get("/instruments")),
         )
         .await;
+    report
+        .run("GET /readers", "53", same(READS, &get("/readers")))
+        .await;
     let named = get("/instruments/by-name?name=Reader+1");
     report
         .run("GET /instruments/by-name", "", same(READS, &named))

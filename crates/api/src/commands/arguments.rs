@@ -25,7 +25,7 @@ pub(super) enum Command {
     /// Bring the database up to date
     Migrate(Common),
     /// Check settings, database, storage and everything else that the platform needs
-    Doctor(Common),
+    Doctor(Doctor),
     /// Copy database and files into a directory, while servers run
     Backup(Backup),
     /// Restore a copy into an empty data directory or database
@@ -53,6 +53,15 @@ pub(super) struct Common {
     pub(super) config: Option<PathBuf>,
     #[command(flatten)]
     pub(super) flags: Flags,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Doctor {
+    /// Install the packages of the readers of files now (250 MB), before the first file needs them
+    #[arg(long)]
+    pub(super) prepare_readers: bool,
+    #[command(flatten)]
+    pub(super) common: Common,
 }
 
 #[derive(Args, Debug)]
@@ -224,7 +233,8 @@ impl Command {
         let common = match self {
             Self::Serve(serve) => &serve.common,
             Self::Demo(demo) => &demo.common,
-            Self::Worker(common) | Self::Migrate(common) | Self::Doctor(common) => common,
+            Self::Worker(common) | Self::Migrate(common) => common,
+            Self::Doctor(doctor) => &doctor.common,
             Self::SignIn(sign_in) => &sign_in.common,
             Self::Backup(backup) => &backup.common,
             Self::Restore(restore) => &restore.common,

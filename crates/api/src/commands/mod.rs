@@ -163,7 +163,7 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
             Command::Worker(_) => worker::worker(&settings).await,
             Command::Migrate(_) => migrate(&settings).await,
             Command::SignIn(arguments) => sign_in::sign_in(&settings, arguments).await,
-            Command::Doctor(_) => doctor::doctor(&settings).await,
+            Command::Doctor(arguments) => doctor::doctor(&settings, &arguments).await,
             Command::Backup(arguments) => backup::backup(&settings, &arguments).await,
             Command::Restore(arguments) => backup::restore(&settings, &arguments).await,
             Command::Audit(_) => audit::verify(&settings).await,

@@ -3,6 +3,7 @@
 mod agent;
 mod backends;
 mod existing_database;
+mod file_readers;
 mod predictors;
 mod snippets;
 mod upload_origin;
@@ -59,6 +60,8 @@ pub(crate) use backends::{ray_runner, sandbox_settings, this_program};
 pub(crate) use existing_database::{
     DatabaseSnapshot, ExistingDatabase, NeededObject, knows_migration,
 };
+pub use file_readers::file_reader;
+pub(crate) use labdata_file_readers::is_prepared as has_file_readers;
 pub(crate) use labdata_object_store::{LocalBlobStore, Location};
 pub use labdata_sandbox::supervise;
 pub use predictors::predictor;
@@ -317,6 +320,7 @@ impl DatabaseServer {
             gateway: Arc::new(GatewaySigner::new(public_url, &secret)),
             predictor: predictor(settings, backends::this_program()?, public_url),
             python: python(settings, backends::this_program()?, public_url),
+            file_reader: file_reader(settings, backends::this_program()?, public_url),
             dependencies,
             disk_reserve: Arc::new(disk_reserve),
             clock,

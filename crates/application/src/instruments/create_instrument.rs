@@ -2,10 +2,11 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::{Instrument, check_name},
+    instruments::{Instrument, check_name, check_reader, check_timezone},
     people::{actor::Actor, scope::Scope},
 };
 
+use super::reader_job::ensure_reader_job;
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The instrument to register.
@@ -17,12 +18,17 @@ pub struct CreateInstrument {
     pub description: Option<String>,
     /// Its kind.
     pub instrument_type: Option<String>,
+    /// Reader of its files.
+    pub reader: Option<String>,
+    /// Time zone of its files' times.
+    pub timezone: Option<String>,
 }
 
-/// Registers an instrument.
+/// Registers an instrument. Where it has a reader, the built-in job that reads files is created unless the
+/// organization has it.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Conflict` when the name is taken.
+/// `Forbidden` without the admin scope; `Invalid` for a blank name, an unknown reader or time zone; `Conflict` when the name is taken.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
     services: &Services,
@@ -32,16 +38,36 @@ pub async fn create_instrument(
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
     check_name(&command.name).map_err(Error::refused)?;
+    let reader = command.reader.filter(|name| !name.is_empty());
+    let timezone = command.timezone.filter(|name| !name.is_empty());
+    check_reading(reader.as_deref(), timezone.as_deref())?;
     let instrument = Instrument {
         id: InstrumentId::new(services.ids.next_id()),
         name: command.name,
         description: command.description,
         instrument_type: command.instrument_type,
+        reader,
+        timezone,
+        last_reader: None,
         created_at: services.clock.now(),
     };
     services
         .instruments
         .add(actor.organization, &instrument)
         .await?;
+    if instrument.reader.is_some() {
+        ensure_reader_job(services, actor).await?;
+    }
     Ok(instrument)
+}
+
+/// Checks reader and time zone.
+pub(super) fn check_reading(reader: Option<&str>, timezone: Option<&str>) -> Result<(), Error> {
+    if let Some(reader) = reader {
+        check_reader(reader).map_err(Error::refused)?;
+    }
+    if let Some(timezone) = timezone {
+        check_timezone(timezone).map_err(Error::refused)?;
+    }
+    Ok(())
 }

@@ -6,13 +6,15 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
+use super::{create_instrument::check_reading, reader_job::ensure_reader_job};
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
-/// Changes an instrument. Its files stay its files.
+/// Changes an instrument. Its files stay its files. Where a reader is set, the built-in job that reads files is
+/// created unless the organization has it.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` when the name
-/// is blank; `Conflict` when another instrument has it.
+/// is blank, or reader or time zone are unknown; `Conflict` when another instrument has it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
     services: &Services,
@@ -25,6 +27,11 @@ pub async fn update_instrument(
     if let Some(name) = &change.name {
         check_name(name).map_err(Error::refused)?;
     }
+    check_reading(change.reader.as_deref(), change.timezone.as_deref())?;
     let changed = services.instruments.update(actor.organization, id, &change);
-    Ok(changed.await?)
+    let changed = changed.await?;
+    if change.reader.is_some() && changed.reader.is_some() {
+        ensure_reader_job(services, actor).await?;
+    }
+    Ok(changed)
 }

@@ -76,6 +76,9 @@ pub(crate) async fn instrument(lab: &Lab) -> InstrumentId {
         name: "reader".to_owned(),
         description: None,
         instrument_type: None,
+        reader: None,
+        timezone: None,
+        last_reader: None,
         created_at: lab.services.clock.now(),
     };
     let organization = lab.actor(&[]).organization;

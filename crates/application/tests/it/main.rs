@@ -15,6 +15,7 @@ mod faulty_storage;
 mod files;
 mod lab;
 mod people;
+mod readings;
 mod simulator;
 mod slots;
 mod spans;

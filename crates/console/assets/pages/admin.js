@@ -1,7 +1,7 @@
 // Keys, users, instruments, and the state of the platform.
 
 import { call, get, post } from "../api.js";
-import { badge, button, destroy, facts, form, h, input, load, show } from "../dom.js";
+import { badge, button, destroy, facts, form, h, input, load, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may } from "../rights.js";
@@ -114,6 +114,18 @@ function addKey(draw, everybody) {
   return h("details", null, h("summary", null, "New key"), fields, made);
 }
 
+/** The readers of files, as choices. */
+async function readers() {
+  /** @type {[string, string][]} */
+  const known = (await get("/readers")).map((/** @type {Api["Reader"]} */ it) => [it.name, `${it.title} (${it.extensions.join(", ")})`]);
+  /** @type {[string, string][]} */
+  const first = [
+    ["", "none: files are stored as they are"],
+    ["auto", "auto: the reader that takes the file"],
+  ];
+  return [...first, ...known];
+}
+
 /**
  * @param {() => void} draw
  */
@@ -123,6 +135,7 @@ async function instruments(draw) {
     h("a", { href: `#/instruments/${it.id}` }, it.name),
     it.instrument_type ?? "",
     it.description ?? "",
+    reading(it),
     time(it.created_at),
     destroy("Delete", `Delete the instrument ${it.name}`, async () => {
       await call("DELETE", `/instruments/${it.id}`);
@@ -130,11 +143,16 @@ async function instruments(draw) {
     }),
   ];
   const [name, kind, description] = [input({ required: true }), input(), input()];
+  const zones = h("datalist", { id: "time-zones" }, Intl.supportedValuesOf("timeZone").map((it) => h("option", { value: it })));
+  const reader = select(await readers());
+  const zone = input({ list: "time-zones", value: Intl.DateTimeFormat().resolvedOptions().timeZone });
   const add = async () => {
     await post("/instruments", {
       name: name.value,
       instrument_type: kind.value || null,
       description: description.value || null,
+      reader: reader.value || null,
+      timezone: zone.value || null,
     });
     draw();
   };
@@ -143,11 +161,29 @@ async function instruments(draw) {
       ["Name", name],
       ["Type", kind],
       ["Description", description],
+      ["Reader of its files", reader],
+      ["Time zone of its files", zone],
     ],
     "Add the instrument",
     add,
   );
-  const columns = ["Name", "Type", "Description", "Added", "Delete"];
+  more.append(zones);
+  // The reader and the zone of an instrument, which can be changed in place.
+  function reading(/** @type {Api["Instrument"]} */ it) {
+    const [chosen, place] = [reader.cloneNode(true), input({ list: "time-zones", size: 16, value: it.timezone ?? "" })];
+    if (!(chosen instanceof HTMLSelectElement)) {
+      return "";
+    }
+    chosen.value = it.reader ?? "";
+    chosen.setAttribute("aria-label", `Reader of ${it.name}`);
+    place.setAttribute("aria-label", `Time zone of ${it.name}`);
+    const save = async () => {
+      await call("PATCH", `/instruments/${it.id}`, { reader: chosen.value, timezone: place.value });
+      draw();
+    };
+    return h("span", null, chosen, " ", place, " ", button("Save", save));
+  }
+  const columns = ["Name", "Type", "Description", "Reader and time zone", "Added", "Delete"];
   const none = "There is no instrument yet. Files that are uploaded by hand or by labdata-watch belong to one.";
   return h("div", null, h("details", null, h("summary", null, "New instrument"), more), grid(columns, all.map(row), none));
 }

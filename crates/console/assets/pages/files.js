@@ -1,7 +1,7 @@
 // Files: the list, uploads, and one with its preview.
 
-import { get, stored } from "../api.js";
-import { badge, h, input, load, select, titled } from "../dom.js";
+import { get, post, stored } from "../api.js";
+import { badge, button, h, input, load, select, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
@@ -101,6 +101,7 @@ export function file(id) {
         ". ",
         h("a", { href: stored(content.download_url) }, "Download"),
       ),
+      it.source_instrument_id && may("write") ? readIt(it) : null,
       beginning(it, content),
       isImage(it) ? annotations(it, content.download_url) : null,
       h("h2", null, "What it led to"),
@@ -108,6 +109,20 @@ export function file(id) {
     );
   });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/files" }, "← Files")), place];
+}
+
+/**
+ * A button that reads the file into measurements and curves.
+ * @param {Api["FileRecord"]} file
+ */
+function readIt(file) {
+  const read = async () => {
+    const instrument = await get(`/instruments/${file.source_instrument_id}`);
+    const body = instrument.reader ? {} : { reader: "auto" };
+    const execution = await post(`/files/${file.file_id}/read`, body);
+    location.hash = `#/executions/${execution.job_execution_id}`;
+  };
+  return h("p", null, button("Read", read), " writes what is in it to instrument_measurement and instrument_curve.");
 }
 
 /**

@@ -192,7 +192,11 @@ impl TableDefinition {
         if let Err(error) = Name::parse(&self.name) {
             problems.push(error.to_string());
         }
-        let core = core_tables().iter().any(|table| table.name == self.name);
+        // A table that was there before the core table of its name stays, and can be changed.
+        let is_own = catalog
+            .table(&self.name)
+            .is_some_and(|table| table.origin == Origin::Organization);
+        let core = !is_own && core_tables().iter().any(|table| table.name == self.name);
         if core || PlatformTable::from_name(&self.name).is_some() {
             problems.push(format!(
                 "\"{}\" is the name of one of the platform's own tables; choose another",

@@ -22,7 +22,7 @@ mod violation;
 pub use change::{Alteration, CatalogChange, ColumnChange};
 pub use column::{Column, ColumnRef, Columns};
 pub use conversion::MAX_INEXACT_VALUES;
-pub use core_tables::core_tables;
+pub use core_tables::{INSTRUMENT_CURVE, INSTRUMENT_MEASUREMENT, core_tables};
 pub use definition::{ColumnDefinition, DefinitionMode, TableDefinition, missing_target};
 pub(crate) use name::refuse_value;
 pub use name::{InvalidName, Name, sql_name};

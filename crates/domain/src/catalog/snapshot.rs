@@ -1,6 +1,10 @@
 //! The catalog: a consistent snapshot of all tables of one organization.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{ColumnRef, KeyedTable, Table, TableDefinition, core_tables::core_tables};
 use crate::people::rights::{Rights, TableRight};
@@ -26,12 +30,27 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog of the organization's tables; the core tables are added.
+    /// A catalog of the organization's tables; the core tables are added. A table of the organization that
+    /// bears the name of a core table stays, and takes the place of that and of what refers to it: it was
+    /// there before the program had the core table.
     #[must_use]
     pub fn new(version: CatalogVersion, organization_tables: Vec<Table>) -> Self {
+        let mut taken: HashSet<String> = organization_tables
+            .iter()
+            .map(|table| table.name.clone())
+            .collect();
+        let mut core = core_tables();
+        core.retain(|table| {
+            let is_free = !taken.contains(&table.name)
+                && !table.references().any(|(_, target)| taken.contains(target));
+            if !is_free {
+                taken.insert(table.name.clone());
+            }
+            is_free
+        });
         let tables: Vec<Arc<Table>> = organization_tables
             .into_iter()
-            .chain(core_tables())
+            .chain(core)
             .map(Arc::new)
             .collect();
         Self::of(version, tables)

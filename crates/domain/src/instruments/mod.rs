@@ -4,6 +4,10 @@ mod device;
 
 pub mod images;
 
+mod reader;
+mod reader_table;
+mod reading;
+
 use time::OffsetDateTime;
 
 use crate::{
@@ -17,6 +21,15 @@ pub use device::{
     DeviceWatch, Heartbeat, MAX_APP_VERSION_LENGTH, MAX_DETAIL_BYTES, MAX_STATUSES, OFFLINE_AFTER,
     OUTAGE_AFTER, Period, ReportedStatus, StartsAfterEnd, StatusPeriod, StatusRange, WatchedDevice,
     outage_notice,
+};
+pub use reader::{
+    AUTO_READER, MAX_READER_LENGTH, MAX_TIMEZONE_LENGTH, READERS, Reader, UnknownReader,
+    UnknownTimezone, check_reader, check_timezone,
+};
+pub use reading::{
+    Curve, MAX_READING_BYTES, MAX_READING_FILE_BYTES, NoReader, READ_JOB_DESCRIPTION,
+    READ_JOB_NAME, READING_MEMORY, READING_TIME_LIMIT, ReaderRefusal, Reading, ReadingFailure,
+    TableIsTaken,
 };
 
 /// Maximum number of characters of an instrument's name.
@@ -37,6 +50,12 @@ pub struct Instrument {
     pub description: Option<String>,
     /// Kind, such as `plate_reader`.
     pub instrument_type: Option<String>,
+    /// Reader of its files: a name of [`READERS`] or [`AUTO_READER`]; `None` if they are not read.
+    pub reader: Option<String>,
+    /// Time zone of its files' times, as IANA names it.
+    pub timezone: Option<String>,
+    /// Reader that took its files last, which [`AUTO_READER`] tries first.
+    pub last_reader: Option<String>,
     /// Creation time.
     pub created_at: OffsetDateTime,
 }
@@ -50,6 +69,12 @@ pub struct InstrumentChange {
     pub description: Option<String>,
     /// Kind; an empty one removes it.
     pub instrument_type: Option<String>,
+    /// Reader; an empty one removes it.
+    pub reader: Option<String>,
+    /// Time zone; an empty one removes it.
+    pub timezone: Option<String>,
+    /// Reader that took its files last.
+    pub last_reader: Option<String>,
 }
 
 impl InstrumentChange {
@@ -60,6 +85,9 @@ impl InstrumentChange {
             name: self.name.clone().unwrap_or(instrument.name),
             description: changed(self.description.as_ref(), instrument.description),
             instrument_type: changed(self.instrument_type.as_ref(), instrument.instrument_type),
+            reader: changed(self.reader.as_ref(), instrument.reader),
+            timezone: changed(self.timezone.as_ref(), instrument.timezone),
+            last_reader: changed(self.last_reader.as_ref(), instrument.last_reader),
             ..instrument
         }
     }
@@ -129,6 +157,9 @@ mod tests {
             name: "Reader 1".to_owned(),
             description: Some("by the window".to_owned()),
             instrument_type: Some("plate_reader".to_owned()),
+            reader: Some(AUTO_READER.to_owned()),
+            timezone: None,
+            last_reader: None,
             created_at: OffsetDateTime::UNIX_EPOCH,
         }
     }
@@ -139,11 +170,15 @@ mod tests {
         let change = InstrumentChange {
             name: Some("Reader 2".to_owned()),
             description: Some(String::new()),
-            instrument_type: None,
+            reader: Some(String::new()),
+            timezone: Some("Europe/Berlin".to_owned()),
+            ..InstrumentChange::default()
         };
         let expected = Instrument {
             name: "Reader 2".to_owned(),
             description: None,
+            reader: None,
+            timezone: Some("Europe/Berlin".to_owned()),
             ..reader()
         };
         assert_eq!(change.apply(reader()), expected);

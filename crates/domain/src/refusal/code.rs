@@ -91,6 +91,8 @@ error_codes! {
     Exhausted = "exhausted",
     /// The upload of the file is not confirmed yet.
     FileNotConfirmed = "file_not_confirmed",
+    /// Reading the file takes too much, or broke its reader.
+    FileNotReadable = "file_not_readable",
     /// The bytes of the file were not uploaded yet.
     FileNotUploaded = "file_not_uploaded",
     /// The file exceeds the limit.

@@ -180,6 +180,7 @@ mod tests {
                     path: FilePath::parse(path).unwrap(),
                     source: SourceType::ManualUpload,
                     size_kilobytes: 1,
+                    has_reader: false,
                 },
                 instrument: None,
                 made_by: Some(ExecutionId::new(Uuid::from_u128(3))),

@@ -23,7 +23,8 @@ pub use backfill::{
     StoredUpload,
 };
 pub use conditions::{
-    Conditions, EndStatus, FileConditions, FileFacts, InvalidConditions, JobConditions,
+    Conditions, EndStatus, FileConditions, FileFacts, INSTRUMENT_HAS_READER, InvalidConditions,
+    JobConditions,
 };
 pub use firing::{Candidate, Firing, Occurrence, Response, Tick, TriggerEvent};
 pub use glob::{MAX_PATTERN_LENGTH, NamePattern};

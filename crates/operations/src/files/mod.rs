@@ -20,6 +20,7 @@ pub mod delete;
 pub mod get;
 pub mod list;
 pub mod preview_table;
+pub mod read;
 pub mod read_options;
 pub mod upload;
 pub mod upload_url;
@@ -92,6 +93,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         content::operation(),
         get::operation(),
         delete::operation(),
+        read::operation(),
         preview_table::operation().tool_running(parse_table::FACTS, parse_table::run),
     ]
 }

@@ -3,7 +3,10 @@
 use labdata_application::Error;
 use labdata_application::instruments::create_instrument::{CreateInstrument, create_instrument};
 use labdata_domain::{
-    instruments::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH},
+    instruments::{
+        AUTO_READER, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_READER_LENGTH,
+        MAX_TIMEZONE_LENGTH, MAX_TYPE_LENGTH,
+    },
     patterns,
 };
 use labdata_request_body::{
@@ -28,8 +31,18 @@ shape! {
         /// Its kind.
         instrument_type: Option<String> =
             optional(text(..=MAX_TYPE_LENGTH).example("plate_reader")),
+        /// Reader of its files: `auto`, or a name that `GET /readers` lists. Files are read when they are
+        /// confirmed.
+        reader: Option<String> = optional(text(..=MAX_READER_LENGTH).example(AUTO_READER)),
+        /// IANA name of the time zone of times in its files.
+        timezone: Option<String> = optional(text(..=MAX_TIMEZONE_LENGTH).example("Europe/Berlin")),
     }
-    example json!({"name": "Reader 1", "instrument_type": "plate_reader"});
+    example json!({
+        "name": "Reader 1",
+        "instrument_type": "plate_reader",
+        "reader": "auto",
+        "timezone": "Europe/Berlin",
+    });
 }
 
 pub(super) fn operation() -> Operation {
@@ -43,6 +56,7 @@ pub(super) fn operation() -> Operation {
             id.",
         returns: "The instrument",
         refusals: &[
+            (400, "There is no such reader or time zone"),
             (409, "The organization has an instrument of this name"),
         ],
     }
@@ -55,6 +69,8 @@ async fn run(call: Call<Admin, JsonBody<CreateInstrumentBody>>) -> Result<Instru
         name: call.body.name,
         description: call.body.description,
         instrument_type: call.body.instrument_type,
+        reader: call.body.reader,
+        timezone: call.body.timezone,
     };
     let instrument = create_instrument(&call.services, &call.actor, command).await?;
     Ok(instrument.into())

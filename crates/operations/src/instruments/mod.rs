@@ -20,12 +20,14 @@ pub mod get;
 pub mod heartbeat;
 pub mod images;
 pub mod list;
+pub mod readers;
 pub mod update;
 
 pub(crate) fn operations() -> Vec<Operation> {
     vec![
         create::operation(),
         list::operation(),
+        readers::operation(),
         find::operation(),
         get::operation(),
         update::operation(),
@@ -58,6 +60,12 @@ output! {
         /// Its kind.
         #[example = "plate_reader"]
         instrument_type: Option<String> = instrument.instrument_type,
+        /// Reader of its files: `auto`, or a name that `GET /readers` lists.
+        #[example = "auto"]
+        reader: Option<String> = instrument.reader,
+        /// IANA name of the time zone of times in its files.
+        #[example = "Europe/Berlin"]
+        timezone: Option<String> = instrument.timezone,
         created_at: Timestamp = instrument.created_at.into(),
     }
 }

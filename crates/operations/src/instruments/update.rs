@@ -3,7 +3,10 @@
 use labdata_application::Error;
 use labdata_application::instruments::update_instrument::update_instrument;
 use labdata_domain::{
-    instruments::{InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TYPE_LENGTH},
+    instruments::{
+        InstrumentChange, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_READER_LENGTH,
+        MAX_TIMEZONE_LENGTH, MAX_TYPE_LENGTH,
+    },
     patterns,
     refusal::Resource,
 };
@@ -23,6 +26,10 @@ shape! {
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Its kind; an empty text clears it.
         instrument_type: Option<String> = optional(text(..=MAX_TYPE_LENGTH)),
+        /// Reader of its files: `auto`, or a name that `GET /readers` lists; an empty text clears it.
+        reader: Option<String> = optional(text(..=MAX_READER_LENGTH)),
+        /// IANA name of the time zone of times in its files; an empty text clears it.
+        timezone: Option<String> = optional(text(..=MAX_TIMEZONE_LENGTH)),
     }
     example json!({"description": "Moved to room 2.14"});
 }
@@ -36,7 +43,10 @@ pub(super) fn operation() -> Operation {
         summary: "Changes an instrument",
         description: "Its files stay its files.",
         returns: "The instrument",
-        refusals: &[(409, "The organization has another instrument of this name")],
+        refusals: &[
+            (400, "There is no such reader or time zone"),
+            (409, "The organization has another instrument of this name"),
+        ],
     }
     .runs(run)
 }
@@ -49,6 +59,9 @@ async fn run(
         name: call.body.name,
         description: call.body.description,
         instrument_type: call.body.instrument_type,
+        reader: call.body.reader,
+        timezone: call.body.timezone,
+        last_reader: None,
     };
     let instrument = update_instrument(&call.services, &call.actor, id, change).await?;
     Ok(instrument.into())

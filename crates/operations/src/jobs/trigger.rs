@@ -30,8 +30,8 @@ shape! {
         /// Only files of this instrument; of `file_uploaded` only.
         trigger_instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
         /// Of `file_uploaded`: `file_name_pattern`, `file_extensions`, `source_type`, `min_size_kb`,
-        /// `max_size_kb`. Of `job_completed`: `source_job_id`, `statuses`. Of `schedule`: `cron`,
-        /// `timezone`.
+        /// `max_size_kb`, `instrument_has_reader`. Of `job_completed`: `source_job_id`, `statuses`. Of
+        /// `schedule`: `cron`, `timezone`.
         trigger_conditions: Option<Map<String, Value>> = optional(storable(object())),
     }
     rules |at| {

@@ -5,6 +5,9 @@ use toml::{Table, Value};
 
 use crate::CLIENT;
 
+/// Mark of requirements that are checked by their hashes.
+const HASHED: &str = " --hash";
+
 /// Inline metadata of a script (PEP 723), as its reader found them.
 #[derive(Clone, Debug)]
 pub struct DeclaredPackages {
@@ -17,6 +20,29 @@ pub struct DeclaredPackages {
 }
 
 impl DeclaredPackages {
+    /// Returns the packages of a file of requirements in pip's format, each with its version and hashes, for
+    /// these versions of Python. They are installed as they stand there, and checked by their hashes.
+    #[must_use]
+    pub fn locked(requirements: &str, requires_python: VersionSpecifiers) -> Self {
+        let lines = requirements.lines();
+        let names =
+            lines.filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
+        Self {
+            block: requirements.to_owned(),
+            dependencies: names
+                .map(|line| format!("{}{HASHED}", line.trim_end_matches(['\\', ' '])))
+                .collect(),
+            requires_python,
+        }
+    }
+
+    /// Returns true for packages that are [locked](Self::locked); their block is the file of requirements.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        // No requirement of a script (PEP 508) ends so.
+        self.has_dependencies() && self.dependencies.iter().all(|it| it.ends_with(HASHED))
+    }
+
     /// Returns true if the script declares dependencies.
     #[must_use]
     pub fn has_dependencies(&self) -> bool {
@@ -85,6 +111,17 @@ mod tests {
             block: block.to_owned(),
             dependencies: dependencies.iter().map(|&it| it.to_owned()).collect(),
             requires_python: VersionSpecifiers::empty(),
+        }
+    }
+
+    #[test]
+    fn locked_packages_are_not_those_of_a_script() {
+        let requirements = "# made by\nsix==1.17.0 \\\n    --hash=sha256:00\nattrs==26.1.0 ; python_version < '4' \\\n";
+        let packages = DeclaredPackages::locked(requirements, VersionSpecifiers::empty());
+        assert!(packages.is_locked() && !packages.names_client());
+        assert_eq!(packages.dependencies.len(), 2, "{packages:?}");
+        for scripts in [&[][..], &["six"], &["six", "attrs==26.1.0"]] {
+            assert!(!declared("", scripts).is_locked(), "{scripts:?}");
         }
     }
 

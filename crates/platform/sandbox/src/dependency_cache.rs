@@ -31,6 +31,20 @@ pub(crate) struct DependencyCache {
     lock: PathBuf,
 }
 
+/// Returns true if a complete environment of the scope below that data directory has a package, by the name of its
+/// module. Reads only. Blocks.
+#[must_use]
+pub fn has_package(data_dir: &Path, scope: &str, module: &str) -> bool {
+    let jobs = data_dir.join("jobs");
+    let environments = jobs.join("cache").join(scope).join(ENVIRONMENTS);
+    let markers = fs::read_dir(jobs.join("ready").join(scope));
+    markers.into_iter().flatten().flatten().any(|marker| {
+        let libraries = fs::read_dir(environments.join(marker.file_name()).join("lib"));
+        let mut libraries = libraries.into_iter().flatten().flatten();
+        libraries.any(|library| library.path().join("site-packages").join(module).is_dir())
+    })
+}
+
 /// Use of an environment, which is not evicted while this value or a clone exists.
 #[derive(Clone, Debug)]
 pub(crate) struct EnvironmentUse {

@@ -346,15 +346,16 @@ impl ActiveWorkspace {
 }
 
 impl Workspace {
-    /// Writes a script whose metadata are installed in place of those of the script, and returns its path.
-    /// The group can read it.
-    pub(crate) fn write_installation_script(
+    /// Writes a file that says what is installed in place of the script's metadata, and returns its path. The
+    /// group can read it.
+    pub(crate) fn write_for_installation(
         &self,
-        script: &str,
+        name: &str,
+        content: &str,
         group: Option<u32>,
     ) -> io::Result<PathBuf> {
-        let path = self.script().join("installation.py");
-        write_for_group(&path, script, group)?;
+        let path = self.script().join(name);
+        write_for_group(&path, content, group)?;
         Ok(path)
     }
 

@@ -50,6 +50,7 @@ mod spec;
 mod supervisor;
 mod uv;
 
+pub use dependency_cache::has_package;
 pub use directories::{ActiveWorkspace, Workspace, remove_leftovers};
 pub use error::SandboxError;
 pub use host::HostCapabilities;

@@ -111,13 +111,18 @@ impl HostCapabilities {
             Ok(uv) => uv,
             Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
         };
-        let client = if request.scope == PLATFORM_SCOPE {
+        let client = if request.scope == PLATFORM_SCOPE || packages.is_locked() {
             None
         } else {
             match self.script_with_client(workspace, packages).await? {
                 Ok(client) => Some(client),
                 Err(reason) => return Ok(EnvironmentOutcome::Rejected(reason)),
             }
+        };
+        let requirements = if packages.is_locked() {
+            Some(write_requirements(workspace, packages).await?)
+        } else {
+            None
         };
         let quota = self.settings.cache_quota;
         // Eviction needs the scope to itself, so it comes before this installation's shared lock.
@@ -134,6 +139,7 @@ impl HostCapabilities {
             directory: &cache.environment(&name),
             uv,
             client: client.as_ref(),
+            requirements: requirements.as_deref(),
             compile: request.scope == PLATFORM_SCOPE,
         };
         let mut outcome = self.install(installation, stop, &mut on_output).await?;
@@ -162,6 +168,59 @@ impl HostCapabilities {
         &self,
         installation: Installation<'_>,
         stop: &mut StopSignal,
+        mut on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, String> {
+        let python = text(&self.python.program);
+        let Some(requirements) = installation.requirements else {
+            let active = installation.workspace;
+            let script = installation.client.map_or_else(
+                || active.workspace.script_path(),
+                |client| client.script.clone(),
+            );
+            let script = text(&script);
+            let arguments = ["sync", "--script", &script, "--active", "--python", &python];
+            return self
+                .run_uv(installation, &arguments, 0, stop, on_output)
+                .await;
+        };
+        let directory = text(installation.directory);
+        let create = [
+            "venv",
+            "--clear",
+            "--no-project",
+            "--python",
+            &python,
+            &directory,
+        ];
+        let created = self
+            .run_uv(installation, &create, 0, stop, &mut on_output)
+            .await?;
+        if !is_success(&created) {
+            return Ok(created);
+        }
+        let python = text(&installation.directory.join("bin/python"));
+        let requirements = text(requirements);
+        let install = [
+            "pip",
+            "sync",
+            "--require-hashes",
+            "--only-binary",
+            ":all:",
+            "--python",
+            &python,
+            &requirements,
+        ];
+        self.run_uv(installation, &install, created.logged, stop, on_output)
+            .await
+    }
+
+    /// Runs uv for an installation. The log has that length.
+    async fn run_uv(
+        &self,
+        installation: Installation<'_>,
+        arguments: &[&str],
+        logged: u64,
+        stop: &mut StopSignal,
         on_output: impl FnMut(u64),
     ) -> Result<ProcessOutcome, String> {
         let Installation {
@@ -173,24 +232,14 @@ impl HostCapabilities {
             compile,
             ..
         } = installation;
-        let script = client.map_or_else(
-            || active.workspace.script_path(),
-            |client| client.script.clone(),
-        );
-        let mut request = self.installation_request(installation, self.settings.network.access, 0);
-        request.command = [
-            text(&uv.program),
-            "sync".to_owned(),
-            "--script".to_owned(),
-            text(&script),
-            "--active".to_owned(),
-            "--python".to_owned(),
-            text(&self.python.program),
-            // A `uv.toml` of the account or of the script's directory must not choose another index.
-            "--no-config".to_owned(),
-            "--no-progress".to_owned(),
-        ]
-        .into();
+        let access = self.settings.network.access;
+        let mut request = self.installation_request(installation, access, logged);
+        // A `uv.toml` of the account or of the script's directory must not choose another index.
+        let settings = ["--no-config", "--no-progress"];
+        let arguments = arguments.iter().chain(&settings).copied();
+        request.command = std::iter::once(text(&uv.program))
+            .chain(arguments.map(str::to_owned))
+            .collect();
         request.environment.extend(
             [
                 ("UV_CACHE_DIR", text(&cache.join("uv"))),
@@ -256,7 +305,7 @@ impl HostCapabilities {
         blocking(move || {
             let write = || {
                 directories.write_client_wheel()?;
-                workspace.write_installation_script(&script, group)
+                workspace.write_for_installation("installation.py", &script, group)
             };
             let script = write()
                 .map_err(|error: io::Error| format!("the script of the installation: {error}"))?;
@@ -340,6 +389,22 @@ async fn in_cache<T: Send + 'static>(
     .await
 }
 
+/// Writes the file of requirements where the installation reads it.
+async fn write_requirements(
+    active: &ActiveWorkspace,
+    packages: &DeclaredPackages,
+) -> Result<PathBuf, String> {
+    let workspace = active.workspace.clone();
+    let group = active.account.as_ref().map(|account| account.id);
+    let requirements = packages.block.clone();
+    blocking(move || {
+        workspace
+            .write_for_installation("requirements.txt", &requirements, group)
+            .map_err(|error| format!("the requirements of the installation: {error}"))
+    })
+    .await
+}
+
 /// Python client of the platform, ready for an installation.
 #[derive(Debug)]
 struct InstalledClient {
@@ -361,6 +426,8 @@ struct Installation<'a> {
     uv: &'a Uv,
     /// Python client of the platform, for scripts of organizations.
     client: Option<&'a InstalledClient>,
+    /// File of locked requirements, which are installed in place of the script's.
+    requirements: Option<&'a Path>,
     /// True if modules are compiled now. Scripts cannot write their environment, so each one would compile
     /// those that it imports. Worth it for environments that many processes use.
     compile: bool,

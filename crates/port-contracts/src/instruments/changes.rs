@@ -54,6 +54,12 @@ crate::suite!(
                 instrument_type: Some(String::new()),
                 ..InstrumentChange::default()
             },
+            InstrumentChange {
+                reader: Some(String::new()),
+                timezone: Some("America/New_York".to_owned()),
+                last_reader: Some("LUMINEX_XPONENT".to_owned()),
+                ..InstrumentChange::default()
+            },
         ] {
             let before = lab.get(instrument.id).await.unwrap();
             let after = lab.update(instrument.id, &change).await.unwrap();

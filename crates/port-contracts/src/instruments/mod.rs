@@ -64,6 +64,9 @@ crate::suite!(
         let bare = Instrument {
             description: None,
             instrument_type: None,
+            reader: None,
+            timezone: None,
+            last_reader: None,
             ..given::instrument("bare", at(1))
         };
         for instrument in [full, bare] {

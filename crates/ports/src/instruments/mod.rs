@@ -2,6 +2,7 @@
 
 pub mod devices;
 pub mod images;
+mod file_reader;
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -11,6 +12,8 @@ use labdata_domain::{
 };
 
 use crate::PortError;
+
+pub use file_reader::{FileReader, ReadingRequest};
 
 /// Repository of instruments.
 #[async_trait]

@@ -2,6 +2,7 @@
 
 pub(crate) mod devices;
 pub(crate) mod images;
+mod file_reader;
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -19,12 +20,20 @@ use crate::{
     paging::page,
 };
 
+pub use file_reader::ScriptedFileReader;
+
 fake!(
     /// Instruments in memory.
     pub struct InMemoryInstrumentRepository;
 );
 
 impl State {
+    /// Returns true if the instrument has a reader of files.
+    pub(crate) fn has_reader(&self, id: InstrumentId) -> bool {
+        let mut instruments = self.instruments.iter();
+        instruments.any(|row| row.thing.id == id && row.thing.reader.is_some())
+    }
+
     /// Returns true if a file or a trigger refers to the instrument.
     fn instrument_is_used(&self, id: InstrumentId) -> bool {
         let of_trigger = |job: &Owned<Job>| {

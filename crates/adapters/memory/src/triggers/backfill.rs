@@ -25,7 +25,7 @@ impl State {
         }
         files.sort_by_key(|file| (file.state.uploaded_at(), file.id));
         let stored = files.into_iter().filter_map(|file| {
-            let upload = Occurrence::upload(file)?;
+            let upload = Occurrence::upload(file, |id| self.has_reader(id))?;
             Some(StoredUpload {
                 id: file.id,
                 chain: self.chain(organization, upload.source()),

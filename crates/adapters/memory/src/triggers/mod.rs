@@ -39,7 +39,7 @@ impl State {
         match event.kind {
             EventKind::FileUploaded(id) => {
                 let file = owned(&self.files, organization).find(|file| file.id == id)?;
-                Occurrence::upload(file)
+                Occurrence::upload(file, |id| self.has_reader(id))
             }
             EventKind::JobCompleted(id) => {
                 let execution = owned(&self.executions, organization).find(|it| it.id == id)?;

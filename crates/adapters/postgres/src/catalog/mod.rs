@@ -2,6 +2,7 @@
 //! tables, keys and constraints in a schema of each organization's own.
 
 mod constraints;
+mod core;
 pub(crate) mod ddl;
 pub(crate) mod history;
 pub(crate) mod load;
@@ -11,6 +12,7 @@ pub(crate) mod store;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_domain::{catalog::core_tables, ids::OrganizationId};
 
+pub(crate) use core::add_core_tables;
 pub use store::PgCatalogStore;
 
 use crate::database::sql::Schemas;

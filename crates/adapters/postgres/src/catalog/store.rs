@@ -14,7 +14,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::{
         Alteration, Catalog, CatalogChange, CatalogRefusal, CatalogVersion, Column, ColumnChange,
-        ColumnRef, Table, TableDefinition,
+        ColumnRef, Origin, Table, TableDefinition,
     },
     events::LoggedEventKind,
     ids::OrganizationId,
@@ -334,7 +334,16 @@ impl Change<'_> {
         let tables: Vec<&str> = tables.collect();
         announce(connection, organization, &tables, now).await?;
         // Read back, because the database gave tables and columns their ids.
-        load(connection, organization).await
+        let changed = load(connection, organization).await?;
+        // A table that bore the name of a core table was renamed or dropped.
+        let freed = changed.tables().iter().filter(|table| {
+            let before = current.table(&table.name);
+            table.origin == Origin::Core && before.is_none_or(|it| it.origin != Origin::Core)
+        });
+        for table in freed {
+            run(connection, &ddl::create_table(&schemas, table)).await?;
+        }
+        Ok(changed)
     }
 
     /// The former name of a table that is renamed.

@@ -16,6 +16,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use labdata_ports::PortError;
 
 use crate::{
+    catalog::add_core_tables,
     data::query::{drop_platform_views, open_to_everyone},
     database::{errors::port_error, language::foreign_messages, pool::Database},
 };
@@ -46,7 +47,7 @@ struct Applied {
 }
 
 /// Applies what is missing; returns the names of what was applied. Racing servers wait for each
-/// other. When nothing is missing, that costs four queries and no lock.
+/// other. When nothing is missing, that costs five queries and no lock.
 ///
 /// # Errors
 /// [`PortError::Unavailable`] when the database does not respond; [`PortError::Internal`] when a
@@ -66,6 +67,7 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     if pending(&mut connection).await? == 0 {
         let restored = connection.batch_execute(SECRET_OF_LOCKS).await;
         restored.map_err(port_error)?;
+        add_core_tables(&mut connection).await?;
         return Ok(Vec::new());
     }
     // Another server may migrate during the wait for the lock; Diesel looks again under it.
@@ -74,12 +76,14 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     drop_platform_views(&mut connection)
         .await
         .map_err(port_error)?;
-    harness(connection, |harness| {
+    let applied = harness(connection, |harness| {
         harness
             .run_pending_migrations(MIGRATIONS)
             .map(|applied| applied.iter().map(ToString::to_string).collect())
-    })
-    .await
+    });
+    let applied = applied.await?;
+    add_core_tables(&mut database.dedicated().await?).await?;
+    Ok(applied)
 }
 
 /// State of a database that may not be the platform's yet.

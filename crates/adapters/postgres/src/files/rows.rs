@@ -50,6 +50,11 @@ pub(crate) struct FileRow {
 }
 
 impl FileRow {
+    /// Id of the instrument.
+    pub(crate) const fn instrument(&self) -> Option<Uuid> {
+        self.instrument_id
+    }
+
     /// Size and checksum, if known.
     fn bytes(&self) -> Result<Option<StoredBytes>, PortError> {
         let corrupt = |column| corrupt("file", column, self.id);

@@ -3,6 +3,8 @@
 pub(crate) mod devices;
 pub(crate) mod images;
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use diesel::{
     prelude::*,
@@ -35,6 +37,9 @@ struct InstrumentRow {
     name: String,
     description: Option<String>,
     instrument_type: Option<String>,
+    reader: Option<String>,
+    timezone: Option<String>,
+    last_reader: Option<String>,
     created_at: OffsetDateTime,
 }
 
@@ -45,6 +50,9 @@ impl From<InstrumentRow> for Instrument {
             name: row.name,
             description: row.description,
             instrument_type: row.instrument_type,
+            reader: row.reader,
+            timezone: row.timezone,
+            last_reader: row.last_reader,
             created_at: row.created_at,
         }
     }
@@ -83,11 +91,31 @@ async fn update(
             instrument::name.eq(&changed.name),
             instrument::description.eq(&changed.description),
             instrument::instrument_type.eq(&changed.instrument_type),
+            instrument::reader.eq(&changed.reader),
+            instrument::timezone.eq(&changed.timezone),
+            instrument::last_reader.eq(&changed.last_reader),
         ))
         .execute(connection)
         .await
         .map_err(|error| refusal(error, &changed))?;
     Ok(changed)
+}
+
+/// Those of the instruments that have a reader of files.
+pub(crate) async fn with_reader(
+    connection: &mut Connection,
+    ids: Vec<Uuid>,
+) -> Result<HashSet<Uuid>, DieselError> {
+    if ids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found: Vec<Uuid> = instrument::table
+        .filter(instrument::id.eq_any(ids))
+        .filter(instrument::reader.is_not_null())
+        .select(instrument::id)
+        .load(connection)
+        .await?;
+    Ok(found.into_iter().collect())
 }
 
 /// Instruments in PostgreSQL.
@@ -119,6 +147,9 @@ impl InstrumentRepository for PgInstrumentRepository {
                 instrument::name.eq(&instrument.name),
                 instrument::description.eq(&instrument.description),
                 instrument::instrument_type.eq(&instrument.instrument_type),
+                instrument::reader.eq(&instrument.reader),
+                instrument::timezone.eq(&instrument.timezone),
+                instrument::last_reader.eq(&instrument.last_reader),
                 instrument::created_at.eq(instrument.created_at),
             ))
             .execute(&mut connection)

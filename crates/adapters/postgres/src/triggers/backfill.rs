@@ -1,6 +1,6 @@
 //! Backfill: the files that it considers, page by page, oldest first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use diesel::{
     dsl::sql,
@@ -27,6 +27,7 @@ use crate::{
     database::{errors::Fault, pool::Connection},
     executions::rows::queue_all,
     files::rows::FileRow,
+    instruments::with_reader,
     schema::{file, job},
 };
 
@@ -154,15 +155,21 @@ async fn uploads(
         query = query.filter(later);
     }
     let rows: Vec<UploadRow> = query.load(connection).await?;
-    Ok(rows.into_iter().filter_map(stored).collect())
+    let instruments = rows.iter().filter_map(|(row, ..)| row.instrument());
+    let readers = with_reader(connection, instruments.collect()).await?;
+    let uploads = rows.into_iter().filter_map(|row| stored(row, &readers));
+    Ok(uploads.collect())
 }
 
-fn stored((row, last_run, is_pending): UploadRow) -> Option<(Position, StoredUpload)> {
+fn stored(
+    (row, last_run, is_pending): UploadRow,
+    readers: &HashSet<Uuid>,
+) -> Option<(Position, StoredUpload)> {
     let file: File = readable(row.try_into(), "a backfill leaves out a file")?;
     let position = (file.state.uploaded_at()?, file.id.as_uuid());
     let stored = StoredUpload {
         id: file.id,
-        upload: Occurrence::upload(&file)?,
+        upload: Occurrence::upload(&file, |id| readers.contains(&id.as_uuid()))?,
         chain: Vec::new(),
         last_run,
         is_pending,

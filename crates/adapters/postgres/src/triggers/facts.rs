@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::Execution,
     files::File,
-    ids::{ExecutionId, FileId, JobId, OrganizationId},
+    ids::{ExecutionId, FileId, InstrumentId, JobId, OrganizationId},
     jobs::Job,
     triggers::{
         Candidate, MAX_CHAIN, Occurrence, TriggerEvent,
@@ -25,6 +25,7 @@ use crate::{
     database::{errors::Fault, pool::Connection},
     executions::rows::ExecutionRow,
     files::rows::FileRow,
+    instruments::with_reader,
     jobs::rows::JobRow,
     schema::{file, job, job_execution, job_trigger},
 };
@@ -104,9 +105,12 @@ async fn uploads(
         .select(FileRow::as_select())
         .load(connection)
         .await?;
+    let instruments = rows.iter().filter_map(FileRow::instrument).collect();
+    let readers = with_reader(connection, instruments).await?;
     let uploads = rows.into_iter().filter_map(|row| {
         let file: File = readable(row.try_into(), "a file triggers no job")?;
-        Some((file.id.as_uuid(), Occurrence::upload(&file)?))
+        let has_reader = |id: InstrumentId| readers.contains(&id.as_uuid());
+        Some((file.id.as_uuid(), Occurrence::upload(&file, has_reader)?))
     });
     Ok(uploads.collect())
 }

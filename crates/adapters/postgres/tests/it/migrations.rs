@@ -1,11 +1,13 @@
 //! Migrations: forwards, back and forwards again.
 
 use futures::future::join_all;
+use labdata_domain::catalog::core_tables;
+use labdata_port_contracts::{Harness, fixtures::Tenants};
 use labdata_ports::PortError;
 use labdata_postgres::{Database, DatabaseSettings, migrate, revert_all_migrations};
 use labdata_test_database::TestDatabase;
 
-use crate::{look_behind, texts};
+use crate::{contracts::Postgres, look_behind, texts};
 
 /// Number of migrations: one directory each.
 fn count() -> usize {
@@ -147,4 +149,30 @@ async fn users_from_before_have_the_role_of_their_widest_key() {
     ] {
         assert_eq!(role_of(keys).await, role, "{keys:?}");
     }
+}
+
+#[tokio::test]
+async fn organizations_get_the_core_tables_that_came_after_them() {
+    let harness = Postgres::fresh().await;
+    harness.organization("lab").await;
+    let client = look_behind(harness.url()).await;
+    let tables = "SELECT c.relname::text FROM pg_class c JOIN labdata.organization o \
+         ON c.relnamespace = to_regnamespace(quote_ident(o.schema_name)) WHERE c.relkind IN ('r', 'v') ORDER BY 1";
+    let mut names: Vec<String> = core_tables().into_iter().map(|table| table.name).collect();
+    names.sort_unstable();
+    assert_eq!(texts(&client, tables).await, names);
+    // As an organization was before the program had these tables.
+    let schema = texts(&client, "SELECT schema_name FROM labdata.organization").await;
+    let dropped = format!(
+        "DROP TABLE {0}_chunks.instrument_curve CASCADE; DROP TABLE {0}.instrument_measurement CASCADE",
+        schema[0]
+    );
+    client.batch_execute(&dropped).await.expect("dropped");
+    assert_eq!(texts(&client, tables).await.len(), names.len() - 2);
+    let database = Database::new(harness.url(), DatabaseSettings::default()).expect("a pool");
+    assert_eq!(
+        migrate(&database).await.expect("nothing to migrate"),
+        [""; 0]
+    );
+    assert_eq!(texts(&client, tables).await, names);
 }

@@ -3,6 +3,7 @@
 mod annotations;
 mod devices;
 mod outages;
+mod readings;
 
 use labdata_domain::people::scope::Scope;
 use serde_json::{Value, json};
@@ -159,4 +160,62 @@ async fn an_instrument_of_another_organization_is_not_found() {
         }
     }
     assert_eq!(admin.get(PATH).await.json(200), json!([made]));
+}
+
+#[tokio::test]
+async fn reader_and_time_zone_are_set_changed_and_cleared() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let body = json!({"name": "Reader 1", "reader": "auto", "timezone": "Europe/Berlin"});
+    let made = admin.post(PATH, &body).await.json(200);
+    assert_eq!(
+        (&made["reader"], &made["timezone"]),
+        (&body["reader"], &body["timezone"])
+    );
+    let path = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    let change = json!({"reader": "AGILENT_GEN5", "timezone": ""});
+    let changed = admin.patch(&path, &change).await.json(200);
+    assert_eq!(
+        (&changed["reader"], &changed["timezone"]),
+        (&change["reader"], &Value::Null)
+    );
+    assert_eq!(admin.get(&path).await.json(200), changed);
+    assert_eq!(admin.get(PATH).await.json(200), json!([changed]));
+    for unknown in [json!({"reader": "GEN5"}), json!({"timezone": "Berlin"})] {
+        assert_eq!(
+            admin.patch(&path, &unknown).await.code(400),
+            "invalid_value"
+        );
+        let mut other = unknown.clone();
+        other["name"] = json!("Reader 2");
+        assert_eq!(admin.post(PATH, &other).await.code(400), "invalid_value");
+    }
+    let cleared = admin.patch(&path, &json!({"reader": ""})).await.json(200);
+    assert_eq!(
+        (&cleared["reader"], &cleared["timezone"]),
+        (&Value::Null, &Value::Null)
+    );
+
+    // The job came with the first reader, and once.
+    let jobs = admin.get("/api/v1/jobs").await.json(200);
+    assert_eq!(jobs.as_array().unwrap().len(), 1, "{jobs}");
+    assert_eq!(jobs[0]["name"], "Read instrument file");
+    let conditions = json!({"instrument_has_reader": true});
+    assert_eq!(jobs[0]["trigger"]["conditions"], conditions);
+    let others = server.stranger().await.get("/api/v1/jobs").await.json(200);
+    assert_eq!(others, json!([]));
+}
+
+#[tokio::test]
+async fn the_readers_are_listed_by_name() {
+    let server = TestServer::start().await;
+    let reader = server.client(&[Scope::Read]).await;
+    let readers = reader.get("/api/v1/readers").await.json(200);
+    let gen5 = json!({"name": "AGILENT_GEN5", "title": "Agilent Gen5", "extensions": ["txt"]});
+    assert!(readers.as_array().unwrap().contains(&gen5), "{readers}");
+    let writer = server.client(&[Scope::Write]).await;
+    assert_eq!(
+        writer.get("/api/v1/readers").await.code(403),
+        "scope_missing"
+    );
 }

@@ -56,6 +56,7 @@ fn a_machine_without_any_setting_is_checked_and_left_as_it_was() {
         ("Ray", "-"),
         ("SMTP", "-"),
         ("database", "ok"),
+        ("file readers", "-"),
         ("job isolation", "ok"),
         ("settings", "ok"),
         ("storage", "ok"),

@@ -58,6 +58,9 @@ async fn file(lab: &Lab, actor: &Actor, name: &str, text: &str) -> String {
         name: name.to_owned(),
         description: None,
         instrument_type: None,
+        reader: None,
+        timezone: None,
+        last_reader: None,
         created_at: lab.services.clock.now(),
     };
     let instruments = &lab.services.instruments;

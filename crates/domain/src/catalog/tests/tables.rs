@@ -1,16 +1,19 @@
 //! Tables that every organization has, and what a catalog finds.
 
 use super::{
-    super::{Name, Origin, PlatformTable, core_tables},
+    super::{INSTRUMENT_CURVE, INSTRUMENT_MEASUREMENT, Name, Origin, PlatformTable, core_tables},
     *,
 };
 
 #[test]
-fn the_core_tables_are_experiment_carrier_and_operation() {
+fn the_core_tables_are_those_of_the_laboratory_and_of_readers() {
     let core = core_tables();
     let names: Vec<&str> = core.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names, ["experiment", "carrier", "operation"]);
-    for table in &core {
+    let [laboratory @ .., INSTRUMENT_MEASUREMENT, INSTRUMENT_CURVE] = names.as_slice() else {
+        panic!("{names:?}");
+    };
+    assert_eq!(laboratory, ["experiment", "carrier", "operation"]);
+    for table in core.iter().take(3) {
         assert_eq!(table.origin, Origin::Core);
         let id = table.primary_key().unwrap();
         assert_eq!((id.position(), id.name.as_str()), (0, "id"));
@@ -66,7 +69,15 @@ fn a_catalog_finds_the_tables_of_the_organization_and_then_the_core_tables() {
         .collect();
     assert_eq!(
         names,
-        ["sample", "curve", "experiment", "carrier", "operation"]
+        [
+            "sample",
+            "curve",
+            "experiment",
+            "carrier",
+            "operation",
+            INSTRUMENT_MEASUREMENT,
+            INSTRUMENT_CURVE,
+        ]
     );
     for name in names {
         assert_eq!(lab.table(name).unwrap().name, name);
@@ -151,5 +162,41 @@ fn a_catalog_is_defined_table_by_table() {
     assert_eq!(
         Catalog::define([&sample, &sample]).unwrap_err(),
         ["table \"sample\" is defined twice"]
+    );
+}
+
+#[test]
+fn a_table_that_was_there_before_a_core_table_of_its_name_takes_its_place() {
+    let own = |name: &str| Table {
+        origin: Origin::Organization,
+        ..core_tables()
+            .into_iter()
+            .find(|table| table.name == "experiment")
+            .map(|table| Table {
+                name: name.to_owned(),
+                ..table
+            })
+            .unwrap()
+    };
+    let names = |catalog: &Catalog| -> Vec<(String, bool)> {
+        let tables = catalog.tables().iter();
+        let tables = tables.filter(|table| table.name.starts_with("instrument"));
+        tables
+            .map(|table| (table.name.clone(), table.origin == Origin::Core))
+            .collect()
+    };
+    // The curves of the platform would refer to a table of the organization.
+    let catalog = Catalog::new(CatalogVersion(1), vec![own(INSTRUMENT_MEASUREMENT)]);
+    assert_eq!(
+        names(&catalog),
+        [(INSTRUMENT_MEASUREMENT.to_owned(), false)]
+    );
+    let catalog = Catalog::new(CatalogVersion(1), vec![own(INSTRUMENT_CURVE)]);
+    assert_eq!(
+        names(&catalog),
+        [
+            (INSTRUMENT_CURVE.to_owned(), false),
+            (INSTRUMENT_MEASUREMENT.to_owned(), true)
+        ]
     );
 }

@@ -15,6 +15,9 @@ use crate::{
 /// The longest list of a condition.
 const MAX_ITEMS: usize = 100;
 
+/// Condition on whether the file's instrument has a reader.
+pub const INSTRUMENT_HAS_READER: &str = "instrument_has_reader";
+
 /// Conditions as a trigger acts on them.
 #[derive(Clone, Debug)]
 pub enum Conditions {
@@ -34,6 +37,7 @@ pub struct FileConditions {
     source: Option<SourceType>,
     min_size_kb: Option<u64>,
     max_size_kb: Option<u64>,
+    has_reader: Option<bool>,
 }
 
 /// Facts about a file that conditions compare.
@@ -45,6 +49,8 @@ pub struct FileFacts {
     pub source: SourceType,
     /// Its size in KiB, rounded up.
     pub size_kilobytes: u64,
+    /// True if the file's instrument has a reader of files.
+    pub has_reader: bool,
 }
 
 impl FileConditions {
@@ -65,6 +71,9 @@ impl FileConditions {
             && self
                 .max_size_kb
                 .is_none_or(|most| file.size_kilobytes <= most)
+            && self
+                .has_reader
+                .is_none_or(|wanted| wanted == file.has_reader)
     }
 }
 
@@ -216,6 +225,7 @@ fn file_conditions(conditions: &Map<String, Value>) -> Result<FileConditions, In
             "source_type",
             "min_size_kb",
             "max_size_kb",
+            INSTRUMENT_HAS_READER,
         ],
     )?;
     let pattern = fields.take(
@@ -242,6 +252,7 @@ fn file_conditions(conditions: &Map<String, Value>) -> Result<FileConditions, In
     let size = "a whole number from 0 up";
     let min_size_kb = fields.take("min_size_kb", size, whole)?;
     let max_size_kb = fields.take("max_size_kb", size, whole)?;
+    let has_reader = fields.take(INSTRUMENT_HAS_READER, "true or false", Value::as_bool)?;
     if let (Some(least), Some(most)) = (min_size_kb, max_size_kb)
         && least > most
     {
@@ -255,6 +266,7 @@ fn file_conditions(conditions: &Map<String, Value>) -> Result<FileConditions, In
         source,
         min_size_kb,
         max_size_kb,
+        has_reader,
     })
 }
 

@@ -23,6 +23,7 @@ fn file(path: &str, source: SourceType, size_kilobytes: u64) -> FileFacts {
         path: FilePath::parse(path).unwrap(),
         source,
         size_kilobytes,
+        has_reader: false,
     }
 }
 

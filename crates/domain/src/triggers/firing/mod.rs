@@ -60,9 +60,10 @@ pub enum Occurrence {
 }
 
 impl Occurrence {
-    /// The upload of a file; `None` unless its bytes are confirmed.
+    /// The upload of a file; `None` unless its bytes are confirmed. `has_reader` says whether an instrument
+    /// has a reader of files.
     #[must_use]
-    pub fn upload(file: &File) -> Option<Self> {
+    pub fn upload(file: &File, has_reader: impl FnOnce(InstrumentId) -> bool) -> Option<Self> {
         file.state.uploaded_at()?;
         Some(Self::File {
             id: file.id,
@@ -70,6 +71,7 @@ impl Occurrence {
                 path: file.path.clone(),
                 source: file.source_type,
                 size_kilobytes: file.size_kilobytes()?,
+                has_reader: file.attribution.instrument().is_some_and(has_reader),
             },
             instrument: file.attribution.instrument(),
             made_by: file.attribution.execution(),

@@ -59,6 +59,7 @@ fn file(instrument: Option<InstrumentId>) -> Occurrence {
             path: FilePath::parse("plate.csv").unwrap(),
             source: SourceType::ManualUpload,
             size_kilobytes: 1,
+            has_reader: false,
         },
         instrument,
         made_by: None,
@@ -200,7 +201,7 @@ fn a_file_is_an_upload_once_its_bytes_are_confirmed() {
         file_created_at: None,
         created_at: NOW,
     };
-    assert_eq!(Occurrence::upload(&awaiting), None);
+    assert_eq!(Occurrence::upload(&awaiting, |_| false), None);
     let confirmed = File {
         state: FileState::Confirmed {
             object,
@@ -218,12 +219,13 @@ fn a_file_is_an_upload_once_its_bytes_are_confirmed() {
             path: FilePath::parse("plate.csv").unwrap(),
             source: SourceType::JobArtifact,
             size_kilobytes: confirmed.size_kilobytes().unwrap(),
+            has_reader: false,
         },
         instrument: Some(id(20)),
         made_by: Some(id(11)),
     };
     assert_eq!(expected.source(), Some(id(11)));
-    assert_eq!(Occurrence::upload(&confirmed), Some(expected));
+    assert_eq!(Occurrence::upload(&confirmed, |_| false), Some(expected));
 }
 
 #[test]

@@ -1,0 +1,1 @@
+"""Tests of the program that reads files of instruments."""

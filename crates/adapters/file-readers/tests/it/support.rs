@@ -1,0 +1,75 @@
+//! Readers for the tests.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use labdata_domain::ids::OrganizationId;
+use labdata_file_readers::{FileReaderSettings, SandboxFileReader};
+use labdata_port_contracts::given;
+use labdata_ports::instruments::ReadingRequest;
+use labdata_sandbox::{Sandbox, Settings};
+
+/// The repository's simulated export.
+pub(crate) fn demo() -> Vec<u8> {
+    fs::read(repository().join("docs/demo/simulated_growth_curves.txt")).unwrap()
+}
+
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(3)
+        .unwrap()
+}
+
+/// Data directory of all tests, so that the packages are installed once. Workspaces are each sandbox's.
+pub(crate) fn data() -> &'static Path {
+    static DATA: OnceLock<PathBuf> = OnceLock::new();
+    DATA.get_or_init(|| {
+        let data = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("file-readers");
+        fs::create_dir_all(&data).unwrap();
+        fs::set_permissions(&data, PermissionsExt::from_mode(0o755)).unwrap();
+        data
+    })
+}
+
+pub(crate) fn reader() -> SandboxFileReader {
+    let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-reader-supervisor"));
+    let sandbox = Sandbox::new(Settings::new(data().to_owned(), vec![supervisor]));
+    SandboxFileReader::new(
+        Arc::new(sandbox),
+        FileReaderSettings {
+            timeout: Duration::from_mins(10),
+            ..FileReaderSettings::default()
+        },
+    )
+}
+
+pub(crate) fn request(file_name: &str, content: Vec<u8>, reader: &str) -> ReadingRequest {
+    ReadingRequest {
+        organization: OrganizationId::new(given::uuid()),
+        file_name: file_name.to_owned(),
+        content: Bytes::from(content),
+        reader: reader.to_owned(),
+        preferred: None,
+        timezone: Some("Europe/Berlin".to_owned()),
+    }
+}
+
+/// Workspaces of readings that are left below the data directory.
+pub(crate) fn workspaces() -> usize {
+    let workers = fs::read_dir(data().join("jobs/workers"))
+        .into_iter()
+        .flatten();
+    let workspaces = workers.flatten().flat_map(|worker| {
+        let found = fs::read_dir(worker.path()).into_iter().flatten().flatten();
+        found.filter(|it| it.file_name().to_string_lossy().starts_with("reading-"))
+    });
+    workspaces.count()
+}

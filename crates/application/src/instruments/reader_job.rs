@@ -1,0 +1,103 @@
+//! The built-in job that reads files.
+
+use labdata_domain::{
+    catalog::{Catalog, INSTRUMENT_CURVE, INSTRUMENT_MEASUREMENT, Origin},
+    ids::{JobId, TriggerId},
+    instruments::{READ_JOB_DESCRIPTION, READ_JOB_NAME, TableIsTaken},
+    jobs::{Job, JobName, ParameterDefinition, ScriptVersion, Widget},
+    page::PageRequest,
+    people::actor::Actor,
+    triggers::{Category, INSTRUMENT_HAS_READER, Trigger},
+};
+use labdata_ports::{PortError, jobs::JobFilter};
+use serde_json::{Map, Value};
+
+use crate::{Error, Services};
+
+/// The job's script. It asks the platform to read the file, and writes what that finds.
+const SCRIPT: &str = include_str!("read_instrument_file.py");
+
+/// Name of the parameter that chooses the reader.
+pub(super) const READER_PARAMETER: &str = "reader";
+
+/// Checks that the tables to which readers write are the platform's.
+pub(super) fn check_tables(catalog: &Catalog) -> Result<(), Error> {
+    for name in [INSTRUMENT_MEASUREMENT, INSTRUMENT_CURVE] {
+        let table = catalog.table(name);
+        if table.is_some_and(|table| table.origin == Origin::Organization) {
+            return Err(Error::refused(TableIsTaken(name.to_owned())));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the organization's job that reads files, and creates it when it is missing. Its author is the
+/// caller. A job of that name that is there, changed or not, stays as it is.
+pub(super) async fn ensure_reader_job(services: &Services, actor: &Actor) -> Result<JobId, Error> {
+    if let Some(job) = existing(services, actor).await? {
+        return Ok(job);
+    }
+    let now = services.clock.now();
+    let name = JobName::parse(READ_JOB_NAME)
+        .map_err(|error| Error::Internal(format!("{READ_JOB_NAME}: {error}")))?;
+    let named = Job::new(JobId::new(services.ids.next_id()), name, now);
+    let script = ScriptVersion {
+        number: named.next_version(),
+        code: SCRIPT.to_owned(),
+        created_at: now,
+        created_by: actor.user,
+    };
+    let conditions = Map::from_iter([(INSTRUMENT_HAS_READER.to_owned(), Value::from(true))]);
+    let job = Job {
+        description: Some(READ_JOB_DESCRIPTION.to_owned()),
+        version_number: Some(script.number),
+        parameters: vec![reader_parameter()],
+        trigger: Some(Trigger {
+            id: TriggerId::new(services.ids.next_id()),
+            category: Category::FileUploaded,
+            instrument: None,
+            conditions,
+            set_by: actor.user,
+            armed_at: now,
+        }),
+        ..named
+    };
+    match services.jobs.add(actor.organization, &job, &script).await {
+        Ok(()) => Ok(job.id),
+        // Another request was first.
+        Err(PortError::Conflict(conflict)) => match existing(services, actor).await? {
+            Some(job) => Ok(job),
+            None => Err(Error::refused(conflict)),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn existing(services: &Services, actor: &Actor) -> Result<Option<JobId>, Error> {
+    let filter = JobFilter {
+        name: Some(READ_JOB_NAME.to_owned()),
+        include_archived: true,
+    };
+    let all = PageRequest {
+        limit: None,
+        after: None,
+    };
+    let found = services.jobs.list(actor.organization, &filter, all).await?;
+    Ok(found.items.first().map(|job| job.id))
+}
+
+fn reader_parameter() -> ParameterDefinition {
+    ParameterDefinition {
+        widget_type: Widget::Text,
+        parameter_name: READER_PARAMETER.to_owned(),
+        label: Some("Reader; the instrument's unless given".to_owned()),
+        model_source: None,
+        min: None,
+        max: None,
+        step: None,
+        file_id: None,
+        file_id_parameter: None,
+        required: false,
+        default: None,
+    }
+}
