@@ -42,6 +42,7 @@ class Server:
             LABDATA_DATA_DIR=str(self.directory / "data"),
             LABDATA_BOOTSTRAP_KEY=KEY,
             LABDATA_JOB_ISOLATION="none",
+            LABDATA_WEBHOOK_ALLOW="127.0.0.0/8",
         )
         with (self.directory / "server.log").open("ab") as log:
             self.process = subprocess.Popen(

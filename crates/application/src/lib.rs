@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod maintenance;
 pub mod models;
 pub mod notifications;
+pub mod outward;
 pub mod people;
 pub mod services;
 pub mod slots;

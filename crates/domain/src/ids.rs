@@ -138,3 +138,11 @@ id!(
     /// An annotation of an image.
     AnnotationId
 );
+id!(
+    /// A webhook.
+    WebhookId
+);
+id!(
+    /// A delivery to a webhook.
+    DeliveryId
+);

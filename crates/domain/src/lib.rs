@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod models;
 pub mod notifications;
 mod numbers;
+pub mod outward;
 pub mod page;
 pub mod patterns;
 pub mod people;

@@ -111,6 +111,8 @@ tags! {
     Events = "events",
     /// Deleted files, tables and columns.
     Trash = "trash",
+    /// Addresses that are told of events.
+    Webhooks = "webhooks",
     /// Who did what in the organization.
     Audit = "audit",
     /// People who sign in with a browser.

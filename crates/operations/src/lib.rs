@@ -37,6 +37,7 @@ pub mod jobs;
 pub mod maintenance;
 pub mod models;
 pub mod notifications;
+pub mod outward;
 pub mod people;
 pub mod tools;
 pub mod trash;
@@ -82,6 +83,7 @@ pub fn all() -> Vec<Operation> {
         data::operations(),
         events::operations(),
         audit::operations(),
+        outward::operations(),
         trash::operations(),
     ]
     .into_iter()

@@ -54,6 +54,7 @@ pub mod lab;
 pub mod maintenance;
 pub mod models;
 pub mod notifications;
+pub mod outward;
 pub mod paging;
 pub mod people;
 mod suite;
@@ -140,5 +141,7 @@ macro_rules! store {
         $crate::failure_notices! { $harness $(, $test)? }
         $crate::periodic_tasks! { $harness $(, $test)? }
         $crate::store_health! { $harness $(, $test)? }
+        $crate::webhooks! { $harness $(, $test)? }
+        $crate::webhook_deliveries! { $harness $(, $test)? }
     };
 }

@@ -22,6 +22,7 @@ pub mod jobs;
 pub mod maintenance;
 pub mod models;
 pub mod notifications;
+pub mod outward;
 pub mod people;
 pub mod ports;
 pub mod repositories;

@@ -16,7 +16,7 @@ use crate::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
- people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
+ outward::webhooks::WebhookRepository, people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
@@ -77,6 +77,8 @@ pub struct Repositories {
     pub notifications: Arc<dyn NotificationRepository>,
     /// Executions under which assistants write.
     pub write_sessions: Arc<dyn WriteSessions>,
+    /// Webhooks and their deliveries.
+    pub webhooks: Arc<dyn WebhookRepository>,
     /// Health and figures of the store.
     pub health: Arc<dyn StoreHealth>,
     /// Schedule of periodic tasks.

@@ -10,11 +10,12 @@ use tokio::{
 };
 
 use crate::{
-    MailSettings, WorkSettings,
+    MailSettings, WebhookSettings, WorkSettings,
     periodic::{
         TaskObserver, firing_triggers, housekeeping, keep_running, recording_training_backend,
         sending_emails, trimming_caches,
     },
+    webhooks::deliver_to_webhooks,
     work::work,
 };
 
@@ -25,6 +26,8 @@ pub struct WorkerSettings {
     pub work: Vec<WorkSettings>,
     /// E-mail; `None` sends none.
     pub mail: Option<MailSettings>,
+    /// Deliveries to webhooks; `None` sends none.
+    pub webhooks: Option<WebhookSettings>,
 }
 
 /// Running background work. Dropping it aborts the work.
@@ -37,7 +40,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts the housekeeping and, with worker settings, triggers, e-mail and job runs. Any number
+    /// Starts the housekeeping and, with worker settings, triggers, e-mail, webhooks and job runs. Any number
     /// of servers on one database may do both.
     pub fn start(
         services: &Services,
@@ -50,6 +53,10 @@ impl Background {
             // Triggers queue runs, so they fire where runs are also taken up: a server without a worker leaves them.
             table.push(firing_triggers());
             table.extend(worker.mail.map(sending_emails));
+            if let Some(settings) = worker.webhooks {
+                let stopping = stopping.subscribe();
+                runs.spawn(deliver_to_webhooks(services.clone(), settings, stopping));
+            }
             for settings in worker.work {
                 let runner = Arc::clone(&settings.backend.runner);
                 table.push(match &settings.context {
@@ -205,6 +212,7 @@ mod tests {
                     mailer: mailer.clone(),
                     public_url: "http://lab.example.org".to_owned(),
                 }),
+                webhooks: None,
             };
             let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
             let background = Background::start(&services, Some(worker), &observer);

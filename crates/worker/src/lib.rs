@@ -9,9 +9,11 @@ mod mail_settings;
 mod periodic;
 #[cfg(test)]
 mod testing;
+mod webhooks;
 mod work;
 
 pub use background::{Background, WorkerSettings};
 pub use mail_settings::MailSettings;
 pub use periodic::{NoObserver, TaskObserver};
+pub use webhooks::WebhookSettings;
 pub use work::{BACKEND_TIMEOUT, BackendSettings, WorkSettings};

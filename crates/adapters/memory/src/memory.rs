@@ -17,6 +17,7 @@ use labdata_domain::{
     jobs::{Job, ScriptVersion},
     models::{Dataset, DatasetMask, TrainingBackend},
     notifications::Preferences,
+    outward::webhooks::{Delivery, Webhook},
     people::{
         ApiKey,
         group::Group,
@@ -28,7 +29,7 @@ use labdata_domain::{
     triggers::event::Event,
     work::WorkId,
 };
-use labdata_ports::{Clock, PortError, files::blob::Granted};
+use labdata_ports::{Clock, PortError, files::blob::Granted, outward::webhooks::DisabledWebhook};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -141,6 +142,13 @@ pub(crate) struct State {
     pub(crate) event_log: Vec<EventRow>,
     /// Number of events logged so far.
     pub(crate) logged_so_far: u64,
+    pub(crate) webhooks: Vec<Owned<Webhook>>,
+    /// Deliveries to webhooks, oldest first.
+    pub(crate) deliveries: Vec<Owned<Delivery>>,
+    /// Number of deliveries of events stored so far.
+    pub(crate) deliveries_so_far: u128,
+    /// Webhooks whose administrators are to be told that they are disabled.
+    pub(crate) disabled_webhooks: Vec<DisabledWebhook>,
     /// Responses by organization, API key, operation and idempotency key.
     pub(crate) responses: BTreeMap<(OrganizationId, ApiKeyId, String, String), idempotency::Slot>,
     pub(crate) periodic_tasks: BTreeMap<String, TaskSchedule>,

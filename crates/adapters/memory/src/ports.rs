@@ -5,7 +5,7 @@ use std::sync::Arc;
 use labdata_ports::{Clock, Ports, Repositories};
 
 use crate::{
- InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython, SequentialIds,
+ InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython, SequentialIds,
 };
 
 /// The repositories over that memory.
@@ -38,6 +38,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         trainings: Arc::new(InMemoryTrainingStore::new(memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(memory)),
+        webhooks: Arc::new(InMemoryWebhookRepository::new(memory)),
         health: Arc::new(InMemoryStoreHealth::new(memory)),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(memory)),
     }

@@ -526,6 +526,45 @@ diesel::joinable!(job_version -> job (job_id));
 diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_trigger, job_version);
 
 diesel::table! {
+    labdata.webhook (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        url -> Text,
+        events -> Array<Text>,
+        format -> Text,
+        table_name -> Nullable<Text>,
+        instrument_id -> Nullable<Uuid>,
+        job_id -> Nullable<Uuid>,
+        secret_version -> BigInt,
+        previous_secret_until -> Nullable<Timestamptz>,
+        failing_since -> Nullable<Timestamptz>,
+        disabled_by -> Nullable<Text>,
+        notice_due_at -> Nullable<Timestamptz>,
+        created_by -> Uuid,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.webhook_delivery (webhook_id, id) {
+        webhook_id -> Uuid,
+        id -> Uuid,
+        organization_id -> Uuid,
+        event_type -> Text,
+        subject -> Jsonb,
+        at -> Timestamptz,
+        started_at -> Timestamptz,
+        earlier_attempts -> BigInt,
+        attempts -> BigInt,
+        status -> Text,
+        due_at -> Timestamptz,
+        settled_at -> Nullable<Timestamptz>,
+        response_status -> Nullable<BigInt>,
+        error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
     labdata.periodic_task (name) {
         name -> Text,
         due_at -> Timestamptz,

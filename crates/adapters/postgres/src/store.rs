@@ -5,7 +5,7 @@ use std::sync::Arc;
 use labdata_ports::Repositories;
 
 use crate::{
- Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
+ Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -92,6 +92,7 @@ impl PgStore {
             trainings: Arc::new(PgTrainingStore::new(database.clone())),
             notifications: Arc::new(self.notifications.on(database.clone())),
             write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
+            webhooks: Arc::new(PgWebhookRepository::new(database.clone())),
             health: Arc::new(PgStoreHealth::new(database.clone())),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(database.clone())),
         }

@@ -19,6 +19,7 @@ pub(crate) async fn measure(report: &mut Report) {
     groups(report).await;
     invitations(report).await;
     instruments(report).await;
+    webhooks(report).await;
     notifications(report).await;
     tables::measure(report).await;
     files(report).await;
@@ -222,6 +223,61 @@ async fn instruments(report: &mut Report) {
             "",
             each(&instruments, |id| delete(format!("/instruments/{id}"))),
         )
+        .await;
+}
+
+async fn webhooks(report: &mut Report) {
+    // Told of nothing that the measured requests cause.
+    let webhook = |_| {
+        let body = json!({ "url": "https://lab.example.org/hook", "events": ["model.failed"] });
+        post("/webhooks", &body)
+    };
+    let made = report.run("POST /webhooks", "", many(FEW, webhook)).await;
+    let webhooks = ids(&made, "/id");
+    let one = "/webhooks/{webhook_id}";
+    report
+        .run("GET /webhooks", "48", same(READS, &get("/webhooks")))
+        .await;
+    let shown = |id: &str| get(format!("/webhooks/{id}"));
+    report
+        .run(&format!("GET {one}"), "", each(&webhooks, shown))
+        .await;
+    let rotated = |id: &str| post(format!("/webhooks/{id}/rotate"), &Value::Null);
+    report
+        .run(&format!("POST {one}/rotate"), "", each(&webhooks, rotated))
+        .await;
+    let tried = |id: &str| post(format!("/webhooks/{id}/test"), &Value::Null);
+    let tests = report
+        .run(&format!("POST {one}/test"), "", each(&webhooks, tried))
+        .await;
+    let listed = |id: &str| get(format!("/webhooks/{id}/deliveries"));
+    report
+        .run(
+            &format!("GET {one}/deliveries"),
+            "",
+            each(&webhooks, listed),
+        )
+        .await;
+    let of_webhook: Vec<String> = ids(&tests, "/id")
+        .iter()
+        .zip(&webhooks)
+        .map(|(delivery, webhook)| format!("/webhooks/{webhook}/deliveries/{delivery}/resend"))
+        .collect();
+    let resent = |path: &str| post(path.to_owned(), &Value::Null);
+    report
+        .run(
+            &format!("POST {one}/deliveries/{{delivery_id}}/resend"),
+            "",
+            each(&of_webhook, resent),
+        )
+        .await;
+    let changed = |id: &str| patch(format!("/webhooks/{id}"), &json!({ "enabled": false }));
+    report
+        .run(&format!("PATCH {one}"), "", each(&webhooks, changed))
+        .await;
+    let deleted = |id: &str| delete(format!("/webhooks/{id}"));
+    report
+        .run(&format!("DELETE {one}"), "", each(&webhooks, deleted))
         .await;
 }
 

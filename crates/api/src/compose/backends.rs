@@ -14,20 +14,24 @@ use labdata_domain::{
     work::{BackendPolicy, Isolation, WorkKind},
 };
 use labdata_embedded_postgres::machine_memory;
+use labdata_http_client::Authorities;
 use labdata_local_runner::LocalRunner;
 use labdata_object_store::Location;
 use labdata_ports::{
     models::TrainingScripts,
+    outward::webhooks::WebhookSender,
     work::runner::{JobRunner, RunLimits, RunResources},
 };
 use labdata_ray_runner::{Access, RayRunner, Settings as RaySettings};
 use labdata_redacted::redacted_url;
 use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
+    is_permitted,
 };
 use labdata_trainer_scripts::{EntryPoint, training_script};
+use labdata_webhook_sender::HttpWebhookSender;
 use labdata_worker::{
-    BACKEND_TIMEOUT, BackendSettings, MailSettings, WorkSettings, WorkerSettings,
+    BACKEND_TIMEOUT, BackendSettings, MailSettings, WebhookSettings, WorkSettings, WorkerSettings,
 };
 
 use super::mailer;
@@ -77,7 +81,23 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
     Ok(WorkerSettings {
         work: vec![trainings, runs],
         mail,
+        webhooks: Some(WebhookSettings(webhook_sender(settings)?)),
     })
+}
+
+/// Creates the sender of webhooks.
+fn webhook_sender(settings: &Settings) -> anyhow::Result<Arc<dyn WebhookSender>> {
+    let authorities = Authorities::of_machine().unwrap_or_else(|error| {
+        // Receivers by http are reached nevertheless.
+        tracing::warn!(%error, "no webhook is sent by https");
+        Authorities::none()
+    });
+    let allow = settings.webhook_allow.clone();
+    Ok(Arc::new(HttpWebhookSender::new(
+        authorities,
+        allow,
+        is_permitted,
+    )?))
 }
 
 fn training_context(settings: &Settings, base_url: String) -> TrainingContext {

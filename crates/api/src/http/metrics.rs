@@ -254,6 +254,7 @@ impl Metrics {
         outbox("events", measured.event_outbox_age);
         outbox("notices", measured.notice_outbox_age);
         outbox("emails", measured.email_outbox_age);
+        outbox("webhooks", measured.webhook_outbox_age);
         let connections = |state, count: usize| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.connections.with_label_values(&[state]).set(count);

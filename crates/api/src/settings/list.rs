@@ -103,6 +103,8 @@ settings! {
         "Network of scripts: internet (public addresses), platform (it only) or all (this machine's)";
     job_network_allow "LABDATA_JOB_NETWORK_ALLOW" "job-network-allow" "CIDR,…", "unset",
         "Private networks that scripts reach nevertheless, such as 10.20.0.0/16";
+    webhook_allow "LABDATA_WEBHOOK_ALLOW" "webhook-allow" "CIDR,…", "unset",
+        "Private networks that webhooks reach nevertheless, such as 10.20.0.0/16";
     job_cache_quota "LABDATA_JOB_CACHE_QUOTA" "job-cache-quota" "BYTES", "21474836480: 20 GiB",
         "Most bytes of installed dependencies per organization; the least recently used are removed";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",

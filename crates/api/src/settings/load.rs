@@ -148,6 +148,7 @@ mod tests {
             ("LABDATA_JOB_ISOLATION", "chroot"),
             ("LABDATA_JOB_NETWORK", "host"),
             ("LABDATA_JOB_NETWORK_ALLOW", "10.0.0.1/8,lab"),
+            ("LABDATA_WEBHOOK_ALLOW", "lab.example.org"),
             ("LABDATA_JOB_CONCURRENCY", "0"),
             ("LABDATA_LLM_PROVIDER", "oracle"),
             ("LABDATA_LLM_BASE_URL", "ftp://host"),

@@ -233,6 +233,8 @@ pub struct Settings {
     pub job_network: JobNetwork,
     /// Private networks that scripts reach nevertheless.
     pub job_network_allow: Vec<IpNet>,
+    /// Private networks that webhooks reach nevertheless.
+    pub webhook_allow: Vec<IpNet>,
     /// Maximum size of installed dependencies per organization, in bytes.
     pub job_cache_quota: u64,
     /// Maximum number of concurrent runs.

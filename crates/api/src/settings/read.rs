@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
 use labdata_application::services::{EXPORT_TIME, TRASH_DAYS};
 use labdata_domain::{
     people::PlainApiKey,
@@ -128,13 +129,8 @@ pub(super) fn settings(
             Isolation::parse,
         )?,
         job_network: job_network(&values)?,
-        job_network_allow: values
-            .parsed(
-                "job_network_allow",
-                "networks such as 10.20.0.0/16, separated by commas",
-                |value| value.split(',').map(|it| it.trim().parse().ok()).collect(),
-            )?
-            .unwrap_or_default(),
+        job_network_allow: networks(&values, "job_network_allow")?,
+        webhook_allow: networks(&values, "webhook_allow")?,
         job_cache_quota: values.bytes("job_cache_quota")?.unwrap_or(JOB_CACHE_BYTES),
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
@@ -143,6 +139,13 @@ pub(super) fn settings(
         notifications: notifications(&values, checks)?,
         log: log(&values)?,
     })
+}
+
+/// Networks, separated by commas; none unless given.
+fn networks(values: &Values<'_>, key: &str) -> Result<Vec<IpNet>, SettingsError> {
+    let takes = "networks such as 10.20.0.0/16, separated by commas";
+    let parse = |value: &str| value.split(',').map(|it| it.trim().parse().ok()).collect();
+    Ok(values.parsed(key, takes, parse)?.unwrap_or_default())
 }
 
 /// Default of [`Settings::job_cache_quota`].

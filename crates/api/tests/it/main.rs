@@ -27,6 +27,7 @@ mod mcp;
 mod models;
 mod notifications;
 mod on_postgres;
+mod outward;
 mod people;
 mod process;
 #[path = "../../../adapters/object-store/tests/clouds/s3_server.rs"]

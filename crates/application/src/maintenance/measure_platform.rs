@@ -36,6 +36,8 @@ pub struct Measurements {
     pub notice_outbox_age: Duration,
     /// Age of the oldest notification whose e-mail is pending; zero without one.
     pub email_outbox_age: Duration,
+    /// Time for which the longest due delivery to a webhook that does not fail waits; zero without one.
+    pub webhook_outbox_age: Duration,
     /// Database connections of this server.
     pub connections: ConnectionCounts,
 }
@@ -69,6 +71,7 @@ pub async fn measure_platform(services: &Services) -> Result<Measurements, Error
         event_outbox_age: age(figures.oldest_event_at),
         notice_outbox_age: age(figures.oldest_notice_at),
         email_outbox_age: age(figures.oldest_email_at),
+        webhook_outbox_age: age(figures.oldest_delivery_due_at),
         connections,
     })
 }

@@ -19,4 +19,5 @@ mod readings;
 mod simulator;
 mod slots;
 mod spans;
+mod webhooks;
 mod work;

@@ -291,6 +291,8 @@ error_codes! {
     TooManyRows = "too_many_rows",
     /// The request has more values than the limit.
     TooManyValues = "too_many_values",
+    /// The organization has as many webhooks as it may have.
+    TooManyWebhooks = "too_many_webhooks",
     /// Too many trainings of the organization wait.
     TrainingQueueFull = "training_queue_full",
     /// No worker can train models now.
@@ -325,6 +327,8 @@ error_codes! {
     ValueTooLarge = "value_too_large",
     /// The version is not ready.
     VersionNotReady = "version_not_ready",
+    /// The webhook is disabled, so it sends nothing.
+    WebhookDisabled = "webhook_disabled",
     /// The table is raw or the platform's, where a curated one is needed, or the reverse.
     WrongTableKind = "wrong_table_kind",
     /// The value does not have the column's type.

@@ -21,6 +21,8 @@ pub enum Resource {
     Dataset,
     /// A job execution.
     Execution,
+    /// A delivery to a webhook.
+    Delivery,
     /// A file.
     File,
     /// A group of users.
@@ -61,6 +63,8 @@ pub enum Resource {
     Upload,
     /// A user.
     User,
+    /// A webhook.
+    Webhook,
 }
 
 impl fmt::Display for Resource {
@@ -73,6 +77,7 @@ impl fmt::Display for Resource {
             Self::Column => "column",
             Self::Dataset => "dataset",
             Self::Execution => "execution",
+            Self::Delivery => "delivery",
             Self::File => "file",
             Self::Group => "group",
             Self::Instrument => "instrument",
@@ -93,6 +98,7 @@ impl fmt::Display for Resource {
             Self::TrashEntry => "entry of the trash",
             Self::Upload => "upload",
             Self::User => "user",
+            Self::Webhook => "webhook",
         })
     }
 }

@@ -5,6 +5,8 @@ use std::{error::Error, io, time::Duration};
 use hyper_util::client::legacy::Error as ClientError;
 use rustls::Error as TlsError;
 
+use crate::resolver::NotPermitted;
+
 /// Error of a request. Its text has one line, without URL and headers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
@@ -14,6 +16,9 @@ pub enum HttpError {
     /// The server's certificate is not trusted, or is not valid for the address.
     #[error("the server's certificate is not trusted: {0}")]
     Untrusted(String),
+    /// The server's address is not permitted; nothing was sent.
+    #[error("its address is not permitted")]
+    Forbidden,
     /// The server cannot be reached; nothing was sent.
     #[error("{0}")]
     Unreachable(String),
@@ -33,6 +38,9 @@ impl HttpError {
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
         // The certificate's problem is several layers down: client, connector, I/O, TLS.
         while let Some(error) = next {
+            if is_not_permitted(error) {
+                return Self::Forbidden;
+            }
             if let Some(problem) = certificate_problem(error) {
                 return Self::Untrusted(problem);
             }
@@ -57,6 +65,14 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
         next = error.source();
     }
     causes
+}
+
+/// Returns whether the error is that of the resolver for names without a permitted address.
+fn is_not_permitted(error: &(dyn Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<io::Error>();
+    inner
+        .and_then(io::Error::get_ref)
+        .is_some_and(|inner| inner.is::<NotPermitted>())
 }
 
 /// Returns the problem with the server's certificate, if the error is one.

@@ -10,8 +10,9 @@
 mod authorities;
 mod body;
 mod error;
+mod resolver;
 
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -25,15 +26,18 @@ use hyper_util::{
 use rustls::{ClientConfig, crypto::ring};
 use tokio::time::timeout;
 
+use self::resolver::{Resolver, literal_address};
 pub use self::{
     authorities::{Authorities, InvalidAuthorities},
     body::TimedBody,
     error::HttpError,
+    resolver::Permit,
 };
 
 /// Client of any number of servers; clones share its connections.
 pub struct HttpClient<B> {
-    client: Client<HttpsConnector<HttpConnector>, B>,
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, B>,
+    permit: Option<Permit>,
 }
 
 impl<B> HttpClient<B>
@@ -50,12 +54,34 @@ where
         authorities: Authorities,
         connect_timeout: Duration,
     ) -> Result<Self, InvalidAuthorities> {
+        Self::build(authorities, connect_timeout, None)
+    }
+
+    /// Creates a client that connects to permitted addresses only, whatever a name resolves to; no server is
+    /// contacted yet. Other servers are [`HttpError::Forbidden`].
+    ///
+    /// # Errors
+    /// [`InvalidAuthorities::Tls`].
+    pub fn to_permitted(
+        authorities: Authorities,
+        connect_timeout: Duration,
+        permit: impl Fn(IpAddr) -> bool + Send + Sync + 'static,
+    ) -> Result<Self, InvalidAuthorities> {
+        Self::build(authorities, connect_timeout, Some(Arc::new(permit)))
+    }
+
+    fn build(
+        authorities: Authorities,
+        connect_timeout: Duration,
+        permit: Option<Permit>,
+    ) -> Result<Self, InvalidAuthorities> {
         // Named rather than the process's default, which another library could have set.
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_root_certificates(authorities.into_roots())
             .with_no_client_auth();
-        let mut tcp = HttpConnector::new();
+        // Checked here, where connections are made: a name may resolve to another address the next time.
+        let mut tcp = HttpConnector::new_with_resolver(Resolver::new(permit.clone()));
         // The TCP connector is also asked for https URLs, whose TLS the outer one adds.
         tcp.enforce_http(false);
         // Requests are written as a whole; Nagle's algorithm would only delay their last segment.
@@ -71,7 +97,7 @@ where
             // Without a timer, idle connections are never closed.
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Ok(Self { client })
+        Ok(Self { client, permit })
     }
 
     /// Sends a request. The timeout applies to the response's head, then to each chunk of its body.
@@ -83,6 +109,12 @@ where
         request: Request<B>,
         per_chunk: Duration,
     ) -> Result<Response<TimedBody>, HttpError> {
+        // The connector asks no resolver for an address that stands in the URL.
+        if let (Some(permit), Some(address)) = (&self.permit, literal_address(request.uri()))
+            && !permit(address)
+        {
+            return Err(HttpError::Forbidden);
+        }
         let response = timeout(per_chunk, self.client.request(request)).await;
         let response = response
             .map_err(|_| HttpError::Timeout(per_chunk))?
@@ -126,6 +158,7 @@ impl<B> Clone for HttpClient<B> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
+            permit: self.permit.clone(),
         }
     }
 }

@@ -56,7 +56,7 @@ pub use error::SandboxError;
 pub use host::HostCapabilities;
 pub use labdata_python_packages::DeclaredPackages;
 pub use log_segments::{LOG_SEGMENT_BYTES, LogSlice};
-pub use network::NetworkSettings;
+pub use network::{NetworkSettings, is_permitted};
 pub use pipes::{ProcessPipes, Streams, process_pipes};
 pub use process::{StopHandle, StopRequest, StopSignal, stop_channel};
 pub use python::Python;

@@ -45,6 +45,8 @@ pub struct StoreFigures {
     pub oldest_notice_at: Option<OffsetDateTime>,
     /// Creation of the oldest notification whose e-mail is neither sent nor given up.
     pub oldest_email_at: Option<OffsetDateTime>,
+    /// Time since which the longest due delivery to a webhook that does not fail waits.
+    pub oldest_delivery_due_at: Option<OffsetDateTime>,
 }
 
 /// Observes the store for operators.

@@ -14,6 +14,7 @@ use labdata_application::{
     maintenance::disk_reserve::keep_reserve,
     models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
+    outward::webhooks::{sweep_deliveries::sweep_deliveries, tell_of_disabled::tell_of_disabled},
     people::sessions::remove_ended_sessions,
     trash::sweep_trash::sweep_trash,
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
@@ -89,6 +90,17 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
         PeriodicTask::new("purge_trash", Duration::from_mins(10), purge_trash).on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
             .on_one_server(),
+        PeriodicTask::new(
+            "tell_of_disabled_webhooks",
+            Duration::from_secs(5),
+            tell_disabled,
+        ),
+        PeriodicTask::new(
+            "delete_old_deliveries",
+            Duration::from_hours(1),
+            delete_deliveries,
+        )
+        .on_one_server(),
         PeriodicTask::new("delete_old_logs", Duration::from_hours(1), delete_logs).on_one_server(),
         PeriodicTask {
             // After the start, when there is less to do.
@@ -239,6 +251,22 @@ async fn delete_events(services: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_events(&services).await?;
     if deleted > 0 {
         tracing::debug!(deleted, "deleted old events");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn tell_disabled(services: Services) -> Result<PassOutcome, Error> {
+    let told = tell_of_disabled(&services).await?;
+    if told > 0 {
+        tracing::info!(told, "told administrators of webhooks that were disabled");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn delete_deliveries(services: Services) -> Result<PassOutcome, Error> {
+    let deleted = sweep_deliveries(&services).await?;
+    if deleted > 0 {
+        tracing::debug!(deleted, "deleted old deliveries");
     }
     Ok(PassOutcome::Idle)
 }

@@ -64,6 +64,7 @@ impl State {
         at: OffsetDateTime,
         kind: LoggedEventKind,
     ) {
+        self.tell_webhooks(organization, user, at, &kind);
         self.logged_so_far += 1;
         let position = EventPosition {
             transaction: self.logged_so_far,

@@ -136,6 +136,7 @@ impl StoreHealth for InMemoryStoreHealth {
         {
             earlier(&mut figures.oldest_email_at, created_at);
         }
+        figures.oldest_delivery_due_at = state.oldest_delivery_due_at();
         Ok(figures)
     }
 }

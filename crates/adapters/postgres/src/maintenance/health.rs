@@ -24,7 +24,11 @@ const FIGURES: &str = "SELECT \
      (SELECT min(n.created_at) FROM labdata.notification_email e \
          JOIN labdata.notification n ON n.id = e.notification_id \
              AND n.organization_id = e.organization_id \
-         WHERE e.status = 'pending') AS oldest_email_at \
+         WHERE e.status = 'pending') AS oldest_email_at, \
+     (SELECT min(due.due_at) FROM labdata.webhook w CROSS JOIN LATERAL ( \
+             SELECT due_at FROM labdata.webhook_delivery \
+             WHERE webhook_id = w.id AND status = 'pending' ORDER BY due_at LIMIT 1) due \
+         WHERE w.disabled_by IS NULL AND w.failing_since IS NULL) AS oldest_delivery_due_at \
      FROM (SELECT \
          count(*) FILTER (WHERE kind = 'run' AND state = 'queued') AS queued_runs, \
          count(*) FILTER (WHERE kind = 'run' AND state = 'running') AS running_runs, \
@@ -70,6 +74,8 @@ struct FiguresRow {
     oldest_notice_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     oldest_email_at: Option<OffsetDateTime>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    oldest_delivery_due_at: Option<OffsetDateTime>,
 }
 
 /// Health of the PostgreSQL database.
@@ -116,6 +122,7 @@ impl StoreHealth for PgStoreHealth {
             oldest_event_at: row.oldest_event_at,
             oldest_notice_at: row.oldest_notice_at,
             oldest_email_at: row.oldest_email_at,
+            oldest_delivery_due_at: row.oldest_delivery_due_at,
         })
     }
 }

@@ -17,12 +17,12 @@ use labdata_ports::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
- people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
+ outward::webhooks::WebhookRepository, people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore},
 };
 use labdata_postgres::{
- Database, DatabaseSettings, PgAgentRunRepository, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
+ Database, DatabaseSettings, PgAgentRunRepository, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -97,6 +97,7 @@ subjects! {
     WorkLogStore => PgWorkLogStore,
     RunKeys => PgRunKeys,
     NotificationRepository => PgNotificationRepository,
+    WebhookRepository => PgWebhookRepository,
     PeriodicTaskStore => PgPeriodicTaskStore,
     StoreHealth => PgStoreHealth,
     CatalogStore => PgCatalogStore,

@@ -5,8 +5,8 @@ use labdata_test_database::TestDatabase;
 use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
-/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log,
-/// which outlives what it refers to, and the ledger,
+/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log
+/// and deliveries to webhooks, which outlive what they refer to, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
 const WITHOUT_ORGANIZATION: [&str; 11] = [
     "__diesel_schema_migrations",
@@ -20,6 +20,7 @@ const WITHOUT_ORGANIZATION: [&str; 11] = [
     "server_secret",
     "table_access",
     "training_backend",
+    "webhook_delivery",
     "write_ledger",
 ];
 

@@ -236,6 +236,7 @@ impl TrainingLab {
                 },
             ],
             mail: None,
+            webhooks: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
         Background::start(&self.services(), Some(worker), &observer)

@@ -102,6 +102,7 @@ impl Lab {
         let user = json!({ "email": "given@example.org" });
         let key = json!({ "name": "given", "scopes": ["read"] });
         let notification = json!({ "title": "given", "dedupe_key": "given" });
+        let webhook = json!({ "url": "https://lab.example.org/", "events": ["model.ready"] });
         for (name, path, body, field) in [
             ("instrument_id", "/api/v1/instruments", named, "id"),
             ("job_id", "/api/v1/jobs", job, "id"),
@@ -126,9 +127,12 @@ impl Lab {
                 "id",
             ),
             ("id", "/api/v1/notifications", notification, "id"),
+            ("webhook_id", "/api/v1/webhooks", webhook, "id"),
         ] {
             records.insert(name, id_of(&admin, path, body, field).await);
         }
+        let test = format!("/api/v1/webhooks/{}/test", records["webhook_id"]);
+        records.insert("delivery_id", id_of(&admin, &test, Value::Null, "id").await);
         let execution = records["execution_id"].clone();
         records.insert("job_execution_id", execution);
         let file = upload(&admin, &records["instrument_id"]).await;

@@ -64,6 +64,7 @@ impl Lab {
         let worker = WorkerSettings {
             work: vec![settings],
             mail: None,
+            webhooks: None,
         };
         let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
         let background = Background::start(&self.server.services, Some(worker), &observer);

@@ -54,6 +54,7 @@ async fn a_real_script_over_its_time_fails_and_takes_its_key_and_its_children_wi
     let worker = WorkerSettings {
         work: vec![settings],
         mail: None,
+        webhooks: None,
     };
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
     let worker = Background::start(&server.services, Some(worker), &observer);

@@ -1,4 +1,4 @@
-//! Addresses that scripts may reach through the proxy.
+//! Addresses that scripts reach through the proxy, and webhooks directly.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -11,7 +11,8 @@ use super::special_addresses::{IANA_V4, IANA_V6, NOT_UNICAST, PROVIDERS};
 
 /// Returns true for an address that is public, or in a permitted network. The rest belongs to this
 /// machine, its network or its cloud, whose metadata service is at 169.254.169.254.
-pub(crate) fn is_permitted(address: IpAddr, allow: &[IpNet]) -> bool {
+#[must_use]
+pub fn is_permitted(address: IpAddr, allow: &[IpNet]) -> bool {
     let address = unmapped(address);
     is_public(address) || allow.iter().any(|network| network.contains(&address))
 }

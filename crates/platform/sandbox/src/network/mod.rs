@@ -20,6 +20,7 @@ use url::Url;
 
 use crate::spec::Network;
 
+pub use addresses::is_permitted;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use gateway::{Gateway, GatewayRequest, Reach};
 pub(crate) use mirror::MirroredServer;

@@ -1,0 +1,3 @@
+//! What other programs reach from outside, or are told, in memory: webhooks.
+
+pub(crate) mod webhooks;

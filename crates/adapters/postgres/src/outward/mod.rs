@@ -1,0 +1,5 @@
+//! What other programs reach from outside, or are told: webhooks.
+
+mod webhooks;
+
+pub use webhooks::PgWebhookRepository;

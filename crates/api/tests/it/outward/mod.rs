@@ -1,0 +1,4 @@
+//! What other programs are told: webhooks.
+
+mod receiver;
+mod webhooks;

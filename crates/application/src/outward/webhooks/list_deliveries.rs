@@ -1,0 +1,27 @@
+//! Lists the deliveries of a webhook.
+
+use labdata_domain::{
+    ids::WebhookId,
+    outward::webhooks::Delivery,
+    page::{Page, PageRequest},
+    people::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Services};
+
+/// The deliveries of a webhook, newest first.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn list_deliveries(
+    services: &Services,
+    actor: &Actor,
+    id: WebhookId,
+    page: PageRequest,
+) -> Result<Page<Delivery>, Error> {
+    actor.require(Scope::Admin)?;
+    services.webhooks.get(actor.organization, id).await?;
+    let deliveries = services.webhooks.deliveries(actor.organization, id, page);
+    Ok(deliveries.await?)
+}

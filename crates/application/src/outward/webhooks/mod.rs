@@ -1,0 +1,66 @@
+//! Webhooks: who is told of an organization's events, and the deliveries.
+
+pub mod create_webhook;
+pub mod delete_webhook;
+pub mod deliver;
+pub mod get_webhook;
+pub mod list_deliveries;
+pub mod list_webhooks;
+pub mod resend_delivery;
+pub mod rotate_secret;
+pub mod sweep_deliveries;
+pub mod tell_of_disabled;
+pub mod test_webhook;
+pub mod update_webhook;
+
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    ids::OrganizationId,
+    outward::webhooks::{Webhook, WebhookFilters, WebhookSecret},
+};
+
+use crate::{Error, Services, audit::record::Record, maintenance::ensure_secret::ensure_secret};
+
+/// Name of the secret from which those of webhooks are derived.
+const SECRET: &str = "webhooks";
+
+/// The secret from which those of webhooks are derived.
+async fn platform_secret(services: &Services) -> Result<[u8; 32], Error> {
+    ensure_secret(&*services.tenancy, &*services.ids, SECRET).await
+}
+
+/// The current secret of a webhook.
+async fn secret_of(services: &Services, webhook: &Webhook) -> Result<WebhookSecret, Error> {
+    let platform = platform_secret(services).await?;
+    Ok(WebhookSecret::derive(
+        &platform,
+        webhook.id,
+        webhook.secret.number,
+    ))
+}
+
+/// Refuses filters that name what the organization does not have. A table may be made later.
+async fn check_filters(
+    services: &Services,
+    organization: OrganizationId,
+    filters: &WebhookFilters,
+) -> Result<(), Error> {
+    if let Some(instrument) = filters.instrument {
+        services.instruments.get(organization, instrument).await?;
+    }
+    if let Some(job) = filters.job {
+        services.jobs.get(organization, job).await?;
+    }
+    Ok(())
+}
+
+/// The record of an action. Of the address it has the host: a path may be a secret.
+fn record_of(action: AuditAction, webhook: &Webhook) -> Record {
+    let target = AuditTarget::new(AuditTargetKind::Webhook, webhook.id, webhook.url.host());
+    Record::of(action, target)
+}
+
+/// The names of its event types.
+fn event_names(webhook: &Webhook) -> Vec<&'static str> {
+    webhook.events.iter().map(|event| event.as_str()).collect()
+}

@@ -1,0 +1,33 @@
+//! Sends a delivery again.
+
+use labdata_domain::{
+    ids::{DeliveryId, WebhookId},
+    outward::webhooks::{Delivery, WebhookDisabled},
+    people::{actor::Actor, scope::Scope},
+};
+
+use crate::{Error, Services};
+
+/// Sends a delivery again, under the same id and with all its attempts. A worker does it within a second.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`; `Invalid` while the webhook is disabled.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn resend_delivery(
+    services: &Services,
+    actor: &Actor,
+    webhook: WebhookId,
+    delivery: DeliveryId,
+) -> Result<Delivery, Error> {
+    actor.require(Scope::Admin)?;
+    let organization = actor.organization;
+    let state = services.webhooks.get(organization, webhook).await?.state;
+    if !state.is_enabled() {
+        return Err(Error::refused(WebhookDisabled));
+    }
+    let now = services.clock.now();
+    let resent = services
+        .webhooks
+        .resend(organization, webhook, delivery, now);
+    Ok(resent.await?)
+}

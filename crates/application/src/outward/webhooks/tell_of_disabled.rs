@@ -1,0 +1,106 @@
+//! Tells administrators of webhooks that the platform disabled.
+
+use std::collections::BTreeSet;
+
+use labdata_domain::{
+    audit::AuditAction,
+    ids::{NotificationId, OrganizationId, UserId},
+    notifications::{Caps, Draft},
+    outward::webhooks::WebhookState,
+    people::{ApiKey, scope::Scope},
+};
+use labdata_ports::{
+    PortError,
+    notifications::{NewNotification, SendError},
+    outward::webhooks::DisabledWebhook,
+};
+
+use super::record_of;
+use crate::{Error, Services, idempotency::unit_of_work::UnitOfWork};
+
+/// Largest number of webhooks of one pass.
+const BATCH: u32 = 50;
+
+/// Tells the administrators of webhooks that were disabled, and the audit log; returns their number. No caller
+/// requests it, and several servers may do it at once: a notification is sent once by its deduplication key.
+///
+/// # Errors
+/// Errors of the ports. Webhooks that were not told of stay for the next call.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn tell_of_disabled(services: &Services) -> Result<usize, Error> {
+    let disabled = services.webhooks.disabled(BATCH).await?;
+    for webhook in &disabled {
+        tell(services, webhook).await?;
+    }
+    Ok(disabled.len())
+}
+
+async fn tell(services: &Services, disabled: &DisabledWebhook) -> Result<(), Error> {
+    let organization = disabled.organization;
+    // None if a person has enabled it since, or disabled it by hand.
+    if let Some(draft) = disabled.webhook.disabled_notice(disabled.at) {
+        let mut told = administrators(services, organization).await?;
+        told.insert(disabled.webhook.created_by);
+        for user in told {
+            notify(services, organization, user, &draft).await?;
+        }
+    }
+    let unit = UnitOfWork::begin(services, organization).await?;
+    let within = unit.services();
+    let outcome = async {
+        if within.webhooks.told(disabled).await? {
+            let mut record = record_of(AuditAction::WebhookDisabled, &disabled.webhook);
+            if let WebhookState::Disabled(reason) = disabled.webhook.state {
+                record = record.with("reason", reason.as_str());
+            }
+            let entry = record.entry(within, None);
+            within.audit.append(organization, entry).await?;
+        }
+        Ok(())
+    }
+    .await;
+    unit.conclude(outcome).await
+}
+
+/// Users with a valid key that administers.
+async fn administrators(
+    services: &Services,
+    organization: OrganizationId,
+) -> Result<BTreeSet<UserId>, PortError> {
+    let now = services.clock.now();
+    let keys = services.api_keys.list(organization).await?;
+    let administers = |key: &ApiKey| key.scopes.contains(Scope::Admin) && key.is_valid(now);
+    Ok(keys
+        .iter()
+        .filter(|key| administers(key))
+        .map(|key| key.user)
+        .collect())
+}
+
+/// Sends a notification of the platform, which no cap holds back.
+async fn notify(
+    services: &Services,
+    organization: OrganizationId,
+    user: UserId,
+    draft: &Draft,
+) -> Result<(), Error> {
+    let new = NewNotification {
+        id: NotificationId::new(services.ids.next_id()),
+        draft: draft.clone(),
+        api_key: None,
+        now: services.clock.now(),
+    };
+    let uncapped = Caps {
+        per_user_and_hour: u32::MAX,
+        per_organization_and_day: u32::MAX,
+    };
+    match services
+        .notifications
+        .send(organization, user, &new, uncapped)
+        .await
+    {
+        // A user who was deleted since has nobody to be told.
+        Ok(_) | Err(SendError::Port(PortError::NotFound(_)) | SendError::Capped(_)) => Ok(()),
+        Err(SendError::Port(error)) => Err(error.into()),
+    }
+}

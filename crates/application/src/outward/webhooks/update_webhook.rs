@@ -1,0 +1,39 @@
+//! Changes a webhook.
+
+use labdata_domain::{
+    audit::AuditAction,
+    ids::WebhookId,
+    outward::webhooks::{Webhook, WebhookChange},
+    people::{actor::Actor, scope::Scope},
+};
+
+use super::{check_filters, event_names, record_of};
+use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::require_reserve};
+
+/// Changes a webhook. What waits for one that is disabled ends as failed, and can be sent again by hand.
+///
+/// # Errors
+/// `Forbidden` without the admin scope; `NotFound`, also for an instrument or a job of the filters.
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn update_webhook(
+    services: &Services,
+    actor: &Actor,
+    id: WebhookId,
+    change: WebhookChange,
+) -> Result<Webhook, Error> {
+    actor.require(Scope::Admin)?;
+    require_reserve(services)?;
+    if let Some(filters) = &change.filters {
+        check_filters(services, actor.organization, filters).await?;
+    }
+    audited(services, actor, |within| async move {
+        let now = within.clock.now();
+        let updated = within.webhooks.update(actor.organization, id, &change, now);
+        let webhook = updated.await?;
+        let record = record_of(AuditAction::WebhookUpdated, &webhook)
+            .with("events", event_names(&webhook))
+            .with("enabled", webhook.state.is_enabled());
+        Ok((webhook, Some(record)))
+    })
+    .await
+}

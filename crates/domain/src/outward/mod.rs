@@ -1,0 +1,3 @@
+//! What other programs reach from outside, or are told: webhooks.
+
+pub mod webhooks;
