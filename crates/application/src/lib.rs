@@ -20,6 +20,7 @@ pub mod models;
 pub mod notifications;
 pub mod outward;
 pub mod people;
+pub(crate) mod reading;
 pub mod services;
 pub mod slots;
 pub mod subscription;

@@ -44,7 +44,7 @@ pub enum Work {
     SpooledFile,
     /// Import of a file. Takes up to 700 MiB of memory.
     Import,
-    /// Table of a file that is read for display. Takes a thread and up to 100 MiB of memory.
+    /// Table of a file that is read for display. Takes a thread and a reader's process.
     ParsedTable,
 }
 

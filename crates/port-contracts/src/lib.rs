@@ -57,6 +57,7 @@ pub mod notifications;
 pub mod outward;
 pub mod paging;
 pub mod people;
+pub mod reading;
 mod suite;
 pub mod trash;
 pub mod triggers;

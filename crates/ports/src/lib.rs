@@ -25,6 +25,7 @@ pub mod notifications;
 pub mod outward;
 pub mod people;
 pub mod ports;
+pub mod reading;
 pub mod repositories;
 pub mod trash;
 pub mod triggers;

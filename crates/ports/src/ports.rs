@@ -15,6 +15,7 @@ use crate::{
     instruments::FileReader,
     maintenance::{DependencyChecks, DiskReserve},
     models::Predictor,
+    reading::TableReader,
 };
 
 /// The ports of one server.
@@ -39,6 +40,8 @@ pub struct Ports {
     pub python: Arc<dyn PythonSandbox>,
     /// Readers of files of instruments.
     pub file_reader: Arc<dyn FileReader>,
+    /// Readers of tables out of files.
+    pub table_reader: Arc<dyn TableReader>,
     /// State of what this server depends on.
     pub dependencies: Arc<dyn DependencyChecks>,
     /// Reserve of disk space.

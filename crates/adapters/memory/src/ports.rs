@@ -5,7 +5,7 @@ use std::sync::Arc;
 use labdata_ports::{Clock, Ports, Repositories};
 
 use crate::{
- InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython, SequentialIds,
+ InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython, SequentialIds, ThreadTableReader,
 };
 
 /// The repositories over that memory.
@@ -58,6 +58,7 @@ pub fn ports(memory: &Memory, clock: Arc<dyn Clock>) -> Ports {
         predictor: Arc::new(InMemoryPredictor::default()),
         python: Arc::new(ScriptedPython::default()),
         file_reader: Arc::new(ScriptedFileReader::default()),
+        table_reader: Arc::new(ThreadTableReader),
         dependencies: Arc::new(InMemoryDependencyChecks::default()),
         disk_reserve: Arc::new(InMemoryDiskReserve::default()),
         clock,

@@ -43,6 +43,9 @@ pub(super) enum Command {
     /// Supervise one script; started by the worker only
     #[command(hide = true)]
     RunSupervisor,
+    /// Read the table of one file; started by a server only
+    #[command(hide = true)]
+    ReadTable,
 }
 
 /// Arguments of every command that has settings.
@@ -246,7 +249,9 @@ impl Command {
                 ApiKeyCommand::List(list) => &list.common,
                 ApiKeyCommand::Revoke(revoke) => &revoke.common,
             },
-            Self::Import(_) | Self::Openapi | Self::RunSupervisor => return (None, &NONE),
+            Self::Import(_) | Self::Openapi | Self::ReadTable | Self::RunSupervisor => {
+                return (None, &NONE);
+            }
         };
         (common.config.as_deref(), &common.flags)
     }

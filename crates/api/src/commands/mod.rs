@@ -72,6 +72,10 @@ pub fn run() -> ExitCode {
         // The supervisor forks, so it must run before any thread is started.
         return compose::supervise();
     }
+    if matches!(arguments.command, Command::ReadTable) {
+        // A reader confines itself, so it must have one thread.
+        return compose::read_table();
+    }
     match execute(arguments.command, started) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Settings(error)) => {
@@ -152,7 +156,9 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
     let done = runtime.block_on(async {
         match command {
             // Handled before; the compiler does not know.
-            Command::Import(_) | Command::Openapi | Command::RunSupervisor => print_openapi(),
+            Command::Import(_) | Command::Openapi | Command::ReadTable | Command::RunSupervisor => {
+                print_openapi()
+            }
             Command::Serve(arguments) => {
                 serve::serve(&settings, arguments.no_worker, started).await
             }

@@ -28,6 +28,7 @@ use labdata_sandbox::{
     Isolation as SandboxIsolation, Network, NetworkSettings, Sandbox, Settings as SandboxSettings,
     is_permitted,
 };
+use labdata_table_reader::ChildTableReader;
 use labdata_trainer_scripts::{EntryPoint, training_script};
 use labdata_webhook_sender::HttpWebhookSender;
 use labdata_worker::{
@@ -39,6 +40,9 @@ use crate::settings::{Backend, JobNetwork, Settings};
 
 /// Hidden command of this program that runs [`labdata_sandbox::supervise`].
 const SUPERVISE: &str = "run-supervisor";
+
+/// Command of this program that reads the table of one file.
+const READ_TABLE: &str = "read-table";
 
 /// Kinds of pretrained models, each a directory of the same name.
 const CHECKPOINTS: [&str; 3] = ["image", "text", "segmentation"];
@@ -252,6 +256,12 @@ pub(crate) fn this_program() -> anyhow::Result<PathBuf> {
     } else {
         std::env::current_exe().context("the path of this program")
     }
+}
+
+/// Creates the readers of tables; `program` is the `labdata` binary.
+#[must_use]
+pub fn table_reader(program: PathBuf) -> ChildTableReader {
+    ChildTableReader::new(program.into_os_string(), vec![READ_TABLE.into()])
 }
 
 /// Creates the sandbox of this machine; `program` is the `labdata` binary.

@@ -55,6 +55,7 @@ const QUERY_ROLES: &str = "query-roles";
 
 pub use agent::check_model_key;
 pub(crate) use agent::language_model;
+pub use backends::table_reader;
 pub use backends::{backend_policy, worker_settings};
 pub(crate) use backends::{ray_runner, sandbox_settings, this_program};
 pub(crate) use existing_database::{
@@ -64,6 +65,7 @@ pub use file_readers::file_reader;
 pub(crate) use labdata_file_readers::is_prepared as has_file_readers;
 pub(crate) use labdata_object_store::{LocalBlobStore, Location};
 pub use labdata_sandbox::supervise;
+pub use labdata_table_reader::read_table;
 pub use predictors::predictor;
 pub use snippets::{python, remove_leftovers};
 pub(crate) use upload_origin::upload_origin;
@@ -321,6 +323,7 @@ impl DatabaseServer {
             predictor: predictor(settings, backends::this_program()?, public_url),
             python: python(settings, backends::this_program()?, public_url),
             file_reader: file_reader(settings, backends::this_program()?, public_url),
+            table_reader: Arc::new(table_reader(this_program()?)),
             dependencies,
             disk_reserve: Arc::new(disk_reserve),
             clock,

@@ -2,18 +2,33 @@
 //!
 //! A server process of their own is measured: its peak, which is reset before each request.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use futures::future::join_all;
 use labdata_operations::{About, Access, Method as OperationMethod};
 use labdata_test_database::TestDatabase;
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use parquet::{
+    basic::Compression,
+    data_type::{ByteArray, ByteArrayType},
+    file::{
+        properties::{EnabledStatistics, WriterProperties},
+        writer::SerializedFileWriter,
+    },
+    schema::parser::parse_message_type,
+};
+use reqwest::{
+    Client, Method, RequestBuilder, StatusCode,
+    multipart::{Form, Part},
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_postgres::NoTls;
 
-use crate::process::{Program, directory};
+use crate::{
+    models::workbooks::{SHARED, Workbook, header, row},
+    process::{Program, directory},
+};
 
 const KEY: &str = "ldk_hostile7_0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -107,6 +122,37 @@ impl Lab {
         let objects = self.directory.path().join(".labdata/objects");
         stored.insert("objects".to_owned(), size_of(&objects));
         stored
+    }
+
+    /// Uploads a file; returns its id.
+    async fn upload(&self, name: &str, bytes: Vec<u8>) -> String {
+        let instrument = json!({ "name": name });
+        let instruments = self.request(Method::POST, "/api/v1/instruments");
+        let (_, instrument) = reply(instruments.json(&instrument)).await;
+        let instrument = instrument["id"].as_str().unwrap().to_owned();
+        let form = Form::new()
+            .text("instrument_id", instrument)
+            .part("file", Part::bytes(bytes).file_name(name.to_owned()));
+        let files = self.request(Method::POST, "/api/v1/files").multipart(form);
+        let (status, file) = reply(files).await;
+        assert_eq!(status, StatusCode::OK, "{file}");
+        file["file_id"].as_str().unwrap().to_owned()
+    }
+
+    /// A request that sends a file within a form.
+    fn send_file(
+        &self,
+        path: &str,
+        name: &str,
+        bytes: &[u8],
+        fields: &[(&'static str, &str)],
+    ) -> RequestBuilder {
+        let part = Part::bytes(bytes.to_vec()).file_name(name.to_owned());
+        let form = fields.iter().fold(Form::new(), |form, (name, value)| {
+            form.text(*name, (*value).to_owned())
+        });
+        self.request(Method::POST, path)
+            .multipart(form.part("file", part))
     }
 
     fn tool(&self, method: &str, params: &Value) -> RequestBuilder {
@@ -253,6 +299,95 @@ async fn no_tool_is_grown_or_moved_to_store_by_hostile_arguments() {
         );
     }
     assert_eq!(lab.stored().await, before);
+}
+
+/// A Parquet file of some kilobytes whose one column has a text of 1 MiB in each of many rows.
+fn parquet_bomb(rows: usize) -> Vec<u8> {
+    let schema = parse_message_type("message rows { required binary name (UTF8); }").unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_dictionary_page_size_limit(64 << 20)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .build();
+    let mut writer =
+        SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let text = ByteArray::from(vec![b'x'; 1 << 20]);
+    let typed = column.typed::<ByteArrayType>();
+    typed.write_batch(&vec![text; rows], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// Workbooks of some megabytes at most: one whose cells all show one long text, and one that unpacks to much.
+fn workbook_bombs() -> [(&'static str, Vec<u8>); 2] {
+    let cell = |number: u32| format!("<c r=\"A{number}\" t=\"s\"><v>0</v></c>");
+    let rows: String = (2..20_000)
+        .map(|number| row(number, &[cell(number)]))
+        .collect();
+    let text = "x".repeat(32_000);
+    let shared = format!("<sst><si><t>{text}</t></si></sst>");
+    let one = Workbook::of_rows(&(header(&["name"]) + &rows)).with(SHARED, &shared);
+    let much = Workbook::of_rows(&(header(&["name"]) + &rows));
+    [
+        ("repeated.xlsx", one.bytes()),
+        (
+            "spaces.xlsx",
+            much.with_spaces(SHARED, 1 << 29, 1 << 29).bytes(),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
+    let lab = Lab::start().await;
+    let bombs = workbook_bombs().into_iter().chain([
+        ("bomb.parquet", parquet_bomb(1_200)),
+        (
+            "quotation.csv",
+            [b"name\n\"", &*vec![b'x'; 7 << 20]].concat(),
+        ),
+    ]);
+    for (name, bytes) in bombs {
+        assert!(bytes.len() < 8 << 20, "{name}: {}", bytes.len());
+        let id = lab.upload(name, bytes.clone()).await;
+        let before = lab.stored().await;
+        let arguments = json!({ "file_id": id, "rows": 200 });
+        let call = json!({ "name": "parse_table", "arguments": arguments });
+        let preview = json!({ "file_id": id });
+        let dataset = json!({ "name": "wine", "file_id": id });
+        let fields = [("mode", "insert"), ("dry_run", "true")];
+        let path = "/api/v1/tables/experiment/import";
+        for (door, request) in [
+            (
+                "preview",
+                lab.request(Method::POST, "/api/v1/tools/preview-table")
+                    .json(&preview),
+            ),
+            (
+                "preview of a form",
+                lab.send_file("/api/v1/tools/preview-table", name, &bytes, &[]),
+            ),
+            ("parse_table", lab.tool("tools/call", &call)),
+            (
+                "dataset",
+                lab.request(Method::POST, "/api/v1/datasets").json(&dataset),
+            ),
+            ("import", lab.send_file(path, name, &bytes, &fields)),
+        ] {
+            let door = format!("{door} of {name}");
+            let (status, text) = lab.within(OF_REQUEST, &door, reply(request)).await;
+            assert!(!status.is_server_error(), "{door}: {status} {text}");
+            let is_refused = status == StatusCode::BAD_REQUEST || text["result"]["isError"] == true;
+            assert!(
+                is_refused || status == StatusCode::NOT_FOUND,
+                "{door}: {status} {text}"
+            );
+        }
+        assert_eq!(lab.stored().await, before, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

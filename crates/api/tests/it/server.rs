@@ -13,6 +13,7 @@ use actix_web::dev::ServerHandle;
 use async_trait::async_trait;
 use labdata_api::{
     app::App,
+    compose::table_reader,
     http::{metrics::Metrics, public_url::PublicUrl, server::bind},
     system::SystemIds,
 };
@@ -313,6 +314,8 @@ pub(crate) fn agent_without_model(services: &Services) -> Agent {
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
     let mut services = Services::unlimited(ports(&Memory::new(), clock));
     services.ids = Arc::new(SystemIds);
+    // Hostile files would end the process of the tests.
+    services.table_reader = Arc::new(table_reader(env!("CARGO_BIN_EXE_labdata").into()));
     services
 }
 

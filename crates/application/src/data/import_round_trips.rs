@@ -5,7 +5,6 @@
 use std::{
     fmt::Write as _,
     io::{Cursor, Write as _},
-    sync::Arc,
 };
 
 use labdata_domain::{
@@ -17,13 +16,14 @@ use labdata_domain::{
     scalar::{DataType, Scalar},
     timestamp,
 };
+use labdata_memory::ThreadTableReader;
 use labdata_table_formats::read::ReadOptions;
 use time::{Date, OffsetDateTime, UtcOffset};
 use uuid::Uuid;
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use super::import_table::{ImportTable, read};
-use crate::Error;
+use crate::{Error, reading::Reader};
 
 /// Number of random tables.
 const TABLES: u64 = 500;
@@ -476,9 +476,9 @@ fn imported(bytes: Vec<u8>, table: &Rows) -> Option<Vec<Vec<Option<Scalar>>>> {
         job_execution_id: None,
         job_name: None,
     };
-    let caller = Arc::new(());
     let source = Box::new(Cursor::new(bytes));
-    let (request, ..) = match read(source, &target, &catalog, command, Arc::downgrade(&caller)) {
+    let (reader, _guard) = Reader::start_with(&ThreadTableReader).unwrap();
+    let (request, ..) = match read(reader, source, &target, &catalog, command) {
         Ok(read) => read,
         Err(Error::Problems(_)) => return None,
         Err(error) => panic!("{error:?}"),

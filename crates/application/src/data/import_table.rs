@@ -1,12 +1,7 @@
 //! Imports the rows of a file into a table.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Weak},
-    thread,
-};
+use std::collections::BTreeMap;
 
-use futures::channel::oneshot;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
@@ -19,7 +14,7 @@ use labdata_domain::{
     scalar::DataType,
 };
 use labdata_table_formats::read::{
-    Doubt, DoubtScope, ReadError, ReadOptions, ReadTable, Reading, Source, header_line, open_table,
+    Doubt, DoubtScope, ReadError, ReadOptions, Reading, RemoteTable, Source, header_line,
 };
 
 use super::{
@@ -31,6 +26,7 @@ use crate::{
     catalog::visible::{require_writable, visible_catalog},
     files::interrupted::Interrupted,
     maintenance::disk_reserve::require_reserve,
+    reading::{Reader, on_thread},
     slots::{Slot, Work},
 };
 
@@ -67,7 +63,7 @@ pub struct ReadImport {
     slot: Slot,
 }
 
-/// Reads the file of an import to its end, and stores its bytes. A thread reads it; it stops when the
+/// Reads the file of an import to its end, and stores its bytes. A reader reads it, and ends when the
 /// caller has left.
 ///
 /// # Errors
@@ -105,8 +101,10 @@ pub async fn read_import(
         .map_err(|problem| Error::Problems(vec![problem]))?
         .ok_or_else(|| Error::not_found(Resource::Table))?;
     require_writable(actor, &table)?;
-    let read = read_on_thread(move |caller| read(source, &table, &catalog, command, caller));
+    let (reader, guard) = Reader::start(services)?;
+    let read = on_thread(move || read(reader, source, &table, &catalog, command));
     let (request, columns, reading) = read.await??;
+    drop(guard);
     let file = if request.dry_run {
         None
     } else {
@@ -121,28 +119,6 @@ pub async fn read_import(
         file,
         slot,
     })
-}
-
-/// Runs the reading of a file on a thread, which sees when the caller has left.
-async fn read_on_thread<R: Send + 'static>(
-    read: impl FnOnce(Weak<()>) -> R + Send + 'static,
-) -> Result<R, Error> {
-    let caller = Arc::new(());
-    let waiting = Arc::downgrade(&caller);
-    let (done, outcome) = oneshot::channel();
-    let thread = thread::Builder::new().name("import".to_owned());
-    // Not on a blocking thread of tokio, for whose end its shutdown would wait.
-    let spawned = thread.spawn(move || {
-        // The receiver no longer exists if the caller has left.
-        let _ = done.send(read(waiting));
-    });
-    spawned.map_err(|error| Error::Internal(format!("no thread for an import: {error}")))?;
-    let read = outcome
-        .await
-        .map_err(|_| Error::Internal("the thread of an import ended early".to_owned()))?;
-    // Until here the thread sees a living caller; a request that is dropped earlier stops it.
-    drop(caller);
-    Ok(read)
 }
 
 /// An import that was written.
@@ -197,14 +173,14 @@ pub async fn import_table(
 
 /// Reads the rows of a file into a write.
 pub(super) fn read(
+    reader: Reader,
     source: Box<dyn Source>,
     table: &Table,
     catalog: &Catalog,
     command: ImportTable,
-    caller: Weak<()>,
 ) -> Result<(WriteRequest, ImportColumns, Reading), Error> {
-    let source = Interrupted::new(source, move || caller.strong_count() == 0);
-    let mut file = open_table(Box::new(source), &command.options, MAX_IMPORT_ROWS)
+    let mut file = reader
+        .open(source, &command.options, MAX_IMPORT_ROWS)
         .map_err(|error| refusal(&error))?;
     let fields: Vec<ImportField> = file
         .columns()
@@ -244,12 +220,12 @@ pub(super) fn read(
 }
 
 /// The doubts that concern the columns of the table. Those of rows are found while they are read.
-fn doubts(file: &ReadTable, types: &[Option<DataType>]) -> Vec<Problem> {
+fn doubts(file: &RemoteTable, types: &[Option<DataType>]) -> Vec<Problem> {
     let is_number = |column: &usize| {
         let data_type = types.get(*column).copied().flatten();
         matches!(data_type, Some(DataType::Integer | DataType::Float))
     };
-    let concerns = |doubt: &&Doubt| match (doubt.scope, doubt.code) {
+    let concerns = |doubt: &&Doubt| match (doubt.scope, &*doubt.code) {
         // Columns are chosen by their headers, which reports those that are repeated.
         (DoubtScope::Row | DoubtScope::Column, _) | (DoubtScope::Table, "duplicate_header") => {
             false

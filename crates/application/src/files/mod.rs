@@ -6,7 +6,6 @@ pub mod delete_file;
 pub mod get_file;
 pub mod get_file_content;
 pub mod get_storage_usage;
-pub(crate) mod interrupted;
 pub mod list_files;
 pub mod ongoing_uploads;
 pub mod open_download;

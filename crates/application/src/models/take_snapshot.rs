@@ -19,7 +19,7 @@ use labdata_ports::{
     data::query::{Query, QueryError, ResultColumn, ResultSink, SinkClosed},
     files::blob::BlobReader,
 };
-use labdata_table_formats::read::{ReadOptions, Reading, open_table};
+use labdata_table_formats::read::{ReadOptions, Reading};
 
 use super::snapshot::{
     Outlet, StoredTable,
@@ -31,6 +31,7 @@ use crate::{
     Error, Services,
     data::query_data::query_view,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
+    reading::Reader,
     slots::Work,
 };
 
@@ -133,9 +134,9 @@ async fn of_file(
     };
     let (object, upload) = begin(services, actor).await?;
     let source: Box<dyn BlobReader> = services.blobs.open(actor.organization, bytes).await?;
+    let (reader, _guard) = Reader::start(services)?;
     let work = move |outlet: &mut Outlet| {
-        let source = outlet.interrupted_when_abandoned(source);
-        let mut table = open_table(Box::new(source), &options, MAX_DATASET_ROWS)?;
+        let mut table = reader.open(Box::new(source), &options, MAX_DATASET_ROWS)?;
         write_file(&mut table, outlet)
     };
     let stored = store(services, (object, &upload), work, async { Ok(()) }).await?;

@@ -1,6 +1,6 @@
 //! `POST /api/v1/tools/preview-table`
 
-use labdata_application::files::preview_table::{PreviewedColumn, TablePreview};
+use labdata_application::files::preview_table::TablePreview;
 use labdata_domain::{files::FilePath, ids::FileId};
 use labdata_request_body::{
     Definitions,
@@ -9,7 +9,7 @@ use labdata_request_body::{
     readers::{FilePart, MaybeId, id, shape},
     shape,
 };
-use labdata_table_formats::read::{Doubt, Sheet};
+use labdata_table_formats::read::{Doubt, PreviewedColumn, Sheet};
 use serde_json::{Map, Value, json};
 
 use super::read_options::ReadOptionFields;
@@ -106,7 +106,7 @@ output! {
         path: String = doubt.path,
         /// Its kind.
         #[example = "second_table"]
-        code: String = doubt.code.to_owned(),
+        code: String = doubt.code.into_owned(),
         /// What is doubtful.
         message: String = doubt.message,
         /// Alternatives: each an object of options that settles it.
@@ -119,18 +119,18 @@ output! {
     #[derive(Debug)]
     pub struct TablePreviewView as "TablePreview" from preview: TablePreview {
         /// All options as they were used, which can be sent back, and what was skipped.
-        reading: Map<String, Value> = preview.reading.to_json(),
+        reading: Map<String, Value> = preview.table.reading.to_json(),
         /// Its columns, in order.
-        columns: Vec<PreviewedColumnView> = preview.columns.into_iter().map(Into::into).collect(),
+        columns: Vec<PreviewedColumnView> = preview.table.columns.into_iter().map(Into::into).collect(),
         /// The first 50 rows, each with one value per column.
-        rows: Vec<Vec<Value>> = preview.rows,
+        rows: Vec<Vec<Value>> = preview.table.rows,
         /// Number of rows of the whole table.
-        row_count: u64 = u64::try_from(preview.row_count).unwrap_or(u64::MAX),
+        row_count: u64 = u64::try_from(preview.table.row_count).unwrap_or(u64::MAX),
         /// The sheets of a workbook; null for other files.
         sheets: Option<Vec<SheetView>> =
-            preview.sheets.map(|sheets| sheets.into_iter().map(Into::into).collect()),
+            preview.table.sheets.map(|sheets| sheets.into_iter().map(Into::into).collect()),
         /// What an import would refuse.
-        doubts: Vec<DoubtView> = preview.doubts.into_iter().map(Into::into).collect(),
+        doubts: Vec<DoubtView> = preview.table.doubts.into_iter().map(Into::into).collect(),
     }
 }
 

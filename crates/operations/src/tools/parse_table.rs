@@ -2,7 +2,7 @@
 
 use labdata_application::{
     Error,
-    files::preview_table::{PreviewSource, PreviewedColumn, TablePreview, preview_table},
+    files::preview_table::{PreviewSource, TablePreview, preview_table},
 };
 use labdata_domain::{ids::FileId, refusal::Resource};
 use labdata_request_body::{
@@ -11,6 +11,7 @@ use labdata_request_body::{
     readers::{MaybeId, id, shape, unsigned},
     shape,
 };
+use labdata_table_formats::read::PreviewedColumn;
 use serde_json::{Map, Value};
 
 use super::ToolFacts;
@@ -33,21 +34,21 @@ shape! {
 
 output! {
     /// The table of a file.
-    pub(crate) struct ParsedTableView from table: TablePreview {
+    pub(crate) struct ParsedTableView from parsed: TablePreview {
         /// The file's path.
-        original_path: Option<String> = table.file.map(|file| file.path.as_str().to_owned()),
+        original_path: Option<String> = parsed.file.map(|file| file.path.as_str().to_owned()),
         /// Its columns, in order.
-        columns: Vec<ParsedColumnView> = table.columns.into_iter().map(Into::into).collect(),
+        columns: Vec<ParsedColumnView> = parsed.table.columns.into_iter().map(Into::into).collect(),
         /// Number of rows of the whole table.
-        row_count: usize = table.row_count,
+        row_count: usize = parsed.table.row_count,
         /// Number of rows of `data`.
-        rows_shown: usize = table.rows.len(),
+        rows_shown: usize = parsed.table.rows.len(),
         /// The first rows.
-        data: Vec<Vec<Value>> = table.rows,
+        data: Vec<Vec<Value>> = parsed.table.rows,
         /// All options as they were used, and what was skipped.
-        reading: Map<String, Value> = table.reading.to_json(),
+        reading: Map<String, Value> = parsed.table.reading.to_json(),
         /// What would have to be guessed, with options that settle it.
-        doubts: Vec<DoubtView> = table.doubts.into_iter().map(Into::into).collect(),
+        doubts: Vec<DoubtView> = parsed.table.doubts.into_iter().map(Into::into).collect(),
     }
 }
 

@@ -25,6 +25,7 @@ mod accounts;
 mod blocking;
 #[cfg(target_os = "linux")]
 mod cgroups;
+mod confinement;
 mod dependency_cache;
 mod descriptors;
 mod directories;
@@ -50,6 +51,7 @@ mod spec;
 mod supervisor;
 mod uv;
 
+pub use confinement::confine_to_pipes;
 pub use dependency_cache::has_package;
 pub use directories::{ActiveWorkspace, Workspace, remove_leftovers};
 pub use error::SandboxError;

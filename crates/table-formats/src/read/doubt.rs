@@ -1,8 +1,12 @@
 //! Doubts about a table: points that an import would have to guess, or refuses.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
+    ReadError,
     number::NumberStyle,
     raw::{RawRow, RowFault},
 };
@@ -10,8 +14,11 @@ use super::{
 /// Maximum number of rows with a fault that are reported one by one.
 pub(super) const MAX_ROW_DOUBTS: usize = 20;
 
+/// Maximum number of doubts that a refusal names.
+const MAX_MESSAGES: usize = 5;
+
 /// Consequence of a doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DoubtScope {
     /// The table cannot be believed until the doubt is settled.
     Table,
@@ -22,12 +29,12 @@ pub enum DoubtScope {
 }
 
 /// A question about the reading of a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {
     /// Option, column (`columns.od`) or row (`rows[17]`) that it concerns.
     pub path: String,
     /// Stable word for its kind.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The doubt, and how to settle it.
     pub message: String,
     /// Alternatives: each an object of options that settles it.
@@ -52,7 +59,7 @@ impl Doubt {
         });
         Self {
             path: path.to_owned(),
-            code,
+            code: code.into(),
             message: message.into(),
             options: options.collect(),
             scope: DoubtScope::Table,
@@ -108,6 +115,18 @@ impl Doubt {
             "message": self.message,
             "options": self.options,
         })
+    }
+}
+
+/// Checks that none of the doubts keeps the table from being believed.
+pub(super) fn check(doubts: &[Doubt]) -> Result<(), ReadError> {
+    let refusals = doubts.iter();
+    let refusals = refusals.filter(|doubt| doubt.scope != DoubtScope::Column);
+    let messages: Vec<String> = refusals.map(Doubt::advice).take(MAX_MESSAGES).collect();
+    if messages.is_empty() {
+        Ok(())
+    } else {
+        Err(ReadError::Doubtful(messages.join("; ")))
     }
 }
 

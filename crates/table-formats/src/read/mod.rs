@@ -1,6 +1,8 @@
-//! Reading of tables from files, part by part, in bounded memory.
+//! Reading of tables from files, part by part.
 //!
-//! A file is hostile: sizes that it declares are not believed, and every length is bounded.
+//! A file is hostile, and the libraries believe the sizes that it declares. So a platform reads it in another
+//! process, whose memory and time are bounded ([`serve`], [`open_remote`]). What is checked here keeps values right
+//! and the work in proportion to the file.
 
 mod date;
 mod doubt;
@@ -11,7 +13,10 @@ mod number;
 mod open;
 mod options;
 mod parquet;
+mod parts;
+mod preview;
 mod raw;
+mod remote;
 mod survey;
 mod table;
 mod text;
@@ -20,6 +25,7 @@ mod xlsx;
 use std::io::{self, Read, Seek};
 
 use labdata_domain::refusal::{ErrorCode, Refuse};
+use serde::{Deserialize, Serialize};
 
 pub use date::DateFormat;
 pub use doubt::{Doubt, DoubtScope};
@@ -27,6 +33,8 @@ pub use number::Decimal;
 pub use open::Sheet;
 pub use options::{FileFormat, OptionProblem, ReadOptions, Reading};
 pub use parquet::{ParquetReader, PartialFile};
+pub use preview::{PreviewedColumn, TableSummary};
+pub use remote::{Connection, RemoteTable, open_remote, preview_remote, serve};
 pub use table::{ReadColumn, ReadTable, TableRow, header_line, open_table};
 
 /// Maximum number of columns of a table that is read.
@@ -44,7 +52,7 @@ pub trait Source: Read + Seek + Send {}
 impl<S: Read + Seek + Send> Source for S {}
 
 /// Why a file is no table; for the person who chose it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum ReadError {
     /// The file has no header.
     #[error("the file is empty: its first line must name the columns")]
@@ -85,6 +93,9 @@ pub enum ReadError {
     /// Reading the file takes more memory than a file may.
     #[error("a part of the file is too large to be read; store it as CSV, or in several files")]
     TooLarge,
+    /// Reading the file takes more time than a file may.
+    #[error("reading the file takes too long; store it as CSV, or in several files")]
+    TooSlow,
     /// A column has lists or records.
     #[error("column \"{0}\" holds lists or records; a cell of a table holds one value")]
     Nested(String),
@@ -113,6 +124,7 @@ pub enum ReadError {
     },
     /// The file cannot be read from the storage, or the reading was given up.
     #[error("the file could not be read: {0}")]
+    #[serde(skip)]
     Source(io::Error),
 }
 

@@ -3,6 +3,7 @@
 use std::io::{Read as _, SeekFrom};
 
 use labdata_domain::scalar::DataType;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
 };
 
 /// Sheet of a workbook.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
     /// Its name.
     pub name: String,

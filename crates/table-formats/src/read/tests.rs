@@ -53,7 +53,7 @@ impl Read {
     fn codes(&self) -> Vec<(&str, &str)> {
         let doubts = self.table.doubts().iter();
         doubts
-            .map(|doubt| (doubt.code, doubt.path.as_str()))
+            .map(|doubt| (&*doubt.code, doubt.path.as_str()))
             .collect()
     }
 }

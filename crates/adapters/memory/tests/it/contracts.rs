@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOutcome};
 use labdata_memory::{
- InMemoryAgentRunRepository, InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
+ InMemoryAgentRunRepository, InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse, ThreadTableReader,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -26,7 +26,7 @@ use labdata_ports::{
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
     notifications::NotificationRepository,
- outward::webhooks::WebhookRepository, people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, trash::TrashStore,
+ outward::webhooks::WebhookRepository, people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, reading::TableReader, trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore, runner::JobRunner},
 };
@@ -198,7 +198,14 @@ impl Snippets for Python {
     }
 }
 
+impl Subject<dyn TableReader> for InMemory {
+    fn subject(&self) -> Arc<dyn TableReader> {
+        Arc::new(ThreadTableReader)
+    }
+}
+
 labdata_port_contracts::python!(Python);
+labdata_port_contracts::table_reader!(InMemory);
 labdata_port_contracts::store!(InMemory);
 labdata_port_contracts::blob!(InMemory);
 labdata_port_contracts::runs!(Runs);

@@ -10,7 +10,6 @@ use futures::{
 use labdata_ports::files::blob::{BodyBroken, ByteStream};
 
 use super::table::SnapshotError;
-use crate::files::interrupted::Interrupted;
 
 /// Maximum size of a chunk in bytes.
 const PIECE_BYTES: usize = 1 << 20;
@@ -46,15 +45,6 @@ impl Outlet {
 
     fn put(&mut self, chunk: Chunk) -> Result<(), SnapshotError> {
         block_on(self.0.send(chunk)).map_err(|_| SnapshotError::Abandoned)
-    }
-
-    /// Returns the source, whose reads fail once the caller has left.
-    pub(in crate::models) fn interrupted_when_abandoned<S>(
-        &self,
-        source: S,
-    ) -> Interrupted<S, impl Fn() -> bool + use<S>> {
-        let outlet = self.0.clone();
-        Interrupted::new(source, move || outlet.is_closed())
     }
 }
 

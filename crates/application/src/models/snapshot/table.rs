@@ -8,7 +8,7 @@ use labdata_domain::{
 };
 use labdata_table_formats::{
     FormatError, SnapshotWriter,
-    read::{ReadError, ReadTable, Reading},
+    read::{ReadError, Reading, RemoteTable},
 };
 
 use super::Outlet;
@@ -105,7 +105,7 @@ pub(in crate::models) fn write_rows(
 
 /// Writes the table of a file.
 pub(in crate::models) fn write_file(
-    table: &mut ReadTable,
+    table: &mut RemoteTable,
     outlet: &mut Outlet,
 ) -> Result<WrittenTable, SnapshotError> {
     // A dataset is made of values that are as they are in the file, so nothing is guessed.

@@ -396,7 +396,7 @@ mod tests {
         };
         assert_eq!((add(2), add(3)), (Ok(()), Ok(())));
         let refused = add(4).unwrap_err();
-        assert!(refused.message.contains("256 MiB of text"), "{refused:?}");
+        assert!(refused.message.contains("128 MiB of text"), "{refused:?}");
     }
 
     #[test]

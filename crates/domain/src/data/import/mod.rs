@@ -22,7 +22,7 @@ pub const MAX_IMPORT_ROWS: usize = 100_000;
 pub const MAX_IMPORT_CELLS: usize = 5_000_000;
 
 /// Maximum size of all texts of an import in bytes: those of a small file of Parquet may stand for many.
-pub const MAX_IMPORT_TEXT: usize = 256 << 20;
+pub const MAX_IMPORT_TEXT: usize = 128 << 20;
 
 /// Action of an import on its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ mod network;
 mod privileges;
 mod processes;
 mod program;
-mod resource_limits;
+pub(crate) mod resource_limits;
 mod system_calls;
 mod tail;
 #[cfg(target_os = "linux")]
@@ -54,10 +54,18 @@ use crate::{
 use self::fork::{Forked, fork};
 #[cfg(target_os = "linux")]
 pub(crate) use self::landlock_rules::can_limit_tcp;
+pub(crate) use self::privileges::drop_privileges;
 pub use self::tail::ERROR_TAIL_BYTES;
 
 /// Maximum length of a launch request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 16 << 20;
+
+/// Denies this process every file but those that it has open, the network, and other programs.
+pub(crate) fn refuse_all_but_pipes() -> Result<(), String> {
+    #[cfg(target_os = "linux")]
+    landlock_rules::restrict_to_open_files()?;
+    system_calls::restrict_to_pipes()
+}
 
 /// Runs the process that a [`Sandbox`](crate::Sandbox) requests on standard input.
 ///

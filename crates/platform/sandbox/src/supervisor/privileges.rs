@@ -4,7 +4,7 @@ use crate::launch::LaunchAccount;
 
 /// Drops every capability, and prevents regaining any by executing a file.
 #[cfg(target_os = "linux")]
-pub(super) fn drop_privileges() -> Result<(), String> {
+pub(crate) fn drop_privileges() -> Result<(), String> {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
     nix::sys::prctl::set_no_new_privs().map_err(|error| format!("no_new_privs: {error}"))?;
@@ -17,7 +17,7 @@ pub(super) fn drop_privileges() -> Result<(), String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn drop_privileges() -> Result<(), String> {
+pub(crate) fn drop_privileges() -> Result<(), String> {
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use crate::spec::Limits;
 
 /// Limits this process and its future descendants.
-pub(super) fn apply(limits: &Limits) -> Result<(), String> {
+pub(crate) fn apply(limits: &Limits) -> Result<(), String> {
     // Anonymous memory and heap; address space that is only reserved does not count.
     #[cfg(target_os = "linux")]
     let memory = Resource::RLIMIT_DATA;

@@ -21,6 +21,25 @@ pub(super) fn restrict() -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses besides what a process never does that only reads and writes files that it has open.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub(super) fn restrict_to_pipes() -> Result<(), String> {
+    filters::install()
+        .and_then(|()| filters::refuse_all_but_pipes())
+        .map_err(|error| format!("seccomp: {error}"))
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub(super) fn restrict_to_pipes() -> Result<(), String> {
+    Ok(())
+}
+
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -63,6 +82,33 @@ mod filters {
     /// Calls that are not permitted: they change namespaces.
     const FORBIDDEN: [libc::c_long; 2] = [libc::SYS_unshare, libc::SYS_setns];
 
+    /// Calls for which a process has no use that has all its files open: others, processes, sockets.
+    const BEYOND_PIPES: [libc::c_long; 12] = [
+        libc::SYS_openat,
+        libc::SYS_openat2,
+        libc::SYS_execve,
+        libc::SYS_execveat,
+        libc::SYS_clone,
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_connect,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_prlimit64,
+    ];
+
+    /// Those of them that newer architectures do not have.
+    #[cfg(target_arch = "x86_64")]
+    const OLD_BEYOND_PIPES: [libc::c_long; 4] = [
+        libc::SYS_open,
+        libc::SYS_creat,
+        libc::SYS_fork,
+        libc::SYS_vfork,
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const OLD_BEYOND_PIPES: [libc::c_long; 0] = [];
+
     /// Address families that a socket may have. Others reach past a network namespace, such as
     /// `AF_VSOCK`, which reaches the machine's host.
     const FAMILIES: [libc::c_int; 4] = [
@@ -93,6 +139,11 @@ mod filters {
             .collect::<Result<Vec<_>, _>>()?;
         let socket = BTreeMap::from([(libc::SYS_socket, vec![SeccompRule::new(other_family)?])]);
         apply(socket, libc::EAFNOSUPPORT)
+    }
+
+    pub(super) fn refuse_all_but_pipes() -> Result<(), Error> {
+        let calls = BEYOND_PIPES.iter().chain(&OLD_BEYOND_PIPES);
+        apply(calls.map(|call| (*call, Vec::new())).collect(), libc::EPERM)
     }
 
     type Rules = BTreeMap<i64, Vec<SeccompRule>>;

@@ -8,10 +8,7 @@ use std::{
 use bytes::Bytes;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 
-use super::{
-    MAX_FOOTER, ParquetReader, SharedFile, TAIL, footer::check_footer, open_parquet,
-    pages::HEAD_BYTES,
-};
+use super::{ParquetReader, SharedFile, TAIL, open_parquet, pages::HEAD_BYTES};
 use crate::read::ReadError;
 
 /// Some ranges of a file.
@@ -54,8 +51,8 @@ impl PartialFile {
         let length = u64::from(u32::from_le_bytes(*length));
         let end = self.tail().start;
         match end.checked_sub(length) {
-            Some(start) if length <= MAX_FOOTER => Ok(start..end),
-            _ => Err(ReadError::Damaged),
+            Some(start) => Ok(start..end),
+            None => Err(ReadError::Damaged),
         }
     }
 
@@ -65,7 +62,6 @@ impl PartialFile {
     /// [`ReadError`] if the footer is damaged.
     pub fn first_group(&self) -> Result<Range<u64>, ReadError> {
         let footer = self.bytes(self.footer()?)?;
-        check_footer(&footer)?;
         let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
         let Some(group) = metadata.row_groups().first() else {
             return Ok(0..0);

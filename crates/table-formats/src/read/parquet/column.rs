@@ -15,7 +15,10 @@ use parquet::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::pages::{BoundedPages, Budget, Chunks, is_readable};
+use super::{
+    CELL_BYTES,
+    pages::{Chunks, is_readable, pages_of},
+};
 use crate::{
     columns::day,
     read::{ReadError, date::render_clock},
@@ -189,10 +192,10 @@ impl Cells {
     /// Size of a cell in bytes.
     pub(super) fn size(&self, row: usize) -> usize {
         match self {
-            Self::Values(_) => 8,
+            Self::Values(_) => CELL_BYTES,
             Self::Texts(texts) => match texts.get(row) {
-                Some(Some(text)) => text.len() + 8,
-                _ => 8,
+                Some(Some(text)) => text.len() + CELL_BYTES,
+                _ => CELL_BYTES,
             },
         }
     }
@@ -242,18 +245,16 @@ impl ColumnCells {
         column: &ColumnChunkMetaData,
         kind: Kind,
         rows: usize,
-        budget: &Budget,
     ) -> Result<Self, ReadError> {
         if !is_readable(column.compression()) {
             return Err(ReadError::Unsupported(column.compression().to_string()));
         }
-        let pages = BoundedPages::new(file, column, rows, budget)?;
         let descriptor = column.column_descr_ptr();
         Ok(Self {
             kind,
             // Columns are flat: a level above 0 means only that a value may be null.
             is_nullable: descriptor.max_def_level() > 0,
-            reader: get_column_reader(descriptor, Box::new(pages)),
+            reader: get_column_reader(descriptor, pages_of(file, column, rows)?),
         })
     }
 

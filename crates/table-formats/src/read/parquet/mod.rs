@@ -2,7 +2,6 @@
 
 mod beginning;
 mod column;
-mod footer;
 mod pages;
 mod rows;
 
@@ -11,24 +10,22 @@ use std::{collections::VecDeque, sync::Arc};
 use labdata_domain::scalar::{DataType, Values};
 use parquet::{
     arrow::parquet_to_arrow_schema,
+    basic::Repetition,
     errors::ParquetError,
     file::{
         metadata::{ParquetMetaData, ParquetMetaDataReader},
         reader::Length as _,
     },
+    schema::types::Type,
 };
 
 pub use self::beginning::PartialFile;
 pub(super) use self::rows::open_parquet_rows;
 use self::{
     column::{Cells, ColumnCells, Kind},
-    footer::check_footer,
-    pages::{Budget, Chunks, OVER_LIMIT, SharedFile},
+    pages::{Chunks, SharedFile},
 };
 use super::{MAX_COLUMNS, PART_BYTES, ReadError};
-
-/// Maximum size of a footer in bytes.
-const MAX_FOOTER: u64 = 16 << 20;
 
 /// Bytes behind the footer: its length, and the magic bytes.
 const TAIL: u64 = 8;
@@ -39,8 +36,15 @@ const STEP_ROWS: usize = 1_024;
 /// Maximum size of a cell in bytes.
 const MAX_CELL: usize = 16 << 20;
 
-/// Maximum size of all texts in bytes. Few bytes of a dictionary can stand for many in the table.
-const MAX_TEXTS: usize = 16 << 30;
+/// Size of a cell without its text, in bytes.
+const CELL_BYTES: usize = 8;
+
+/// Maximum size of all texts in bytes, whatever the size of the file. Few bytes of a dictionary can stand for
+/// many in the table.
+const MAX_TEXTS: u64 = 512 << 20;
+
+/// Number of bytes of texts for which a byte of a file may stand besides.
+const TEXTS_PER_BYTE: u64 = 64;
 
 /// Begins to read a Parquet file of flat columns.
 ///
@@ -49,6 +53,10 @@ const MAX_TEXTS: usize = 16 << 30;
 fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
     let metadata = metadata(&file)?;
     let schema = metadata.file_metadata().schema_descr_ptr();
+    let fields = schema.root_schema().get_fields();
+    if let Some(nested) = fields.iter().find(|field| is_nested(field)) {
+        return Err(ReadError::Nested(nested.name().to_owned()));
+    }
     // A note that cannot be read leaves the types of Parquet.
     let arrow =
         parquet_to_arrow_schema(&schema, metadata.file_metadata().key_value_metadata()).ok();
@@ -74,6 +82,7 @@ fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
         }
         rows = rows.saturating_add(count);
     }
+    let text_limit = MAX_TEXTS.saturating_add(file.len().saturating_mul(TEXTS_PER_BYTE));
     Ok(ParquetReader {
         file: Chunks(Arc::new(file)),
         groups: (0..metadata.num_row_groups()).collect(),
@@ -83,9 +92,15 @@ fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
         rows,
         group: None,
         pending: Vec::new(),
-        budget: Budget::default(),
         text_bytes: 0,
+        text_limit: usize::try_from(text_limit).unwrap_or(usize::MAX),
     })
+}
+
+/// Returns whether a field of the schema has lists or records.
+fn is_nested(field: &Type) -> bool {
+    let info = field.get_basic_info();
+    field.is_group() || info.has_repetition() && info.repetition() == Repetition::REPEATED
 }
 
 fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
@@ -95,21 +110,14 @@ fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
         return Err(ReadError::NotParquet);
     };
     let length = u64::from(u32::from_le_bytes(*length));
-    if length > MAX_FOOTER {
-        return Err(ReadError::TooLarge);
-    }
     let start = tail_start.checked_sub(length).ok_or(ReadError::Damaged)?;
     let footer = file.read_at(start, usize::try_from(length).unwrap_or(usize::MAX))?;
-    // Before the library, which believes the lengths in it.
-    check_footer(&footer)?;
     Ok(ParquetMetaDataReader::decode_metadata(&footer)?)
 }
 
 impl From<ParquetError> for ReadError {
     fn from(error: ParquetError) -> Self {
         match error {
-            // Errors pass through the library as texts only.
-            ParquetError::General(text) if text == OVER_LIMIT => Self::TooLarge,
             ParquetError::NYI(what) => Self::Unsupported(what),
             _ => Self::Damaged,
         }
@@ -129,8 +137,9 @@ pub struct ParquetReader {
     group: Option<Group>,
     /// Decoded rows, column by column.
     pending: Vec<Cells>,
-    budget: Budget,
+    /// Size of the texts that were read, in bytes.
     text_bytes: usize,
+    text_limit: usize,
 }
 
 /// Row group that is being read.
@@ -173,9 +182,8 @@ impl ParquetReader {
                 .ok_or(ReadError::Damaged)?;
             let rows = usize::try_from(group.num_rows()).map_err(|_| ReadError::Damaged)?;
             let columns = group.columns().iter().zip(&self.kinds);
-            let columns = columns.map(|(column, kind)| {
-                ColumnCells::new(&self.file, column, *kind, rows, &self.budget)
-            });
+            let columns =
+                columns.map(|(column, kind)| ColumnCells::new(&self.file, column, *kind, rows));
             self.group = Some(Group {
                 columns: columns.collect::<Result<_, _>>()?,
                 rows,
@@ -212,8 +220,10 @@ impl ParquetReader {
             }
             rows += 1;
         }
-        self.text_bytes = self.text_bytes.saturating_add(bytes);
-        if self.text_bytes > MAX_TEXTS {
+        let without_texts = CELL_BYTES * rows * self.pending.len();
+        let texts = bytes.saturating_sub(without_texts);
+        self.text_bytes = self.text_bytes.saturating_add(texts);
+        if self.text_bytes > self.text_limit {
             return Err(ReadError::TooLarge);
         }
         let names = self.columns.iter().map(|(name, _)| name);

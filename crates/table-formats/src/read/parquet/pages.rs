@@ -1,20 +1,16 @@
-//! Pages of a Parquet file, decompressed in bounded memory.
+//! Pages of a Parquet file.
 //!
-//! The library believes the sizes that a page declares. So it learns that the file is not compressed,
-//! and what it reads is decompressed here.
+//! The library needs a library in C for Zstandard. So it learns that such a file is not compressed, and its pages
+//! are decompressed here.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
-use flate2::read::MultiGzDecoder;
 use parquet::{
-    basic::{Compression, Encoding},
+    basic::Compression,
     column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result},
     file::{
@@ -26,20 +22,8 @@ use parquet::{
 
 use crate::read::Source;
 
-/// Maximum size of a page in bytes, compressed or not.
-const MAX_PAGE: usize = 128 << 20;
-
-/// Maximum size of the pages in memory, in bytes.
-const MAX_PAGES: usize = 512 << 20;
-
 /// Bytes that are read at a time for the head of a page.
 pub(super) const HEAD_BYTES: usize = 512;
-
-/// Size of an entry of a dictionary in memory.
-const ENTRY_BYTES: usize = 40;
-
-/// Says in an error of the library that the limits were exceeded.
-pub(super) const OVER_LIMIT: &str = "pages over the limit";
 
 /// A file that several columns read.
 pub(super) struct SharedFile {
@@ -121,9 +105,6 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        if length > MAX_PAGE {
-            return Err(ParquetError::General(OVER_LIMIT.to_owned()));
-        }
         let bytes = self.0.read_at(start, length)?;
         // The library expects exactly that many bytes.
         if bytes.len() < length {
@@ -133,45 +114,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// Bytes of the pages in memory, of all columns.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Budget(Arc<AtomicUsize>);
-
-/// A column's share of the budget, until it is dropped.
-#[derive(Debug)]
-struct Share {
-    budget: Budget,
-    held: usize,
-}
-
-impl Share {
-    /// Changes the share.
-    fn hold(&mut self, bytes: usize) -> Result<()> {
-        let before = std::mem::replace(&mut self.held, bytes);
-        self.budget.0.fetch_sub(before, Ordering::Relaxed);
-        let others = self.budget.0.fetch_add(bytes, Ordering::Relaxed);
-        if others.saturating_add(bytes) > MAX_PAGES {
-            return Err(ParquetError::General(OVER_LIMIT.to_owned()));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.held, Ordering::Relaxed);
-    }
-}
-
-/// Pages of one column in one row group.
-pub(super) struct BoundedPages {
-    pages: SerializedPageReader<Chunks>,
-    compression: Compression,
-    dictionary: Share,
-    page: Share,
-}
-
-/// Returns whether the library knows how to decompress it in bounded memory.
+/// Returns whether pages of that compression can be read.
 pub(super) const fn is_readable(compression: Compression) -> bool {
     matches!(
         compression,
@@ -182,114 +125,88 @@ pub(super) const fn is_readable(compression: Compression) -> bool {
     )
 }
 
-/// Returns whether values of the encoding are decoded in bounded memory.
-const fn is_bounded(encoding: Encoding) -> bool {
-    matches!(
-        encoding,
-        Encoding::PLAIN
-            | Encoding::PLAIN_DICTIONARY
-            | Encoding::RLE_DICTIONARY
-            | Encoding::RLE
-            | Encoding::BYTE_STREAM_SPLIT
-    )
+/// Returns the pages of one column in one row group.
+pub(super) fn pages_of(
+    file: &Chunks,
+    column: &ColumnChunkMetaData,
+    rows: usize,
+) -> Result<Box<dyn PageReader>> {
+    let file = Arc::new(file.clone());
+    if !matches!(column.compression(), Compression::ZSTD(_)) {
+        let pages = SerializedPageReader::new(file, column, rows, None)?;
+        return Ok(Box::new(pages));
+    }
+    let stored = column
+        .clone()
+        .into_builder()
+        .set_compression(Compression::UNCOMPRESSED)
+        .build()?;
+    let pages = SerializedPageReader::new(file, &stored, rows, None)?;
+    Ok(Box::new(ZstandardPages(pages)))
 }
 
-impl BoundedPages {
-    pub(super) fn new(
-        file: &Chunks,
-        column: &ColumnChunkMetaData,
-        rows: usize,
-        budget: &Budget,
-    ) -> Result<Self> {
-        let stored = column
-            .clone()
-            .into_builder()
-            // The library would reserve the declared size before it decompresses.
-            .set_compression(Compression::UNCOMPRESSED)
-            .build()?;
-        let share = || Share {
-            budget: budget.clone(),
-            held: 0,
-        };
-        Ok(Self {
-            pages: SerializedPageReader::new(Arc::new(file.clone()), &stored, rows, None)?,
-            compression: column.compression(),
-            dictionary: share(),
-            page: share(),
-        })
-    }
+/// Compressed pages.
+struct ZstandardPages(SerializedPageReader<Chunks>);
 
-    fn decompress(&self, bytes: &Bytes) -> Result<Bytes> {
-        match self.compression {
-            Compression::UNCOMPRESSED => Ok(bytes.clone()),
-            Compression::SNAPPY => {
-                // Snappy declares the length in its own header, by which the decoder reserves memory.
-                let length = snap::raw::decompress_len(bytes).map_err(failed)?;
-                if length > MAX_PAGE {
-                    return Err(ParquetError::General(OVER_LIMIT.to_owned()));
-                }
-                let page = snap::raw::Decoder::new().decompress_vec(bytes);
-                Ok(page.map_err(failed)?.into())
-            }
-            Compression::GZIP(_) => limited(MultiGzDecoder::new(bytes.as_ref())),
-            Compression::ZSTD(_) => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new(bytes.as_ref());
-                limited(decoder.map_err(failed)?)
-            }
-            other => Err(ParquetError::NYI(other.to_string())),
-        }
-    }
+fn decompress(bytes: &[u8]) -> Result<Bytes> {
+    let mut page = Vec::new();
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(bytes).map_err(failed)?;
+    decoder.read_to_end(&mut page)?;
+    Ok(page.into())
+}
 
-    fn unpack(&mut self, page: Page) -> Result<Page> {
-        let check = |encoding: Encoding| {
-            is_bounded(encoding)
-                .then_some(())
-                .ok_or_else(|| ParquetError::NYI(encoding.to_string()))
-        };
-        Ok(match page {
-            Page::DictionaryPage {
-                buf,
-                num_values,
-                encoding,
-                is_sorted,
-            } => {
-                let buf = self.decompress(&buf)?;
-                let entries = usize::try_from(num_values)?;
-                // Each entry has a byte at least.
-                if entries > buf.len() {
-                    return Err(ParquetError::General(
-                        "a dictionary without bytes".to_owned(),
-                    ));
-                }
-                let entries = entries.saturating_mul(ENTRY_BYTES);
-                self.dictionary.hold(entries.saturating_add(buf.len()))?;
-                Page::DictionaryPage {
-                    buf,
-                    num_values,
-                    encoding,
-                    is_sorted,
-                }
+fn unpack(page: Page) -> Result<Page> {
+    Ok(match page {
+        Page::DictionaryPage {
+            buf,
+            num_values,
+            encoding,
+            is_sorted,
+        } => Page::DictionaryPage {
+            buf: decompress(&buf)?,
+            num_values,
+            encoding,
+            is_sorted,
+        },
+        Page::DataPage {
+            buf,
+            num_values,
+            encoding,
+            def_level_encoding,
+            rep_level_encoding,
+            statistics,
+        } => Page::DataPage {
+            buf: decompress(&buf)?,
+            num_values,
+            encoding,
+            def_level_encoding,
+            rep_level_encoding,
+            statistics,
+        },
+        Page::DataPageV2 {
+            buf,
+            num_values,
+            encoding,
+            num_nulls,
+            num_rows,
+            def_levels_byte_len,
+            rep_levels_byte_len,
+            is_compressed,
+            statistics,
+        } => {
+            let levels = usize::try_from(def_levels_byte_len)?
+                .saturating_add(usize::try_from(rep_levels_byte_len)?);
+            if levels > buf.len() {
+                return Err(ParquetError::General("levels without bytes".to_owned()));
             }
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                def_level_encoding,
-                rep_level_encoding,
-                statistics,
-            } => {
-                check(encoding)?;
-                let buf = self.decompress(&buf)?;
-                self.page.hold(buf.len())?;
-                Page::DataPage {
-                    buf,
-                    num_values,
-                    encoding,
-                    def_level_encoding,
-                    rep_level_encoding,
-                    statistics,
-                }
-            }
+            // In version 2 of data pages the levels are never compressed. A page of nulls has no values, and
+            // zero bytes are not valid in every compression.
+            let values = buf.slice(levels..);
+            let buf = if is_compressed && !values.is_empty() {
+                [buf.slice(..levels), decompress(&values)?].concat().into()
+            } else {
+                buf
+            };
             Page::DataPageV2 {
                 buf,
                 num_values,
@@ -300,60 +217,16 @@ impl BoundedPages {
                 rep_levels_byte_len,
                 is_compressed,
                 statistics,
-            } => {
-                check(encoding)?;
-                let levels = usize::try_from(def_levels_byte_len)?
-                    .saturating_add(usize::try_from(rep_levels_byte_len)?);
-                if levels > buf.len() {
-                    return Err(ParquetError::General("levels without bytes".to_owned()));
-                }
-                let buf = if is_compressed && self.compression != Compression::UNCOMPRESSED {
-                    // In version 2 of data pages the levels are never compressed.
-                    let values = buf.slice(levels..);
-                    // A page of nulls has no values, and zero bytes are not valid in every compression.
-                    let values = if values.is_empty() {
-                        values
-                    } else {
-                        self.decompress(&values)?
-                    };
-                    [buf.slice(..levels), values].concat().into()
-                } else {
-                    buf
-                };
-                self.page.hold(buf.len())?;
-                Page::DataPageV2 {
-                    buf,
-                    num_values,
-                    encoding,
-                    num_nulls,
-                    num_rows,
-                    def_levels_byte_len,
-                    rep_levels_byte_len,
-                    is_compressed,
-                    statistics,
-                }
             }
-        })
-    }
+        }
+    })
 }
 
 fn failed(error: impl std::fmt::Display) -> ParquetError {
     ParquetError::General(error.to_string())
 }
 
-/// Reads a decompressed page.
-fn limited(decoder: impl Read) -> Result<Bytes> {
-    let mut page = Vec::new();
-    let limit = u64::try_from(MAX_PAGE).unwrap_or(u64::MAX);
-    // One byte more than allowed tells a full page from one that is too long.
-    decoder.take(limit + 1).read_to_end(&mut page)?;
-    if page.len() > MAX_PAGE {
-        return Err(ParquetError::General(OVER_LIMIT.to_owned()));
-    }
-    Ok(page.into())
-}
-
-impl Iterator for BoundedPages {
+impl Iterator for ZstandardPages {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Result<Page>> {
@@ -361,23 +234,23 @@ impl Iterator for BoundedPages {
     }
 }
 
-impl PageReader for BoundedPages {
+impl PageReader for ZstandardPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        match self.pages.get_next_page()? {
-            Some(page) => self.unpack(page).map(Some),
+        match self.0.get_next_page()? {
+            Some(page) => unpack(page).map(Some),
             None => Ok(None),
         }
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.pages.peek_next_page()
+        self.0.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.pages.skip_next_page()
+        self.0.skip_next_page()
     }
 
     fn at_record_boundary(&mut self) -> Result<bool> {
-        self.pages.at_record_boundary()
+        self.0.at_record_boundary()
     }
 }

@@ -1,30 +1,30 @@
 //! The table of a file: found, checked, and read row by row.
 
 mod extent;
+mod head;
 mod opening;
 mod row_checker;
+mod styles;
 
 use labdata_domain::{
     data::write::FileCell,
-    scalar::{DataType, Scalar, Values},
+    scalar::{DataType, Values},
 };
 
 use self::{opening::Opening, row_checker::RowChecker};
 use super::{
-    PART_BYTES, PART_ROWS, ReadError, Source,
+    ReadError, Source,
     date::DateFormat,
-    doubt::{Doubt, DoubtScope},
+    doubt::{Doubt, check},
     header::{Header, match_key},
     interpret::{ColumnReading, Interpreted, Interpreter},
     number::NumberStyle,
     open::{Sheet, open_file},
     options::{FileFormat, NULL_VALUES, ReadOptions, Reading},
+    parts::{RowReader, next_part},
     raw::{RawRow, RowSource},
     survey::CellRules,
 };
-
-/// Maximum number of doubts that a refusal names.
-const MAX_MESSAGES: usize = 5;
 
 /// Column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,22 @@ pub struct ReadColumn {
 }
 
 impl ReadColumn {
+    /// Creates a column that another process reads.
+    pub(super) const fn new(
+        header: String,
+        name: String,
+        data_type: DataType,
+        unit: Option<String>,
+    ) -> Self {
+        Self {
+            header,
+            name,
+            data_type,
+            unit,
+            index: 0,
+        }
+    }
+
     /// Letters and digits of the header in lower case, without its unit.
     #[must_use]
     pub fn match_key(&self) -> String {
@@ -147,27 +163,12 @@ impl ReadTable {
         &self.doubts
     }
 
-    /// The first doubts that keep the table from being believed.
-    pub fn refusals(&self) -> impl Iterator<Item = &Doubt> {
-        let doubts = self.doubts.iter();
-        doubts.filter(|doubt| doubt.scope != DoubtScope::Column)
-    }
-
     /// Checks that nothing would have to be guessed.
     ///
     /// # Errors
     /// [`ReadError::Doubtful`] with the first doubts.
     pub fn check(&self) -> Result<(), ReadError> {
-        let messages: Vec<String> = self
-            .refusals()
-            .map(Doubt::advice)
-            .take(MAX_MESSAGES)
-            .collect();
-        if messages.is_empty() {
-            Ok(())
-        } else {
-            Err(ReadError::Doubtful(messages.join("; ")))
-        }
+        check(&self.doubts)
     }
 
     /// The sheets of a workbook.
@@ -269,43 +270,17 @@ impl ReadTable {
     /// # Errors
     /// See [`ReadError`].
     pub fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
-        let types: Vec<DataType> = self.columns.iter().map(|column| column.data_type).collect();
-        let mut part: Vec<Values> = types
-            .iter()
-            .map(|data_type| Values::with_capacity(*data_type, 0))
-            .collect();
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < PART_ROWS && bytes < PART_BYTES {
-            let Some(row) = self.next_row()? else {
-                break;
-            };
-            if let Some(problem) = row.problems.first() {
-                return Err(ReadError::Row(problem.clone()));
-            }
-            let line = row.line;
-            for ((values, cell), data_type) in part.iter_mut().zip(row.cells).zip(&types) {
-                let value = match cell.take() {
-                    None => None,
-                    Some(cell) => Some(value_of(cell, *data_type, line)?),
-                };
-                bytes += match &value {
-                    Some(Scalar::Text(text)) => text.len() + 8,
-                    _ => 8,
-                };
-                values.push_or_null(value);
-            }
-            rows += 1;
-        }
-        Ok((rows > 0).then_some(part))
+        next_part(self)
     }
 }
 
-/// The value of a cell in a column whose type was found.
-fn value_of(cell: FileCell, data_type: DataType, line: u64) -> Result<Scalar, ReadError> {
-    match (data_type, cell) {
-        (DataType::Text, FileCell::Text(text)) => Ok(Scalar::Text(text)),
-        (_, cell) => cell
-            .to_scalar(data_type)
-            .map_err(|message| ReadError::Row(format!("row {line} {message}"))),
+impl RowReader for ReadTable {
+    fn types(&self) -> Vec<DataType> {
+        let columns = self.columns.iter();
+        columns.map(|column| column.data_type).collect()
+    }
+
+    fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        self.next_row()
     }
 }

@@ -1,110 +1,99 @@
-//! Checks of a workbook's archive before a library reads it.
-//!
-//! The library decompresses entries of any size, and reserves memory for the numbers that the archive
-//! declares. An archive that passes here has bounded parts, measured by decompressing them.
+//! What the sheets of a workbook have, found in its archive before a library reads them.
 
-use std::io::{self, Read, SeekFrom};
+use std::io::{self, Read as _, SeekFrom};
 
 use zip::{ZipArchive, result::ZipError};
 
 use crate::read::{ReadError, Source};
 
-/// Limits of an archive in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ArchiveLimits {
-    /// Of the archive itself.
-    pub(super) archive: u64,
-    /// Of a part, decompressed.
-    pub(super) part: u64,
-    /// Of all parts, decompressed.
-    pub(super) parts: u64,
-    /// Of the texts that cells share. They are in memory while the sheet is read.
-    pub(super) shared_texts: u64,
-}
+/// Start of an archive.
+const START: &[u8; 4] = b"PK\x03\x04";
 
-/// Limits of a workbook.
-pub(super) const LIMITS: ArchiveLimits = ArchiveLimits {
-    archive: 100 << 20,
-    part: 256 << 20,
-    parts: 512 << 20,
-    shared_texts: 64 << 20,
-};
+/// Length of a part's header before its name, and of its entry in the directory before the name (APPNOTE.TXT 4.3).
+const HEADER_BYTES: usize = 30;
+const ENTRY_BYTES: usize = 46;
 
-/// Bytes at the end of an archive in which its directory is declared.
-const TAIL: u64 = (64 << 10) + 64;
+/// Start of an entry of the directory.
+const ENTRY: &[u8] = b"PK\x01\x02";
 
-/// Start of a declaration of more parts than 16 bits count.
-const ZIP64: &[u8] = b"PK\x06\x07";
-
-/// Name of the part with the shared texts, at the end of its path.
-const SHARED_TEXTS: &str = "sharedstrings.xml";
-
-/// Attribute that declares the number of shared texts.
-const DECLARED: &[u8] = b"uniqueCount";
-
-/// Minimum length of a shared text with its element, in bytes.
-const MIN_SHARED_TEXT: usize = 5;
-
-/// Checks an archive.
+/// Checks the parts of a workbook, and finds what its sheets have. Decompressing the archive once more is
+/// cheaper than parsing each sheet two more times.
 ///
 /// # Errors
-/// [`ReadError::NotWorkbook`], [`ReadError::TooLarge`] or [`ReadError::Damaged`].
-pub(super) fn check_archive(
-    source: &mut dyn Source,
-    limits: ArchiveLimits,
-) -> Result<ArchiveContent, ReadError> {
-    let length = source.seek(SeekFrom::End(0))?;
-    let mut start = [0; 4];
-    source.seek(SeekFrom::Start(0))?;
-    if length < 4 || source.read_exact(&mut start).is_err() || start != *b"PK\x03\x04" {
+/// [`ReadError::NotWorkbook`] or [`ReadError::Damaged`].
+pub(super) fn content_of(source: &mut dyn Source) -> Result<ArchiveContent, ReadError> {
+    let mut start = Vec::new();
+    source.rewind()?;
+    (&mut *source).take(4).read_to_end(&mut start)?;
+    if start != START {
         return Err(ReadError::NotWorkbook);
     }
-    // Before the directory is read, for which the library reserves memory.
-    if length > limits.archive {
-        return Err(ReadError::TooLarge);
-    }
-    source.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut tail = Vec::new();
-    (&mut *source).take(TAIL).read_to_end(&mut tail)?;
-    // No workbook within the limits needs it, and the declared number of parts could be any.
-    if tail.windows(ZIP64.len()).any(|bytes| bytes == ZIP64) {
-        return Err(ReadError::TooLarge);
-    }
-    source.rewind()?;
     let mut archive = ZipArchive::new(&mut *source).map_err(unreadable)?;
-    let mut total = 0_u64;
-    let mut content = ArchiveContent::default();
+    let mut search = Search::default();
+    let mut parts = Vec::new();
     for index in 0..archive.len() {
         let mut part = archive.by_index(index).map_err(unreadable)?;
-        let name = part.name().map_err(unreadable)?.to_ascii_lowercase();
-        let size = if name.ends_with(SHARED_TEXTS) {
-            let mut texts = Vec::new();
-            let limit = limits.shared_texts.saturating_add(1);
-            (&mut part)
-                .take(limit)
-                .read_to_end(&mut texts)
-                .map_err(|_| ReadError::Damaged)?;
-            check_shared_texts(&texts)?;
-            let size = u64::try_from(texts.len()).unwrap_or(u64::MAX);
-            if size > limits.shared_texts {
-                return Err(ReadError::TooLarge);
-            }
-            size
-        } else {
-            let mut part = part.take(limits.part.saturating_add(1));
-            // Measured by decompressing: the declared size may be any, as in a zip bomb.
-            let mut search = Search::default();
-            let size = io::copy(&mut part, &mut search).map_err(|_| ReadError::Damaged)?;
-            content.has_formulas |= search.content.has_formulas;
-            content.has_merged_cells |= search.content.has_merged_cells;
-            size
-        };
-        total = total.saturating_add(size);
-        if size > limits.part || total > limits.parts {
-            return Err(ReadError::TooLarge);
+        parts.push(Part {
+            header: part.header_start(),
+            entry: part.central_header_start(),
+            name: part.name_raw().to_vec(),
+        });
+        // To its end, where its checksum is compared: the library stops at the last element.
+        io::copy(&mut part, &mut search).map_err(|_| ReadError::Damaged)?;
+    }
+    drop(archive);
+    check_directory(source, &parts)?;
+    Ok(search.content)
+}
+
+/// Part of an archive, as the directory has it.
+struct Part {
+    /// Position of its header.
+    header: u64,
+    /// Position of its entry in the directory.
+    entry: u64,
+    name: Vec<u8>,
+}
+
+/// Checks what no checksum covers: each part has the name that the directory has, and the directory is whole.
+/// Without its styles, a workbook would be read with other values.
+fn check_directory(source: &mut dyn Source, parts: &[Part]) -> Result<(), ReadError> {
+    for part in parts {
+        let length = HEADER_BYTES + part.name.len();
+        let header = read_at(source, part.header, length)?;
+        let is_named_so = length_at(&header, 26) == part.name.len()
+            && header.get(HEADER_BYTES..) == Some(part.name.as_slice());
+        if !is_named_so {
+            return Err(ReadError::Damaged);
         }
     }
-    Ok(content)
+    let Some(last) = parts.iter().map(|part| part.entry).max() else {
+        return Ok(());
+    };
+    let entry = read_at(source, last, ENTRY_BYTES)?;
+    let lengths = [28, 30, 32].map(|at| length_at(&entry, at));
+    let end = ENTRY_BYTES + lengths.iter().sum::<usize>();
+    let end = last.saturating_add(u64::try_from(end).unwrap_or(u64::MAX));
+    // Behind the last entry that is counted is no other.
+    if read_at(source, end, ENTRY.len())? == ENTRY {
+        return Err(ReadError::Damaged);
+    }
+    Ok(())
+}
+
+/// Reads bytes, as many as there are.
+fn read_at(source: &mut dyn Source, position: u64, length: usize) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    source.seek(SeekFrom::Start(position))?;
+    let limit = u64::try_from(length).unwrap_or(u64::MAX);
+    source.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a length of 16 bits.
+fn length_at(bytes: &[u8], at: usize) -> usize {
+    let length = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    usize::from(u16::from_le_bytes(length.copied().unwrap_or_default()))
 }
 
 /// Features that some sheet of a workbook has. One that none has need not be looked for.
@@ -168,38 +157,6 @@ fn unreadable(error: ZipError) -> ReadError {
     }
 }
 
-/// Checks that no more shared texts are declared than there can be.
-fn check_shared_texts(xml: &[u8]) -> Result<(), ReadError> {
-    let head = xml.get(..xml.len().min(256)).unwrap_or(xml);
-    let declaration = String::from_utf8_lossy(head).to_ascii_lowercase();
-    let is_other_encoding = declaration.contains("encoding") && !declaration.contains("utf-8");
-    // In UTF-16 the search below would not find the declared number.
-    if head.contains(&0) || is_other_encoding {
-        return Err(ReadError::Damaged);
-    }
-    let most = xml.len() / MIN_SHARED_TEXT;
-    let declared = xml
-        .windows(DECLARED.len())
-        .enumerate()
-        .filter(|(_, bytes)| *bytes == DECLARED);
-    for (at, _) in declared {
-        let value = xml.get(at + DECLARED.len()..).unwrap_or_default();
-        let digits = value
-            .iter()
-            .skip_while(|byte| byte.is_ascii_whitespace() || matches!(byte, b'=' | b'"' | b'\''))
-            .take_while(|byte| byte.is_ascii_digit());
-        let digits: String = digits.take(20).map(|byte| char::from(*byte)).collect();
-        if !digits.is_empty() && digits.parse().is_ok_and(|count: usize| count > most) {
-            return Err(ReadError::Damaged);
-        }
-        // Cut at 20 digits: the number may be longer than what was parsed.
-        if digits.len() == 20 {
-            return Err(ReadError::Damaged);
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,22 +177,5 @@ mod tests {
         let mut search = Search::default();
         io::Write::write_all(&mut search, b"<fonts/><c><v>1</v></c>").unwrap();
         assert_eq!(search.content, ArchiveContent::default());
-    }
-
-    #[test]
-    fn a_declared_number_of_texts_must_be_possible() {
-        let texts = |count: &str| {
-            let xml = format!("<?xml version=\"1.0\"?><sst uniqueCount = '{count}'><si/></sst>");
-            check_shared_texts(xml.as_bytes())
-        };
-        texts("1").unwrap();
-        texts("").unwrap();
-        for count in ["1000000", "99999999999999999999999", "18446744073709551615"] {
-            assert!(matches!(texts(count), Err(ReadError::Damaged)), "{count}");
-        }
-        let wide: Vec<u8> = "<sst/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert!(check_shared_texts(&wide).is_err());
-        let other = b"<?xml version=\"1.0\" encoding=\"UTF-16\"?><sst/>";
-        assert!(check_shared_texts(other).is_err());
     }
 }

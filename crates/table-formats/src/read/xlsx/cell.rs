@@ -47,14 +47,6 @@ impl CellValue {
         }
     }
 
-    /// Size of the value's text in bytes.
-    pub(super) const fn size(&self) -> usize {
-        match self {
-            Self::Text(text) | Self::Error(text) => text.len(),
-            _ => 0,
-        }
-    }
-
     pub(super) fn push_to(&self, row: &mut RawRow) -> RawCell {
         match self {
             // A text of a workbook is as it is, without quotation marks.

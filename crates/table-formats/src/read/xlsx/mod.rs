@@ -14,7 +14,7 @@ use calamine::{
 };
 
 use self::{
-    archive::{ArchiveContent, LIMITS, check_archive},
+    archive::{ArchiveContent, content_of},
     cell::{CellValue, is_time_format},
 };
 use super::{
@@ -22,12 +22,6 @@ use super::{
     open::Sheet,
     raw::{RawCell, RawRow, RowSource},
 };
-
-/// Maximum number of cells of a sheet that have a value. They are in memory while they are read.
-const MAX_CELLS: usize = 5_000_000;
-
-/// Maximum size of the texts of a sheet in bytes.
-const MAX_TEXTS: usize = 128 << 20;
 
 type Workbook = Xlsx<BufReader<Box<dyn Source>>>;
 
@@ -52,7 +46,7 @@ fn open(
     mut source: Box<dyn Source>,
     sheet: Option<&str>,
 ) -> Result<(SheetRows, String, Vec<Sheet>), ReadError> {
-    let content = check_archive(&mut *source, LIMITS)?;
+    let content = content_of(&mut *source)?;
     source.rewind()?;
     let mut workbook: Workbook =
         Xlsx::new(BufReader::new(source)).map_err(|error| match error {
@@ -168,9 +162,6 @@ fn positions(workbook: &mut Workbook, sheet: &str) -> Result<Vec<CellPosition>, 
     let mut found = Vec::new();
     // Every cell, with its formula if it has one; values are not read.
     while let Some(cell) = cells.next_formula().map_err(damaged)? {
-        if found.len() >= MAX_CELLS {
-            return Err(ReadError::TooLarge);
-        }
         found.push(cell.get_position());
     }
     Ok(found)
@@ -213,7 +204,7 @@ fn read_sheet(
         })
         .collect();
     let mut rows = Rows::new();
-    let (mut last, mut count, mut texts) = (None, 0, 0);
+    let mut last: Option<CellPosition> = None;
     for index in 0.. {
         let known = positions
             .and_then(|positions| positions.get(index))
@@ -231,17 +222,18 @@ fn read_sheet(
         if last.is_some_and(|last| last >= position) {
             return Err(ReadError::Damaged.into());
         }
-        last = Some(position);
-        count += 1;
-        texts += value.size();
-        if count > MAX_CELLS || texts > MAX_TEXTS {
-            return Err(ReadError::TooLarge.into());
-        }
         let (row, column) = position;
+        // The sheet is in memory as a whole, so a complete row holds no more than it has.
+        if let Some((before, _)) = last.filter(|(before, _)| *before < row)
+            && let Some(complete) = rows.get_mut(&before)
+        {
+            complete.cells.shrink_to_fit();
+        }
+        last = Some(position);
         rows.entry(row).or_default().cells.push((column, value));
     }
     for region in merged {
-        merge(&mut rows, region, &mut count, &mut texts)?;
+        merge(&mut rows, region);
     }
     Ok(rows)
 }
@@ -290,36 +282,28 @@ fn formulas_without_value(
             Err(XlsxError::CellError(_)) => return Err(SheetError::UnknownError),
             Err(error) => return Err(damaged(error).into()),
         }
-        if found.len() > MAX_CELLS {
-            return Err(ReadError::TooLarge.into());
-        }
     }
     Ok(found)
 }
 
 /// Gives all cells of a merged region its value. A row of nothing but a cell over several columns is
 /// a title.
-fn merge(
-    rows: &mut Rows,
-    region: Dimensions,
-    count: &mut usize,
-    texts: &mut usize,
-) -> Result<(), ReadError> {
+fn merge(rows: &mut Rows, region: Dimensions) {
     let (first_row, first_column) = region.start;
     let (last_row, last_column) = region.end;
     let Some(row) = rows.get_mut(&first_row) else {
-        return Ok(());
+        return;
     };
     let at = row
         .cells
         .binary_search_by_key(&first_column, |(column, _)| *column);
     if last_column > first_column && row.cells.len() == 1 && at.is_ok() {
         row.is_title = true;
-        return Ok(());
+        return;
     }
     let value = at.ok().and_then(|at| row.cells.get(at));
     let Some((_, value)) = value.cloned() else {
-        return Ok(());
+        return;
     };
     // A region may reach to the end of the sheet; the table ends with the last value.
     let end = rows.keys().next_back().copied().unwrap_or(first_row);
@@ -328,11 +312,6 @@ fn merge(
             if (row, column) == region.start {
                 continue;
             }
-            *count += 1;
-            *texts += value.size();
-            if *count > MAX_CELLS || *texts > MAX_TEXTS {
-                return Err(ReadError::TooLarge);
-            }
             let cells = &mut rows.entry(row).or_default().cells;
             // A value of the cell itself, which some programs store under a merge, stays.
             if let Err(at) = cells.binary_search_by_key(&column, |(column, _)| *column) {
@@ -340,7 +319,6 @@ fn merge(
             }
         }
     }
-    Ok(())
 }
 
 fn damaged(error: XlsxError) -> ReadError {

@@ -1,0 +1,174 @@
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use time::macros::{date, datetime, time};
+
+use super::{format::DETECTED, *};
+
+fn instant(text: &str) -> Option<OffsetDateTime> {
+    read_iso(text).and_then(Moment::instant)
+}
+
+#[test]
+fn iso_8601_is_read_in_all_its_forms() {
+    let at = Some(datetime!(2024-03-05 13:22:01 UTC));
+    for text in [
+        "2024-03-05T14:22:01+01:00",
+        "2024-03-05T14:22:01+0100",
+        "2024-03-05T14:22:01+01",
+        "2024-03-05 14:22:01 +0100",
+        "2024-03-05  14:22:01.000+01:00",
+        "2024-03-05t13:22:01z",
+        "2024-03-05 13:22:01 UTC",
+        "20240305T132201Z",
+        "20240305T142201+0100",
+    ] {
+        assert_eq!(instant(text), at, "{text}");
+    }
+    assert_eq!(
+        instant("2024-03-05T14:22Z"),
+        Some(datetime!(2024-03-05 14:22 UTC))
+    );
+    assert_eq!(
+        instant("2024-03-05T14:22:01,1234567Z"),
+        Some(datetime!(2024-03-05 14:22:01.123456 UTC))
+    );
+    assert_eq!(
+        instant("2024-02-29T24:00Z"),
+        Some(datetime!(2024-03-01 00:00 UTC))
+    );
+    let local = read_iso("2024-03-05 14:22").unwrap();
+    assert_eq!(
+        (local.date, local.time),
+        (date!(2024 - 03 - 05), Some(time!(14:22)))
+    );
+    assert_eq!(local.instant(), None);
+    assert_eq!(read_iso("2024-03-05").unwrap().time, None);
+}
+
+#[test]
+fn what_is_no_date_is_none() {
+    for text in [
+        "",
+        "2024",
+        "20240305",
+        "2024-3-5",
+        "2024-02-30",
+        "2024-03-05T",
+        "2024-03-05X14:22",
+        "2024-03-05T14",
+        "2024-03-05T25:00Z",
+        "2024-03-05T14:60Z",
+        "2024-03-05T14:22:01+1",
+        "2024-03-05T14:22:01Zx",
+        "2024-03-05T14:22:01+19:00",
+        "0000-01-01",
+        "2024-03-05T24:01",
+        "2024-03-05 13:22 PM",
+        "2024-03-05T14:22:01.Z",
+        "2024-03-05 ",
+        "2024-03-05T14:22:01 x",
+    ] {
+        assert_eq!(read_iso(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_format_is_read_with_and_without_a_time() {
+    let read = |format: &str, text: &str| DateFormat::parse(format).unwrap().read(text);
+    let day = date!(2024 - 03 - 05);
+    for (format, text) in [
+        ("%d.%m.%Y", "05.03.2024"),
+        ("%d.%m.%Y", "5.3.2024"),
+        ("%m/%d/%Y", "3/5/2024"),
+        ("%d.%m.%y", "05.03.24"),
+        ("%d-%b-%Y", "05-Mar-2024"),
+        ("%d %B %Y", "5 march 2024"),
+        ("%F", "2024-03-05"),
+    ] {
+        let moment = read(format, text).unwrap();
+        assert_eq!((moment.date, moment.time), (day, None), "{text}");
+    }
+    for (format, text) in [
+        ("%d.%m.%Y", "05.03.2024 14:22:00"),
+        ("%d.%m.%Y", "05.03.2024, 14:22"),
+        ("%d.%m.%Y %H:%M", "05.03.2024 14:22"),
+        ("%m/%d/%Y", "3/5/2024 2:22 PM"),
+        ("%m/%d/%Y %I:%M:%S %p", "3/5/2024 2:22:00 pm"),
+        ("%F %T", "2024-03-05 14:22:00"),
+    ] {
+        let moment = read(format, text).unwrap();
+        assert_eq!(
+            (moment.date, moment.time),
+            (day, Some(time!(14:22))),
+            "{text}"
+        );
+    }
+    let with_offset = read("%d.%m.%Y %H:%M %z", "05.03.2024 14:22 +0100").unwrap();
+    assert_eq!(with_offset.instant(), Some(datetime!(2024-03-05 13:22 UTC)));
+    for (format, text) in [
+        ("%d.%m.%Y", "05.03.20241"),
+        ("%d.%m.%Y", "05.13.2024"),
+        ("%d.%m.%Y", "05/03/2024"),
+        ("%d.%m.%Y %H:%M", "05.03.2024"),
+        ("%d.%m.%Y %H:%M", "05.03.2024 14:22:01"),
+        ("%d.%m.%Y", "05.03.2024 x"),
+        ("%m/%d/%Y", "3/5/2024 0:22 AM"),
+        ("%d-%b-%Y", "05-Foo-2024"),
+    ] {
+        assert_eq!(read(format, text), None, "{format} {text}");
+    }
+    for format in [
+        "",
+        "%d.%m",
+        "%d.%m.%Y %M",
+        "%d.%m.%Y %I:%M",
+        "%q",
+        "%d%d%m%Y",
+        "%",
+    ] {
+        assert!(DateFormat::parse(format).is_err(), "{format}");
+    }
+    assert_eq!(DateFormat::detected().len(), DETECTED.len());
+}
+
+#[test]
+fn local_times_that_a_clock_change_touches_are_problems() {
+    let berlin = TimeZone::get("Europe/Berlin").unwrap();
+    assert_eq!(
+        in_zone(datetime!(2024-07-05 14:22:01.5), &berlin),
+        Ok(datetime!(2024-07-05 12:22:01.5 UTC))
+    );
+    assert_eq!(
+        in_zone(datetime!(2024-03-31 02:30), &berlin),
+        Err(LocalTimeProblem::LeftOut)
+    );
+    assert_eq!(
+        in_zone(datetime!(2024-10-27 02:30), &berlin),
+        Err(LocalTimeProblem::Repeated)
+    );
+}
+
+#[test]
+fn durations_and_clocks_keep_sign_and_fraction() {
+    for (micros, duration) in [
+        (87_300_000_000, "PT24H15M"),
+        (-3_600_000_000, "-PT1H"),
+        (1_500_000, "PT1.5S"),
+        (0, "PT0S"),
+        (90_000_000, "PT1M30S"),
+    ] {
+        assert_eq!(render_duration(micros), duration);
+    }
+    assert_eq!(render_clock(30_600_000_000), "08:30:00");
+    assert_eq!(render_clock(1_250_000), "00:00:01.25");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_not(text in "[0-9T:+Z., /-]{0,24}|\\PC{0,16}") {
+        let _ = read_iso(&text);
+        for format in DateFormat::detected() {
+            let _ = format.read(&text);
+        }
+    }
+}

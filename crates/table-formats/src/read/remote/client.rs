@@ -1,0 +1,296 @@
+//! The platform's side.
+
+use std::io::{self, Read, SeekFrom, Write};
+
+use bytes::{Buf as _, Bytes};
+use labdata_domain::{
+    data::write::FileCell,
+    scalar::{DataType, Values},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    cells,
+    frames::{self, Kind},
+    messages::{Counts, Failure, Head, Preview, Request, TableHead, types_to_json},
+};
+use crate::read::{
+    Doubt, ReadColumn, ReadError, ReadOptions, Reading, Sheet, Source, TableRow, doubt,
+    parts::{RowReader, next_part},
+    preview::TableSummary,
+};
+
+/// Connection to a reader that was started.
+pub struct Connection {
+    /// Its input.
+    pub input: Box<dyn Write + Send>,
+    /// Its output.
+    pub output: Box<dyn Read + Send>,
+    /// Why the reader has ended; called when the connection breaks.
+    pub explain: Box<dyn Fn() -> ReadError + Send>,
+}
+
+/// Begins to read the table of a file with that reader. See [`open_table`](crate::read::open_table).
+///
+/// # Errors
+/// [`ReadError`] if it is no table, or has more than `max_rows` rows; what the connection says if the reader
+/// has ended.
+pub fn open_remote(
+    connection: Connection,
+    source: Box<dyn Source>,
+    options: &ReadOptions,
+    max_rows: usize,
+) -> Result<RemoteTable, ReadError> {
+    let mut reader = Reader::request(connection, source, options, max_rows, None)?;
+    let head: Head = reader.receive_json(Kind::Head)?;
+    let head = head.into_table().ok_or(ReadError::Damaged)?;
+    Ok(RemoteTable {
+        cells: vec![None; head.columns.len()],
+        reader,
+        head,
+        types: Some(None),
+        rows: Bytes::new(),
+        is_ended: false,
+        problems: Vec::new(),
+    })
+}
+
+/// Reads the table of a file to its end with that reader, and returns its first rows.
+///
+/// # Errors
+/// See [`open_remote`].
+pub fn preview_remote(
+    connection: Connection,
+    source: Box<dyn Source>,
+    options: &ReadOptions,
+    max_rows: usize,
+    displayed_rows: usize,
+) -> Result<TableSummary, ReadError> {
+    let displayed = Some(displayed_rows);
+    let mut reader = Reader::request(connection, source, options, max_rows, displayed)?;
+    let preview: Preview = reader.receive_json(Kind::Preview)?;
+    preview.into_summary().ok_or(ReadError::Damaged)
+}
+
+/// A table that a reader reads.
+pub struct RemoteTable {
+    reader: Reader,
+    head: TableHead,
+    /// Types as which columns are read, if others than found; `None` once they are sent.
+    types: Option<Option<Vec<Option<DataType>>>>,
+    /// Rows that were received.
+    rows: Bytes,
+    is_ended: bool,
+    cells: Vec<Option<FileCell>>,
+    problems: Vec<String>,
+}
+
+impl RemoteTable {
+    /// Returns the reading of the table. Its counts of cells are complete after the last row.
+    #[must_use]
+    pub const fn reading(&self) -> &Reading {
+        &self.head.reading
+    }
+
+    /// The columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[ReadColumn] {
+        &self.head.columns
+    }
+
+    /// Returns the points that an import would have to guess, or refuses.
+    #[must_use]
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.head.doubts
+    }
+
+    /// The sheets of a workbook.
+    #[must_use]
+    pub fn sheets(&self) -> Option<&[Sheet]> {
+        self.head.sheets.as_deref()
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn row_count(&self) -> usize {
+        self.head.row_count
+    }
+
+    /// Checks that nothing would have to be guessed.
+    ///
+    /// # Errors
+    /// [`ReadError::Doubtful`] with the first doubts.
+    pub fn check(&self) -> Result<(), ReadError> {
+        doubt::check(self.doubts())
+    }
+
+    /// Reads the cells of the columns as values of other types, `None` to leave a column out. Has no effect
+    /// after the first row.
+    pub fn read_as(&mut self, types: &[Option<DataType>]) {
+        if let Some(given) = &mut self.types {
+            *given = Some(types.to_vec());
+        }
+    }
+
+    /// Reads the next row.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        if let Some(types) = self.types.take() {
+            let types = types.as_deref().map(types_to_json);
+            self.reader.send_json(Kind::Types, &types)?;
+        }
+        while self.rows.is_empty() {
+            if self.is_ended || !self.receive()? {
+                return Ok(None);
+            }
+        }
+        let line = cells::take_row(&mut self.rows, &mut self.cells, &mut self.problems);
+        Ok(Some(TableRow {
+            line: line.map_err(|_| ReadError::Damaged)?,
+            cells: &mut self.cells,
+            problems: &self.problems,
+        }))
+    }
+
+    /// Receives more rows; false at the end.
+    fn receive(&mut self) -> Result<bool, ReadError> {
+        match self.reader.receive()? {
+            (Kind::Rows, rows) => {
+                self.rows = rows.into();
+                Ok(true)
+            }
+            (Kind::End, counts) => {
+                let counts: Counts =
+                    serde_json::from_slice(&counts).map_err(|_| ReadError::Damaged)?;
+                self.head.reading.null_text_numbers = counts.null_text_numbers;
+                self.head.reading.null_error_cells = counts.null_error_cells;
+                self.is_ended = true;
+                Ok(false)
+            }
+            _ => Err(ReadError::Damaged),
+        }
+    }
+
+    /// Reads the next rows as columns of values: one vector per column, all of one length. `None` at
+    /// the end.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn next_part(&mut self) -> Result<Option<Vec<Values>>, ReadError> {
+        next_part(self)
+    }
+}
+
+impl RowReader for RemoteTable {
+    fn types(&self) -> Vec<DataType> {
+        let columns = self.columns().iter();
+        columns.map(|column| column.data_type).collect()
+    }
+
+    fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        self.next_row()
+    }
+}
+
+/// A reader at work, with the file that it reads.
+struct Reader {
+    connection: Connection,
+    source: Box<dyn Source>,
+    /// Why the file could not be read.
+    failure: Option<io::Error>,
+}
+
+impl Reader {
+    fn request(
+        connection: Connection,
+        mut source: Box<dyn Source>,
+        options: &ReadOptions,
+        max_rows: usize,
+        displayed_rows: Option<usize>,
+    ) -> Result<Self, ReadError> {
+        let request = Request {
+            length: source.seek(SeekFrom::End(0))?,
+            options: options.to_json(),
+            max_rows,
+            displayed_rows,
+        };
+        let mut reader = Self {
+            connection,
+            source,
+            failure: None,
+        };
+        reader.send_json(Kind::Request, &request)?;
+        Ok(reader)
+    }
+
+    fn send(&mut self, kind: Kind, body: &[u8]) -> Result<(), ReadError> {
+        let sent = frames::write(&mut *self.connection.input, kind, body);
+        sent.map_err(|_| (self.connection.explain)())
+    }
+
+    fn send_json(&mut self, kind: Kind, message: &impl Serialize) -> Result<(), ReadError> {
+        let body = serde_json::to_vec(message).map_err(io::Error::other)?;
+        self.send(kind, &body)
+    }
+
+    /// Receives the next message, after it has given the reader the bytes that it asked for before.
+    fn receive(&mut self) -> Result<(Kind, Vec<u8>), ReadError> {
+        loop {
+            let received = frames::read(&mut *self.connection.output);
+            let (kind, body) = received.map_err(|error| match error.kind() {
+                // No frame of the protocol: it is a reader that a file has taken over.
+                io::ErrorKind::InvalidData => ReadError::Damaged,
+                _ => (self.connection.explain)(),
+            })?;
+            match kind {
+                Kind::ReadAt => self.give(&body)?,
+                Kind::Failed => return Err(self.failed(&body)),
+                kind => return Ok((kind, body)),
+            }
+        }
+    }
+
+    fn receive_json<T: DeserializeOwned>(&mut self, expected: Kind) -> Result<T, ReadError> {
+        let (kind, body) = self.receive()?;
+        if kind != expected {
+            return Err(ReadError::Damaged);
+        }
+        serde_json::from_slice(&body).map_err(|_| ReadError::Damaged)
+    }
+
+    /// Sends bytes of the file.
+    fn give(&mut self, mut asked: &[u8]) -> Result<(), ReadError> {
+        let offset = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
+        let length = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
+        let limit = u64::try_from(frames::MAX_FRAME).unwrap_or(u64::MAX);
+        match read_at(&mut *self.source, offset, length.min(limit)) {
+            Ok(bytes) => self.send(Kind::Data, &bytes),
+            Err(error) => {
+                self.failure = Some(error);
+                self.send(Kind::SourceFailed, &[])
+            }
+        }
+    }
+
+    fn failed(&mut self, body: &[u8]) -> ReadError {
+        match serde_json::from_slice(body) {
+            Ok(Failure::Refused(refusal)) => refusal,
+            Ok(Failure::Internal(reason)) => ReadError::Source(io::Error::other(reason)),
+            // A failure of the source without one is a library's, over a file that contradicts itself.
+            Ok(Failure::Source) => self
+                .failure
+                .take()
+                .map_or(ReadError::Damaged, ReadError::Source),
+            Err(_) => ReadError::Damaged,
+        }
+    }
+}
+
+fn read_at(source: &mut dyn Source, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    source.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    source.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,94 @@
+//! Frames: a kind, a length (32 bits, little-endian), and that many bytes.
+
+use std::io::{self, Read, Write};
+
+/// Maximum length of a frame. A row of text is at most 16 MiB, and a frame of rows ends with the row that fills
+/// it.
+pub(super) const MAX_FRAME: usize = 32 << 20;
+
+/// Number of bytes that are reserved before they have arrived.
+const RESERVED: usize = 1 << 16;
+
+/// Kind of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// To the reader: the options, as JSON.
+    Request,
+    /// To the reader: the bytes that it asked for; fewer at the end of the file.
+    Data,
+    /// To the reader: the file cannot be read.
+    SourceFailed,
+    /// To the reader: the types as which columns are read, as JSON.
+    Types,
+    /// To the platform: an offset and a length, of 64 bits each.
+    ReadAt,
+    /// To the platform: what is known before the rows, as JSON.
+    Head,
+    /// To the platform: rows.
+    Rows,
+    /// To the platform: counts after the last row, as JSON.
+    End,
+    /// To the platform: the first rows, and counts of all, as JSON.
+    Preview,
+    /// To the platform: the refusal, as JSON.
+    Failed,
+}
+
+impl Kind {
+    const ALL: [Self; 10] = [
+        Self::Request,
+        Self::Data,
+        Self::SourceFailed,
+        Self::Types,
+        Self::ReadAt,
+        Self::Head,
+        Self::Rows,
+        Self::End,
+        Self::Preview,
+        Self::Failed,
+    ];
+
+    fn byte(self) -> u8 {
+        let index = Self::ALL.iter().position(|kind| *kind == self);
+        index.and_then(|index| index.try_into().ok()).unwrap_or(0)
+    }
+}
+
+/// Writes a frame.
+///
+/// # Errors
+/// Those of the output, and [`io::ErrorKind::FileTooLarge`] for a body that is too long.
+pub(super) fn write(output: &mut dyn Write, kind: Kind, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    if body.len() > MAX_FRAME {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let [a, b, c, d] = length.to_le_bytes();
+    output.write_all(&[kind.byte(), a, b, c, d])?;
+    output.write_all(body)?;
+    output.flush()
+}
+
+/// Reads a frame.
+///
+/// # Errors
+/// Those of the input, and [`io::ErrorKind::InvalidData`] for a frame that does not exist or is too long.
+pub(super) fn read(input: &mut dyn Read) -> io::Result<(Kind, Vec<u8>)> {
+    let mut head = [0; 5];
+    input.read_exact(&mut head)?;
+    let [kind, length @ ..] = head;
+    let kind = Kind::ALL.get(usize::from(kind)).copied();
+    let kind = kind.ok_or(io::ErrorKind::InvalidData)?;
+    let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
+    if length > MAX_FRAME {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // Grows as bytes arrive: the length is that of untrusted bytes.
+    let mut body = Vec::with_capacity(length.min(RESERVED));
+    let limit = u64::try_from(length).map_err(io::Error::other)?;
+    input.take(limit).read_to_end(&mut body)?;
+    if body.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok((kind, body))
+}

@@ -1,0 +1,233 @@
+//! Messages as JSON.
+
+use std::{collections::BTreeMap, io::ErrorKind};
+
+use labdata_domain::scalar::DataType;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::read::{
+    Doubt, ReadColumn, ReadError, ReadOptions, Reading, Sheet,
+    preview::{PreviewedColumn, TableSummary},
+};
+
+/// What is to be read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    /// Length of the file in bytes.
+    pub(super) length: u64,
+    pub(super) options: Map<String, Value>,
+    pub(super) max_rows: usize,
+    /// Number of rows of a preview; `None` for all rows.
+    pub(super) displayed_rows: Option<usize>,
+}
+
+/// A column, without the index that only the reader needs.
+#[derive(Debug, Serialize, Deserialize)]
+struct Column {
+    header: String,
+    name: String,
+    data_type: String,
+    unit: Option<String>,
+}
+
+impl From<&ReadColumn> for Column {
+    fn from(column: &ReadColumn) -> Self {
+        Self {
+            header: column.header.clone(),
+            name: column.name.clone(),
+            data_type: column.data_type.as_str().to_owned(),
+            unit: column.unit.clone(),
+        }
+    }
+}
+
+impl Column {
+    fn into_column(self) -> Option<ReadColumn> {
+        let data_type = DataType::from_name(&self.data_type)?;
+        Some(ReadColumn::new(
+            self.header,
+            self.name,
+            data_type,
+            self.unit,
+        ))
+    }
+}
+
+/// What is known before the rows.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Head {
+    reading: Map<String, Value>,
+    columns: Vec<Column>,
+    doubts: Vec<Doubt>,
+    sheets: Option<Vec<Sheet>>,
+    row_count: usize,
+}
+
+/// [`Head`], as it was read.
+#[derive(Debug)]
+pub(super) struct TableHead {
+    pub(super) reading: Reading,
+    pub(super) columns: Vec<ReadColumn>,
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) sheets: Option<Vec<Sheet>>,
+    pub(super) row_count: usize,
+}
+
+impl Head {
+    pub(super) fn new<'c>(
+        reading: &Reading,
+        columns: impl IntoIterator<Item = &'c ReadColumn>,
+        doubts: &[Doubt],
+        sheets: Option<&[Sheet]>,
+        row_count: usize,
+    ) -> Self {
+        Self {
+            reading: reading.to_json(),
+            columns: columns.into_iter().map(Column::from).collect(),
+            doubts: doubts.to_vec(),
+            sheets: sheets.map(<[Sheet]>::to_vec),
+            row_count,
+        }
+    }
+
+    /// Returns what the message says; `None` if it cannot be.
+    pub(super) fn into_table(self) -> Option<TableHead> {
+        let columns = self.columns.into_iter().map(Column::into_column);
+        Some(TableHead {
+            reading: Reading::from_json(&self.reading)?,
+            columns: columns.collect::<Option<_>>()?,
+            doubts: self.doubts,
+            sheets: self.sheets,
+            row_count: self.row_count,
+        })
+    }
+}
+
+/// The first rows of a table.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Preview {
+    head: Head,
+    nulls: Vec<u64>,
+    examples: Vec<Vec<Value>>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl From<TableSummary> for Preview {
+    fn from(summary: TableSummary) -> Self {
+        let columns = || summary.columns.iter();
+        Self {
+            head: Head::new(
+                &summary.reading,
+                columns().map(|column| &column.column),
+                &summary.doubts,
+                summary.sheets.as_deref(),
+                summary.row_count,
+            ),
+            nulls: columns().map(|column| column.nulls).collect(),
+            examples: columns().map(|column| column.examples.clone()).collect(),
+            rows: summary.rows,
+        }
+    }
+}
+
+impl Preview {
+    /// Returns what the message says; `None` if it cannot be.
+    pub(super) fn into_summary(self) -> Option<TableSummary> {
+        let head = self.head.into_table()?;
+        let width = head.columns.len();
+        let has_width = self.rows.iter().all(|row| row.len() == width);
+        if !has_width || self.nulls.len() != width || self.examples.len() != width {
+            return None;
+        }
+        let counts = self.nulls.into_iter().zip(self.examples);
+        let columns = head.columns.into_iter().zip(counts);
+        Some(TableSummary {
+            reading: head.reading,
+            columns: columns
+                .map(|(column, (nulls, examples))| PreviewedColumn {
+                    column,
+                    nulls,
+                    examples,
+                })
+                .collect(),
+            row_count: head.row_count,
+            rows: self.rows,
+            sheets: head.sheets,
+            doubts: head.doubts,
+        })
+    }
+}
+
+/// Counts after the last row.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) null_text_numbers: u64,
+    pub(super) null_error_cells: u64,
+}
+
+/// Types as which the columns are read, in order; `None` to leave a column out.
+pub(super) fn types_to_json(types: &[Option<DataType>]) -> Vec<Option<&'static str>> {
+    types
+        .iter()
+        .map(|data_type| data_type.map(DataType::as_str))
+        .collect()
+}
+
+/// Returns the types of a message. A name that is none leaves the column out.
+pub(super) fn types_from_json(names: &[Option<String>]) -> Vec<Option<DataType>> {
+    names
+        .iter()
+        .map(|name| DataType::from_name(name.as_deref()?))
+        .collect()
+}
+
+/// Why a file is not read. Failures of the source are those of the platform, and of the memory.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Failure {
+    /// The platform could not read the file, and knows why.
+    Source,
+    /// The reader could not begin; for the log.
+    Internal(String),
+    /// The file is refused.
+    Refused(ReadError),
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            // Of a library that could not reserve memory, and of a message that is too long.
+            ReadError::Source(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::OutOfMemory | ErrorKind::FileTooLarge
+                ) =>
+            {
+                Self::Refused(ReadError::TooLarge)
+            }
+            ReadError::Source(_) => Self::Source,
+            error => Self::Refused(error),
+        }
+    }
+}
+
+impl Reading {
+    /// Reads what [`Reading::to_json`] renders.
+    fn from_json(object: &Map<String, Value>) -> Option<Self> {
+        let counts: BTreeMap<&str, u64> = object
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.as_u64()?)))
+            .collect();
+        let count = |name: &str| counts.get(name).copied();
+        Some(Self {
+            options: ReadOptions::from_json(object).ok()?,
+            lines_above: count("lines_above")?,
+            units_row: count("units_row"),
+            lines_below: count("lines_below")?,
+            blank_lines: count("blank_lines")?,
+            short_rows: count("short_rows")?,
+            null_text_numbers: count("null_text_numbers")?,
+            null_error_cells: count("null_error_cells")?,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+use std::{
+    io::{Cursor, Read, Seek, SeekFrom, pipe},
+    thread,
+};
+
+use labdata_domain::{data::write::FileCell, scalar::DataType};
+use serde_json::json;
+
+use super::{
+    frames::{self, Kind},
+    *,
+};
+use crate::read::{ReadError, ReadOptions, Source, open_table};
+
+/// A reader on a thread.
+fn connect() -> Connection {
+    let (input, requests) = pipe().unwrap();
+    let (responses, output) = pipe().unwrap();
+    thread::spawn(move || serve(input, output, || Ok(())));
+    Connection {
+        input: Box::new(requests),
+        output: Box::new(responses),
+        explain: Box::new(|| ReadError::TooSlow),
+    }
+}
+
+/// A reader that sends these bytes, whatever it is asked.
+fn taken_over(bytes: Vec<u8>) -> Connection {
+    Connection {
+        input: Box::new(Vec::new()),
+        output: Box::new(Cursor::new(bytes)),
+        explain: Box::new(|| ReadError::TooSlow),
+    }
+}
+
+fn source(text: &str) -> Box<dyn Source> {
+    Box::new(Cursor::new(text.as_bytes().to_vec()))
+}
+
+fn options(value: &serde_json::Value) -> ReadOptions {
+    ReadOptions::from_json(value.as_object().unwrap()).unwrap()
+}
+
+const FILE: &str =
+    "Name;n;Tag;um;ok\nä;1;2026-03-01;2026-03-01 10:00;true\nb;;;;false\nc;1,5;2026-03-02;;\n";
+
+#[test]
+fn a_table_is_the_same_that_this_process_reads() {
+    let options = options(&json!({"timezone": "Europe/Berlin"}));
+    let mut here = open_table(source(FILE), &options, 10).unwrap();
+    let mut there = open_remote(connect(), source(FILE), &options, 10).unwrap();
+    assert_eq!(there.columns().len(), here.columns().len());
+    for (found, expected) in there.columns().iter().zip(here.columns()) {
+        assert_eq!(
+            (&found.header, &found.name, found.data_type, &found.unit),
+            (
+                &expected.header,
+                &expected.name,
+                expected.data_type,
+                &expected.unit
+            )
+        );
+    }
+    assert_eq!(there.doubts(), here.doubts());
+    assert_eq!(there.row_count(), 3);
+    let mut rows = 0;
+    while let Some(expected) = here.next_row().unwrap() {
+        let found = there.next_row().unwrap().unwrap();
+        assert_eq!(
+            (found.line, &*found.cells, found.problems),
+            (expected.line, &*expected.cells, expected.problems)
+        );
+        rows += 1;
+    }
+    assert!(there.next_row().unwrap().is_none());
+    assert_eq!(rows, 3);
+    assert_eq!(there.reading(), here.reading());
+}
+
+#[test]
+fn columns_are_read_as_the_types_that_are_asked_for() {
+    let mut table =
+        open_remote(connect(), source("a,b\n1,2\n"), &ReadOptions::default(), 9).unwrap();
+    table.read_as(&[Some(DataType::Text), None]);
+    let row = table.next_row().unwrap().unwrap();
+    assert_eq!(row.cells, [Some(FileCell::Text("1".to_owned())), None]);
+}
+
+#[test]
+fn a_refusal_is_the_same_and_names_what_it_names() {
+    let asked = options(&json!({"sheet": "x"}));
+    let refused = open_remote(connect(), source(FILE), &asked, 9).err();
+    assert!(matches!(refused, Some(ReadError::NoSheets)), "{refused:?}");
+    let refused = open_remote(connect(), source(FILE), &ReadOptions::default(), 2).err();
+    assert!(
+        matches!(refused, Some(ReadError::TooManyRows(2))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_preview_counts_what_it_does_not_show() {
+    let preview = preview_remote(connect(), source(FILE), &ReadOptions::default(), 9, 1).unwrap();
+    assert_eq!((preview.row_count, preview.rows.len()), (3, 1));
+    assert_eq!(preview.columns[1].nulls, 1);
+    assert_eq!(preview.columns[1].examples, [json!(1), json!(1.5)]);
+}
+
+/// A file whose storage fails behind its first bytes.
+struct Failing(u64);
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0 > 0 {
+            return Err(std::io::Error::other("the storage is gone"));
+        }
+        self.0 += 4;
+        buffer[..4].copy_from_slice(b"a,b\n");
+        Ok(4)
+    }
+}
+
+impl Seek for Failing {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        Ok(match to {
+            SeekFrom::Start(position) => position,
+            _ => 1 << 20,
+        })
+    }
+}
+
+#[test]
+fn a_failure_of_the_storage_is_none_of_the_file() {
+    let failing = Box::new(Failing(0));
+    let failed = open_remote(connect(), failing, &ReadOptions::default(), 9).err();
+    let Some(ReadError::Source(error)) = failed else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(error.to_string(), "the storage is gone");
+}
+
+#[test]
+fn a_reader_that_has_ended_is_explained() {
+    let ended = open_remote(
+        taken_over(Vec::new()),
+        source(FILE),
+        &ReadOptions::default(),
+        9,
+    )
+    .err();
+    assert!(matches!(ended, Some(ReadError::TooSlow)), "{ended:?}");
+}
+
+#[test]
+fn a_reader_that_is_not_itself_is_not_believed() {
+    let frame = |kind, body: &[u8]| {
+        let mut bytes = Vec::new();
+        frames::write(&mut bytes, kind, body).unwrap();
+        bytes
+    };
+    let head = json!({"reading": {}, "columns": [], "doubts": [], "sheets": null, "row_count": 1});
+    let long = [&[6][..], &u32::MAX.to_le_bytes()].concat();
+    for bytes in [
+        vec![99; 64],
+        long,
+        frame(Kind::Rows, b"x"),
+        frame(Kind::Head, b"{"),
+        frame(Kind::Head, head.to_string().as_bytes()),
+        frame(Kind::ReadAt, b"short"),
+        frame(Kind::Failed, b"{\"Refused\":\"Source\"}"),
+    ] {
+        let refused =
+            open_remote(taken_over(bytes), source(FILE), &ReadOptions::default(), 9).err();
+        assert!(matches!(refused, Some(ReadError::Damaged)), "{refused:?}");
+    }
+}
