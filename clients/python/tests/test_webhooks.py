@@ -47,7 +47,9 @@ class Receiver:
 @pytest.fixture
 def api(server):
     headers = {"authorization": f"Bearer {KEY}"}
-    with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, trust_env=False, timeout=60) as client:
+    with httpx.Client(
+        base_url=f"{server.url}/api/v1", headers=headers, trust_env=False, timeout=60
+    ) as client:
         yield client
 
 

@@ -42,7 +42,7 @@ def test_changes_are_shown_before_and_after_the_revert(lab, tables):
     assert run.revert().deleted_count == 2
     reverted = lab.changes(run.id)
     assert reverted.tables[0]["created"] == 2
-    assert reverted.reverted_by["user"] == lab.request("GET", "/me")["user"]
+    assert reverted.reverted_by["user"]["id"] == lab.request("GET", "/me")["user"]["id"]
 
 
 def test_updates_are_restored_and_the_undo_is_undone(lab, tables):
@@ -65,7 +65,7 @@ def test_a_dropped_column_is_restored_from_the_trash(lab, tables):
     lab.write({tables.sample: [{"name": "A", "strain": "K-12"}]})
     lab.request("DELETE", f"/tables/{tables.sample}/columns/strain", params={"force": "true"})
     entry = next(entry for entry in lab.trash() if entry.name == f"{tables.sample}.strain")
-    assert (entry.kind, entry.deleted_by["user"]) == ("column", lab.request("GET", "/me")["user"])
+    assert (entry.kind, entry.deleted_by["user"]["id"]) == ("column", lab.request("GET", "/me")["user"]["id"])
     assert lab.restore_from_trash(entry.id) == entry
     assert entry not in lab.trash(limit=1000)
     assert lab.read(tables.sample)[0]["strain"] == "K-12"

@@ -42,7 +42,7 @@ const FIRST = "home";
 
 /** Pages in the order in which they stand beside the page. @type {[string, string[]][]} */
 const GROUPS = [
-  ["Data", ["home", "plates", "tables", "files", "sql", "trash"]],
+  ["Data", ["home", "plates", "tables", "files", "instruments", "sql", "trash"]],
   ["Work", ["executions", "jobs", "models", "chat"]],
   ["Organization", ["admin"]],
 ];

@@ -66,7 +66,7 @@ pub enum StoredKind {
 
 impl StoredKind {
     /// Every kind, in the order of the variants.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Files,
         Self::Datasets,
         Self::Models,

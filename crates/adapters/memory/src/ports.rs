@@ -5,7 +5,17 @@ use std::sync::Arc;
 use labdata_ports::{Clock, Ports, Repositories};
 
 use crate::{
- InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython, SequentialIds, ThreadTableReader,
+    InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore,
+    InMemoryCatalogStore, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks,
+    InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
+    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
+    InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore,
+    InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore,
+    InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader,
+    ScriptedPython, SequentialIds, ThreadTableReader,
 };
 
 /// The repositories over that memory.

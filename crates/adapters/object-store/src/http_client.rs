@@ -58,7 +58,9 @@ fn failed(error: ClientError) -> HttpError {
     let kind = match &error {
         ClientError::Timeout(_) => HttpErrorKind::Timeout,
         // No byte of the request was sent, so it is safe to try again.
-        ClientError::Unreachable(_) | ClientError::Untrusted(_) => HttpErrorKind::Connect,
+        ClientError::Forbidden | ClientError::Unreachable(_) | ClientError::Untrusted(_) => {
+            HttpErrorKind::Connect
+        }
         ClientError::Broken(_) => HttpErrorKind::Request,
         ClientError::Interrupted(_) => HttpErrorKind::Interrupted,
         ClientError::TooLong(_) => HttpErrorKind::Decode,

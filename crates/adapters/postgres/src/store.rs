@@ -5,7 +5,13 @@ use std::sync::Arc;
 use labdata_ports::Repositories;
 
 use crate::{
- Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore, PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
+    Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore,
+    PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository,
+    PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository,
+    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
+    PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore,
+    PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions,
+    database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.

@@ -5,7 +5,7 @@
 //! time that the kernel holds. So a file can harm nothing but its reader.
 //!
 //! **Invariants.** The reader has no file but its two pipes, and no environment. Its memory is bounded by
-//! [`MAX_MEMORY`], its processor time by [`MAX_CPU_TIME`]. It dies when its [`ReaderProcess`] is dropped.
+//! [`MAX_MEMORY`], its processor time by [`MAX_CPU_TIME`]. It dies when what runs it is dropped.
 
 mod child;
 mod reader;

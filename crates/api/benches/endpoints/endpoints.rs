@@ -118,14 +118,13 @@ async fn groups(report: &mut Report) {
     report
         .run("GET /groups", "48", same(READS, &get("/groups")))
         .await;
-    let one = "/groups/{group_id}";
     let change = |id: &str| patch(format!("/groups/{id}"), &json!({ "members": [] }));
     report
-        .run(format!("PATCH {one}"), "", each(&groups, change))
+        .run("PATCH /groups/{group_id}", "", each(&groups, change))
         .await;
     let remove = |id: &str| delete(format!("/groups/{id}"));
     report
-        .run(format!("DELETE {one}"), "", each(&groups, remove))
+        .run("DELETE /groups/{group_id}", "", each(&groups, remove))
         .await;
 }
 
@@ -263,7 +262,7 @@ async fn webhooks(report: &mut Report) {
         .zip(&webhooks)
         .map(|(delivery, webhook)| format!("/webhooks/{webhook}/deliveries/{delivery}/resend"))
         .collect();
-    let resent = |path: &str| post(path.to_owned(), &Value::Null);
+    let resent = |path: &str| post(path, &Value::Null);
     report
         .run(
             &format!("POST {one}/deliveries/{{delivery_id}}/resend"),

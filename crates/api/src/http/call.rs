@@ -58,7 +58,7 @@ impl<S, B, Q, P> Call<S, B, Q, P> {
     /// Begins the effect of an endpoint that honors `Idempotency-Key`, and returns the ports for it. With
     /// a key they are those of one transaction, which also stores the response when the handler returns;
     /// it holds a connection to the database, so slow preparation comes before. Without a key they are
-    /// [`Self::ports`].
+    /// [`Self::services`].
     ///
     /// # Errors
     /// [`ApiError::Replayed`] where the request has a response already; the refusal of a key that another

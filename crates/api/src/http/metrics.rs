@@ -171,24 +171,28 @@ impl Metrics {
             open_files: IntGauge::new("process_open_fds", "Number of open file descriptors")?,
             measured: Arc::default(),
         };
-        metrics.register(metrics.requests.clone())?;
-        metrics.register(metrics.task_durations.clone())?;
-        metrics.register(metrics.task_failures.clone())?;
-        metrics.register(metrics.task_successes.clone())?;
-        metrics.register(metrics.runs.clone())?;
-        metrics.register(metrics.run_queue_age.clone())?;
-        metrics.register(metrics.trainings.clone())?;
-        metrics.register(metrics.training_queue_age.clone())?;
-        metrics.register(metrics.instruments.clone())?;
-        metrics.register(metrics.queued_instrument_files.clone())?;
-        metrics.register(metrics.outbox_age.clone())?;
-        metrics.register(metrics.connections.clone())?;
-        metrics.register(metrics.agent_tokens.clone())?;
-        metrics.register(metrics.resident_memory.clone())?;
-        metrics.register(metrics.open_files.clone())?;
+        metrics.register_all()?;
         // Makes the counters visible before the first run.
         metrics.used(Usage::default());
         Ok(metrics)
+    }
+
+    fn register_all(&self) -> Result<(), prometheus::Error> {
+        self.register(self.requests.clone())?;
+        self.register(self.task_durations.clone())?;
+        self.register(self.task_failures.clone())?;
+        self.register(self.task_successes.clone())?;
+        self.register(self.runs.clone())?;
+        self.register(self.run_queue_age.clone())?;
+        self.register(self.trainings.clone())?;
+        self.register(self.training_queue_age.clone())?;
+        self.register(self.instruments.clone())?;
+        self.register(self.queued_instrument_files.clone())?;
+        self.register(self.outbox_age.clone())?;
+        self.register(self.connections.clone())?;
+        self.register(self.agent_tokens.clone())?;
+        self.register(self.resident_memory.clone())?;
+        self.register(self.open_files.clone())
     }
 
     fn register(&self, metric: impl Collector + 'static) -> Result<(), prometheus::Error> {

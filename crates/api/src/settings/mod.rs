@@ -169,6 +169,10 @@ pub struct PredictorSettings {
 }
 
 /// All settings, checked.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Listening address.

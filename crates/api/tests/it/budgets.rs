@@ -42,8 +42,10 @@ const OF_ORGANIZATION: u64 = 400 << 20;
 const BODY: usize = 4_700_000;
 
 /// Tables that the platform writes to without a request.
-const HOUSEKEEPING: [&str; 3] = [
+const HOUSEKEEPING: [&str; 4] = [
     "labdata.__diesel_schema_migrations",
+    // Of uploads before, which triggers take from it in the background.
+    "labdata.event",
     "labdata.periodic_task",
     "labdata.training_backend",
 ];
@@ -347,7 +349,7 @@ async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
         ("bomb.parquet", parquet_bomb(1_200)),
         (
             "quotation.csv",
-            [b"name\n\"", &*vec![b'x'; 7 << 20]].concat(),
+            [b"name\n\"", &*vec![b'x'; 4 << 20]].concat(),
         ),
     ]);
     for (name, bytes) in bombs {
@@ -381,8 +383,10 @@ async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
             let (status, text) = lab.within(OF_REQUEST, &door, reply(request)).await;
             assert!(!status.is_server_error(), "{door}: {status} {text}");
             let is_refused = status == StatusCode::BAD_REQUEST || text["result"]["isError"] == true;
+            // A preview says what an import would refuse.
+            let is_doubted = text.to_string().contains("quotation_mark");
             assert!(
-                is_refused || status == StatusCode::NOT_FOUND,
+                is_refused || is_doubted || status == StatusCode::NOT_FOUND,
                 "{door}: {status} {text}"
             );
         }

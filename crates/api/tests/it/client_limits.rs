@@ -8,8 +8,9 @@ use serde_json::Value;
 
 /// Forms of the console with lengths, by page: the schema of the body that each one sends, in the
 /// order of the page.
-const FORMS: [(&str, &[&str]); 4] = [
-    ("pages/admin.js", &["CreateApiKeyBody", "CreateUserBody"]),
+const FORMS: [(&str, &[&str]); 5] = [
+    ("pages/admin.js", &["CreateApiKeyBody"]),
+    ("pages/people.js", &["CreateUserBody", "CreateGroupBody"]),
     (
         "pages/definition.js",
         &["DefineColumnBody", "DefineColumnBody"],

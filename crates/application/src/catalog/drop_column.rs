@@ -44,18 +44,15 @@ pub async fn drop_column(
     audited(services, actor, |within| async move {
         require_included(actor, table)?;
         let organization = actor.organization;
-        let dropped = match deletion(&within, actor) {
-            Some(deletion) => {
-                let trash = &within.trash;
-                let dropped = trash.drop_column(organization, table, column, *force, &deletion);
-                dropped.await
-            }
-            None => {
-                let now = within.clock.now();
-                let catalog = &within.catalog;
-                let dropped = catalog.drop_column(organization, table, column, *force, now);
-                dropped.await
-            }
+        let dropped = if let Some(deletion) = deletion(&within, actor) {
+            let trash = &within.trash;
+            let dropped = trash.drop_column(organization, table, column, *force, &deletion);
+            dropped.await
+        } else {
+            let now = within.clock.now();
+            let catalog = &within.catalog;
+            let dropped = catalog.drop_column(organization, table, column, *force, now);
+            dropped.await
         };
         dropped.map_err(refusal)?;
         let target = AuditTarget::named(AuditTargetKind::Column, format!("{table}.{column}"));

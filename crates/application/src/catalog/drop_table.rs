@@ -29,16 +29,13 @@ pub async fn drop_table(
     audited(services, actor, |within| async move {
         require_included(actor, name)?;
         let organization = actor.organization;
-        let dropped = match deletion(&within, actor) {
-            Some(deletion) => {
-                let trash = &within.trash;
-                trash.drop_table(organization, name, force, &deletion).await
-            }
-            None => {
-                let now = within.clock.now();
-                let catalog = &within.catalog;
-                catalog.drop_table(organization, name, force, now).await
-            }
+        let dropped = if let Some(deletion) = deletion(&within, actor) {
+            let trash = &within.trash;
+            trash.drop_table(organization, name, force, &deletion).await
+        } else {
+            let now = within.clock.now();
+            let catalog = &within.catalog;
+            catalog.drop_table(organization, name, force, now).await
         };
         dropped.map_err(refusal)?;
         let target = AuditTarget::named(AuditTargetKind::Table, name);

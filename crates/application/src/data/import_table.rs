@@ -24,7 +24,6 @@ use super::{
 use crate::{
     Error, Services,
     catalog::visible::{require_writable, visible_catalog},
-    files::interrupted::Interrupted,
     maintenance::disk_reserve::require_reserve,
     reading::{Reader, on_thread},
     slots::{Slot, Work},

@@ -92,7 +92,7 @@ pub(super) async fn write_from(
             Stop::Problems(problems) if is_current => return Err(Error::Problems(problems)),
             Stop::Forbidden(error) if is_current => return Err(error),
             // Who may write may have changed since the cached snapshot.
-            Stop::Forbidden(_) => visible_catalog(services, actor).await?,
+            Stop::Forbidden(_) | Stop::CatalogChanged => visible_catalog(services, actor).await?,
             Stop::Problems(problems) => {
                 let current = visible_catalog(services, actor).await?;
                 // The cached snapshot was current, so a new plan would have the same problems.
@@ -101,7 +101,6 @@ pub(super) async fn write_from(
                 }
                 current
             }
-            Stop::CatalogChanged => visible_catalog(services, actor).await?,
         };
         catalog = current;
         is_current = true;

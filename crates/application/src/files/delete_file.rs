@@ -24,12 +24,11 @@ pub async fn delete_file(services: &Services, actor: &Actor, id: FileId) -> Resu
     let (file, is_stored) = audited(services, actor, |within| async move {
         let organization = actor.organization;
         let deletion = deletion(&within, actor);
-        let file = match &deletion {
-            Some(deletion) => within.trash.delete_file(organization, id, deletion).await?,
-            None => {
-                let now = within.clock.now();
-                within.files.delete(organization, id, now).await?
-            }
+        let file = if let Some(deletion) = &deletion {
+            within.trash.delete_file(organization, id, deletion).await?
+        } else {
+            let now = within.clock.now();
+            within.files.delete(organization, id, now).await?
         };
         // What was never confirmed is no file yet, and is not retained.
         let is_stored = deletion.is_some() && file.place().is_some();

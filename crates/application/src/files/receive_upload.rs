@@ -47,6 +47,14 @@ pub async fn open_upload(
             if !services.files.unreferenced(&[object]).await?.is_empty() {
                 return Err(PortError::NotFound(Resource::Upload).into());
             }
+            // A file in the trash keeps its object.
+            if services
+                .trash
+                .holds_object(organization, grant.object)
+                .await?
+            {
+                return Err(PortError::NotFound(Resource::Upload).into());
+            }
             Ok(Upload {
                 organization,
                 grant,

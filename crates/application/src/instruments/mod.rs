@@ -10,7 +10,7 @@ pub mod list_instruments;
 pub mod list_readers;
 pub mod preview_reading;
 mod reader_job;
-pub mod request_reading;
 pub mod record_heartbeat;
+pub mod request_reading;
 pub mod update_instrument;
 pub mod watch_devices;

@@ -1,12 +1,11 @@
 //! Finds devices that went silent, and deletes old periods.
 
-use std::{collections::BTreeSet, sync::PoisonError};
+use std::sync::PoisonError;
 
 use labdata_domain::{
-    ids::{NotificationId, OrganizationId, UserId},
+    ids::NotificationId,
     instruments::{DEVICE_RETENTION, DeviceState, WatchedDevice, outage_notice},
     notifications::Caps,
-    people::scope::Scope,
 };
 use labdata_ports::{
     PortError,
@@ -71,7 +70,7 @@ pub async fn watch_devices(services: &Services) -> Result<SilentDevices, Error> 
 
 /// Notifies the organization's admins. Racing servers and retries send the same deduplication key.
 async fn notify(services: &Services, device: &WatchedDevice) -> Result<(), Error> {
-    for admin in admins(services, device.organization).await? {
+    for admin in services.tenancy.enabled_admins(device.organization).await? {
         let notification = NewNotification {
             id: NotificationId::new(services.ids.next_id()),
             draft: outage_notice(device),
@@ -93,27 +92,6 @@ async fn notify(services: &Services, device: &WatchedDevice) -> Result<(), Error
             .devices
             .outage_noticed(device.organization, device.instrument, device.beats);
     Ok(noticed.await?)
-}
-
-/// The organization's users who hold a key with the admin scope and may use it.
-async fn admins(services: &Services, organization: OrganizationId) -> Result<Vec<UserId>, Error> {
-    let now = services.clock.now();
-    let keys = services.api_keys.list(organization).await?;
-    let holders: BTreeSet<UserId> = keys
-        .into_iter()
-        .filter(|key| key.execution.is_none() && key.revoked_at.is_none())
-        .filter(|key| key.expires_at.is_none_or(|at| at > now))
-        .filter(|key| key.scopes.contains(Scope::Admin))
-        .map(|key| key.user)
-        .collect();
-    let mut admins = Vec::new();
-    for holder in holders {
-        let user = services.tenancy.user(organization, holder).await?;
-        if user.disabled_at.is_none() {
-            admins.push(user.id);
-        }
-    }
-    Ok(admins)
 }
 
 /// Deletes all periods that ended before [`DEVICE_RETENTION`]; returns their number. Several servers may do it at

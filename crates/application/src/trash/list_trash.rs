@@ -28,7 +28,10 @@ pub async fn list_trash(
     if !actor.rights.see_everything() {
         // Who could see a table that is gone is not known, so that only those who see all tables see its name.
         let catalog = visible_catalog(services, actor).await?;
-        let known = |name: &str| name.split_once('.').is_some_and(|(table, _)| catalog.table(table).is_some());
+        let known = |name: &str| {
+            name.split_once('.')
+                .is_some_and(|(table, _)| catalog.table(table).is_some())
+        };
         value.items.retain(|entry| match entry.kind {
             TrashKind::File => true,
             TrashKind::Table => false,

@@ -219,10 +219,8 @@ async fn five_days_of_failures_disable_and_administrators_are_told_once() {
     assert_eq!(state(services, &admin, &webhook).await, disabled);
     assert_eq!(tell_of_disabled(services).await.unwrap(), 1);
     assert_eq!(tell_of_disabled(services).await.unwrap(), 0);
-    let inbox = list_notifications(services, &admin, false, ALL)
-        .await
-        .unwrap()
-        .items;
+    let inbox = list_notifications(services, &admin, false, ALL);
+    let inbox = &inbox.await.unwrap().items;
     assert_eq!(inbox.len(), 1);
     assert!(
         inbox[0].title.contains("lab.example.org"),

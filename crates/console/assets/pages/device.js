@@ -1,7 +1,8 @@
 // The computer beside an instrument: its last report, and a band of the last seven days.
 
 import { get } from "../api.js";
-import { facts, h, load, time } from "../dom.js";
+import { facts, h, load } from "../dom.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.parse
+import uuid
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -35,9 +36,7 @@ FUNCTIONS = """async () => {
 @pytest.fixture
 def image(server) -> str:
     """The id of an image of 80 by 60 pixels."""
-    instruments = server.call("GET", "/instruments")
-    camera = next((it for it in instruments if it["name"] == "microscope"), None)
-    camera = camera or server.call("POST", "/instruments", {"name": "microscope"})
+    camera = server.call("POST", "/instruments", {"name": f"microscope {uuid.uuid4().hex}"})
     return server.upload("cells.png", png(80, 60, (90, 120, 140)), camera["id"])
 
 

@@ -142,7 +142,7 @@ class Story:
         form = self.page.locator("form", has=self.button("Add the instrument"))
         self.person.write(form.get_by_label("Name", exact=True), instrument)
         self.person.press(self.button("Add the instrument"))
-        expect(self.page.locator("td", has_text=instrument)).to_be_visible()
+        expect(self.page.locator("td").get_by_role("link", name=instrument, exact=True)).to_be_visible()
         self.go("Files")
         self.person.choose(self.label("Instrument"), instrument)
         self.person.attach(self.page.locator("main input[type=file]"), EXPORT)

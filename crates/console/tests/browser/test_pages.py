@@ -11,7 +11,20 @@ from playwright.sync_api import expect
 
 from conftest import check_accessible, check_fits_a_phone, wait_until
 
-PAGES = ["home", "tables", "plates", "files", "executions", "jobs", "models", "chat", "sql", "admin"]
+PAGES = [
+    "home",
+    "trash",
+    "tables",
+    "plates",
+    "files",
+    "instruments",
+    "executions",
+    "jobs",
+    "models",
+    "chat",
+    "sql",
+    "admin",
+]
 
 # What the issue asks for: our own scripts and styles together, compressed, in kB; the first page in milliseconds.
 LARGEST = 160

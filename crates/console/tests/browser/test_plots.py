@@ -193,12 +193,12 @@ def three_plates(server):
     rows = [
         {"name": f"{plate} {well}", "plate": {"name": plate}, "well": well, "dose": dose, "is_blank": well == "B3"}
         for plate in plates
-        for well, dose in zip(["A1", "A2", "A3", "B1", "B2", "B3"], [10, 1, 0, 10, 1, None])
+        for well, dose in zip(["A1", "A2", "A3", "B1", "B2", "B3"], [10, 1, 0, 10, 1, None], strict=True)
     ]
     ids = server.call("POST", "/data/write", {"tables": [{"table": "assay", "rows": rows}]})["tables"][0]["ids"]
     series = [
         {"table": "assay_curve", "parent": id, "columns": {"time": [0, 10, 20], "signal": values(row, n)}}
-        for n, (id, row) in enumerate(zip(ids, rows))
+        for n, (id, row) in enumerate(zip(ids, rows, strict=True))
     ]
     server.call("POST", "/data/write", {"series": series})
     return plates
@@ -237,7 +237,9 @@ def test_conditions_are_means_with_their_n_without_blanks_and_in_natural_order(t
     names = "document.querySelector('lab-plot')?.data?.filter((it) => it.showlegend).map((it) => it.name)"
     wait_until(page, f"{names}?.length === 3")
     assert page.evaluate(names) == ["0 mmol/L (n = 3)", "1 mmol/L (n = 6)", "10 mmol/L (n = 6)"]
-    expect(page.locator("main")).to_contain_text("The mean of its plate's blanks is subtracted from each curve (3 blanks in all).")
+    expect(page.locator("main")).to_contain_text(
+        "The mean of its plate's blanks is subtracted from each curve (3 blanks in all)."
+    )
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()
     saved.value.save_as(tmp_path / "means.csv")
@@ -271,10 +273,15 @@ def test_what_a_log_scale_leaves_out_is_said_in_numbers(three_plates, page):
 
 def test_a_chart_says_what_it_adds_up(three_plates, page):
     page.goto("/#/sql")
-    page.fill("textarea", "select a.name, c.signal, c.\"time\" from assay a join assay_curve c on c.assay_id = a.id where a.dose = 10")
+    page.fill(
+        "textarea",
+        'select a.name, c.signal, c."time" from assay a join assay_curve c on c.assay_id = a.id where a.dose = 10',
+    )
     page.keyboard.press("Control+Enter")
     page.click("button:has-text('Chart')")
-    expect(page.locator(".chart .note")).to_contain_text("Several rows have the same name: a bar is their mean, of 18 rows in all.")
+    expect(page.locator(".chart .note")).to_contain_text(
+        "Several rows have the same name: a bar is their mean, of 18 rows in all."
+    )
     expect(page.locator(".ytitle")).to_have_text("mean of signal")
     page.get_by_role("combobox", name="Rows at one X").select_option("sum")
     expect(page.locator(".ytitle")).to_have_text("sum of signal")

@@ -269,7 +269,11 @@ def test_cells_are_changed_in_place_pasted_and_undone(server, page):
 def test_a_row_shows_its_history_and_is_set_back(server, page):
     columns = [{"name": "name", "data_type": "string", "is_unique": True}, {"name": "volume", "data_type": "float"}]
     server.call("PUT", "/tables/flask", {"semantic_category": "curated", "columns": columns})
-    written = server.call("POST", "/data/write", {"job_name": "First", "tables": [{"table": "flask", "rows": [{"name": "f", "volume": 1}]}]})
+    written = server.call(
+        "POST",
+        "/data/write",
+        {"job_name": "First", "tables": [{"table": "flask", "rows": [{"name": "f", "volume": 1}]}]},
+    )
     id = written["tables"][0]["ids"][0]
     update = {"table": "flask", "mode": "update", "rows": [{"id": id, "volume": 99}]}
     server.call("POST", "/data/write", {"job_name": "Wrong", "tables": [update]})

@@ -235,10 +235,14 @@ def test_a_wrong_re_run_is_undone_and_the_undo_too(server, page):
 
 
 def test_executions_are_filtered_and_come_by_themselves(server, page):
-    server.call("PUT", "/tables/live", {"semantic_category": "curated", "columns": [{"name": "name", "data_type": "string"}]})
+    server.call(
+        "PUT", "/tables/live", {"semantic_category": "curated", "columns": [{"name": "name", "data_type": "string"}]}
+    )
     page.goto("/#/executions")
     expect(page.locator("tbody tr").first).to_be_visible()
-    server.call("POST", "/data/write", {"job_name": "Came by itself", "tables": [{"table": "live", "rows": [{"name": "x"}]}]})
+    server.call(
+        "POST", "/data/write", {"job_name": "Came by itself", "tables": [{"table": "live", "rows": [{"name": "x"}]}]}
+    )
     expect(page.locator("td", has_text="Came by itself")).to_be_visible()
     page.get_by_role("combobox", name="Status").select_option("cancelled")
     expect(page.locator("td", has_text="Came by itself")).to_have_count(0)

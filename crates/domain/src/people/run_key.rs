@@ -124,7 +124,7 @@ mod tests {
         ExecutionId::new(Uuid::from_u128(number))
     }
 
-    const NEVER: [GuardedAction; 7] = [
+    const NEVER: [GuardedAction; 8] = [
         GuardedAction::ReportDevice,
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,

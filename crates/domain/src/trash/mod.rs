@@ -235,6 +235,7 @@ mod tests {
             columns: columns.collect(),
             unique_together: Vec::new(),
             history: true,
+            access: crate::people::rights::TableAccess::default(),
         }
     }
 

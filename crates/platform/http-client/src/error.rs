@@ -72,7 +72,7 @@ fn is_not_permitted(error: &(dyn Error + 'static)) -> bool {
     let inner = error.downcast_ref::<io::Error>();
     inner
         .and_then(io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<NotPermitted>())
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotPermitted>)
 }
 
 /// Returns the problem with the server's certificate, if the error is one.

@@ -191,7 +191,7 @@ crate::suite!(
             .await
             .unwrap();
         assert_eq!(changed, change.apply(annotation.clone()));
-        assert_eq!(lab.list(file).await, [changed.clone()]);
+        assert_eq!(lab.list(file).await, std::slice::from_ref(&changed));
         let deleted = lab
             .annotations
             .delete(lab.ours, file, annotation.id)

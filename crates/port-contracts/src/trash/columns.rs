@@ -57,7 +57,7 @@ crate::suite!(
         let key = KeyValue::Text(key);
         let history = lab.data.history(lab.organization, &table, &key);
         let history = history.await.unwrap();
-        let versions = versions(&history.changes, history.current.as_ref());
+        let versions = versions(history.deleted, &history.changes, history.current.as_ref());
         let volumes: Vec<_> = versions.iter().map(|it| &it.values["volume"]).collect();
         assert_eq!(volumes, [&json!(2.5), &json!(1.5)]);
     }

@@ -189,7 +189,10 @@ crate::suite!(
             assert_eq!(entry.deleted_by.user.id, lab.user);
             assert_eq!(entry.deleted_by.api_key.as_ref().unwrap().id, lab.api_key);
             assert!(entry.size > 0);
-            assert_eq!(lab.entries(lab.organization).await.items, [entry.clone()]);
+            assert_eq!(
+                lab.entries(lab.organization).await.items,
+                std::slice::from_ref(&entry)
+            );
             assert_eq!(lab.restore(id).await.unwrap(), entry);
             assert_eq!(lab.table(table).await, before);
             assert_eq!(lab.rows(table).await, rows);

@@ -1,8 +1,8 @@
 //! Instruments.
 
 pub mod devices;
-pub mod images;
 mod file_reader;
+pub mod images;
 
 use async_trait::async_trait;
 use labdata_domain::{

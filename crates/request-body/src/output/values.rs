@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use labdata_domain::ids::{
- AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, DeliveryId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId, ModelVersionId, NotificationId, OrganizationId, TrashId, TriggerId, UserId, WebhookId,
+    AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, DeliveryId,
+    EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId,
+    ModelVersionId, NotificationId, OrganizationId, TrashId, TriggerId, UserId, WebhookId,
 };
 use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json, value::RawValue};

@@ -14,6 +14,8 @@ use labdata_domain::{
     page::PageRequest,
     people::{
         actor::Actor,
+        rights::Rights,
+        role::Role,
         scope::Scope,
         tenancy::{Organization, User},
     },
@@ -63,6 +65,8 @@ async fn stranger(services: &Services) -> Actor {
         name: "Eve".to_owned(),
         created_at: services.clock.now(),
         disabled_at: None,
+        role: Role::Admin,
+        groups: Vec::new(),
     };
     let tenancy = &services.tenancy;
     tenancy.ensure_organization(&organization).await.unwrap();
@@ -72,6 +76,7 @@ async fn stranger(services: &Services) -> Actor {
         user: user.id,
         api_key: ApiKeyId::new(services.ids.next_id()),
         scopes: Scope::ALL.into_iter().collect(),
+        rights: Rights::admin(),
         execution: None,
     }
 }

@@ -1,5 +1,11 @@
 //! Tests of the reader of files, with the real packages in the real sandbox.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "these are tests, their helpers included: what is not as expected fails them"
+)]
+
 mod python;
 mod sandbox;
 mod support;

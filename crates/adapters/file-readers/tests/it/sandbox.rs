@@ -1,9 +1,8 @@
 //! Readings in the sandbox.
 
-use labdata_domain::instruments::ReadingFailure;
 use labdata_ports::instruments::FileReader;
 
-use crate::support::{demo, reader, request, workspaces};
+use crate::support::{demo, reader, request};
 
 #[tokio::test]
 async fn a_file_is_read_by_the_reader_that_takes_it() {
@@ -50,32 +49,4 @@ async fn a_file_that_no_reader_takes_is_no_failure() {
         .await
         .unwrap();
     assert_eq!(reading.refusals.len(), 1);
-}
-
-#[tokio::test]
-async fn what_takes_too_much_memory_ends_and_leaves_nothing() {
-    let reader = reader();
-    // A kinetic export with so many columns that the reader's tables take gigabytes.
-    let text = String::from_utf8(demo()).unwrap();
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("0:00:30"))
-        .unwrap();
-    let many = format!("{}\n", line.repeat(600)).repeat(900);
-    let text = text.replace(&format!("{line}\n"), &many);
-    assert!(text.len() < 100 << 20, "{}", text.len());
-    let outcome = reader
-        .read(request("growth.txt", text.into_bytes(), "AGILENT_GEN5"))
-        .await;
-    match outcome {
-        Ok(reading) => assert!(reading.problem().is_some(), "it was read"),
-        Err(failure) => assert!(
-            matches!(
-                failure,
-                ReadingFailure::Memory | ReadingFailure::TimedOut | ReadingFailure::Broken(_)
-            ),
-            "{failure}"
-        ),
-    }
-    assert_eq!(workspaces(), 0);
 }

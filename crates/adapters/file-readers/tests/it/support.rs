@@ -61,15 +61,3 @@ pub(crate) fn request(file_name: &str, content: Vec<u8>, reader: &str) -> Readin
         timezone: Some("Europe/Berlin".to_owned()),
     }
 }
-
-/// Workspaces of readings that are left below the data directory.
-pub(crate) fn workspaces() -> usize {
-    let workers = fs::read_dir(data().join("jobs/workers"))
-        .into_iter()
-        .flatten();
-    let workspaces = workers.flatten().flat_map(|worker| {
-        let found = fs::read_dir(worker.path()).into_iter().flatten().flatten();
-        found.filter(|it| it.file_name().to_string_lossy().starts_with("reading-"))
-    });
-    workspaces.count()
-}

@@ -309,7 +309,7 @@ impl FileRepository for InMemoryFileRepository {
         Ok(state.file_bytes(organization)
             + state.dataset_bytes(organization)
             + state.model_bytes(organization)
-            + state.trash_bytes(organization))
+            + state.trash_bytes(organization)
             + state.annotation_bytes(organization))
     }
 

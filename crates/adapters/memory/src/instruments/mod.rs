@@ -1,8 +1,8 @@
 //! Instruments in memory.
 
 pub(crate) mod devices;
-pub(crate) mod images;
 mod file_reader;
+pub(crate) mod images;
 
 use async_trait::async_trait;
 use labdata_domain::{

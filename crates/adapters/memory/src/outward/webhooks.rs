@@ -67,7 +67,9 @@ impl State {
             .map(|execution| execution.job_id);
         FilteredRecords {
             table: references.table,
-            instrument: file.and_then(|file| file.attribution.instrument()),
+            instrument: file
+                .and_then(|file| file.attribution.instrument())
+                .or(references.instrument),
             jobs: jobs.collect(),
         }
     }

@@ -4,7 +4,18 @@ use std::sync::Arc;
 
 use labdata_domain::agent::{BrokenStream, ModelFailure, ModelResponse, PythonOutcome};
 use labdata_memory::{
- InMemoryAgentRunRepository, InMemoryAnnotationRepository, InMemoryApiKeyRepository, InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository, InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks, InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository, InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency, InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository, InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse, ThreadTableReader,
+    InMemoryAgentRunRepository, InMemoryAnnotationRepository, InMemoryApiKeyRepository,
+    InMemoryAuditLog, InMemoryBlobStore, InMemoryCatalogStore, InMemoryChatRepository,
+    InMemoryDataStore, InMemoryDatasetRepository, InMemoryDependencyChecks,
+    InMemoryDeviceRepository, InMemoryEventLog, InMemoryExecutionRepository,
+    InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
+    InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
+    InMemoryJobRunner, InMemoryModelRepository, InMemoryNotificationRepository,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore,
+    InMemoryTriggerStore, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue,
+    InMemoryWriteSessions, Memory, ScriptedModel, ScriptedPython, ScriptedResponse,
+    ThreadTableReader,
 };
 use labdata_port_contracts::{
     Harness, Subject,
@@ -21,12 +32,21 @@ use labdata_ports::{
     executions::ExecutionRepository,
     files::{FileRepository, blob::BlobStore},
     idempotency::Idempotency,
- instruments::InstrumentRepository, instruments::devices::DeviceRepository, instruments::images::AnnotationRepository,
+    instruments::InstrumentRepository,
+    instruments::devices::DeviceRepository,
+    instruments::images::AnnotationRepository,
     jobs::JobRepository,
     maintenance::{DependencyChecks, PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, Predictor, TrainingStore},
     notifications::NotificationRepository,
- outward::webhooks::WebhookRepository, people::ApiKeyRepository, people::groups::GroupRepository, people::invitations::InvitationRepository, people::sessions::SessionRepository, people::tenancy::TenancyRepository, reading::TableReader, trash::TrashStore,
+    outward::webhooks::WebhookRepository,
+    people::ApiKeyRepository,
+    people::groups::GroupRepository,
+    people::invitations::InvitationRepository,
+    people::sessions::SessionRepository,
+    people::tenancy::TenancyRepository,
+    reading::TableReader,
+    trash::TrashStore,
     triggers::TriggerStore,
     work::{RunKeys, WorkQueue, logs::WorkLogStore, runner::JobRunner},
 };

@@ -712,6 +712,19 @@ pub(crate) fn move_back(schemas: &Schemas, table: &Table, schema: &str) -> Vec<S
     );
     if table.is_raw() {
         statements.push(create_view(schemas, table));
+    } else {
+        // A role for queries that was made since the table was dropped has no right on it yet. Views are new, and
+        // get the default privileges by themselves.
+        statements.push(format!(
+            "DO $grant$ DECLARE reader text; BEGIN \
+             FOR reader IN SELECT a.grantee::regrole::text FROM pg_catalog.pg_default_acl d, \
+                 pg_catalog.aclexplode(d.defaclacl) a \
+                 WHERE d.defaclnamespace = {namespace}::regnamespace AND d.defaclobjtype = 'r' \
+                 AND a.privilege_type = 'SELECT' AND a.grantee <> 0 LOOP \
+                 EXECUTE format('GRANT SELECT ON {home}.{name} TO %s', reader); \
+             END LOOP; END $grant$",
+            namespace = literal(home),
+        ));
     }
     statements
 }

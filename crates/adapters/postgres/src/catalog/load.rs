@@ -35,7 +35,10 @@ struct StoredTable {
     history: bool,
     columns: Vec<StoredColumn>,
     unique_together: Vec<Vec<String>>,
+    /// Names of the groups that may read it and write it; rows of the trash are without them.
+    #[serde(default)]
     read: Vec<String>,
+    #[serde(default)]
     write: Vec<String>,
 }
 

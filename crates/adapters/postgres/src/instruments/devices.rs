@@ -234,7 +234,7 @@ async fn store(
         .values((
             device::organization_id.eq(organization.as_uuid()),
             device::instrument_id.eq(id.as_uuid()),
-            columns.clone(),
+            columns,
         ))
         .on_conflict((device::organization_id, device::instrument_id))
         .do_update()

@@ -20,7 +20,9 @@ use crate::{
         history::{default_in_history, drop_from_history},
         load::stored_table,
         save::id_of,
-        store::{announce, drop_column, exists, holds_values, load, lock_definitions, run, uncover},
+        store::{
+            announce, drop_column, exists, holds_values, load, lock_definitions, run, uncover,
+        },
     },
     database::{
         errors::{Fault, port_error},

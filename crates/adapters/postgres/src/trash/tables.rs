@@ -144,13 +144,13 @@ async fn check_groups(
     .load(connection)
     .await
     .map_err(port_error)?;
-    match gone.first() {
-        Some(Gone { group_id }) => Err(RestoreRefusal::ReferenceGone {
+    match gone.as_slice() {
+        [Gone { group_id }, ..] => Err(RestoreRefusal::ReferenceGone {
             name: name.to_owned(),
             target: format!("group {group_id}"),
         }
         .into()),
-        None => Ok(()),
+        [] => Ok(()),
     }
 }
 
@@ -189,7 +189,10 @@ async fn give_history_back(
                  SELECT %1$s FROM {copy}', names); END $history$",
             relation = literal(&copy),
         );
-        connection.batch_execute(&insert).await.map_err(port_error)?;
+        connection
+            .batch_execute(&insert)
+            .await
+            .map_err(port_error)?;
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ async fn points_of_raw_tables_have_an_id_that_stays_while_their_series_stands() 
     ))
     .await;
     assert_eq!(
-        lab.rows("select * from numbered").await,
+        lab.rows("select sample_id, id from numbered").await,
         json!([["ours-1", 7]])
     );
 }

@@ -8,7 +8,7 @@ use crate::{look_behind, texts};
 /// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log
 /// and deliveries to webhooks, which outlive what they refer to, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 11] = [
+const WITHOUT_ORGANIZATION: [&str; 13] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",

@@ -1,5 +1,10 @@
 //! Readers keep what the port promises, and what they are confined to.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, their helpers included: what is not as expected fails them"
+)]
+
 mod damage;
 
 use std::{

@@ -1,5 +1,11 @@
 //! Requests to receivers of this test.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "these are tests, their helpers included: what is not as expected fails them"
+)]
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;

@@ -97,7 +97,13 @@ async fn a_raw_table_is_queried_by_the_new_names() {
     let found = query("select * from curve").await.json(200);
     assert_eq!(
         found["columns"],
-        json!(["specimen_id", "order", "density", "id"])
+        json!([
+            "specimen_id",
+            "order",
+            "density",
+            "id",
+            "created_by_execution_id"
+        ])
     );
 }
 

@@ -41,13 +41,12 @@ fn mask(side: u32) -> String {
 
 async fn uploaded(client: &Client, name: &str, bytes: &[u8]) -> String {
     let listed = client.get("/api/v1/instruments").await.json(200);
-    let camera = match listed[0]["id"].as_str() {
-        Some(id) => id.to_owned(),
-        None => {
-            let camera = json!({"name": "camera"});
-            let made = client.post("/api/v1/instruments", &camera);
-            made.await.json(200)["id"].as_str().unwrap().to_owned()
-        }
+    let camera = if let Some(id) = listed[0]["id"].as_str() {
+        id.to_owned()
+    } else {
+        let camera = json!({"name": "camera"});
+        let made = client.post("/api/v1/instruments", &camera);
+        made.await.json(200)["id"].as_str().unwrap().to_owned()
     };
     let form = Form::new()
         .field("instrument_id", &camera)
@@ -300,7 +299,7 @@ async fn taken_by_a_revert(client: &Client) {
     let body = json!({"annotations": [own], "job_execution_id": UNKNOWN});
     assert_eq!(
         client.post(&path, &body).await.detail(404),
-        "job execution not found"
+        "execution not found"
     );
 }
 
@@ -368,7 +367,7 @@ async fn vetted_masks_of_a_label_become_a_dataset() {
     );
     let path = format!("/api/v1/datasets/{}", dataset["id"].as_str().unwrap());
     assert_eq!(client.get(&path).await.json(200)["label"], "cell");
-    let rows = client.get(&format!("{path}/preview")).await.json(200)["rows"].clone();
+    let rows = client.get(&format!("{path}/preview")).await.json(200)["data"].clone();
     images.sort();
     assert_eq!(
         [&rows[0][0], &rows[1][0]],

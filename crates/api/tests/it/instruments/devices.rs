@@ -25,11 +25,18 @@ async fn beat(client: &Client, path: &str, body: &Value) {
 /// Types of the events about instruments, oldest first.
 pub(super) async fn events(server: &TestServer) -> Vec<&'static str> {
     let (organization, user) = (server.organization, server.user);
-    let start = EventPosition::START;
-    let batch = server.services.events.read(organization, user, start, 200);
-    let events = batch.await.unwrap().events.into_iter();
-    let about_instruments = events.filter(|it| it.kind.references().instrument.is_some());
-    about_instruments.map(|it| it.kind.as_str()).collect()
+    let (mut found, mut after) = (Vec::new(), EventPosition::START);
+    loop {
+        let batch = server.services.events.read(organization, user, after, 200);
+        let batch = batch.await.unwrap();
+        if batch.events.is_empty() {
+            return found;
+        }
+        after = batch.next;
+        let kinds = batch.events.into_iter().map(|event| event.kind);
+        let about_instruments = kinds.filter(|kind| kind.references().instrument.is_some());
+        found.extend(about_instruments.map(|kind| kind.as_str()));
+    }
 }
 
 #[tokio::test]
@@ -247,7 +254,7 @@ async fn only_admins_are_notified() {
     let writer = writer.json(200)["id"].as_str().unwrap().to_owned();
     let key = server
         .key(&[Scope::Read, Scope::Write], |key| {
-            key.user = writer.parse().unwrap()
+            key.user = writer.parse().unwrap();
         })
         .await;
     let bob = server.with_key(&key);

@@ -79,6 +79,10 @@ const POINTS: &str = "SELECT count(*) FROM instrument_curve";
     clippy::print_stderr,
     reason = "measured figures, and what is not tested"
 )]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one story, in the order in which it happens"
+)]
 async fn an_uploaded_file_becomes_measurements_and_curves() {
     let own = directory();
     let lab = Lab::start_with(own.path(), &[], &[]);

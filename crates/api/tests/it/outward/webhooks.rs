@@ -170,14 +170,14 @@ async fn small_writes_are_told_by_table_and_by_job() {
     let execution = write_experiment(client, "second").await;
     assert_eq!(work(&lab, &sender(&["127.0.0.0/8"])).await, 2);
     for _ in 0..2 {
-        let received = receiver.next().await;
-        let body: Value = serde_json::from_str(&received.body).unwrap();
+        let got = receiver.next().await;
+        let body: Value = serde_json::from_str(&got.body).unwrap();
         assert_eq!(body["type"], "data.written");
         assert_eq!(
             body["data"],
             json!({"job_execution_id": execution, "table": "experiment"})
         );
-        assert!(received.header("webhook-signature").starts_with("v1,"));
+        assert!(got.header("webhook-signature").starts_with("v1,"));
     }
     for webhook in [by_job, by_table] {
         let delivered = deliveries(client, &webhook).await;
@@ -253,9 +253,9 @@ async fn a_failure_is_tried_again_and_410_disables() {
         .json(200);
     receiver.answer(200);
     let resend = format!("{one}/deliveries/{}/resend", ids[0]);
-    let resent = client.post(&resend, &Value::Null).await.json(200);
+    let again = client.post(&resend, &Value::Null).await.json(200);
     assert_eq!(
-        (&resent["status"], &resent["attempts"]),
+        (&again["status"], &again["attempts"]),
         (&json!("pending"), &json!(2))
     );
     assert_eq!(work(&lab, &sender).await, 1);
@@ -312,10 +312,10 @@ async fn a_worker_delivers_without_being_asked() {
     let observer: Arc<dyn TaskObserver> = Arc::new(NoObserver);
     let background = Background::start(&lab.server.services, Some(worker), &observer);
     let execution = write_experiment(client, "told").await;
-    let received = receiver.next().await;
+    let got = receiver.next().await;
     let text = format!("Lab data: data.written (table experiment, job execution {execution})");
     assert_eq!(
-        serde_json::from_str::<Value>(&received.body).unwrap(),
+        serde_json::from_str::<Value>(&got.body).unwrap(),
         json!({ "text": text })
     );
     background.stop(std::time::Duration::from_secs(10)).await;

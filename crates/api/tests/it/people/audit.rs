@@ -109,7 +109,7 @@ async fn what_changes_rights_or_deletes_data_is_recorded_with_who_did_it() {
     assert_eq!(
         entries[2]["details"],
         json!({
-            "deleted_count": 1, "raws_deleted_count": 0,
+            "annotations_deleted_count": 0, "deleted_count": 1, "raws_deleted_count": 0,
             "restored_count": 0, "raws_restored_count": 0,
         })
     );

@@ -408,7 +408,7 @@ async fn a_narrowed_key_starts_no_scripts() {
     let made = admin.post("/api/v1/jobs", &job).await.json(200);
     let key = server
         .key(&Scope::ALL, |key| {
-            key.tables = Some(vec!["experiment".to_owned()])
+            key.tables = Some(vec!["experiment".to_owned()]);
         })
         .await;
     let narrowed = server.with_key(&key);

@@ -48,6 +48,7 @@ const NOT_FOR_RUNS: &[&str] = &[
     "list_agent_chats",
     "list_notifications",
     "mark_notification",
+    "record_heartbeat",
     "restore_from_trash",
     "revert_job_execution",
     "run_agent",

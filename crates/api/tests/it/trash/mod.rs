@@ -84,7 +84,7 @@ async fn a_dropped_table_is_nowhere_until_it_is_restored() {
     let me = client.get("/api/v1/me").await.json(200);
     for entry in &trash {
         assert_eq!(entry["kind"], "table");
-        assert_eq!(entry["deleted_by"]["user"], me["user"]);
+        assert_eq!(entry["deleted_by"]["user"]["id"], me["user"]["id"]);
         assert_eq!(entry["deleted_by"]["api_key"]["id"], me["api_key"]["id"]);
         assert!(entry["size_bytes"].as_u64().unwrap() > 0);
     }
@@ -98,8 +98,8 @@ async fn a_dropped_table_is_nowhere_until_it_is_restored() {
         )
         .await;
     assert_eq!(gone.code(400), "query_failed");
-    let tables = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'sample'";
-    assert_eq!(query(client, tables).await, json!([[0]]));
+    let listed = "SELECT count(*) FROM \"table\" WHERE name = 'sample'";
+    assert_eq!(query(client, listed).await, json!([[0]]));
     for _ in 0..3 {
         restore(client).await;
     }
@@ -166,8 +166,9 @@ async fn a_dropped_column_is_nowhere_until_it_is_restored() {
     let entry = entries(client).await.remove(0);
     assert_eq!(entry["kind"], "column");
     assert_eq!(entry["name"], "sample.volume");
-    let columns = "SELECT count(*) FROM information_schema.columns WHERE column_name = 'volume'";
-    assert_eq!(query(client, columns).await, json!([[0]]));
+    let gone = json!({ "query": "SELECT volume FROM sample" });
+    let gone = client.post("/api/v1/tools/query", &gone).await;
+    assert_eq!(gone.code(400), "query_failed");
     lab.insert("sample", json!([{"name": "b"}])).await;
     assert_eq!(restore(client).await, entry);
     let rows = "SELECT name, volume FROM sample ORDER BY name";
@@ -295,8 +296,10 @@ async fn the_trash_is_purged_when_its_time_has_come() {
         .unwrap()
         .get(0);
     assert_eq!(held, 0);
-    let purged = actions(client).await;
-    assert_eq!(purged[2..], ["column.purged", "table.purged"]);
+    // They are due at the same time, in any order.
+    let mut purged = actions(client).await.split_off(2);
+    purged.sort();
+    assert_eq!(purged, ["column.purged", "table.purged"]);
     let log = client.get("/api/v1/audit").await.json(200);
     assert_eq!(log[0]["user"], Value::Null);
 }

@@ -133,11 +133,11 @@ fn decode(text: String, size: PixelSize) -> Result<DecodedMask, InvalidMask> {
 fn shape_of(png: &[u8], size: PixelSize) -> Result<MaskShape, InvalidMask> {
     let (mut reader, layout) = open(Cursor::new(png), size)?;
     let mut scan = MaskScan::new(size, layout);
-    while let Some(row) = reader.next_row().map_err(not_png)? {
+    while let Some(row) = reader.next_row().map_err(|error| not_png(&error))? {
         scan.add_row(row.data());
     }
     // Also what follows the pixels: a file that was cut off must not be stored.
-    reader.finish().map_err(not_png)?;
+    reader.finish().map_err(|error| not_png(&error))?;
     scan.finish()
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn unite(
 ) -> Result<(), InvalidMask> {
     let (mut reader, layout) = open(png, size)?;
     bitmap.begin();
-    while let Some(row) = reader.next_row().map_err(not_png)? {
+    while let Some(row) = reader.next_row().map_err(|error| not_png(&error))? {
         bitmap.add_row(row.data(), layout);
     }
     Ok(())
@@ -188,7 +188,9 @@ fn open<R: BufRead + Seek>(
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
-    let header = decoder.read_header_info().map_err(not_png)?;
+    let header = decoder
+        .read_header_info()
+        .map_err(|error| not_png(&error))?;
     let mask = PixelSize {
         width: header.width,
         height: header.height,
@@ -199,7 +201,7 @@ fn open<R: BufRead + Seek>(
     if mask != image {
         return Err(InvalidMask::OtherSize { mask, image });
     }
-    let reader = decoder.read_info().map_err(not_png)?;
+    let reader = decoder.read_info().map_err(|error| not_png(&error))?;
     let layout = match reader.output_color_type().0 {
         ColorType::GrayscaleAlpha => PixelLayout::GrayAlpha,
         ColorType::Rgba => PixelLayout::Rgba,
@@ -208,7 +210,7 @@ fn open<R: BufRead + Seek>(
     Ok((reader, layout))
 }
 
-fn not_png(error: DecodingError) -> InvalidMask {
+fn not_png(error: &DecodingError) -> InvalidMask {
     InvalidMask::NotPng(error.to_string())
 }
 

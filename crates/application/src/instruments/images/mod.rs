@@ -51,13 +51,12 @@ pub(crate) async fn show(
     let mut shown = Vec::with_capacity(annotations.len());
     for annotation in annotations {
         let user = annotation.created_by;
-        let user_name = match names.get(&user) {
-            Some(name) => name.clone(),
-            None => {
-                let name = services.tenancy.user(organization, user).await?.name;
-                names.insert(user, name.clone());
-                name
-            }
+        let user_name = if let Some(name) = names.get(&user) {
+            name.clone()
+        } else {
+            let name = services.tenancy.user(organization, user).await?.name;
+            names.insert(user, name.clone());
+            name
         };
         let name = format!("mask-{}.png", annotation.id);
         let path = FilePath::parse(&name).map_err(|error| Error::Internal(error.to_string()))?;

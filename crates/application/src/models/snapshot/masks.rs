@@ -23,7 +23,7 @@ use crate::{
 /// Stores one mask for each image that has vetted masks of the label. Holds the pixels of one image, a bit each.
 /// What is stored before an error is left to the sweeper.
 ///
-/// The masks are gray images of one bit: of those, AutoGluon knows that they have one class, however much of the
+/// The masks are gray images of one bit: of those, `AutoGluon` knows that they have one class, however much of the
 /// image they cover.
 pub(in crate::models) async fn unite_masks(
     services: &Services,

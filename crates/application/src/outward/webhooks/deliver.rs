@@ -43,19 +43,18 @@ pub async fn deliver(
     claimed: &ClaimedDelivery,
 ) -> Result<(), Error> {
     let attempt = claimed.delivery.attempt();
-    let outcome = match attempt.expired(services.clock.now()) {
-        Some(given_up) => given_up,
-        None => {
-            let result = send(services, sender, claimed).await?;
-            attempt.outcome(result, services.clock.now())
-        }
+    let outcome = if let Some(given_up) = attempt.expired(services.clock.now()) {
+        given_up
+    } else {
+        let result = send(services, sender, claimed).await?;
+        attempt.outcome(result, services.clock.now())
     };
     let (delivery, attempts) = (claimed.delivery.id, claimed.delivery.attempts);
     let stood = services.webhooks.settle(claimed, &outcome).await?;
     match outcome {
         // Another worker has claimed it since, so it may be sent twice; or the webhook was disabled.
         _ if !stood => {
-            tracing::info!(%delivery, attempts, ?outcome, "a delivery was settled by others")
+            tracing::info!(%delivery, attempts, ?outcome, "a delivery was settled by others");
         }
         DeliveryOutcome::Delivered { status, .. } => {
             tracing::debug!(%delivery, attempts, status, "delivered");

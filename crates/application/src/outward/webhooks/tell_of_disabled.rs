@@ -7,7 +7,6 @@ use labdata_domain::{
     ids::{NotificationId, OrganizationId, UserId},
     notifications::{Caps, Draft},
     outward::webhooks::WebhookState,
-    people::{ApiKey, scope::Scope},
 };
 use labdata_ports::{
     PortError,
@@ -39,7 +38,8 @@ async fn tell(services: &Services, disabled: &DisabledWebhook) -> Result<(), Err
     let organization = disabled.organization;
     // None if a person has enabled it since, or disabled it by hand.
     if let Some(draft) = disabled.webhook.disabled_notice(disabled.at) {
-        let mut told = administrators(services, organization).await?;
+        let admins = services.tenancy.enabled_admins(organization).await?;
+        let mut told: BTreeSet<UserId> = admins.into_iter().collect();
         told.insert(disabled.webhook.created_by);
         for user in told {
             notify(services, organization, user, &draft).await?;
@@ -60,21 +60,6 @@ async fn tell(services: &Services, disabled: &DisabledWebhook) -> Result<(), Err
     }
     .await;
     unit.conclude(outcome).await
-}
-
-/// Users with a valid key that administers.
-async fn administrators(
-    services: &Services,
-    organization: OrganizationId,
-) -> Result<BTreeSet<UserId>, PortError> {
-    let now = services.clock.now();
-    let keys = services.api_keys.list(organization).await?;
-    let administers = |key: &ApiKey| key.scopes.contains(Scope::Admin) && key.is_valid(now);
-    Ok(keys
-        .iter()
-        .filter(|key| administers(key))
-        .map(|key| key.user)
-        .collect())
 }
 
 /// Sends a notification of the platform, which no cap holds back.

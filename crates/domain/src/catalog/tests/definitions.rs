@@ -365,7 +365,10 @@ fn no_two_columns_have_one_name_nor_one_name_in_sql() {
         &curated("plate", vec![system()]),
         "which another column is called too",
     );
-    resolve(&raw("trace", vec![system(), column("od", DataType::Float)]));
+    refused(
+        &raw("trace", vec![system(), column("od", DataType::Float)]),
+        "which another column is called too",
+    );
 }
 
 #[test]

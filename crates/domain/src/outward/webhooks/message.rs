@@ -31,6 +31,8 @@ struct Data {
     version_number: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notification_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instrument_id: Option<Uuid>,
 }
 
 impl From<EventReferences> for Data {
@@ -43,6 +45,7 @@ impl From<EventReferences> for Data {
             model,
             version_number,
             notification,
+            instrument,
         } = references;
         Self {
             file_id: file.map(Into::into),
@@ -51,6 +54,7 @@ impl From<EventReferences> for Data {
             ml_model_id: model.map(Into::into),
             version_number,
             notification_id: notification.map(Into::into),
+            instrument_id: instrument.map(Into::into),
         }
     }
 }
@@ -137,6 +141,7 @@ fn sentence(subject: &DeliverySubject) -> String {
         ml_model_id,
         version_number,
         notification_id,
+        instrument_id,
     } = subject.references().into();
     let ids = [
         ("table", table),
@@ -145,6 +150,7 @@ fn sentence(subject: &DeliverySubject) -> String {
         ("model", ml_model_id.map(|id| id.to_string())),
         ("version", version_number.map(|number| number.to_string())),
         ("notification", notification_id.map(|id| id.to_string())),
+        ("instrument", instrument_id.map(|id| id.to_string())),
     ];
     let named: Vec<String> = ids
         .into_iter()

@@ -28,7 +28,7 @@ impl WebhookUrl {
         let is_http = ["http", "https"]
             .iter()
             .any(|known| scheme.eq_ignore_ascii_case(known));
-        let permitted = |c: char| c.is_ascii_graphic() && !r##"#"<>\^`{|}"##.contains(c);
+        let permitted = |c: char| c.is_ascii_graphic() && !r#"#"<>\^`{|}"#.contains(c);
         let is_short = text.len() <= MAX_URL_LENGTH;
         if is_http && is_short && rest.chars().all(permitted) && is_authority(authority(rest)) {
             Ok(Self(text.to_owned()))

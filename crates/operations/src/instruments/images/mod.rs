@@ -66,7 +66,7 @@ output! {
 output! {
     /// A user as others see one.
     #[derive(Clone, Debug)]
-    pub struct AuthorView as "Author" {
+    pub struct AnnotatorView as "Annotator" {
         /// The user's id.
         id: UserId,
         /// The user's name.
@@ -97,7 +97,7 @@ output! {
         /// Smallest rectangle around the mask.
         bbox: BoundingBoxView = shown.annotation.shape.bounds.into(),
         /// The user who saved it.
-        user: AuthorView = AuthorView {
+        user: AnnotatorView = AnnotatorView {
             id: shown.annotation.created_by,
             name: shown.user_name,
             image_url: None,

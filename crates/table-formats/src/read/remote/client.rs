@@ -48,7 +48,7 @@ pub fn open_remote(
         cells: vec![None; head.columns.len()],
         reader,
         head,
-        types: Some(None),
+        types: Types::Unsent(None),
         rows: Bytes::new(),
         is_ended: false,
         problems: Vec::new(),
@@ -72,12 +72,20 @@ pub fn preview_remote(
     preview.into_summary().ok_or(ReadError::Damaged)
 }
 
+/// Types of columns on their way to a reader.
+enum Types {
+    /// As found, or as chosen; a column of none is left out.
+    Unsent(Option<Vec<Option<DataType>>>),
+    /// The reader knows them.
+    Sent,
+}
+
 /// A table that a reader reads.
 pub struct RemoteTable {
     reader: Reader,
     head: TableHead,
-    /// Types as which columns are read, if others than found; `None` once they are sent.
-    types: Option<Option<Vec<Option<DataType>>>>,
+    /// Types as which columns are read, if others than found.
+    types: Types,
     /// Rows that were received.
     rows: Bytes,
     is_ended: bool,
@@ -127,7 +135,7 @@ impl RemoteTable {
     /// Reads the cells of the columns as values of other types, `None` to leave a column out. Has no effect
     /// after the first row.
     pub fn read_as(&mut self, types: &[Option<DataType>]) {
-        if let Some(given) = &mut self.types {
+        if let Types::Unsent(given) = &mut self.types {
             *given = Some(types.to_vec());
         }
     }
@@ -137,7 +145,7 @@ impl RemoteTable {
     /// # Errors
     /// See [`ReadError`].
     pub fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
-        if let Some(types) = self.types.take() {
+        if let Types::Unsent(types) = std::mem::replace(&mut self.types, Types::Sent) {
             let types = types.as_deref().map(types_to_json);
             self.reader.send_json(Kind::Types, &types)?;
         }

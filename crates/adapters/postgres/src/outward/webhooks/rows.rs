@@ -1,5 +1,7 @@
 //! Rows of webhooks and their deliveries.
 
+#![expect(clippy::ref_option_ref, reason = "diesel derives it of a changeset")]
+
 use diesel::prelude::*;
 use labdata_domain::{
     events::EventReferences,
@@ -198,6 +200,8 @@ pub(super) struct Subject {
     version_number: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notification_id: Option<NotificationId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instrument_id: Option<InstrumentId>,
 }
 
 impl From<Subject> for EventReferences {
@@ -209,6 +213,7 @@ impl From<Subject> for EventReferences {
             model: subject.model_id,
             version_number: subject.version_number,
             notification: subject.notification_id,
+            instrument: subject.instrument_id,
         }
     }
 }
@@ -223,6 +228,7 @@ impl From<EventReferences> for Subject {
             model,
             version_number,
             notification,
+            instrument,
         } = references;
         Self {
             file_id: file,
@@ -231,6 +237,7 @@ impl From<EventReferences> for Subject {
             model_id: model,
             version_number,
             notification_id: notification,
+            instrument_id: instrument,
         }
     }
 }
