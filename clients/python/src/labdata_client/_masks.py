@@ -37,7 +37,7 @@ def encoded(mask: Any) -> str:
     if isinstance(mask, os.PathLike):
         mask = Path(cast("os.PathLike[str]", mask)).read_bytes()
     if isinstance(mask, (bytes, bytearray, memoryview)):
-        return base64.b64encode(mask).decode()
+        return base64.b64encode(cast("bytes", mask)).decode()
     rows = mask.tolist() if hasattr(mask, "tolist") else mask
     return base64.b64encode(png(rows)).decode()
 
