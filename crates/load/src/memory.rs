@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 struct Sample {
     /// All of it, with the pages of the program's file that were touched (`VmRSS`).
     all: u64,
-    /// What the process allocated (`RssAnon`).
+    /// Memory that the process allocated (`RssAnon`).
     allocated: u64,
 }
 

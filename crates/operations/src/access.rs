@@ -2,7 +2,7 @@
 
 use labdata_domain::people::scope::Scope;
 
-/// What an operation requires of its caller.
+/// Requirement of an operation to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// No key.

@@ -31,9 +31,9 @@ pub trait DescribeBody: 'static {
 
 /// The kind of body that an operation reads; the second parameter of [`crate::Call`].
 pub trait Body: DescribeBody {
-    /// What is read from it.
+    /// Value that is read from it.
     type Value: Send;
-    /// How it is received.
+    /// Way in which it is received.
     const KIND: BodyKind;
 
     /// Reads what was received. `None` if it does not fit; the problems are reported.

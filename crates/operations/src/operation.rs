@@ -21,7 +21,7 @@ pub type Preparation = BoxFuture<'static, Effect>;
 /// The function of an operation: reads the request, and returns its preparation.
 type Read = dyn Fn(Request) -> Result<Preparation, Vec<ShapeProblem>> + Send + Sync;
 
-/// What a repeated request means to an operation.
+/// Effect of a repeated request on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
     /// Its effect is the same; `Idempotency-Key` is ignored.
@@ -55,13 +55,13 @@ pub struct RequestHeader {
 pub struct Operation {
     /// Its facts.
     pub about: About,
-    /// What it requires of its caller.
+    /// Requirement to its caller.
     pub access: Access,
-    /// What a repeated request means.
+    /// Effect of a repeated request.
     pub idempotency: Idempotency,
     /// True if its preparation is slow.
     pub is_prepared: bool,
-    /// How its body is received.
+    /// Way in which its body is received.
     pub body: BodyKind,
     /// Limit of its body where it is not the usual one, and the work that a long body is.
     large_body: Option<(usize, Work)>,

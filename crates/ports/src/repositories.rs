@@ -43,7 +43,7 @@ pub struct Repositories {
     pub tenancy: Arc<dyn TenancyRepository>,
     /// Groups of users.
     pub groups: Arc<dyn GroupRepository>,
-    /// Invitations that nobody has accepted yet.
+    /// Pending invitations.
     pub invitations: Arc<dyn InvitationRepository>,
     /// Instruments.
     pub instruments: Arc<dyn InstrumentRepository>,

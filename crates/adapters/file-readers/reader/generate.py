@@ -53,7 +53,7 @@ def rust(readers: list[dict[str, object]]) -> str:
         items.append(f"Reader {{ name: {name}, title: {title}, extensions: &{extensions} }},")
     return (
         "//! The readers, by name. Made by `crates/adapters/file-readers/reader/generate.py`.\n\n"
-        "use super::Reader;\n\n"
+        "use super::reader_kind::Reader;\n\n"
         "/// What readers there are, by name.\n"
         "pub const READERS: &[Reader] = &[\n" + "\n".join(items) + "\n];\n"
     )

@@ -51,10 +51,12 @@ async fn run_to_end(
     view: &watch::Sender<RunView>,
 ) -> Result<ScriptEnd, SandboxError> {
     let active = host.activate(workspace, &spec.script).await?;
+    // The log is a file of the workspace: only its length is passed on, and readers fetch what they lack.
     let on_output = |length| view.send_modify(|view| view.logged = length);
 
     let scope = match spec.packages {
         PackageOwner::Organization => spec.organization.to_string(),
+        // Shared by all organizations, as no script chooses what is in it.
         PackageOwner::Platform => PLATFORM_SCOPE.to_owned(),
     };
     let packages = match declared_packages(&spec.script) {
@@ -70,6 +72,7 @@ async fn run_to_end(
         scope: &scope,
         packages: packages.as_ref(),
         completion: None,
+        // A separate clock: installing a large package must not take from the script's time.
         limits: limits(&spec.limits, spec.limits.preparation),
     };
     let environment = host
@@ -105,6 +108,7 @@ async fn run_to_end(
             RunNetwork::Platform => Network::Platform,
         },
         limits: limits(&spec.limits, spec.limits.wall_clock),
+        // The script's output follows that of the installation in one log.
         logged: view.borrow().logged,
     };
     view.send_modify(|view| view.status = RunStatus::Running);

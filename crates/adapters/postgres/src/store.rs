@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use labdata_ports::Repositories;
 
+use crate::database::units::BindRepositories;
+
 use crate::{
     Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository,
@@ -47,10 +49,6 @@ impl PgStore {
         }
     }
 
-    pub(crate) fn database(&self) -> &Database {
-        &self.database
-    }
-
     /// The repositories; each call is a transaction.
     #[must_use]
     pub fn repositories(&self) -> Repositories {
@@ -60,19 +58,13 @@ impl PgStore {
     /// Keys of idempotent requests, whose units of work are transactions of this store.
     #[must_use]
     pub fn idempotency(&self) -> PgIdempotency {
-        PgIdempotency::new(self.clone())
-    }
-
-    /// The repositories within the transaction that `database` is bound to.
-    pub(crate) fn bound_to(&self, database: &Database) -> Repositories {
-        // Keys take part in the transaction too: a pool of their own would not see its changes.
-        self.compose(database, database)
+        PgIdempotency::new(Arc::new(self.clone()))
     }
 
     fn compose(&self, database: &Database, authentication: &Database) -> Repositories {
         let catalog = Arc::new(self.catalog.on(database.clone()));
         Repositories {
-            units: Arc::new(PgUnits::new(self.clone(), database.clone())),
+            units: Arc::new(PgUnits::new(Arc::new(self.clone()), database.clone())),
             audit: Arc::new(PgAuditLog::new(database.clone())),
             api_keys: Arc::new(PgApiKeyRepository::new(authentication.clone())),
             sessions: Arc::new(PgSessionRepository::new(authentication.clone())),
@@ -102,5 +94,16 @@ impl PgStore {
             health: Arc::new(PgStoreHealth::new(database.clone())),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(database.clone())),
         }
+    }
+}
+
+impl BindRepositories for PgStore {
+    fn database(&self) -> &Database {
+        &self.database
+    }
+
+    fn bound_to(&self, database: &Database) -> Repositories {
+        // Keys take part in the transaction too: a pool of their own would not see its changes.
+        self.compose(database, database)
     }
 }

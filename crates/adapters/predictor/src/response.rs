@@ -158,6 +158,7 @@ pub(crate) fn read_response(
     signature: &ModelSignature,
 ) -> Result<Response, BrokenProtocol> {
     if arrow::is_stream(body) {
+        // From the stored signature, not from the message: the process could claim millions of columns.
         let classes = signature.classes.as_ref().map_or(0, Vec::len);
         let decoded = arrow::decode(body, classes);
         let (id, predictions) = decoded.map_err(|error| broken(&error.to_string()))?;
@@ -167,6 +168,7 @@ pub(crate) fn read_response(
         });
     }
     let (id, error, predictions) = if signature.problem == ProblemType::SemanticSegmentation {
+        // Longer than other messages, because masks are images in base64; the frame bounds it.
         let message: MaskMessage = from_long_json(body)?;
         let masks = message.masks.map(|rows| {
             let masks = |row: ShortList<_, MAX_MASKS>| row.0.into_iter().map(Into::into).collect();
@@ -192,6 +194,7 @@ pub(crate) fn read_response(
         (message.id, message.error, predictions)
     };
     let content = match (error, predictions) {
+        // A failure of the model, which is no fault of the rows.
         (Some(error), None) if error.kind == "internal" => {
             Content::Refused(display(&error.first.message))
         }
@@ -202,6 +205,7 @@ pub(crate) fn read_response(
         (None, Some(predictions)) => Content::Predicted(predictions),
         _ => return Err(broken("a response has neither predictions nor an error")),
     };
+    // Without it a late response to a request that timed out could be taken for that to the next one.
     let id = id.ok_or_else(|| broken("a response has no id"))?;
     Ok(Response { id, content })
 }
@@ -218,6 +222,7 @@ fn by_class(
     classes
         .map(|class| {
             // JSON names the classes by texts, the signature has them in their own type.
+            // Found once, in the first row: matching each name in each row would cost rows times classes comparisons.
             let mut names = first.keys().filter(|name| class.is_named(name));
             let name = names.next().ok_or_else(|| broken("a class is missing"))?;
             let column = rows.iter().map(|row| row.get(name).copied());
@@ -228,6 +233,7 @@ fn by_class(
 }
 
 fn from_json<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, BrokenProtocol> {
+    // Before parsing: a tree of JSON takes several times the memory of its text.
     if body.len() > MAX_JSON {
         return Err(broken("a message is too long"));
     }
@@ -244,6 +250,7 @@ fn broken(reason: &str) -> BrokenProtocol {
 
 /// Returns the beginning of an untrusted text, without control characters.
 fn display(text: &str) -> String {
+    // It goes to the log and to people: control characters could forge lines or terminal commands.
     let characters = text.chars().take(MAX_TEXT);
     characters
         .map(|character| {

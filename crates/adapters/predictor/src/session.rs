@@ -146,6 +146,8 @@ impl Session {
         ended: impl FnOnce(Option<PredictionDelay>),
     ) {
         let end = self.serve(retire_idle).await;
+        // A process that never was ready would fail again, so its requests get the reason in place of another
+        // process.
         let is_preparing = *self.phase.borrow() == SessionPhase::Preparing;
         let not_started = end.err().filter(|_| is_preparing);
         // Before the replies: a request that is repeated gets another process.
@@ -306,6 +308,7 @@ impl Exchange {
         let mut output = BufReader::with_capacity(1 << 16, output);
         let first = match timeout(LOADING, frames::read(&mut output, MAX_FRAME)).await {
             Ok(Ok(first)) => first,
+            // Its end before the first message is judged by the outcome of the process.
             Ok(Err(error)) => return error.into(),
             Err(_) => return ExchangeEnd::Stuck,
         };
@@ -371,6 +374,7 @@ impl Exchange {
 
     /// Gives a response to its caller.
     fn deliver(&self, response: Response) -> Result<(), BrokenProtocol> {
+        // By id, so that responses may overtake each other.
         let sent = self.ledger().take(response.id);
         let Sent { rows, reply } =
             sent.ok_or_else(|| BrokenProtocol("a response to no request".to_owned()))?;
@@ -379,6 +383,7 @@ impl Exchange {
                 Ok(predictions) => (Ok(predictions), None),
                 Err(error) => (
                     Err(PredictionDelay::Failed(ModelFailure::InvalidResponse).into()),
+                    // After one such response none can be trusted: the process is replaced.
                     Some(BrokenProtocol(error.to_string())),
                 ),
             },
@@ -398,6 +403,7 @@ impl Exchange {
             let (is_stuck, ready) = {
                 let ledger = self.ledger();
                 let is_late = ledger.progressed.elapsed() > self.response_limit;
+                // Copied out, so that the lock is not held while the pool decides.
                 (is_late && !ledger.sent.is_empty(), ledger.ready)
             };
             if is_stuck {
@@ -416,6 +422,7 @@ impl Exchange {
             Ok(()) => PredictionDelay::Failed(ModelFailure::Ended),
             Err(delay) => delay.clone(),
         };
+        // Not repeated on another process: one of them may be what ended this one.
         for (_, sent) in self.ledger().sent.drain() {
             let error = PredictError::from(delay.clone());
             let _ = sent.reply.send(Reply::Answered(Err(error)));

@@ -276,7 +276,7 @@ def run_guardian(control):
     for name in [name for name in os.environ if name.startswith("LABDATA_RUN_")]:
         del os.environ[name]
     prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
-    log = Log(order["name"], order["log_kept"])
+    log = Log(order["name"], order["log_limit"])
     log.write_marker(begun=None)
     workspace = tempfile.mkdtemp(prefix="labdata-run-")
     python = getattr(sys, "_base_executable", None) or sys.executable

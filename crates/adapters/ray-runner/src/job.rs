@@ -30,6 +30,7 @@ const COMMAND: &str = "exec python3 -c 'import base64,os,zlib;exec(zlib.decompre
 /// [`RunnerError::Refused`] if the script is too long, its metadata are invalid, or a variable has an
 /// invalid name or value.
 pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, RunnerError> {
+    // The entry point would fail with a traceback on the cluster, minutes later.
     for (name, value) in &spec.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(RunnerError::Refused(format!(
@@ -59,10 +60,11 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
         "client": packages.as_ref().map(client).transpose()?.flatten(),
         "environment": environment,
         "key_exchange": key_exchange,
-        "log_kept": RETAINED_LOG_BYTES,
+        "log_limit": RETAINED_LOG_BYTES,
         "limits": {
             "preparation": limits.preparation.as_secs_f64(),
             "wall_clock": limits.wall_clock.as_secs_f64(),
+            // RLIMIT_CPU counts whole seconds, and 0 kills at once.
             "cpu_seconds": limits.cpu_time.as_secs().max(1),
             "memory": limits.memory,
             "file_size": limits.file_size,
@@ -83,6 +85,7 @@ pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, Runner
     // Ray's grace period exceeds that of the entry point, which needs time to clean up.
     let grace = (GRACE.as_secs() + 3).to_string();
     variables.insert("RAY_JOB_STOP_WAIT_TIME_S".to_owned(), grace.into());
+    // For people who look at Ray's dashboard: the platform finds its jobs by their ids.
     let work = match spec.run.work.kind() {
         WorkKind::Run => "labdata_execution",
         WorkKind::Training => "labdata_model_version",

@@ -110,7 +110,7 @@ impl ReaderProcess for ReaderChild {
     }
 }
 
-/// Returns why a reader ended that nobody killed.
+/// Returns why a reader ended that was not killed.
 fn interpret_exit(status: ExitStatus) -> ReaderEnd {
     match status.signal() {
         // Rust aborts when an allocation fails, and the kernel kills when the machine has no memory left.

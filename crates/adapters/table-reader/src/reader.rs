@@ -14,7 +14,7 @@ use crate::{MAX_CPU_TIME, MAX_MEMORY};
 pub fn read_table() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        // The platform has gone, or will see the end of the output.
+        // The platform has exited, or will see the end of the output.
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -226,7 +226,7 @@ async fn instruments(report: &mut Report) {
 }
 
 async fn webhooks(report: &mut Report) {
-    // Told of nothing that the measured requests cause.
+    // Receives no event that the measured requests cause.
     let webhook = |_| {
         let body = json!({ "url": "https://lab.example.org/hook", "events": ["model.failed"] });
         post("/webhooks", &body)

@@ -73,6 +73,7 @@ pub(crate) struct QueryEncoder {
 
 impl Outlet {
     fn refused(&self, error: FormatError) -> SinkClosed {
+        // The read below knows only that its sink has closed; the handler finds the reason here.
         let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         *refusal = Some(error);
         SinkClosed
@@ -115,11 +116,13 @@ impl PartSink for Encoder {
     }
 
     async fn end(&mut self) -> Result<(), SinkClosed> {
+        // Taken: a second end would write a second footer.
         let writer = self.writer.take().ok_or(SinkClosed)?;
         let written = writer
             .finish()
             .map_err(|error| self.outlet.refused(error))?;
         self.outlet.send(written).await?;
+        // Its absence tells the body that the read broke off, so that the last chunk of HTTP is left out.
         self.outlet.put(Chunk::End).await
     }
 }

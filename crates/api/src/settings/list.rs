@@ -58,7 +58,7 @@ settings! {
     history_days "LABDATA_HISTORY_DAYS" "history-days" "DAYS", "unset: for ever",
         "Days for which earlier versions of rows and series are stored, and can be restored";
     trash_days "LABDATA_TRASH_DAYS" "trash-days" "DAYS", "30",
-        "Days for which deleted files, tables and columns can be restored; 0: they are gone at once";
+        "Days for which deleted files, tables and columns can be restored; 0: they are deleted for good at once";
     jobs_require_published "LABDATA_JOBS_REQUIRE_PUBLISHED" "jobs-require-published" "BOOLEAN", "false",
         "true lets triggers, schedules and backfills run published versions of scripts only";
     public_url "LABDATA_PUBLIC_URL" "public-url" "URL", "http://<bind>",

@@ -111,6 +111,7 @@ pub async fn run_python(
     command: RunPython,
 ) -> Result<PythonRun, Error> {
     let names: Vec<&str> = command.inputs.iter().map(|input| &*input.name).collect();
+    // Before anything is read: a wrong name would fail the snippet after minutes of queries.
     check_input_names(&names).map_err(Error::refused)?;
     let mut inputs = Inputs::default();
     for input in command.inputs {
@@ -163,6 +164,7 @@ impl Inputs {
             }
             InputSource::File(id) => self.of_file(services, actor, id).await,
         };
+        // The model corrects the input that is named; among twenty it could not tell which one.
         let content = content.map_err(|error| named(error, &name))?;
         self.read.push(PythonInput { name, content });
         Ok(())
@@ -174,6 +176,7 @@ impl Inputs {
         actor: &Actor,
         query: QueryData,
     ) -> Result<PythonContent, Error> {
+        // The use case of queries, so that a snippet sees exactly what its caller may see.
         let result = query_data_within(services, actor, query, PYTHON_QUERY_LIMITS).await?;
         self.count(result.rows.iter().map(String::len).sum())?;
         let result = result.value;
@@ -202,6 +205,7 @@ impl Inputs {
                 other => other,
             })?;
             if columns.is_empty() {
+                // All series are of one table, so the first one has the columns of all.
                 columns = columns_of(&series);
             }
             let added = rows_of(series.value);
@@ -217,6 +221,7 @@ impl Inputs {
         actor: &Actor,
         id: FileId,
     ) -> Result<PythonContent, Error> {
+        // Known before the bytes are fetched: a file of 500 MB must not be read to find it too large.
         let left = MAX_PYTHON_INPUT_BYTES.saturating_sub(self.bytes);
         let read = read_file(services, actor, id, left).await?;
         let (file, bytes) = read.ok_or_else(too_large)?;
@@ -286,6 +291,7 @@ fn columns_of(series: &Series) -> Vec<(String, DataType)> {
 
 /// One JSON array per point.
 fn rows_of(series: Series) -> Vec<String> {
+    // As JSON, like the rows of queries: the harness in Python reads both in one way.
     let parent = Scalar::from(series.parent).to_json();
     let columns = series.points.columns;
     let rows = (0..series.points.points).map(|index| {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Services, idempotency::unit_of_work::UnitOfWork};
 
-/// What is recorded of an action.
+/// Record of an action.
 pub(crate) struct Record {
     action: AuditAction,
     target: AuditTarget,

@@ -6,7 +6,7 @@ use crate::{Error, Services};
 
 /// Checks that the tables of a read are known as they stood.
 ///
-/// Called after a page is read, it also finds what was deleted meanwhile, which moves the moment.
+/// Called after a page is read, it also finds what was deleted in the meantime, which moves the moment.
 pub(super) async fn require_known(
     services: &Services,
     organization: OrganizationId,

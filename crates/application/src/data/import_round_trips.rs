@@ -346,7 +346,7 @@ impl Dialect {
     }
 
     /// A text that the dialect can hold. Two letters beyond ASCII side by side, such as `ßµ`, are UTF-8 or
-    /// Chinese as well, and nobody writes them.
+    /// Chinese as well, and are not in use.
     fn fit(self, text: &str) -> String {
         if self.encoding != Encoding::Windows1252 {
             return text.to_owned();

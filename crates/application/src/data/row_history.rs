@@ -61,6 +61,7 @@ pub async fn row_history(
     actor.require(Scope::Read)?;
     let mut versions = all_versions(services, actor, name).await?;
     versions.retain(|it| below.is_none_or(|below| it.version < below));
+    // All versions are there, so the next page is known without reading one more.
     let more = versions.len() > limit;
     versions.truncate(limit);
     let mut executions = BTreeMap::new();
@@ -110,6 +111,7 @@ pub async fn restore_row(
     let mut rows = Rows::default();
     rows.begin_row();
     let values = found.values.into_iter();
+    // They say when this write changes the row, not when the earlier one did.
     let values = values.filter(|(name, _)| SystemColumn::from_name(name).is_none());
     for (position, (name, value)) in values.enumerate() {
         rows.set(position, &name, Cell::from(value));
@@ -117,6 +119,7 @@ pub async fn restore_row(
     let write = TableWrite {
         table: name.table.clone(),
         rows,
+        // The row may be deleted now: then the same write creates it again under its id.
         mode: Mode::Upsert,
         ..TableWrite::default()
     };
@@ -193,6 +196,7 @@ async fn all_versions(
         current,
     } = history;
     let versions = versions(deleted, &changes, current.as_ref());
+    // A row that never was and one whose history was forgotten look the same, on purpose.
     if versions.is_empty() {
         return Err(Error::not_found(Resource::Row));
     }
@@ -208,6 +212,7 @@ async fn find(
     let table = catalog.keyed_table(&name.table);
     let table = table.ok_or_else(|| Error::not_found(Resource::Table))?;
     let key = KeyValue::parse(&name.id, table.key().data_type);
+    // An id that the type of the key cannot have names no row, so it is not found rather than invalid.
     let key = key.ok_or_else(|| Error::not_found(Resource::Row))?;
     Ok((table, key))
 }

@@ -98,6 +98,7 @@ async fn inspect(
     let head_bytes = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
     let head = read(services, actor, object, 0..head_bytes).await?;
     Ok(match inspect_head(&head, size) {
+        // The marks of some formats lie far behind the head: two small reads in place of the whole object.
         Verdict::ReadMore(range) => {
             inspect_range(&head, size, &read(services, actor, object, range).await?)
         }

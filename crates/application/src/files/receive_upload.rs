@@ -47,7 +47,7 @@ pub async fn open_upload(
             if !services.files.unreferenced(&[object]).await?.is_empty() {
                 return Err(PortError::NotFound(Resource::Upload).into());
             }
-            // A file in the trash keeps its object.
+            // The object of a file in the trash stays.
             if services
                 .trash
                 .holds_object(organization, grant.object)

@@ -46,6 +46,7 @@ pub async fn sweep_uploads(services: &Services) -> Result<Swept, Error> {
     };
     loop {
         let expired = now - UNCONFIRMED_AFTER;
+        // Records first: an object without a record is swept later, a record without its object could be confirmed.
         let take = || services.files.take_expired(expired, BATCH);
         let objects = freeing_space(services, take).await?;
         swept.unconfirmed += count(&objects);
@@ -90,7 +91,9 @@ pub async fn sweep_objects(services: &Services) -> Result<u64, Error> {
         if old.is_empty() {
             continue;
         }
+        // One question for a batch: a bucket may hold millions of objects.
         let unreferenced = services.files.unreferenced(&old).await?;
+        // After the question, so that a backup that began in between is seen.
         if services.files.are_objects_retained().await? {
             // A running backup may refer to them; the pass after it removes them.
             return Ok(removed);

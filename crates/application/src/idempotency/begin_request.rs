@@ -24,7 +24,7 @@ impl RepeatableRequest {
             api_key: actor.api_key,
             operation: self.operation,
             key: self.key,
-            // Who has left a group since is not told again what the group may see.
+            // The stored response may hold what only a group sees that the caller has left since.
             body_sha256: actor.rights.bound(self.body_sha256),
             now: services.clock.now(),
         }

@@ -62,7 +62,7 @@ pub(super) async fn ensure_reader_job(services: &Services, actor: &Actor) -> Res
         }),
         ..named
     };
-    // It is the platform's own script: nobody in the laboratory wrote it, or has to review it.
+    // It is the platform's own script: the laboratory neither wrote nor reviews it.
     job.set_publish_status(PublishStatus::Published)
         .map_err(Error::refused)?;
     match services.jobs.add(actor.organization, &job, &script).await {

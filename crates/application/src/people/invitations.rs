@@ -88,7 +88,7 @@ pub async fn create_invitation(
     .await
 }
 
-/// The organization's invitations that nobody has accepted yet, newest first, expired ones too.
+/// The organization's pending invitations, newest first, expired ones too.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope.

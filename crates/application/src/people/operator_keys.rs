@@ -51,7 +51,7 @@ pub struct IssuedKey {
 }
 
 /// Makes a key for that user of that organization; both are created when missing. The user gets the role that the
-/// scopes need, and keeps a wider one. An organization is not
+/// scopes need, and retains a wider one. An organization is not
 /// created if the job backend would then be refused.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ const MAX_REFUSALS: u32 = 20;
 /// Attempts to find a free prefix.
 const ATTEMPTS: u32 = 10;
 
-/// How a person signs in.
+/// Credential with which a person signs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignIn {
     /// With an API key.

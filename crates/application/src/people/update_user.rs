@@ -63,7 +63,7 @@ pub async fn update_user(
     Ok(changed)
 }
 
-/// What is recorded of another role, if it is one.
+/// Record of a changed role; `None` if it is the same.
 pub(super) fn role_changed(before: &User, after: &User) -> Option<Record> {
     let target = AuditTarget::new(AuditTargetKind::User, after.id, &after.email);
     let record = Record::of(AuditAction::UserRoleChanged, target)

@@ -16,7 +16,7 @@ use crate::{
 ///
 /// # Errors
 /// `Forbidden` without the write scope, for tables and columns also without the admin scope; `NotFound`;
-/// `Conflict` if its name is taken; `Invalid` if what it refers to is gone.
+/// `Conflict` if its name is taken; `Invalid` if what it refers to was deleted.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn restore_from_trash(
     services: &Services,

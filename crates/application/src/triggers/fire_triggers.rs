@@ -61,7 +61,7 @@ fn runs_after(
                     .into_iter()
                     .map(|firing| firing.into_run(ExecutionId::new(ids.next_id()), now)),
             ),
-            // The job itself shows why, wherever it is shown.
+            // The job itself shows why.
             Response::Unpublished => tracing::warn!(
                 job = %candidate.job,
                 trigger = %candidate.trigger.id,

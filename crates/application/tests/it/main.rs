@@ -12,6 +12,7 @@ mod dependencies;
 mod executions;
 mod exports;
 mod faulty_storage;
+mod file_sweeps;
 mod files;
 mod lab;
 mod people;

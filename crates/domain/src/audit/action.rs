@@ -1,4 +1,4 @@
-//! What an entry of the audit log tells, and of what.
+//! Actions of entries of the audit log, and their targets.
 
 /// Declares an enum whose variants have names, once.
 macro_rules! named {

@@ -17,7 +17,7 @@ use crate::{
     timestamp,
 };
 
-/// What an action was done to, as it was named then.
+/// Target of an action, by its name at that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditTarget {
     /// Its kind.
@@ -55,15 +55,15 @@ pub struct NewAuditEntry {
     pub id: AuditEntryId,
     /// When it happened.
     pub at: OffsetDateTime,
-    /// What was done.
+    /// Action.
     pub action: AuditAction,
-    /// Who did it; `None` for the platform's operator.
+    /// Author; `None` for the platform's operator.
     pub user: Option<UserId>,
     /// The key that was presented.
     pub api_key: Option<ApiKeyId>,
-    /// What it was done to.
+    /// Target.
     pub target: AuditTarget,
-    /// What else there is to know: texts, booleans, integers of at most 53 bits, and lists of these.
+    /// Further facts: texts, booleans, integers of at most 53 bits, and lists of these.
     pub details: Map<String, Value>,
 }
 
@@ -121,15 +121,15 @@ pub struct AuditEntry {
     pub id: AuditEntryId,
     /// When it happened: later than the entry before.
     pub at: OffsetDateTime,
-    /// What was done.
+    /// Action.
     pub action: AuditAction,
-    /// Who did it; `None` for the platform's operator.
+    /// Author; `None` for the platform's operator.
     pub user: Option<NamedUser>,
     /// The key that was presented.
     pub api_key: Option<NamedKey>,
-    /// What it was done to.
+    /// Target.
     pub target: AuditTarget,
-    /// What else there is to know.
+    /// Further facts.
     pub details: Map<String, Value>,
     /// Hash of the entry before; `None` for the first of the organization.
     pub previous_hash: Option<AuditHash>,

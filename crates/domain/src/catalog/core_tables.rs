@@ -2,6 +2,7 @@
 
 use super::{
     Column,
+    generated_key::generated_key,
     table::{Origin, SemanticCategory, Table},
 };
 use crate::scalar::DataType;
@@ -152,20 +153,6 @@ fn laboratory_tables() -> Vec<Table> {
     ]
 }
 
-/// The generated primary key of a table that names none: a string, a UUID v7 unless given.
-pub(super) fn generated_key() -> Column {
-    Column {
-        is_primary_key: true,
-        is_nullable: false,
-        is_unique: true,
-        ..column(
-            "id",
-            DataType::String,
-            "The row's id, generated unless given.",
-        )
-    }
-}
-
 fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
     columns.insert(0, generated_key());
     Table {
@@ -177,7 +164,7 @@ fn table(name: &str, description: &str, mut columns: Vec<Column>) -> Table {
         columns: columns.into(),
         unique_together: Vec::new(),
         history: true,
-        access: crate::people::rights::TableAccess::default(),
+        access: super::access::TableAccess::default(),
     }
 }
 

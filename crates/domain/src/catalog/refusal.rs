@@ -154,7 +154,7 @@ mod tests {
             columns: references.iter().map(column).collect(),
             unique_together: Vec::new(),
             history: true,
-            access: crate::people::rights::TableAccess::default(),
+            access: crate::catalog::TableAccess::default(),
         }
     }
 

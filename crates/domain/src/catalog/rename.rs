@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{
-    Catalog, Column, ColumnDefinition, ColumnRef, DefinitionMode, Name, Origin, Table,
-    TableDefinition,
+    Catalog, Column, ColumnRef, Name, Origin, Table,
+    definition::{ColumnDefinition, DefinitionMode, TableDefinition},
 };
 
 /// A column that gets another name; its data stays.

@@ -205,8 +205,8 @@ fn veiled(table: Arc<Table>, hidden: &[Arc<Table>]) -> Arc<Table> {
 mod tests {
     use super::*;
     use crate::{
-        catalog::{ColumnDefinition, TableDefinition},
-        people::{rights::TableAccess, role::Role},
+        catalog::{ColumnDefinition, TableAccess, TableDefinition},
+        people::role::Role,
         scalar::DataType,
     };
 

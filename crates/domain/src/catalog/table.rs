@@ -5,10 +5,11 @@ use std::{borrow::Cow, cmp::Ordering, ops::Deref, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    access::TableAccess,
     column::{ColumnRef, Columns},
     name::sql_name,
 };
-use crate::{people::rights::TableAccess, scalar::DataType};
+use crate::scalar::DataType;
 
 /// The name of a raw table's order column, if it is an `integer` (contract §5).
 pub const ORDER_COLUMN: &str = "order";
@@ -147,7 +148,7 @@ impl KeyedTable {
             description: None,
             category: SemanticCategory::Curated,
             origin: Origin::Organization,
-            columns: vec![super::core_tables::generated_key()].into(),
+            columns: vec![super::generated_key::generated_key()].into(),
             unique_together: Vec::new(),
             history: true,
             access: TableAccess::default(),

@@ -109,6 +109,8 @@ pub fn versions(
     current: Option<&RowJson>,
 ) -> Vec<RowVersion> {
     let mut versions: Vec<RowVersion> = Vec::with_capacity(changes.len() + 1);
+    // Numbers are for good: versions that were deleted are counted, so that a link to version 7 never means another
+    // one.
     let mut number = deleted;
     let mut state: Option<Map<String, Value>> = None;
     for (index, change) in changes.iter().enumerate() {
@@ -117,6 +119,7 @@ pub fn versions(
             number += 1;
             versions.push(first(number, row));
         }
+        // What a change left is what the next one found: only values before are recorded.
         let behind = changes.get(index + 1).map(|next| next.before.as_ref());
         let after = match (change.action, behind) {
             (ChangeAction::Deleted, _) => None,
@@ -130,6 +133,7 @@ pub fn versions(
             at: Some(change.at),
             execution: change.execution,
             changed: differences(before.as_ref(), after.as_ref()),
+            // A deletion shows what was deleted.
             values: after.clone().or(before).unwrap_or_default(),
         });
         state = after;
@@ -137,6 +141,7 @@ pub fn versions(
     if let (None, Some(row)) = (&state, current) {
         versions.push(first(number + 1, &parsed(row)));
     }
+    // Built from the oldest on, as numbers count; listed from the newest.
     versions.reverse();
     versions
 }
@@ -163,6 +168,7 @@ fn parsed(row: &RowJson) -> Map<String, Value> {
 fn first(version: u64, row: &Map<String, Value>) -> RowVersion {
     let text = |name: &str| row.get(name).and_then(Value::as_str);
     let (created, updated) = (text("created_at"), text("updated_at"));
+    // The first known version is a creation only if nothing changed before: earlier changes may be deleted.
     let is_created = created == updated;
     let execution = if is_created {
         text("created_by_execution_id")
@@ -194,6 +200,7 @@ fn differences(
     };
     let names = before.into_iter().chain(after).flat_map(Map::keys);
     names
+        // They change with every version and would be in each list.
         .filter(|name| SystemColumn::from_name(name).is_none())
         .map(|name| (name.clone(), (value(before, name), value(after, name))))
         .filter(|(_, (before, after))| before != after)

@@ -22,7 +22,7 @@ const MAX_NAMED_IDS: usize = 5;
 /// Treatment of what another execution changed since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Nothing is undone.
+    /// No change is undone.
     #[default]
     Refuse,
     /// It stays as it is, with a warning.
@@ -78,7 +78,7 @@ pub struct Touched {
     pub changed_since: bool,
 }
 
-/// What undoes the changes of a row.
+/// Change that undoes the changes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
     /// It did not exist and is deleted.
@@ -126,6 +126,7 @@ impl RestorePlan {
         for row in rows {
             let place = (row.table.name.clone(), row.id);
             plan.touched.insert(place.clone());
+            // Counted before conflicts: a created row that stays is a conflict, not one that somebody deleted before.
             if row.exists && row.before.is_none() {
                 *plan.created.entry(row.table.name.clone()).or_default() += 1;
             }
@@ -133,8 +134,11 @@ impl RestorePlan {
                 (true, None) => Undo::Delete,
                 (true, Some(before)) => Undo::ChangeBack(before),
                 (false, Some(before)) => Undo::BringBack(before),
+                // The execution created the row and deleted it again, or someone did since: nothing is left of it to
+                // undo.
                 (false, None) => continue,
             };
+            // A row is never undone in part: which of its values came from whom is not stored.
             if row.changed_since {
                 plan.left.insert(place, (Reason::ChangedSince, row.deleted));
             } else {
@@ -155,6 +159,7 @@ impl RestorePlan {
         let mut changed = false;
         for Obstacle { table, id, reason } in obstacles {
             let place = (table, id);
+            // A row may have several obstacles; the first one is reported, and says enough.
             if let Some(planned) = self.rows.remove(&place) {
                 self.left.insert(place, (reason, planned.deleted));
                 changed = true;
@@ -169,6 +174,7 @@ impl RestorePlan {
     /// A sentence for each table and reason.
     pub fn check(&self, on_conflict: OnConflict) -> Result<(), Vec<String>> {
         if on_conflict == OnConflict::Skip || self.left.is_empty() {
+            // Skipped rows become warnings of the report instead.
             return Ok(());
         }
         Err(self.conflicts("cannot be restored").collect())
@@ -178,6 +184,7 @@ impl RestorePlan {
     #[must_use]
     pub fn tables(&self) -> Vec<Arc<Table>> {
         let tables = self.rows.values().map(|row| (&row.table.name, &row.table));
+        // Each table once, in an order that does not depend on that of the rows.
         let tables: BTreeMap<_, _> = tables.collect();
         tables.into_values().cloned().collect()
     }
@@ -218,6 +225,7 @@ impl RestorePlan {
     #[must_use]
     pub fn lost(&self, table: &str) -> Vec<String> {
         let left = self.left.iter();
+        // Rows that reference them must not come back: their reference would point at another row, or at none.
         let left = left.filter(|((own, _), (_, deleted))| own == table && *deleted);
         left.map(|((_, id), _)| id.clone()).collect()
     }
@@ -236,6 +244,7 @@ impl RestorePlan {
 
     /// A sentence for each table and reason for which rows stay as they are.
     fn conflicts<'p>(&'p self, what: &'p str) -> impl Iterator<Item = String> + 'p {
+        // Grouped, because a conflict of ten thousand rows must still be a sentence.
         let mut groups: BTreeMap<(&str, Reason), Vec<&str>> = BTreeMap::new();
         for ((table, id), (reason, _)) in &self.left {
             groups.entry((table, *reason)).or_default().push(id);
@@ -290,8 +299,11 @@ impl RestorePlan {
             }
         }
         let skipped = created.into_iter().map(|(table, count)| {
+            // The ledger knows how many were created, the plan how many of these exist: the others were deleted
+            // since.
             count.saturating_sub(self.created.get(table).copied().unwrap_or_default())
         });
+        // The database deletes them with their rows, so no statement of the revert counts them.
         let cascaded: u64 = facts.series.values().map(|series| series.points).sum();
         let others = facts
             .series
@@ -322,6 +334,7 @@ impl RestorePlan {
         let mut sums: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
         for entry in &facts.ledger {
             let is_unknown =
+                // Rows that the history knows are in the plan, whether they are undone or not.
                 |id: &&String| !self.touched.contains(&(entry.table.clone(), (*id).clone()));
             let unknown = || u64::try_from(entry.ids.iter().filter(is_unknown).count());
             let is_without = facts.without_history.contains(&entry.table);
@@ -335,6 +348,7 @@ impl RestorePlan {
                     "replaced series",
                     u64::try_from(entry.ids.len()).unwrap_or(u64::MAX),
                 ),
+                // Created rows and first series need no earlier values to be undone.
                 _ => continue,
             };
             *sums.entry((&entry.table, what)).or_default() += count;

@@ -62,6 +62,7 @@ impl RevertReport {
         let skipped = created.into_iter().map(|(table, count)| {
             count.saturating_sub(rows.get(table).copied().unwrap_or_default())
         });
+        // A row that the execution created is deleted with what others changed of it: worth a warning, no obstacle.
         let updated = facts
             .updated_by_others
             .iter()
@@ -70,6 +71,7 @@ impl RevertReport {
             format!("{rows} rows of \"{table}\" were deleted although another execution had changed them since")
         });
         let series = facts.series.iter();
+        // The cascade of a foreign key deletes them without a word, so the report has to say it.
         let series = series.filter(|(_, series)| series.of_others > 0);
         let series = series.map(|(table, series)| {
             format!(

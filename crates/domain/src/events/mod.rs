@@ -71,7 +71,7 @@ pub enum LoggedEventKind {
     NotificationCreated(NotificationId),
     /// The device of an instrument reports that all is well, after it did not.
     InstrumentOnline(InstrumentId),
-    /// The device of an instrument has gone silent.
+    /// The device of an instrument has stopped reporting.
     InstrumentOffline(InstrumentId),
     /// The device of an instrument reports that something is wrong.
     InstrumentError(InstrumentId),

@@ -1,4 +1,4 @@
-//! Who or what started an execution.
+//! Origins of executions.
 
 use crate::{
     ids::{ApiKeyId, TriggerId, UserId},
@@ -8,7 +8,7 @@ use crate::{
     },
 };
 
-/// Who or what started an execution.
+/// Origin of an execution: a user, a key or a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartedBy {
     /// The user; of a trigger the one who set it.
@@ -45,7 +45,7 @@ impl StartedBy {
     }
 }
 
-/// Who or what started an execution, by names.
+/// Origin of an execution, by names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starter {
     /// User and key.

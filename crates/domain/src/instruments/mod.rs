@@ -5,6 +5,7 @@ mod device;
 pub mod images;
 
 mod reader;
+mod reader_kind;
 mod reader_table;
 mod reading;
 
@@ -23,9 +24,11 @@ pub use device::{
     outage_notice,
 };
 pub use reader::{
-    AUTO_READER, MAX_READER_LENGTH, MAX_TIMEZONE_LENGTH, READERS, Reader, UnknownReader,
-    UnknownTimezone, check_reader, check_timezone,
+    AUTO_READER, MAX_READER_LENGTH, MAX_TIMEZONE_LENGTH, UnknownReader, UnknownTimezone,
+    check_reader, check_timezone,
 };
+pub use reader_kind::Reader;
+pub use reader_table::READERS;
 pub use reading::{
     Curve, MAX_READING_BYTES, MAX_READING_FILE_BYTES, NoReader, READ_JOB_DESCRIPTION,
     READ_JOB_NAME, READING_MEMORY, READING_TIME_LIMIT, ReaderRefusal, Reading, ReadingFailure,

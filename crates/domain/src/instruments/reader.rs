@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-pub use super::reader_table::READERS;
+use super::reader_table::READERS;
 use crate::refusal::{ErrorCode, Refuse};
 
 /// Reader of an instrument whose files are tried with all readers of their kind.
@@ -13,17 +13,6 @@ pub const MAX_READER_LENGTH: usize = 100;
 
 /// Maximum number of characters of a time zone's name.
 pub const MAX_TIMEZONE_LENGTH: usize = 100;
-
-/// A reader: it takes the exports of one software.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
-    /// Name, by which instruments and requests choose it.
-    pub name: &'static str,
-    /// The software, for people.
-    pub title: &'static str,
-    /// Extensions of its files, in lower case, without a dot.
-    pub extensions: &'static [&'static str],
-}
 
 /// Error: there is no reader of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

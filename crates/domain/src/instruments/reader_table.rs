@@ -1,8 +1,8 @@
 //! The readers, by name. Made by `crates/adapters/file-readers/reader/generate.py`.
 
-use super::Reader;
+use super::reader_kind::Reader;
 
-/// What readers there are, by name.
+/// All readers, by name.
 pub const READERS: &[Reader] = &[
     Reader {
         name: "AGILENT_GEN5",

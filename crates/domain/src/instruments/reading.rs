@@ -26,7 +26,7 @@ pub const READING_TIME_LIMIT: Duration = Duration::from_secs(50);
 /// Memory of a reading, in bytes.
 pub const READING_MEMORY: u64 = 2 << 30;
 
-/// What came of trying readers on a file.
+/// Result of trying readers on a file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Reading {
     /// The reader that took the file; `None` if none did, or several.
@@ -44,7 +44,7 @@ pub struct Reading {
     /// Curves of the measurements.
     #[serde(default)]
     pub curves: Vec<Curve>,
-    /// What a person should know about the reading.
+    /// Notes on the reading for a person.
     #[serde(default)]
     pub doubts: Vec<String>,
     /// The ASM document.

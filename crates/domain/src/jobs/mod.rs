@@ -1,6 +1,7 @@
 //! Jobs: scripts of an organization, or names under which off-platform scripts run.
 
 mod parameter;
+mod publish_status;
 mod publishing;
 mod script;
 
@@ -17,7 +18,8 @@ pub use parameter::{
     InvalidParameter, MAX_PARAMETER_TEXT, MAX_PARAMETERS, MissingParameter, ParameterDefinition,
     Widget, check_parameters, effective_parameters, with_defaults,
 };
-pub use publishing::{NotPublished, PublishStatus, ScriptChanged, TriggeredVersion};
+pub use publish_status::{NotPublished, PublishStatus, TriggeredVersion};
+pub use publishing::ScriptChanged;
 pub use script::{
     Edit, EditError, MAX_CODE_LENGTH, MAX_EDITS, ScriptFlaw, ScriptMetadata, ScriptVersion,
     VersionSummary, apply_edits, foreign_encoding, is_current_version, normalized,

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Artifact, Progress, TrainingResult};
+use super::{artifact::Artifact, progress::Progress, result::TrainingResult};
 
 /// Report that a training sends while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrainingReport {
-    /// How far it has come.
+    /// Progress.
     Progress(Progress),
     /// Its result. The version is ready only after the worker has seen the artifact.
     Result(Box<TrainingResult>),

@@ -145,6 +145,7 @@ impl TrainingRequest {
     /// All problems, in the order of the request's fields.
     pub fn plan(self, dataset: &Dataset) -> Result<TrainingPlan, Vec<InvalidTraining>> {
         let mut problems = Vec::new();
+        // A training is refused here rather than after minutes of preparation on a worker.
         if dataset.row_count == 0 {
             problems.push(InvalidTraining::NoRows);
         }
@@ -182,6 +183,7 @@ impl TrainingRequest {
             if self.images.len() != 1 || self.features.as_ref().is_some_and(|f| !f.is_empty()) {
                 problems.push(InvalidTraining::InputOfSegmentation);
             }
+            // Features of a segmentation are the pixels, so a choice of columns means nothing.
             return Vec::new();
         }
         for name in self.features.iter().flatten() {
@@ -192,6 +194,7 @@ impl TrainingRequest {
         }
         let is_chosen = |column: &&DatasetColumn| match &self.features {
             Some(names) => names.contains(&column.name),
+            // By default without the target, which would predict itself, and without ids of images.
             None => {
                 can_be_feature(column)
                     && column.name != self.target

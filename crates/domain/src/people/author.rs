@@ -1,4 +1,4 @@
-//! Who did something, by names that people know.
+//! Author of an action, by names that people know.
 
 use super::{ApiKey, tenancy::User};
 use crate::ids::{ApiKeyId, UserId};

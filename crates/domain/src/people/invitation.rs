@@ -12,7 +12,7 @@ use crate::ids::{GroupId, InvitationId, OrganizationId, UserId};
 /// Time for which an invitation can be accepted.
 pub const INVITATION_LIFETIME: Duration = Duration::days(7);
 
-/// An invitation that nobody has accepted yet.
+/// A pending invitation.
 #[derive(Clone, Debug)]
 pub struct Invitation {
     /// Id.

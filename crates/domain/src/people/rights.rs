@@ -10,47 +10,14 @@ use super::{
     scope::{Scope, Scopes},
 };
 use crate::{
-    catalog::Table,
+    catalog::{Table, TableAccess},
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
-/// Who may read and write a table, by the names of groups. An empty list is everyone of the organization;
-/// who may write may read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableAccess {
-    /// Groups whose members may read.
-    pub read: Vec<String>,
-    /// Groups whose members may write.
-    pub write: Vec<String>,
-}
-
-impl TableAccess {
-    /// Returns true if everyone of the organization may read and write.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.read.is_empty() && self.write.is_empty()
-    }
-
-    /// The names of all groups.
-    pub fn groups(&self) -> impl Iterator<Item = &str> {
-        self.read.iter().chain(&self.write).map(String::as_str)
-    }
-
-    /// The same, with the groups sorted and each named once.
-    #[must_use]
-    pub fn normalized(mut self) -> Self {
-        for groups in [&mut self.read, &mut self.write] {
-            groups.sort_unstable();
-            groups.dedup();
-        }
-        self
-    }
-}
-
-/// What a caller may do to a table.
+/// Rights of a caller to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableRight {
-    /// Nothing: the table does not exist for the caller.
+    /// None: the table does not exist for the caller.
     None,
     /// Read it, if the scopes allow that.
     Read,
@@ -58,7 +25,7 @@ pub enum TableRight {
     Write,
 }
 
-/// What decides about a caller's rights: the user's role and groups, and the tables to which the key is
+/// Facts that decide about a caller's rights: the user's role and groups, and the tables to which the key is
 /// narrowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
@@ -138,7 +105,7 @@ impl Rights {
         scopes.intersection(self.role.scopes())
     }
 
-    /// Returns true if no table is hidden, whatever its access.
+    /// Returns true if no table is hidden.
     #[must_use]
     pub fn see_everything(&self) -> bool {
         self.role == Role::Admin && self.tables.is_none()

@@ -155,7 +155,7 @@ error_codes! {
     InvalidTrigger = "invalid_trigger",
     /// The value is not permitted.
     InvalidValue = "invalid_value",
-    /// The rows or series of a write have problems, each with a code of its own.
+    /// The rows or series of a write have problems, each with its code.
     InvalidWrite = "invalid_write",
     /// The job is archived.
     JobArchived = "job_archived",
@@ -251,7 +251,7 @@ error_codes! {
     RateLimited = "rate_limited",
     /// No row has this id.
     ReferenceNotFound = "reference_not_found",
-    /// What a deleted table, column or file refers to is gone, so it cannot be restored.
+    /// Something that a deleted table, column or file refers to was deleted, so it cannot be restored.
     RestoreBlocked = "restore_blocked",
     /// The result exceeds the limits of rows, values or bytes.
     ResultTooLarge = "result_too_large",

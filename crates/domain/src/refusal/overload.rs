@@ -1,6 +1,9 @@
 //! Refusals of a platform that is fully in use.
 
-use super::{ErrorCode, RefusalKind, Refuse};
+use super::{
+    code::ErrorCode,
+    reason::{RefusalKind, Refuse},
+};
 
 /// Something that the request needs is in use; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{ErrorCode, RefusalKind, Refuse};
+use super::{
+    code::ErrorCode,
+    reason::{RefusalKind, Refuse},
+};
 
 /// Kind of a resource. Its `Display` is its name in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,70 +1,20 @@
 //! The trash: deleted files, tables and columns that can be restored for a time.
 
+mod kind;
 mod refusal;
 
 use time::{Duration, OffsetDateTime};
 
+pub use kind::TrashKind;
 pub use refusal::RestoreRefusal;
 
 use crate::{
-    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    audit::{AuditTarget, AuditTargetKind},
     catalog::{Catalog, Column, Table},
     ids::{ApiKeyId, TrashId, UserId},
     page::Cursor,
     people::author::Author,
 };
-
-/// Kind of what was deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TrashKind {
-    /// A confirmed file.
-    File,
-    /// A table with its rows or points.
-    Table,
-    /// A column of a table that stays.
-    Column,
-}
-
-impl TrashKind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::File, Self::Table, Self::Column];
-
-    /// Returns its name in the API and the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Table => "table",
-            Self::Column => "column",
-        }
-    }
-
-    /// Returns the kind of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
-    /// The action that restores what has this kind.
-    #[must_use]
-    pub const fn restored(self) -> AuditAction {
-        match self {
-            Self::File => AuditAction::FileRestored,
-            Self::Table => AuditAction::TableRestored,
-            Self::Column => AuditAction::ColumnRestored,
-        }
-    }
-
-    /// The action that purges what has this kind.
-    #[must_use]
-    pub const fn purged(self) -> AuditAction {
-        match self {
-            Self::File => AuditAction::FilePurged,
-            Self::Table => AuditAction::TablePurged,
-            Self::Column => AuditAction::ColumnPurged,
-        }
-    }
-}
 
 /// A deletion that can be undone until `purge_at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,7 +185,7 @@ mod tests {
             columns: columns.collect(),
             unique_together: Vec::new(),
             history: true,
-            access: crate::people::rights::TableAccess::default(),
+            access: crate::catalog::TableAccess::default(),
         }
     }
 
@@ -259,8 +209,9 @@ mod tests {
         let check = |table: &Table| check_table(&catalog(), table).map_err(|it| it.to_string());
         let fits = table(2, "aliquot", references(DataType::String, "sample"));
         assert_eq!(check(&fits), Ok(()));
-        let gone = "\"aliquot\" references \"batch\", which is gone or has a key of another type"
-            .to_owned();
+        let gone =
+            "\"aliquot\" references \"batch\", which is deleted or has a key of another type"
+                .to_owned();
         let lost = table(2, "aliquot", references(DataType::String, "batch"));
         assert_eq!(check(&lost), Err(gone.clone()));
         let retyped = table(2, "aliquot", references(DataType::Integer, "sample"));

@@ -1,6 +1,6 @@
 //! Reasons why nothing is restored from the trash.
 
-use super::TrashKind;
+use super::kind::TrashKind;
 use crate::{
     catalog::CatalogRefusal,
     refusal::{ErrorCode, RefusalKind, Refuse},
@@ -21,7 +21,7 @@ pub enum RestoreRefusal {
     #[error("the table of column \"{0}\" is deleted; restore the table first")]
     TableGone(String),
     /// A referenced table is deleted, or another one by now.
-    #[error("\"{name}\" references \"{target}\", which is gone or has a key of another type")]
+    #[error("\"{name}\" references \"{target}\", which is deleted or has a key of another type")]
     ReferenceGone {
         /// The table or column.
         name: String,

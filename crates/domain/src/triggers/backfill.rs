@@ -20,7 +20,7 @@ pub const LISTED_BACKFILL_FILES: usize = 100;
 /// Files that a backfill considers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackfillFiles {
-    /// These, whatever the conditions of the job's trigger.
+    /// These, without regard to the conditions of the job's trigger.
     Named(BTreeSet<FileId>),
     /// Those that the job's file trigger would have taken.
     Triggered {

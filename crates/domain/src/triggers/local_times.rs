@@ -32,7 +32,7 @@ pub(super) fn has_day_of(zone: &TimeZone, time: DateTime) -> bool {
 
 /// The next moment after `now` among those that the clocks show, if the times of day are those of `next`,
 /// which returns the first one after its argument. Where clocks go back, the times between come again.
-pub(super) fn next_shown(
+pub(super) fn next_on_clock(
     zone: &TimeZone,
     now: Timestamp,
     next: impl Fn(DateTime) -> Option<DateTime>,

@@ -2,6 +2,7 @@
 
 mod arming;
 mod backfill;
+mod category;
 mod conditions;
 pub mod event;
 mod firing;
@@ -22,6 +23,7 @@ pub use backfill::{
     Backfill, BackfillFiles, BackfillOnly, LISTED_BACKFILL_FILES, MAX_BACKFILL_RUNS, NoFileTrigger,
     StoredUpload,
 };
+pub use category::Category;
 pub use conditions::{
     Conditions, EndStatus, FileConditions, FileFacts, INSTRUMENT_HAS_READER, InvalidConditions,
     JobConditions,
@@ -32,43 +34,6 @@ pub use schedule::{InvalidSchedule, Schedule};
 
 /// Longest chain of triggered runs that follow from one another.
 pub const MAX_CHAIN: usize = 32;
-
-/// Kind of trigger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Category {
-    /// Fires when the bytes of a file are confirmed.
-    FileUploaded,
-    /// Fires when an execution of another job ends.
-    JobCompleted,
-    /// Fires at times.
-    Schedule,
-}
-
-impl Category {
-    /// Every category and its name in the API.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("file_uploaded", Self::FileUploaded),
-        ("job_completed", Self::JobCompleted),
-        ("schedule", Self::Schedule),
-    ];
-
-    /// Its name in the API and the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FileUploaded => "file_uploaded",
-            Self::JobCompleted => "job_completed",
-            Self::Schedule => "schedule",
-        }
-    }
-
-    /// The category of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, category)| category)
-    }
-}
 
 /// A job's trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ impl LogRetention {
     /// Days of the default.
     pub const DEFAULT_DAYS: u32 = 90;
 
-    /// That many days; 0 for good.
+    /// A number of days; 0 for good.
     #[must_use]
     pub const fn of_days(days: u32) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl LogRetention {
     /// Logs of work that ended before this time are to be deleted; `None` if none are.
     #[must_use]
     pub fn ended_before(self, now: OffsetDateTime) -> Option<OffsetDateTime> {
-        // So many days that there is no such date are the same as for good.
+        // A period beyond the last date is the same as for good.
         now.checked_sub(Duration::days(self.days?.into()))
     }
 }

@@ -2,8 +2,10 @@
 
 use labdata_application::{Error, catalog::define_table::define_table};
 use labdata_domain::{
-    catalog::{ColumnDefinition, DefinitionMode, Name, SemanticCategory, TableDefinition},
-    people::{group::MAX_GROUP_NAME_LENGTH, rights::TableAccess},
+    catalog::{
+        ColumnDefinition, DefinitionMode, Name, SemanticCategory, TableAccess, TableDefinition,
+    },
+    people::group::MAX_GROUP_NAME_LENGTH,
     scalar::DataType,
 };
 use labdata_request_body::{
@@ -44,7 +46,7 @@ shape! {
         /// False stores no earlier versions of its rows or series, and deletes those that are stored.
         history: bool = or(true, boolean()),
         /// Groups whose members may read and write the table; administrators always may. `{}` opens it to
-        /// everyone of the organization; left out, what stands is kept. With `mode=ensure`, new tables only.
+        /// everyone of the organization; left out, the access stays. With `mode=ensure`, new tables only.
         access: Option<TableAccess> = optional(shape::<DefineAccessBody>().map(TableAccess::from)),
     }
     example json!({

@@ -1,8 +1,7 @@
 //! A table as the API shows it.
 
 use labdata_domain::{
-    catalog::{Column, HIDDEN_TABLE, Origin, SemanticCategory, SystemColumn, Table},
-    people::rights::TableAccess,
+    catalog::{Column, HIDDEN_TABLE, Origin, SemanticCategory, SystemColumn, Table, TableAccess},
     scalar::DataType,
 };
 use labdata_request_body::{names, output};

@@ -29,7 +29,7 @@ shape! {
     /// The parts of an import's `multipart/form-data`.
     #[derive(Clone, Debug)]
     pub struct ImportTableBody {
-        /// The file: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its name.
+        /// The file: a delimited text, an Excel workbook (.xlsx) or Parquet, under any name.
         pub file: FilePath = required(FilePart),
         /// Action on the rows: `insert` creates all of them, `upsert` updates those that match a
         /// stored row.

@@ -1,4 +1,4 @@
-//! Who did something, by names.
+//! Authors of actions, by names.
 
 use labdata_domain::{
     executions::started_by::Starter,

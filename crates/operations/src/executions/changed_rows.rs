@@ -62,7 +62,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::JobExecutions,
         summary: "Shows the rows of a table that an execution changed, before and after",
         description: "Of each kind of change the first 100 rows, by the bytes of their ids. Values are \
-            kept of the first 100 rows that a table write updates or deletes, as far as a row is no \
+            stored of the first 100 rows that a table write updates or deletes, as far as a row is no \
             longer than 8 KiB; the bare ids of all are at \
             `GET /job-executions/{execution_id}/changes`. A row that the execution updated several times \
             has its values before the first and after the last update. Created rows are given as they \

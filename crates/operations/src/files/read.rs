@@ -220,7 +220,7 @@ async fn run(
             .enter(Work::Result, organization)
             .await?;
         return Ok(ReadFileReply {
-            view: ReadFileView::Read(Box::new(shown(read, body.complete))),
+            view: ReadFileView::Read(Box::new(view_of(read, body.complete))),
             slot: Some(slot),
         });
     }
@@ -233,7 +233,7 @@ async fn run(
     })
 }
 
-fn shown(read: FileReading, is_complete: bool) -> FileReadingView {
+fn view_of(read: FileReading, is_complete: bool) -> FileReadingView {
     let problem = read.reading.problem();
     let instrument = read.file.attribution.instrument();
     let Reading {

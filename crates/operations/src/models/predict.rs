@@ -46,7 +46,7 @@ shape! {
         pixel_threshold: Option<f64> = optional(float().with("minimum", 0).with("maximum", 1)),
         /// Of a segmentation: connected regions with fewer pixels are left out; 0 by default.
         min_region_pixels: Option<u32> = optional(unsigned(0..=MAX_REGION)),
-        /// Of a segmentation: holes of at most that many pixels are filled, all of them by default; 0 keeps all.
+        /// Of a segmentation: holes of at most that many pixels are filled, all of them by default; 0 fills none.
         max_hole_pixels: Option<u32> = optional(unsigned(0..=MAX_REGION)),
         /// Of a segmentation: masks whose mean probability is lower are left out; 0 by default.
         min_confidence: Option<f64> = optional(float().with("minimum", 0).with("maximum", 1)),

@@ -20,7 +20,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[
             (
                 400,
-                "What it refers to is gone, or rows of now break what it was defined with",
+                "What it refers to is deleted, or rows of now break what it was defined with",
             ),
             (409, "Something else has its name or path by now"),
         ],

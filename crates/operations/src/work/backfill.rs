@@ -25,7 +25,7 @@ shape! {
     /// Files to run a job for. The body may be empty or null.
     #[derive(Clone, Debug, Default)]
     pub struct BackfillBody {
-        /// These files, whatever the conditions of the job's trigger. By default, those that its trigger of
+        /// These files, without regard to the conditions of the job's trigger. By default, those that its trigger of
         /// the category `file_uploaded` would have taken.
         file_ids: Option<Vec<String>> = optional(list(text(..)).of(1..=MAX_BACKFILL_RUNS)),
         /// Only files of this instrument.

@@ -69,7 +69,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::JobExecutions,
         summary: "Reads what a run wrote",
         description: "Standard output and standard error, as they came. The first and the last 5 MiB are \
-            kept; a line says what is left out between. The log of a script that ran elsewhere is \
+            stored; a line says what is left out between. The log of a script that ran elsewhere is \
             empty.\n\nWith `Accept: text/event-stream`: events `log` with `{\"text\": \"…\"}`, and at last \
             `end` with `{\"status\": \"…\"}` of the execution. At most 32 logs, trainings and event \
             streams of an organization are followed at a time.",

@@ -87,6 +87,7 @@ impl Control {
         self.request_stop();
         // INT is PostgreSQL's fast shutdown: clients are cut off, a checkpoint is written.
         let finished = |state: &State| state.finished;
+        // Without a checkpoint the next start replays the log, which takes longer but loses nothing.
         if self.wait(STOP_LIMITS.0, finished) {
             return Ok(());
         }
@@ -144,6 +145,7 @@ pub(crate) fn run(
     control: &Control,
     report: oneshot::Sender<Result<Access, Error>>,
 ) {
+    // On every way out, a panic included: `stop` would otherwise wait for its whole limit.
     let _finish = Finish(control);
     match begin(settings, control) {
         Ok((role, access)) => {

@@ -57,7 +57,7 @@ where
         Self::build(authorities, connect_timeout, None)
     }
 
-    /// Creates a client that connects to permitted addresses only, whatever a name resolves to; no server is
+    /// Creates a client that connects to permitted addresses only, also after a name is resolved; no server is
     /// contacted yet. Other servers are [`HttpError::Forbidden`].
     ///
     /// # Errors

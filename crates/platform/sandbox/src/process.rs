@@ -80,6 +80,7 @@ pub(crate) async fn run(
     stop: &mut StopSignal,
     mut on_output: impl FnMut(u64),
 ) -> Result<ProcessOutcome, String> {
+    // A separate process stands between: it outlives a crash of the platform long enough to kill what it started.
     let (program, arguments) = supervisor.split_first().ok_or("no supervisor is set")?;
     // A socket, over which the supervisor can send listeners.
     let sockets = || -> io::Result<(UnixStream, OwnedFd)> {
@@ -132,8 +133,10 @@ pub(crate) async fn run(
                     Ok(Event::Failed(reason)) => break Err(reason),
                     Err(error) => break Err(format!("the supervisor sent {line:?}: {error}")),
                 },
+                // namespace.
                 Ok(None) | Err(_) => break Err("the supervisor was killed".to_owned()),
             },
+            // In the same loop as the lines: a supervisor whose output is not read could not react to a stop.
             () = forward(&mut control, stop, &mut forwarded) => {}
         }
     };
@@ -157,6 +160,7 @@ async fn send_pipes(control: &UnixStream, pipes: &ProcessPipes) -> io::Result<()
 /// sends them, there are none.
 #[cfg(target_os = "linux")]
 async fn receive_listeners(control: &UnixStream, gateway: &mut Gateway) -> io::Result<()> {
+    // Without a separate network the script sends no listeners, and waiting for them would never end.
     if gateway.awaited() == 0 {
         return Ok(());
     }

@@ -84,8 +84,8 @@ impl WebhooksLab {
         stored.state
     }
 
-    /// A webhook that was told of one start of an execution.
-    async fn told_once(&self) -> Webhook {
+    /// A webhook that received one start of an execution.
+    async fn subscribed_once(&self) -> Webhook {
         let told = self.add(webhook(self.ada.id, 0)).await;
         self.execution(self.ours, at(0), None).await;
         told
@@ -96,7 +96,7 @@ crate::suite!(
     use outward::deliveries as webhook_deliveries;
 
     /// Every event of the organization is told, in its order, and none of another.
-    async fn a_webhook_is_told_of_its_organizations_events(lab: &WebhooksLab) {
+    async fn a_webhook_receives_its_organizations_events(lab: &WebhooksLab) {
         let told = lab.add(webhook(lab.ada.id, 0)).await;
         let theirs = lab.add_theirs().await;
         let execution = lab.execution(lab.ours, at(1), None).await;
@@ -108,7 +108,7 @@ crate::suite!(
             event(LoggedEventKind::ExecutionStarted(execution.id)),
             event(LoggedEventKind::ExecutionCompleted(execution.id)),
         ];
-        assert_eq!(lab.told(&told).await, expected);
+        assert_eq!(lab.received(&told).await, expected);
         assert_eq!(lab.deliveries_of(lab.theirs, &theirs).await, []);
         assert_eq!(lab.deliveries_of(lab.theirs, &told).await, []);
         let newest = lab.deliveries(&told).await.remove(0);
@@ -116,7 +116,7 @@ crate::suite!(
         assert_eq!(newest, as_stored);
     }
 
-    /// Types and filters choose; a disabled webhook is told of nothing.
+    /// Types and filters choose; a disabled webhook receives nothing.
     async fn types_and_filters_choose(lab: &WebhooksLab) {
         let instrument = lab.instrument(lab.ours, "reader").await.id;
         let other = lab.instrument(lab.ours, "other").await.id;
@@ -164,16 +164,19 @@ crate::suite!(
         let started = event(LoggedEventKind::ExecutionStarted(execution.id));
         let all = [by_reader.id, by_other.id, by_job.id].map(confirmed);
         let told: BTreeSet<_> = lab
-            .told(&files)
+            .received(&files)
             .await
             .iter()
             .map(|it| it.references().file)
             .collect();
         assert_eq!(told, all.iter().map(|it| it.references().file).collect());
-        assert_eq!(lab.told(&of_instrument).await, [confirmed(by_reader.id)]);
-        assert_eq!(lab.told(&of_job).await, [started, confirmed(by_job.id)]);
-        assert_eq!(lab.told(&of_table).await, []);
-        assert_eq!(lab.told(&disabled).await, []);
+        assert_eq!(
+            lab.received(&of_instrument).await,
+            [confirmed(by_reader.id)]
+        );
+        assert_eq!(lab.received(&of_job).await, [started, confirmed(by_job.id)]);
+        assert_eq!(lab.received(&of_table).await, []);
+        assert_eq!(lab.received(&disabled).await, []);
     }
 
     /// Of a notification only the webhooks of its recipient are told.
@@ -185,8 +188,8 @@ crate::suite!(
         let sent = lab.notifications.send(lab.ours, lab.ada.id, &new, PLENTY);
         sent.await.unwrap();
         let expected = [event(LoggedEventKind::NotificationCreated(new.id))];
-        assert_eq!(lab.told(&hers).await, expected);
-        assert_eq!(lab.told(&his).await, []);
+        assert_eq!(lab.received(&hers).await, expected);
+        assert_eq!(lab.received(&his).await, []);
     }
 
     /// By time of the event, then id, with any page size.
@@ -204,7 +207,7 @@ crate::suite!(
 
     /// A claim has webhook, delivery and number; another worker gets it when the lease ends, not before.
     async fn a_claimed_delivery_is_not_claimed_again_until_the_lease_ends(lab: &WebhooksLab) {
-        let told = lab.told_once().await;
+        let told = lab.subscribed_once().await;
         assert_eq!(lab.claim(-1, &[], 9).await, [], "not before it was made");
         let claimed = lab.claim_one(0).await;
         assert_eq!((claimed.organization, &claimed.webhook), (lab.ours, &told));
@@ -295,7 +298,7 @@ crate::suite!(
 
     /// A retry is due at its time, and shows status and reason.
     async fn a_retry_waits_until_it_is_due(lab: &WebhooksLab) {
-        let told = lab.told_once().await;
+        let told = lab.subscribed_once().await;
         let claimed = lab.claim_one(0).await;
         assert!(lab.settle(&claimed, &retry(1, 70)).await);
         let stored = lab.deliveries(&told).await.remove(0);
@@ -339,16 +342,16 @@ crate::suite!(
                 at: at(second),
             };
             assert_eq!(disabled, std::slice::from_ref(&expected));
-            assert!(lab.webhooks.told(&expected).await.unwrap());
-            assert!(!lab.webhooks.told(&expected).await.unwrap());
+            assert!(lab.webhooks.record_notified(&expected).await.unwrap());
+            assert!(!lab.webhooks.record_notified(&expected).await.unwrap());
             assert_eq!(lab.webhooks.disabled(9).await.unwrap(), []);
             lab.webhooks.delete(lab.ours, told.id).await.unwrap();
         }
     }
 
-    /// What a person disables ends what waits, tells nobody, and begins anew when it is enabled.
+    /// Disabling by a person ends what waits, sends no notice, and starts over when enabled.
     async fn a_webhook_that_a_person_disables_sends_nothing_of_then(lab: &WebhooksLab) {
-        let told = lab.told_once().await;
+        let told = lab.subscribed_once().await;
         let enabled = |enabled| WebhookChange {
             enabled: Some(enabled),
             ..WebhookChange::default()
@@ -367,7 +370,7 @@ crate::suite!(
 
     /// A delivery that ended, and one that waits, is due again at once.
     async fn a_delivery_is_sent_again(lab: &WebhooksLab) {
-        let told = lab.told_once().await;
+        let told = lab.subscribed_once().await;
         let claimed = lab.claim_one(0).await;
         assert!(lab.settle(&claimed, &delivered(1)).await);
         let id = claimed.delivery.id;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 lab!(
-    /// Webhooks of two organizations, and what they are told of.
+    /// Webhooks of two organizations, and what they receive.
     pub struct WebhooksLab {
         /// Webhooks.
         pub webhooks: dyn WebhookRepository,
@@ -33,7 +33,7 @@ lab!(
     }
 );
 
-/// A webhook that is not stored yet and is told of everything.
+/// A webhook that is not stored yet and receives everything.
 #[must_use]
 pub fn webhook(created_by: UserId, seconds: i64) -> Webhook {
     Webhook {
@@ -85,7 +85,7 @@ impl WebhooksLab {
     }
 
     /// Subjects of the deliveries of a webhook, oldest first.
-    async fn told(&self, webhook: &Webhook) -> Vec<DeliverySubject> {
+    async fn received(&self, webhook: &Webhook) -> Vec<DeliverySubject> {
         let deliveries = self.deliveries(webhook).await.into_iter().rev();
         deliveries.map(|delivery| delivery.subject).collect()
     }

@@ -126,7 +126,7 @@ crate::suite!(
         assert_eq!(lab.webhooks.get(lab.ours, added.id).await.unwrap(), rotated);
     }
 
-    /// A deleted webhook is gone with its deliveries, and is told of nothing.
+    /// A deleted webhook is deleted with its deliveries, and receives nothing.
     async fn a_webhook_is_deleted_with_its_deliveries(lab: &WebhooksLab) {
         let added = lab.add(webhook(lab.ada.id, 0)).await;
         lab.execution(lab.ours, at(0), None).await;

@@ -2,13 +2,10 @@
 
 use futures::future::join_all;
 use labdata_domain::{
-    catalog::{ColumnDefinition, TableDefinition},
+    catalog::{ColumnDefinition, TableAccess, TableDefinition},
     conflict::Conflict,
     ids::{GroupId, UserId},
-    people::{
-        group::{Group, GroupChange},
-        rights::TableAccess,
-    },
+    people::group::{Group, GroupChange},
     scalar::DataType,
 };
 use labdata_ports::{PortError, catalog::CatalogStore, people::groups::GroupRepository};

@@ -290,7 +290,7 @@ pub trait DataStore: Send + Sync {
     ) -> Result<(), PortError>;
 
     /// Reads a page of rows; with [`ReadPlan::as_of`] as they stood then, with the columns that the table has now,
-    /// as every operation with such a plan. What is not known any more is missing: the caller compares with
+    /// as every operation with such a plan. Rows whose former values are no longer stored are missing: compare with
     /// [`DataStore::history_since`].
     ///
     /// # Errors

@@ -93,7 +93,7 @@ pub trait QueryRunner: Send + Sync {
     /// An implementation MUST
     /// - isolate by construction, for any text: nothing of another organization or of the
     ///   platform is ever read, and nothing is ever changed;
-    /// - read no table that [`Query::view`] hides, and answer as if there were none of that name;
+    /// - read no table that [`Query::view`] hides, and fail as if there were none of that name;
     /// - leave nothing behind that a later query of anybody could meet;
     /// - hold the limits, and end what exceeds them;
     /// - hold a bounded part of the result in memory, and wait for the sink to take it;

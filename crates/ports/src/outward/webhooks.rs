@@ -23,7 +23,7 @@ pub struct ClaimedDelivery {
     pub delivery: Delivery,
 }
 
-/// A webhook that the platform disabled, whose administrators are to be told.
+/// A webhook that the platform disabled, whose administrators are to be notified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisabledWebhook {
     /// The organization.
@@ -37,12 +37,12 @@ pub struct DisabledWebhook {
 /// Repository of webhooks and their deliveries.
 ///
 /// Repositories that record an event in the log store a delivery for each webhook that
-/// [`is_told_of`](labdata_domain::outward::webhooks::Webhook::is_told_of) it, in the transaction of the
+/// [`receives`](labdata_domain::outward::webhooks::Webhook::receives) it, in the transaction of the
 /// event: a delivery MUST NOT be lost once its cause is stored, nor be stored without it.
 #[async_trait]
 pub trait WebhookRepository: Send + Sync {
     /// Stores a new webhook unless the organization has `most` of them already; returns whether it did. Of
-    /// racing calls each MAY exceed the limit by the others.
+    /// racing calls each MAY exceed the limit by the number of racing calls.
     ///
     /// # Errors
     /// [`PortError::NotFound`] for an unknown user.
@@ -151,11 +151,11 @@ pub trait WebhookRepository: Send + Sync {
     ) -> Result<bool, PortError>;
 
     /// Up to `limit` webhooks of all organizations that [`WebhookRepository::settle`] disabled and whose
-    /// administrators were not told.
+    /// administrators were not notified.
     async fn disabled(&self, limit: u32) -> Result<Vec<DisabledWebhook>, PortError>;
 
-    /// Notes that the administrators were told of that time; returns whether they were not before.
-    async fn told(&self, disabled: &DisabledWebhook) -> Result<bool, PortError>;
+    /// Records that the administrators were notified of that time; returns whether they were not before.
+    async fn record_notified(&self, disabled: &DisabledWebhook) -> Result<bool, PortError>;
 
     /// Deletes up to `limit` ended deliveries of events before that time, and deliveries without a webhook;
     /// returns their number.

@@ -32,7 +32,7 @@ pub trait GroupRepository: Send + Sync {
     /// effect.
     ///
     /// # Errors
-    /// As [`Self::add`], and [`PortError::NotFound`] without such a group.
+    /// As [`Self::add`], and [`PortError::NotFound`] if the group does not exist.
     async fn update(
         &self,
         organization: OrganizationId,

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use crate::PortError;
 
-/// Repository of invitations that nobody has accepted yet.
+/// Repository of pending invitations.
 #[async_trait]
 pub trait InvitationRepository: Send + Sync {
     /// Stores a new invitation.

@@ -7,7 +7,7 @@ use std::{
 
 use crate::PortError;
 
-/// A place where files are read that nobody vouches for. What a reader is asked and what it responds are the
+/// An isolated reader of untrusted files. What a reader is asked and what it responds are the
 /// messages of `labdata_table_formats::read::serve`.
 pub trait TableReader: Send + Sync {
     /// Starts a reader, which reads one file.
@@ -25,9 +25,9 @@ pub trait TableReader: Send + Sync {
 
 /// A reader that was started.
 pub struct StartedReader {
-    /// What it is asked. Writing blocks the thread.
+    /// Requests. Writing blocks the thread.
     pub input: Box<dyn Write + Send>,
-    /// What it responds; ends with it. Reading blocks the thread.
+    /// Responses; ends with the process. Reading blocks the thread.
     pub output: Box<dyn Read + Send>,
     /// The reader itself, which ends when all clones are dropped.
     pub process: Arc<dyn ReaderProcess>,

@@ -113,7 +113,7 @@ pub trait TrashStore: Send + Sync {
     ///
     /// # Errors
     /// [`RestoreError::Refused`] as [`labdata_domain::trash::check_table`] and
-    /// [`labdata_domain::trash::check_column`] decide, if a path or an instrument is taken or gone, or if stored
+    /// [`labdata_domain::trash::check_column`] decide, if a path or an instrument is taken or deleted, or if stored
     /// rows break what was defined; [`PortError::NotFound`].
     async fn restore(
         &self,

@@ -84,7 +84,7 @@ pub trait TriggerStore: Send + Sync {
     /// Passes the organization's confirmed files of the request to `decide`, oldest first by the time
     /// of confirmation, then id, until `limit` runs follow or no file is left; queues the runs, in one
     /// step, unless it is a dry run; returns them in that order. Of racing calls for one job each MUST
-    /// see the runs that the others queued.
+    /// see the runs that other calls queued.
     ///
     /// # Errors
     /// [`PortError::NotFound`] when the job, or a named file, is not the organization's, or a named file

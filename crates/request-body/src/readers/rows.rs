@@ -62,6 +62,7 @@ impl Reader for RowsReader {
                 fits = false;
                 continue;
             };
+            // Also past a wrong one, so that one response lists all.
             rows.extend([row]);
         }
         fits.then_some(rows)
@@ -83,6 +84,7 @@ impl Reader for RowsReader {
         if (self.min..=self.max).contains(&rows.len()) {
             Ok(rows)
         } else {
+            // The text is never displayed: any error sends the body to the reader that finds every problem.
             Err(D::Error::custom("too few or too many rows"))
         }
     }
@@ -126,6 +128,8 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
         self.0.begin_row();
         let mut position = 0;
         while let Some(name) = next_name(&mut map)? {
+            // By position first: rows of a request mostly name their columns in one order, which spares a look-up by
+            // name.
             self.0.set(position, &name, map.next_value_seed(CellSeed)?);
             position += 1;
         }
@@ -166,6 +170,8 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Cell, E> {
+        // Beyond 64 bits with a sign it is no integer of a column: read as the slow reader would, to the same
+        // problem.
         Ok(Cell::from(Value::from(number)))
     }
 

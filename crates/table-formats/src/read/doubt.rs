@@ -118,7 +118,7 @@ impl Doubt {
     }
 }
 
-/// Checks that none of the doubts keeps the table from being believed.
+/// Checks that none of the doubts forbids to use the table.
 pub(super) fn check(doubts: &[Doubt]) -> Result<(), ReadError> {
     let refusals = doubts.iter();
     let refusals = refusals.filter(|doubt| doubt.scope != DoubtScope::Column);

@@ -1,7 +1,7 @@
 //! Reading of tables from files, part by part.
 //!
 //! A file is hostile, and the libraries believe the sizes that it declares. So a platform reads it in another
-//! process, whose memory and time are bounded ([`serve`], [`open_remote`]). What is checked here keeps values right
+//! process, whose memory and time are bounded ([`serve`], [`open_remote`]). The checks of this module guard the values
 //! and the work in proportion to the file.
 
 mod date;

@@ -45,7 +45,7 @@ pub(super) struct ColumnCounts {
     /// Cells that are neither blank nor null.
     pub(super) filled: u64,
     /// Cells in which a column of texts would have something.
-    pub(super) shown: u64,
+    pub(super) non_empty: u64,
     pub(super) booleans: u64,
     /// Texts that are numbers, by style.
     pub(super) numbers: [u64; 8],
@@ -131,13 +131,13 @@ impl ColumnCounts {
             RawCell::Formula => return Err(ErrorCell),
             _ => {
                 self.filled += 1;
-                self.shown += 1;
+                self.non_empty += 1;
                 self.add_typed(cell);
                 return Ok(());
             }
         };
         // Before the check for null: `NA` is a value in a column of texts.
-        self.shown += 1;
+        self.non_empty += 1;
         let trimmed = text.trim();
         if !rules.is_null(trimmed) {
             self.filled += 1;

@@ -256,9 +256,12 @@ async fn delete_events(services: Services) -> Result<PassOutcome, Error> {
 }
 
 async fn tell_disabled(services: Services) -> Result<PassOutcome, Error> {
-    let told = tell_of_disabled(&services).await?;
-    if told > 0 {
-        tracing::info!(told, "told administrators of webhooks that were disabled");
+    let notified = tell_of_disabled(&services).await?;
+    if notified > 0 {
+        tracing::info!(
+            notified,
+            "notified administrators of webhooks that were disabled"
+        );
     }
     Ok(PassOutcome::Idle)
 }

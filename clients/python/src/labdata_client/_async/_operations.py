@@ -385,7 +385,7 @@ class AsyncOperations:
         """Create a table, or change it to be as defined; the same definition again changes nothing.
 
         `access={"read": [...], "write": [...]}` names the groups that may read and write it; `{}` opens it to
-        everyone, and without it what stands is kept.
+        everyone, and without it the access stays.
 
         `ensure=True` adds missing columns and changes nothing else, for which a key needs the write
         scope only: a script may call it each time it starts.

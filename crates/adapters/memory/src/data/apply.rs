@@ -91,7 +91,7 @@ impl WriteContext<'_> {
         Ok(outcome)
     }
 
-    /// What changes are recorded under.
+    /// Execution and time under which changes are recorded.
     const fn author(&self) -> Author {
         Author {
             execution: Some(self.execution),

@@ -14,7 +14,7 @@ use super::{
     tables::{Row, Series, Tables},
 };
 
-/// What a change is recorded under.
+/// Execution and time under which a change is recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Author {
     pub(crate) execution: Option<ExecutionId>,

@@ -191,7 +191,7 @@ fn obstacles(tables: &Tables, plan: &RestorePlan) -> Vec<Obstacle> {
     found
 }
 
-/// What stands against the return of a stored row or series.
+/// Obstacles to the return of a stored row or series.
 fn obstacle(tables: &Tables, plan: &RestorePlan, table: &Table, change: &Change) -> Option<Reason> {
     let cells = stored_cells(change)?;
     let is_missing = table.references().any(|(column, target)| {

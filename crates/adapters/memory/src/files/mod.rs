@@ -417,7 +417,7 @@ impl FileRepository for InMemoryFileRepository {
         Ok(unreferenced.copied().collect())
     }
 
-    /// Nothing makes backups of a memory.
+    /// Memory has no backups.
     async fn are_objects_retained(&self) -> Result<bool, PortError> {
         Ok(false)
     }

@@ -39,7 +39,7 @@ impl State {
     ) {
         let records = self.filtered_records(organization, event);
         let told: Vec<WebhookId> = owned(&self.webhooks, organization)
-            .filter(|webhook| webhook.is_told_of(event, user, &records))
+            .filter(|webhook| webhook.receives(event, user, &records))
             .map(|webhook| webhook.id)
             .collect();
         for webhook in told {
@@ -360,7 +360,7 @@ impl WebhookRepository for InMemoryWebhookRepository {
             .collect())
     }
 
-    async fn told(&self, disabled: &DisabledWebhook) -> Result<bool, PortError> {
+    async fn record_notified(&self, disabled: &DisabledWebhook) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
         let before = state.disabled_webhooks.len();
         let is_told = |other: &DisabledWebhook| {

@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
+    catalog::TableAccess,
     conflict::Conflict,
     ids::{GroupId, OrganizationId, UserId},
-    people::{
-        group::{Group, GroupChange, sorted_members},
-        rights::TableAccess,
-    },
+    people::group::{Group, GroupChange, sorted_members},
     refusal::Resource,
 };
 use labdata_ports::{PortError, people::groups::GroupRepository};

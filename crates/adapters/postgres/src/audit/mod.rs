@@ -22,7 +22,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::database::{
-    errors::{Fault, corrupt, end, port_error},
+    errors::{Fault, corrupt, port_error},
     paging::overfetched,
     pool::Database,
     transaction,
@@ -136,6 +136,7 @@ impl EntryRow {
             id: ApiKeyId::new(id),
             name: self.api_key_name.unwrap_or_default(),
         });
+        // Part of what is hashed: a substitute would make an intact chain look broken.
         let Value::Object(details) = self.details else {
             return Err(unreadable("details"));
         };
@@ -192,6 +193,7 @@ async fn append(
         })?;
     let user = entry.user.map(|id| NamedUser {
         id,
+        // The names of now are stored with the entry: it must stay readable after the user or the key is deleted.
         email: place.user_email.unwrap_or_default(),
         name: place.user_name.unwrap_or_default(),
     });
@@ -199,6 +201,7 @@ async fn append(
         id,
         name: place.api_key_name.unwrap_or_default(),
     });
+    // Read under the lock that `TAKE_PLACE` holds: two entries never follow the same one.
     let previous = chain_end(place.at, place.hash, organization)?;
     insert(
         connection,
@@ -269,7 +272,7 @@ impl AuditLog for PgAuditLog {
             .await
             .map_err(port_error)?;
         let appended = append(&mut connection, organization, entry).await;
-        Ok(end(&mut connection, appended).await?)
+        Ok(transaction::end(&mut connection, appended).await?)
     }
 
     async fn list(
@@ -303,6 +306,7 @@ impl AuditLog for PgAuditLog {
         limit: u32,
     ) -> Result<Vec<AuditEntry>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // Times of a chain are distinct microseconds, so this is the first one behind.
         let from = after.map(|after| after + time::Duration::MICROSECOND);
         let filter = AuditFilter {
             from: filter.from.into_iter().chain(from).max(),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::database::{
     errors::{Fault, port_error},
-    migrate::exists,
+    relation::exists,
     sql::Schemas,
     transaction,
 };

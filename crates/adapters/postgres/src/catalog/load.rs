@@ -6,9 +6,8 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table},
+    catalog::{Catalog, CatalogVersion, Column, Origin, SemanticCategory, Table, TableAccess},
     ids::OrganizationId,
-    people::rights::TableAccess,
     refusal::Resource,
     scalar::DataType,
 };

@@ -3,10 +3,9 @@
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Column, ColumnRename, Table},
+    catalog::{Column, ColumnRename, Table, TableAccess},
     conflict::Conflict,
     ids::OrganizationId,
-    people::rights::TableAccess,
 };
 use labdata_ports::{PortError, catalog::DefineError};
 

@@ -46,7 +46,9 @@ impl From<Failure> for WriteError {
         match failure {
             Failure::Problems(problems) | Failure::Contended(problems) => Self::Problems(problems),
             Failure::Clash(why) => PortError::Busy(why).into(),
-            Failure::JobMissing => PortError::Busy("the job keeps being removed".to_owned()).into(),
+            Failure::JobMissing => {
+                PortError::Busy("the job was deleted repeatedly".to_owned()).into()
+            }
             Failure::Refused(error) => error,
         }
     }

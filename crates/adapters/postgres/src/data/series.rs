@@ -148,6 +148,7 @@ fn ready_series<'p>(
     tables: &[TableOutcome],
 ) -> Result<Vec<ReadySeries<'p>>, Vec<Problem>> {
     let parents = plan.series_parents(tables)?;
+    // Rows of this transaction are seen by no other one: they need no lock, and have no earlier chunks.
     let new_rows: HashSet<(&str, &KeyValue)> = plan
         .tables
         .iter()
@@ -191,6 +192,8 @@ impl<'s> SeriesForm<'s> {
             ..
         } = &self.names;
         let data_type = self.step.owner.column.data_type;
+        // Before the deletion: of two writers of one series the second would find no chunks yet, and both would
+        // insert theirs.
         self.lock_parents(connection).await?;
         let parents = self.members.iter().map(|ready| ready.parent.clone());
         let parents = key_values(parents, data_type);
@@ -198,6 +201,7 @@ impl<'s> SeriesForm<'s> {
         let recording = context.recording(&owned.table);
         let recording = recording.of_owner(&owned.column.sql_name());
         let query = statement(format!(
+            // One statement deletes and records: what the history says was deleted is exactly what was.
             "WITH deleted AS (DELETE FROM {name} c WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points, \
              c._chunk::text AS key, $2 AS at, {before} AS before){recorded} \
              SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}",
@@ -220,6 +224,8 @@ impl<'s> SeriesForm<'s> {
     async fn lock_parents(&self, connection: &mut AsyncPgConnection) -> Result<(), Failure> {
         let parents = self.members.iter().filter(|ready| !ready.is_new);
         let names = &self.names.parents;
+        // Ordered by key: writers that replace the same series in another order wait for each other instead of
+        // deadlocking.
         let keys = names.key_values(parents.map(|ready| &ready.parent));
         if keys.is_empty() {
             return Ok(());
@@ -249,6 +255,7 @@ impl<'s> SeriesForm<'s> {
                     .map(|points| Chunk::of(ready, points))
             })
             .collect();
+        // The number of parameters limits a statement, so wide tables take fewer chunks at a time.
         let per_chunk = Chunk::OWN_PARAMETERS + self.step.columns.len();
         for part in chunks.chunks((MAX_PARAMETERS / per_chunk).max(1)) {
             let query = statement(self.insert_text(part.len()))
@@ -266,6 +273,7 @@ impl<'s> SeriesForm<'s> {
         let names: Vec<String> = std::iter::once(self.names.owner.clone())
             .chain(columns().map(|column| column_name(column)))
             .collect();
+        // $1 and $2 are the execution and the time, which all chunks share.
         let mut parameter = 2;
         let mut next = || {
             parameter += 1;
@@ -324,6 +332,7 @@ impl<'s> Chunk<'s> {
 
     fn of(ready: &'s ReadySeries<'_>, points: Range<usize>) -> Self {
         let column = |given: &'s ResolvedColumn<'_>| match given.column().references {
+            // `cut` ends a chunk where a reference changes, so its first point speaks for all.
             Some(_) => ChunkColumn::Reference(gather(&given.values, &[points.start])),
             None => ChunkColumn::Values(&given.values),
         };
@@ -366,6 +375,7 @@ fn cut(ready: &ReadySeries<'_>) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     while from < ready.step.points {
+        // A chunk has one value of each reference, for its foreign key: a change of one ends the chunk early.
         let full = (from + usize::from(POINTS_PER_CHUNK)).min(ready.step.points);
         let to = (from + 1..full)
             .find(|point| changes(*point))
@@ -383,6 +393,7 @@ fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
         Order::Given(places) => {
             let places = places.get(points.clone()).unwrap_or_default();
             let start = places.first().copied().unwrap_or_default();
+            // Consecutive orders follow from the first one: most series need no array of them.
             let consecutive = places
                 .windows(2)
                 .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));

@@ -90,6 +90,7 @@ impl PgDataStore {
         organization: OrganizationId,
         plan: &WritePlan,
     ) -> Result<Arc<Catalog>, WriteError> {
+        // A plan is about one version; with another one its handles to columns could mean other columns.
         if let Some(cached) = self.catalog.cached(organization, plan.version) {
             return Ok(cached);
         }
@@ -114,6 +115,7 @@ impl PgDataStore {
         transaction::begin_with(&mut connection, &lock).await?;
         let applied = self.apply_on(&mut connection, context, plan, attribution);
         match applied.await {
+            // A dry run does everything but commit, so that it reports what PostgreSQL would refuse as well.
             Ok(outcome) if plan.dry_run => {
                 transaction::rollback(&mut connection).await;
                 Ok(outcome)
@@ -173,6 +175,7 @@ impl PgDataStore {
                     return Err(failure.into());
                 }
                 Failure::Contended(problems) => contended = Some(problems.clone()),
+                // The job was remembered as there and has been deleted since: the next attempt creates it again.
                 Failure::JobMissing => {
                     self.jobs.forget(context.organization, &attribution.target);
                 }
@@ -237,6 +240,7 @@ impl PgDataStore {
 /// transaction ends. A write may be long, so it says whose events it records.
 fn catalog_lock(organization: OrganizationId) -> String {
     let name = literal(&crate::catalog::lock_name(organization));
+    // Readers of events wait for open transactions: one that declares itself delays those of its organization only.
     let declare = crate::events::declare(organization);
     format!("SELECT pg_advisory_xact_lock_shared(labdata.lock_key({name})), {declare}")
 }
@@ -268,6 +272,8 @@ impl DataStore for PgDataStore {
             // A batch creates no jobs.
             && self.jobs.contain(organization, small.job_name())
         {
+            // Computed before the write, because the batch takes the insert; keys are given by the plan, not by the
+            // database.
             let outcome = small.outcome(plan);
             match self.small_inserts.write(organization, small).await {
                 BatchOutcome::Done(Written::Yes) => return Ok(outcome),
@@ -277,6 +283,7 @@ impl DataStore for PgDataStore {
                 // Not tried alone: it would wait for the same connections once more.
                 BatchOutcome::Exhausted(why) => return Err(PortError::Exhausted(why).into()),
                 BatchOutcome::Unknown(why) => return Err(PortError::OutcomeUnknown(why).into()),
+                // Another insert of the batch may be at fault: alone, each gets its own error.
                 BatchOutcome::RunSeparately => {}
             }
         }

@@ -7,11 +7,10 @@ use std::{
 };
 
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
-use diesel_async::AsyncPgConnection;
 use labdata_domain::conflict::Conflict;
 use labdata_ports::PortError;
 
-use crate::database::{condition::Condition, transaction};
+use super::condition::Condition;
 
 /// Message for a database that cannot be reached.
 pub(crate) const NO_ANSWER: &str = "the database does not respond";
@@ -86,11 +85,17 @@ impl Fault {
     pub(crate) fn of_commit(self) -> Self {
         match self {
             Self::Database(error) if kind_of(&error) == Kind::Broken => {
-                Self::Port(transaction::outcome_unknown(&error))
+                Self::Port(outcome_unknown(&error))
             }
             other => other,
         }
     }
+}
+
+/// The error of a commit during which the connection broke.
+pub(super) fn outcome_unknown(error: &DieselError) -> PortError {
+    tracing::error!(%error, "the connection to the database broke during a commit");
+    PortError::OutcomeUnknown("the connection broke during the commit".to_owned())
 }
 
 /// Kind of failure, as far as it decides how to continue.
@@ -256,28 +261,11 @@ macro_rules! transacted {
             $crate::database::transaction::begin(&mut connection).await?;
             let $connection = &mut connection;
             let outcome = $work.await;
-            $crate::database::errors::end(&mut connection, outcome).await
+            $crate::database::transaction::end(&mut connection, outcome).await
         })
     };
 }
 pub(crate) use transacted;
-
-/// Ends a transaction as its outcome demands.
-pub(crate) async fn end<T>(
-    connection: &mut AsyncPgConnection,
-    outcome: Result<T, Fault>,
-) -> Result<T, Fault> {
-    match outcome {
-        Ok(value) => {
-            transaction::commit(connection).await?;
-            Ok(value)
-        }
-        Err(fault) => {
-            transaction::rollback(connection).await;
-            Err(fault)
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use diesel::{
     QueryableByName,
     migration::{Migration, MigrationSource},
     pg::Pg,
-    sql_types::{BigInt, Bool, Text},
+    sql_types::{BigInt, Text},
 };
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
@@ -15,6 +15,7 @@ use diesel_async::{
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use labdata_ports::PortError;
 
+use super::relation::exists;
 use crate::{
     catalog::add_core_tables,
     data::query::{drop_platform_views, open_to_everyone},
@@ -32,12 +33,6 @@ const SECRET_OF_LOCKS: &str = "INSERT INTO labdata.server_secret (purpose, secre
      SELECT 'locks', decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex') \
      WHERE NOT EXISTS (SELECT FROM labdata.server_secret WHERE purpose = 'locks') \
      ON CONFLICT DO NOTHING";
-
-#[derive(QueryableByName)]
-struct Found {
-    #[diesel(sql_type = Bool)]
-    found: bool,
-}
 
 /// Version of a migration, or of the server.
 #[derive(QueryableByName)]
@@ -60,7 +55,7 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     if let Some(language) = language {
         tracing::warn!(
             language,
-            "the database does not report errors in English, so some are not told apart: \
+            "the database does not report errors in English, so some are not distinguished: \
              grant the platform's role SET ON PARAMETER lc_messages"
         );
     }
@@ -185,19 +180,6 @@ async fn applied(
             .load(connection)
             .await?;
     Ok(applied.into_iter().map(|applied| applied.version).collect())
-}
-
-/// Returns true if a table or an index has that name.
-pub(crate) async fn exists(
-    connection: &mut AsyncPgConnection,
-    relation: &str,
-) -> Result<bool, diesel::result::Error> {
-    // Null for a missing relation, where a cast to `regclass` would fail.
-    let Found { found } = diesel::sql_query("SELECT to_regclass($1) IS NOT NULL AS found")
-        .bind::<Text, _>(relation)
-        .get_result(connection)
-        .await?;
-    Ok(found)
 }
 
 /// Waits until no other server changes the schema. The lock is held until the connection closes.

@@ -7,9 +7,8 @@ use std::num::NonZeroU32;
 
 use diesel::{connection::TransactionManagerStatus, result::Error};
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
-use labdata_ports::PortError;
 
-use super::errors::{Fault, Kind, kind_of};
+use super::errors::{Fault, Kind, kind_of, outcome_unknown};
 
 type Manager = <AsyncPgConnection as AsyncConnection>::TransactionManager;
 
@@ -51,16 +50,27 @@ pub(crate) async fn commit(connection: &mut AsyncPgConnection) -> Result<(), Fau
     }
 }
 
-/// The error of a commit during which the connection broke.
-pub(super) fn outcome_unknown(error: &Error) -> PortError {
-    tracing::error!(%error, "the connection to the database broke during a commit");
-    PortError::OutcomeUnknown("the connection broke during the commit".to_owned())
-}
-
 /// Rolls back. Where that fails the connection is broken, and the server has rolled back itself.
 pub(crate) async fn rollback(connection: &mut AsyncPgConnection) {
     if let Err(error) = Manager::rollback_transaction(connection).await {
         tracing::debug!(%error, "rollback on a broken connection");
+    }
+}
+
+/// Ends a transaction as its outcome demands.
+pub(crate) async fn end<T>(
+    connection: &mut AsyncPgConnection,
+    outcome: Result<T, Fault>,
+) -> Result<T, Fault> {
+    match outcome {
+        Ok(value) => {
+            commit(connection).await?;
+            Ok(value)
+        }
+        Err(fault) => {
+            rollback(connection).await;
+            Err(fault)
+        }
     }
 }
 
@@ -82,6 +92,7 @@ fn depth(connection: &mut AsyncPgConnection) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use labdata_ports::PortError;
     use labdata_test_database::TestDatabase;
 
     use super::*;

@@ -1,5 +1,7 @@
 //! Units of work: transactions that their caller holds.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use labdata_domain::{idempotency::StoredResponse, ids::OrganizationId};
 use labdata_ports::{
@@ -7,27 +9,32 @@ use labdata_ports::{
     idempotency::{IdempotentRequest, UnitOfWork, Units},
 };
 
-use crate::{
-    database::{
-        duplicates::Turn,
-        errors::{Fault, end, port_error},
-        idempotency,
-        pool::{Connection, Database, HeldConnection},
-        transaction,
-    },
-    store::PgStore,
+use super::{
+    duplicates::Turn,
+    errors::{Fault, port_error},
+    pool::{Connection, Database, HeldConnection},
+    stored_responses, transaction,
 };
+
+/// Makes the repositories that take part in a unit of work.
+pub(crate) trait BindRepositories: Send + Sync {
+    /// The database, bound to no transaction.
+    fn database(&self) -> &Database;
+
+    /// The repositories within the transaction that `database` is bound to.
+    fn bound_to(&self, database: &Database) -> Repositories;
+}
 
 /// Units of work of a store.
 pub(crate) struct PgUnits {
-    store: PgStore,
+    store: Arc<dyn BindRepositories>,
     /// The database of the store, or that of the unit around.
     database: Database,
 }
 
 impl PgUnits {
     /// Units of work of that store, on that database.
-    pub(crate) fn new(store: PgStore, database: Database) -> Self {
+    pub(crate) fn new(store: Arc<dyn BindRepositories>, database: Database) -> Self {
         Self { store, database }
     }
 }
@@ -38,7 +45,7 @@ impl Units for PgUnits {
         if self.database.is_bound() {
             // No savepoint: where a part of a request fails, all of it does.
             return Ok(Box::new(PgPartOfUnit {
-                store: self.store.clone(),
+                store: Arc::clone(&self.store),
                 database: self.database.clone(),
             }));
         }
@@ -52,7 +59,7 @@ impl Units for PgUnits {
 
 /// A transaction. A connection that is dropped within it is closed by the pool, which rolls it back.
 pub(super) struct PgUnit {
-    store: PgStore,
+    store: Arc<dyn BindRepositories>,
     /// The database of the store, bound to `connection`.
     database: Database,
     connection: HeldConnection,
@@ -62,10 +69,10 @@ pub(super) struct PgUnit {
 
 impl PgUnit {
     /// The unit of a connection that is in a transaction.
-    fn of(store: &PgStore, connection: Connection) -> Self {
+    fn of(store: &Arc<dyn BindRepositories>, connection: Connection) -> Self {
         let (database, connection) = store.database().bound_to(connection);
         Self {
-            store: store.clone(),
+            store: Arc::clone(store),
             database,
             connection,
             request: None,
@@ -74,7 +81,7 @@ impl PgUnit {
 
     /// The same, for a request that bears an idempotency key.
     pub(super) fn of_request(
-        store: &PgStore,
+        store: &Arc<dyn BindRepositories>,
         connection: Connection,
         request: IdempotentRequest,
         turn: Turn,
@@ -98,11 +105,11 @@ impl UnitOfWork for PgUnit {
         };
         let stored = match (response, &self.request) {
             (Some(response), Some((request, _))) => {
-                idempotency::store(&mut connection, request, response).await
+                stored_responses::store(&mut connection, request, response).await
             }
             _ => Ok(()),
         };
-        Ok(end(&mut connection, stored.map_err(Fault::from)).await?)
+        Ok(transaction::end(&mut connection, stored.map_err(Fault::from)).await?)
     }
 
     async fn roll_back(&self) {
@@ -114,7 +121,7 @@ impl UnitOfWork for PgUnit {
 
 /// A unit of work within another, with which it ends.
 struct PgPartOfUnit {
-    store: PgStore,
+    store: Arc<dyn BindRepositories>,
     database: Database,
 }
 

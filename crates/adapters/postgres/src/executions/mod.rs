@@ -46,7 +46,7 @@ use crate::{
         starters::starters,
     },
     schema::{job, job_execution},
-    work,
+    work::rows as work_rows,
 };
 
 /// The state in which most executions are; `job_execution_status_list_idx` leaves it out.
@@ -120,7 +120,7 @@ async fn cancel(
     now: OffsetDateTime,
 ) -> Result<Result<Execution, CancelError>, Fault> {
     // The work before its record, as in a claim. Executions elsewhere have none.
-    work::rows::lock(connection, organization, WorkId::Execution(id)).await?;
+    work_rows::lock(connection, organization, WorkId::Execution(id)).await?;
     let execution = lock(connection, organization, id).await?;
     let cancelled = match execution.cancel(now) {
         Ok(cancelled) => cancelled,

@@ -20,7 +20,7 @@ use crate::{
     },
     people::rows::scope_names,
     schema::{job, job_execution},
-    work,
+    work::rows as work_rows,
 };
 
 /// Executions that one statement stores: PostgreSQL takes 65,535 parameters.
@@ -219,7 +219,7 @@ pub(crate) async fn queue(
     let execution = Execution::queue(run, String::new());
     insert(connection, organization, &execution, run.started_by()).await?;
     let work = WorkId::Execution(run.id);
-    work::rows::insert(connection, organization, work, run.queued_at).await
+    work_rows::insert(connection, organization, work, run.queued_at).await
 }
 
 /// Stores the executions of runs that wait in the queue, as sets.
@@ -243,7 +243,7 @@ pub(crate) async fn queue_all(
             .execute(connection)
             .await
             .map_err(missing)?;
-        work::rows::insert_runs(connection, organization, runs).await?;
+        work_rows::insert_runs(connection, organization, runs).await?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::{
     database::{
-        errors::{Fault, corrupt, end, port_error, retried, transacted},
+        errors::{Fault, corrupt, port_error, retried, transacted},
         pool::{Connection, Database},
         transaction,
     },
@@ -79,7 +79,7 @@ impl PgFileRepository {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
         let outcome = add(&mut connection, organization, file, quota, now).await;
-        end(&mut connection, outcome).await
+        transaction::end(&mut connection, outcome).await
     }
 
     async fn confirm_once(
@@ -92,7 +92,7 @@ impl PgFileRepository {
         let mut connection = self.database.of(organization).connection().await?;
         transaction::begin(&mut connection).await?;
         let outcome = confirm(&mut connection, organization, id, confirmed, quota).await;
-        end(&mut connection, outcome).await
+        transaction::end(&mut connection, outcome).await
     }
 }
 

@@ -7,8 +7,9 @@ use labdata_ports::PortError;
 
 use crate::database::{
     errors::{is_refusal, port_error},
-    migrate::{exists, lock},
+    migrate::lock,
     pool::Database,
+    relation::exists,
 };
 
 /// The month of an upload, as the index has it.

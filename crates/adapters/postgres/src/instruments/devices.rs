@@ -217,6 +217,7 @@ async fn store(
     id: InstrumentId,
     it: &Device,
 ) -> Result<(), Fault> {
+    // Both halves of the upsert take the same tuple, so that a new column cannot be forgotten in one of them.
     let columns = (
         device::status.eq(it.period.status.as_str()),
         device::first_seen.eq(it.period.first_seen),
@@ -329,6 +330,7 @@ impl DeviceRepository for PgDeviceRepository {
     async fn watched(&self) -> Result<Vec<WatchedDevice>, PortError> {
         let mut connection = self.database.connection().await?;
         let rows: Vec<WatchedRow> = diesel::sql_query(
+            // Without those about which nothing is left to announce: the result stays small however many devices were retired.
             "SELECT d.organization_id, d.instrument_id, i.name, d.beats, d.last_seen, d.queued_files, \
                  d.announced_status, d.outage_noticed \
              FROM labdata.device d \

@@ -165,6 +165,8 @@ async fn check_execution(
         .filter(job_execution::id.eq(execution.as_uuid()))
         .filter(job_execution::organization_id.eq(organization.as_uuid()))
         .select((job_execution::status, job_execution::deadline))
+        // SHARE, not UPDATE: several saves under one execution may run at a time, and only its end and its revert
+        // conflict.
         .for_share()
         .first(connection)
         .await
@@ -186,6 +188,7 @@ async fn lock_file(
     organization: OrganizationId,
     id: FileId,
 ) -> Result<u64, Fault> {
+    // NO KEY UPDATE: rows that reference the file take KEY SHARE locks, which it lets pass.
     let found: Option<Uuid> = file::table
         .filter(file::id.eq(id.as_uuid()))
         .filter(file::organization_id.eq(organization.as_uuid()))
@@ -195,6 +198,7 @@ async fn lock_file(
         .await
         .optional()?;
     found.ok_or(PortError::NotFound(Resource::File))?;
+    // Counted under the lock: two saves for one image could otherwise each find room and exceed the limit together.
     let count: i64 = annotation::table
         .filter(annotation::organization_id.eq(organization.as_uuid()))
         .filter(annotation::file_id.eq(id.as_uuid()))
@@ -241,6 +245,7 @@ async fn add(
             .execute(connection)
             .await
             .map_err(|error| {
+                // The user may have been deleted since the key was checked.
                 Fault::from(error).on_violation("annotation_created_by_fkey", || {
                     PortError::NotFound(Resource::User)
                 })
@@ -332,6 +337,8 @@ impl AnnotationRepository for PgAnnotationRepository {
         id: AnnotationId,
     ) -> Result<Annotation, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
+        // Its object stays for now: the sweep removes objects that no record names, so a crash in between leaves no
+        // record without one.
         let row: Option<AnnotationRow> = diesel::delete(annotation::table)
             .filter(annotation::organization_id.eq(organization.as_uuid()))
             .filter(annotation::id.eq(id.as_uuid()))

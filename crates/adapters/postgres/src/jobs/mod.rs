@@ -85,6 +85,7 @@ async fn add(
         .execute(connection)
         .await
         .map_err(|error| refusal(error, job))?;
+    // After the job, to which it refers.
     add_version(connection, organization, job.id, script).await?;
     triggers::store(connection, organization, job, None).await
 }
@@ -131,6 +132,7 @@ async fn update(
             job::description.eq(&job.description),
             job::archived.eq(job.archived),
             job::version_number.eq(job.version_number.map(i64::from)),
+            // By the database: the number of the request is only what it was compared with.
             job::revision.eq(job::revision + 1),
             job::parameter_definitions.eq(parameters(job)?),
             job::publish_status.eq(job.publish_status.as_str()),

@@ -250,7 +250,7 @@ impl Snapshot {
             .args(["--no-privileges", "--no-password"])
             // Views for queries, which the next query of an organization makes again.
             .arg("--exclude-schema=org_*_platform")
-            // Whoever reads a copy could sign URLs for the running servers. The next start on a restored copy
+            // The reader of a copy could sign URLs for the running servers. The next start on a restored copy
             // makes new secrets.
             .arg("--exclude-table-data=labdata.server_secret")
             .arg(format!("--snapshot={}", self.id))

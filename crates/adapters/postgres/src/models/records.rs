@@ -172,6 +172,7 @@ async fn activate(
     id: ModelId,
     number: u32,
 ) -> Result<Result<ModelVersion, Refusal>, Fault> {
+    // Under the lock: a training that ends at the same time also sets the active version.
     if lock_model(connection, organization, id).await?.archived {
         return Ok(Err(Refusal::Archived));
     }
@@ -195,6 +196,7 @@ async fn archive(
     now: OffsetDateTime,
 ) -> Result<ModelVersion, Fault> {
     if !lock_model(connection, organization, id).await?.archived {
+        // Trainings first: one that became ready later would activate a version of an archived model.
         cancel_in_flight(connection, organization, id, now).await?;
         diesel::update(ml_model::table.find(id.as_uuid()))
             .set(ml_model::archived.eq(true))

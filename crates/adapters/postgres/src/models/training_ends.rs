@@ -105,6 +105,7 @@ pub(crate) async fn store_end(
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
     store_state(connection, ended, result).await?;
+    // Only a ready version can become active; failed and cancelled ones change nothing of the model.
     if result.is_some() {
         let model = lock_model(connection, organization, ended.model).await?;
         let active = model.active_version_number;
@@ -120,6 +121,7 @@ pub(crate) async fn store_end(
     if let Some(kind) = LoggedEventKind::of_training(ended) {
         record(connection, organization, now, &[kind]).await?;
     }
+    // In the transaction of the end: a crash neither loses nor repeats the notice.
     notices::record_training(connection, organization, ended, now).await
 }
 

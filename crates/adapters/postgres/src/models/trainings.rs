@@ -66,6 +66,7 @@ async fn begin(
         .set((
             training_attempt::token_hash.eq(excluded(training_attempt::token_hash)),
             training_attempt::artifact_key.eq(excluded(training_attempt::artifact_key)),
+            // What a lost attempt reported says nothing about this one.
             training_attempt::result.eq(None::<Value>),
             training_attempt::error.eq(None::<Value>),
         ))
@@ -126,6 +127,7 @@ async fn exchange_token(
         return Ok(None);
     }
     diesel::update(training_attempt::table.find(id))
+        // Replaces the token that others on the backend may have seen: it is of no use from here on.
         .set(training_attempt::token_hash.eq(fresh.0.to_vec()))
         .execute(connection)
         .await?;
@@ -185,6 +187,7 @@ async fn report(
                 .await?
         }
     };
+    // Sent at the commit, so that a follower who reads then sees the report.
     notify_of(connection, Channel::WorkChanged, &[id]).await?;
     Ok(true)
 }
@@ -209,6 +212,7 @@ async fn reported(
         .first(connection)
         .await
         .optional()?;
+    // A worker that holds a training may find nothing: it was claimed, and its preparation failed.
     let Some((artifact, result, error)) = row else {
         return Ok(Some(Reported::default()));
     };

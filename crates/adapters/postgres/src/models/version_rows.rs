@@ -21,7 +21,7 @@ use crate::{
         pool::Connection,
     },
     schema::{ml_model, ml_model_version},
-    work,
+    work::rows as work_rows,
 };
 
 /// A version with its model.
@@ -325,7 +325,7 @@ pub(super) async fn insert(
                 })
         })?;
     let work = WorkId::Training(version.version);
-    work::rows::insert(connection, organization, work, version.requested_at).await
+    work_rows::insert(connection, organization, work, version.requested_at).await
 }
 
 /// Makes a version of a locked model the active one.

@@ -97,6 +97,7 @@ fn refusal(error: diesel::result::Error, group: &Group) -> Fault {
 }
 
 async fn add_members(connection: &mut Connection, group: &Group) -> Result<(), Fault> {
+    // One array: the number of statements does not grow with that of members.
     let members: Vec<Uuid> = group.members.iter().map(|id| id.as_uuid()).collect();
     diesel::sql_query(
         "INSERT INTO labdata.group_member (organization_id, group_id, user_id) SELECT $1, $2, unnest($3)",
@@ -146,6 +147,7 @@ async fn update(
     id: GroupId,
     change: &GroupChange,
 ) -> Result<Group, Fault> {
+    // Access of tables is by names in the catalog, so a new name makes cached catalogs stale; members do not.
     if change.name.is_some() {
         rename_in_catalog(connection, organization).await?;
     }
@@ -161,6 +163,7 @@ async fn update(
     }
     if let Some(members) = &change.members {
         group.members = sorted_members(members.clone());
+        // Replaced as a whole under the row's lock: two changes of members cannot mix.
         diesel::sql_query("DELETE FROM labdata.group_member WHERE group_id = $1")
             .bind::<SqlUuid, _>(id.as_uuid())
             .execute(connection)
@@ -175,6 +178,7 @@ async fn remove(
     organization: OrganizationId,
     id: GroupId,
 ) -> Result<(), Fault> {
+    // First, as in `add`: a definition that names the group waits, and finds it deleted.
     rename_in_catalog(connection, organization).await?;
     let group = find(connection, organization, id, "FOR UPDATE OF g").await?;
     diesel::sql_query("DELETE FROM labdata.user_group WHERE id = $1")
@@ -202,6 +206,7 @@ impl GroupRepository for PgGroupRepository {
     async fn list(&self, organization: OrganizationId) -> Result<Vec<Group>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let rows: Vec<GroupRow> =
+            // By bytes, as the memory adapter sorts; the collation of the database differs between machines.
             diesel::sql_query(format!("{SELECT} ORDER BY g.name COLLATE \"C\""))
                 .bind::<SqlUuid, _>(organization.as_uuid())
                 .load(&mut connection)

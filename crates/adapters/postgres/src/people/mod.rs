@@ -73,7 +73,7 @@ fn found((key, holder): FoundKeyRow) -> Result<FoundKey, PortError> {
     found_key(key, holder)
 }
 
-/// What of a key's user decides about the key, in the order of [`HolderRow`].
+/// Columns of a key's user that decide about the key, in the order of [`HolderRow`].
 macro_rules! holder {
     () => {
         (

@@ -74,7 +74,7 @@ impl TryFrom<ApiKeyRow> for ApiKey {
     }
 }
 
-/// What of a key's user decides about the key: since when the user is disabled, the role, the groups.
+/// Facts of a key's user that decide about the key: since when the user is disabled, the role, the groups.
 pub(super) type HolderRow = (Option<OffsetDateTime>, String, Vec<String>);
 
 /// A key as found, with what of its user decides about it.

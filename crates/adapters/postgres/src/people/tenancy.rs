@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::{
     catalog,
     database::{
-        errors::{Fault, corrupt, end, port_error, retried, transacted},
+        errors::{Fault, corrupt, port_error, retried, transacted},
         paging::page_of,
         pool::{Connection, Database},
         sql, transaction,
@@ -109,7 +109,7 @@ impl PgTenancyRepository {
         }
         transaction::begin(&mut connection).await?;
         let outcome = create_organization(&mut connection, candidate).await;
-        end(&mut connection, outcome).await?;
+        transaction::end(&mut connection, outcome).await?;
         // Read back, because a racing call may have stored it with another id.
         organization_named(&mut connection, &candidate.name)
             .await?

@@ -39,7 +39,7 @@ pub(super) async fn delete(
         .filter(file::id.eq(id.as_uuid()))
         .filter(file::organization_id.eq(organization.as_uuid()))
         .select(FileRow::as_select())
-        // A confirmation that comes meanwhile waits, and finds no file.
+        // A concurrent confirmation waits, and finds no file.
         .for_update()
         .first(connection)
         .await

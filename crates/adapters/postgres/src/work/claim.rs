@@ -109,6 +109,8 @@ pub(super) async fn claim(
         .bind::<Text, _>(kind.as_str())
         .bind::<Double, _>(terms.lease.as_seconds_f64())
         .bind::<BigInt, _>(i64::from(slots.free))
+        // More candidates than slots: workers that claim at the same time have locked some, which SKIP LOCKED passes
+        // over.
         .bind::<BigInt, _>(i64::from(slots.free) + CLAIMED_BY_OTHERS)
         .bind::<BigInt, _>(i64::from(slots.for_running(true)))
         .load(connection)
@@ -170,6 +172,7 @@ async fn start_runs(
     let running = ExecutionState::Running {
         deadline: Some(terms.now + terms.timeout),
     };
+    // In the transaction of the claim: an execution is running exactly while its work is held.
     diesel::update(job_execution::table.filter(job_execution::id.eq_any(ids)))
         .set((
             job_execution::status.eq(running.as_str()),
@@ -184,6 +187,7 @@ async fn start_runs(
         .select((StarterRow::as_select(), ExecutionRow::as_select()))
         .load(connection)
         .await?;
+    // Grouped, because events are recorded per organization.
     let mut started: BTreeMap<OrganizationId, Vec<LoggedEventKind>> = BTreeMap::new();
     for claim in claims {
         if let Some(id) = claim.work.execution() {

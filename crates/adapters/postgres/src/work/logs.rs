@@ -119,7 +119,7 @@ impl WorkLogStore for PgWorkLogStore {
                      (SELECT max(start) FROM labdata.work_log_chunk \
                       WHERE organization_id = $1 AND work_id = $2 AND start <= $3), 0) \
                  AND start + octet_length(bytes) > $3 \
-                 ORDER BY start LIMIT $4) next) piece \
+                 ORDER BY start LIMIT $4) next) chunk \
              WHERE before < $5 ORDER BY start",
         )
         .bind::<SqlUuid, _>(organization.as_uuid())

@@ -98,6 +98,7 @@ async fn store_stopped(
     match record {
         WorkRecord::Run(execution) if has_ended => {
             let one = std::slice::from_ref(&*execution);
+            // It also removes the work, so nothing is left to requeue.
             return store_ends(connection, organization, one, now).await;
         }
         WorkRecord::Training(version) if has_ended => {
@@ -191,6 +192,7 @@ impl HeldRow {
 
 /// Lists work that is held.
 async fn held(connection: &mut Connection) -> Result<Vec<HeldRow>, Fault> {
+    // Without the database's clock: the sweep judges leases by the time that it has watched them unchanged.
     Ok(diesel::sql_query(
         "SELECT organization_id, kind, id, attempt, lease_expires_at FROM labdata.work \
          WHERE state = 'running'",
@@ -251,6 +253,7 @@ impl WorkQueue for PgWorkQueue {
 
     async fn renew(&self, claim: WorkClaim, lease: Duration) -> Result<bool, PortError> {
         let seconds = lease.as_seconds_f64();
+        // A statement alone is its own transaction; a failed renewal must not cost the lease.
         Ok(retried!(async {
             let mut connection = self.database.connection().await?;
             rows::renew(&mut connection, claim, seconds).await

@@ -119,6 +119,7 @@ pub(crate) async fn lock(
             work::lost_workers,
             work::lease_expires_at,
         ))
+        // UPDATE, because callers delete or requeue the row next: raising a weaker lock can deadlock.
         .for_update()
         .first(connection)
         .await
@@ -192,6 +193,7 @@ pub(crate) async fn requeue(
         .await?;
     // The next attempt gets a separate key or token; those of the lost attempt end.
     end_leases(connection, organization, id.kind(), &[id.as_uuid()], now).await?;
+    // Delivered at the commit, so no worker looks for the row before it is there.
     notify(connection, Channel::Queued(id.kind())).await
 }
 
@@ -203,6 +205,7 @@ pub(crate) async fn remove(
     ids: &[Uuid],
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
+    // The row is the claim: without it every renewal and every report of the old holder fails.
     diesel::delete(work::table.filter(work::id.eq_any(ids)))
         .execute(connection)
         .await?;
@@ -231,6 +234,7 @@ async fn end_leases(
             diesel::delete(attempts).execute(connection).await?;
         }
     }
+    // Followers of the log learn of the end without polling.
     notify_of(connection, Channel::Ended(kind), ids).await
 }
 

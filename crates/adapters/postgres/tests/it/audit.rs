@@ -1,4 +1,4 @@
-//! What PostgreSQL refuses to do to the audit log.
+//! Changes of the audit log that PostgreSQL refuses.
 
 use labdata_domain::{
     audit::{AuditAction, AuditFilter, AuditTarget, AuditTargetKind, NewAuditEntry},

@@ -1,4 +1,4 @@
-//! Connections that break during a commit, of every kind: the outcome is unknown, and nobody is invited to repeat it.
+//! Connections that break during a commit, of every kind: the outcome is unknown, and no message invites to repeat it.
 
 use std::sync::Arc;
 

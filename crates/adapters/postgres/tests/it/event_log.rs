@@ -169,7 +169,7 @@ impl Writer {
     }
 }
 
-/// A reader that goes on after each batch, and what it is to read in the end.
+/// A reader that continues after each batch, and what it is to read in the end.
 struct Reader {
     organization: OrganizationId,
     user: UserId,

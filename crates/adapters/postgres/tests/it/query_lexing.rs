@@ -1,4 +1,4 @@
-//! The screen of queries and PostgreSQL's own scanner read the same words, whatever quotes, escapes,
+//! The screen of queries and PostgreSQL's own scanner read the same words, with any quotes, escapes,
 //! comments and line breaks stand around them.
 
 use labdata_domain::data::query::QueryText;
@@ -11,11 +11,11 @@ const FORBIDDEN: &str = "pg_authid";
 
 /// Parts of random queries.
 struct Parts {
-    /// What begins a string, a name or a comment, and what ends it.
+    /// Delimiters of strings, names and comments.
     enclosures: &'static [(&'static str, &'static str)],
-    /// What may stand within, and ends, escapes or begins something else.
+    /// Text that may stand within, and ends, escapes or begins something else.
     contents: &'static [&'static str],
-    /// What may stand between.
+    /// Separators.
     separators: &'static [&'static str],
 }
 

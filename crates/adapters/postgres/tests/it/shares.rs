@@ -1,4 +1,4 @@
-//! What one organization can take of the connections.
+//! The share of one organization in the connections.
 
 use std::{
     sync::Arc,

@@ -35,7 +35,7 @@ const KEY: &str = concat!(
     "/tests/it/certificates/server.key"
 );
 
-/// How the proxy answers the request for TLS.
+/// Response of the proxy to the request for TLS.
 #[derive(Clone, Copy, PartialEq)]
 enum Response {
     /// With TLS, by a certificate for `localhost`.

@@ -111,6 +111,7 @@ impl Log {
                 NextOfLog::NothingYet if self.news.is_some() => {
                     self.looked_at = Some(Instant::now());
                 }
+                // Who does not follow gets what there is now, although the run still writes.
                 NextOfLog::NothingYet => self.end(None),
                 NextOfLog::End(status) => self.end(Some(status)),
             }
@@ -123,11 +124,13 @@ impl Log {
         let Some(news) = &mut self.news else {
             return true;
         };
+        // Plain text has no form of a ping, so only events get one.
         let sent_at = self.events.as_ref().map(|_| self.sent_at);
         pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY).await == Next::Look
     }
 
     fn tell(&mut self, bytes: Bytes) {
+        // The id is the place in the log, by which a client resumes without gap or repetition.
         let id = self.reader.offset();
         match &mut self.events {
             None => self.waiting.push_back(bytes),
@@ -175,6 +178,7 @@ impl Events {
 
 /// Counts the bytes at the end that begin an incomplete character.
 fn unfinished(bytes: &[u8]) -> usize {
+    // A character has at most four bytes, so an unfinished one has at most three.
     let last = bytes.len().saturating_sub(3);
     let tail = bytes.get(last..).unwrap_or_default();
     let start = tail.iter().rposition(|byte| *byte >= 0xC0);
@@ -191,6 +195,7 @@ fn event(text: &[u8], id: u64) -> Option<Bytes> {
     if text.is_empty() {
         return None;
     }
+    // Scripts may write any bytes, and JSON takes Unicode only.
     let text = String::from_utf8_lossy(text).into_owned();
     let data = LogEventView::Log(LogTextView { text });
     rendered(&format!("event: log\nid: {id}"), &data)

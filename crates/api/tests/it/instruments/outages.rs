@@ -294,7 +294,7 @@ async fn after_every_outage_each_file_is_there_once_and_admins_heard_of_it_once(
     story.pass(5, Some(&mut watcher)).await;
     assert_eq!(story.status().await["current_status"]["value"], "online");
 
-    // The network is cut for twelve minutes, and the instrument goes on.
+    // The network is cut for twelve minutes, and the instrument continues.
     story.network.cut();
     written.extend(story.write("cut off", 10));
     tokio::task::block_in_place(|| watcher.look(now));

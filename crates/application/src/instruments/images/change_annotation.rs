@@ -7,7 +7,7 @@ use labdata_domain::{
     refusal::Resource,
 };
 
-use super::{ShownAnnotation, confirmed_file, show};
+use super::{AnnotationDetails, confirmed_file, show};
 use crate::{Error, Services};
 
 /// The change to make. Fields that are `None` stay as they are.
@@ -30,7 +30,7 @@ pub async fn change_annotation(
     file: FileId,
     id: AnnotationId,
     command: ChangeAnnotation,
-) -> Result<ShownAnnotation, Error> {
+) -> Result<AnnotationDetails, Error> {
     actor.require(Scope::Write)?;
     let label = command.label.as_deref().map(Label::parse).transpose();
     let label = label.map_err(|reason| Error::refused(AnnotationRefusal::from(reason)))?;
@@ -43,8 +43,8 @@ pub async fn change_annotation(
         .annotations
         .update(actor.organization, file, id, &change)
         .await?;
-    let mut shown = show(services, actor.organization, vec![changed]).await?;
-    shown
+    let mut details = show(services, actor.organization, vec![changed]).await?;
+    details
         .pop()
         .ok_or_else(|| Error::not_found(Resource::Annotation))
 }

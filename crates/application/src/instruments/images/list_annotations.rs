@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use super::{ShownAnnotation, confirmed_file, image_size::image_size, show};
+use super::{AnnotationDetails, confirmed_file, image_size::image_size, show};
 use crate::{Error, Services};
 
 /// The annotations of an image, oldest first.
@@ -18,7 +18,7 @@ pub async fn list_annotations(
     services: &Services,
     actor: &Actor,
     file: FileId,
-) -> Result<Vec<ShownAnnotation>, Error> {
+) -> Result<Vec<AnnotationDetails>, Error> {
     actor.require(Scope::Read)?;
     let stored = confirmed_file(services, actor, file).await?;
     let annotations = services.annotations.list(actor.organization, file).await?;

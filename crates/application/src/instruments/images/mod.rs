@@ -21,7 +21,7 @@ use crate::{Error, Services};
 
 /// An annotation with what a client needs to show it.
 #[derive(Clone)]
-pub struct ShownAnnotation {
+pub struct AnnotationDetails {
     /// The annotation.
     pub annotation: Annotation,
     /// Signed URL of its PNG, valid without a key until it expires.
@@ -30,10 +30,10 @@ pub struct ShownAnnotation {
     pub user_name: String,
 }
 
-impl fmt::Debug for ShownAnnotation {
+impl fmt::Debug for AnnotationDetails {
     /// Without the URL, which is a permission.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShownAnnotation")
+        f.debug_struct("AnnotationDetails")
             .field("annotation", &self.annotation)
             .finish_non_exhaustive()
     }
@@ -44,11 +44,11 @@ pub(crate) async fn show(
     services: &Services,
     organization: OrganizationId,
     annotations: Vec<Annotation>,
-) -> Result<Vec<ShownAnnotation>, Error> {
+) -> Result<Vec<AnnotationDetails>, Error> {
     let mut names: BTreeMap<UserId, String> = BTreeMap::new();
     let expires_at = services.clock.now() + DOWNLOAD_URL_LIFETIME;
     let content_type = ContentType::substitute(Some("image/png"));
-    let mut shown = Vec::with_capacity(annotations.len());
+    let mut details = Vec::with_capacity(annotations.len());
     for annotation in annotations {
         let user = annotation.created_by;
         let user_name = if let Some(name) = names.get(&user) {
@@ -67,13 +67,13 @@ pub(crate) async fn show(
             expires_at,
         };
         let mask_url = services.signer.sign_download(organization, &grant).await?;
-        shown.push(ShownAnnotation {
+        details.push(AnnotationDetails {
             annotation,
             mask_url,
             user_name,
         });
     }
-    Ok(shown)
+    Ok(details)
 }
 
 /// One of the organization's confirmed files.

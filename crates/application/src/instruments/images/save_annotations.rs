@@ -12,7 +12,7 @@ use labdata_domain::{
 use labdata_ports::instruments::images::AddAnnotationsError;
 
 use super::{
-    ShownAnnotation, confirmed_file,
+    AnnotationDetails, confirmed_file,
     decode_mask::{DecodedMask, decode_masks},
     image_size::image_size,
     show,
@@ -85,11 +85,13 @@ pub async fn store_masks(
     // Masks of a run belong to its execution even if the script does not name it.
     let execution = command.execution.or(actor.execution);
     if let Some(id) = execution {
+        // Checked again when the masks are recorded; this only spares the work for one that is closed already.
         check_execution(services, actor, id).await?;
     }
     let file = confirmed_file(services, actor, command.file).await?;
     let image = image_size(services, actor.organization, file.state.object()).await?;
     let labels = check(command.file, image, &command.annotations).map_err(Error::refused)?;
+    // Decoding takes memory in proportion to the image, so it waits for its turn.
     let slot = services
         .slots
         .enter(Work::Masks, actor.organization)
@@ -132,6 +134,7 @@ pub async fn store_masks(
 fn new_ids(services: &Services, count: usize) -> Vec<AnnotationId> {
     let ids = (0..count).map(|_| AnnotationId::new(services.ids.next_id()));
     let mut ids: Vec<AnnotationId> = ids.collect();
+    // A list is ordered by time and id, and all have one time: this is the order of the request.
     ids.sort();
     ids
 }
@@ -157,7 +160,7 @@ pub async fn record_masks(
     services: &Services,
     actor: &Actor,
     stored: StoredMasks,
-) -> Result<Vec<ShownAnnotation>, Error> {
+) -> Result<Vec<AnnotationDetails>, Error> {
     actor.require(Scope::Write)?;
     let StoredMasks {
         file,
@@ -194,13 +197,14 @@ pub async fn record_masks(
         }
         Err(AddAnnotationsError::InsufficientStorage(refusal)) => refusal.into(),
     };
+    // Refused for certain, so nothing can refer to the objects any more.
     for annotation in annotations {
         remove(services, actor, annotation.object).await;
     }
     Err(refusal)
 }
 
-/// Checks what is said of the masks, before any is decoded. Returns the labels.
+/// Checks the fields of the masks before any is decoded. Returns the labels.
 fn check(
     file: FileId,
     image: PixelSize,
@@ -252,6 +256,7 @@ async fn store(
         .try_collect()
         .await;
     if let Err(error) = stored {
+        // Those that were stored have no record, and would take space until the sweep.
         for object in objects {
             remove(services, actor, object).await;
         }

@@ -24,7 +24,7 @@ pub struct CreateWebhook {
     pub filters: WebhookFilters,
     /// Form of the bodies.
     pub format: WebhookFormat,
-    /// False for one that is told of nothing yet.
+    /// False for one that receives nothing yet.
     pub enabled: bool,
 }
 

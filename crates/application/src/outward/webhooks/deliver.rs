@@ -1,8 +1,8 @@
 //! Sends deliveries to receivers.
 //!
 //! Each delivery arrives at least once: a claim makes it one worker's until its lease ends, and only who holds
-//! the last claim settles it. A worker that dies between the answer of the receiver and the settlement cannot be
-//! told from one that died before, so the delivery is sent again, under the same id.
+//! the last claim settles it. A worker that dies between the response of the receiver and the settlement cannot be
+//! distinguished from one that died before, so the delivery is sent again, under the same id.
 
 use labdata_domain::outward::webhooks::{
     AttemptResult, DeliveryOutcome, HeldDelivery, message, signatures,

@@ -1,4 +1,4 @@
-//! Webhooks: who is told of an organization's events, and the deliveries.
+//! Webhooks: recipients of an organization's events, and the deliveries.
 
 pub mod create_webhook;
 pub mod delete_webhook;

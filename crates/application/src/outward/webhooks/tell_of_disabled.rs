@@ -1,4 +1,4 @@
-//! Tells administrators of webhooks that the platform disabled.
+//! Notifies administrators of webhooks that the platform disabled.
 
 use std::collections::BTreeSet;
 
@@ -20,35 +20,35 @@ use crate::{Error, Services, idempotency::unit_of_work::UnitOfWork};
 /// Largest number of webhooks of one pass.
 const BATCH: u32 = 50;
 
-/// Tells the administrators of webhooks that were disabled, and the audit log; returns their number. No caller
+/// Notifies the administrators of webhooks that were disabled, and the audit log; returns their number. No caller
 /// requests it, and several servers may do it at once: a notification is sent once by its deduplication key.
 ///
 /// # Errors
-/// Errors of the ports. Webhooks that were not told of stay for the next call.
+/// Errors of the ports. Webhooks without a notification stay for the next call.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn tell_of_disabled(services: &Services) -> Result<usize, Error> {
     let disabled = services.webhooks.disabled(BATCH).await?;
     for webhook in &disabled {
-        tell(services, webhook).await?;
+        announce(services, webhook).await?;
     }
     Ok(disabled.len())
 }
 
-async fn tell(services: &Services, disabled: &DisabledWebhook) -> Result<(), Error> {
+async fn announce(services: &Services, disabled: &DisabledWebhook) -> Result<(), Error> {
     let organization = disabled.organization;
     // None if a person has enabled it since, or disabled it by hand.
     if let Some(draft) = disabled.webhook.disabled_notice(disabled.at) {
         let admins = services.tenancy.enabled_admins(organization).await?;
-        let mut told: BTreeSet<UserId> = admins.into_iter().collect();
-        told.insert(disabled.webhook.created_by);
-        for user in told {
+        let mut recipients: BTreeSet<UserId> = admins.into_iter().collect();
+        recipients.insert(disabled.webhook.created_by);
+        for user in recipients {
             notify(services, organization, user, &draft).await?;
         }
     }
     let unit = UnitOfWork::begin(services, organization).await?;
     let within = unit.services();
     let outcome = async {
-        if within.webhooks.told(disabled).await? {
+        if within.webhooks.record_notified(disabled).await? {
             let mut record = record_of(AuditAction::WebhookDisabled, &disabled.webhook);
             if let WebhookState::Disabled(reason) = disabled.webhook.state {
                 record = record.with("reason", reason.as_str());
@@ -84,7 +84,7 @@ async fn notify(
         .send(organization, user, &new, uncapped)
         .await
     {
-        // A user who was deleted since has nobody to be told.
+        // The user was deleted since.
         Ok(_) | Err(SendError::Port(PortError::NotFound(_)) | SendError::Capped(_)) => Ok(()),
         Err(SendError::Port(error)) => Err(error.into()),
     }

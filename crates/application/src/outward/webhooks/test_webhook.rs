@@ -8,7 +8,7 @@ use labdata_domain::{
 
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
-/// Sends a webhook a delivery that tells of nothing but itself. A worker does it within a second.
+/// Sends a webhook a delivery without an event. A worker does it within a second.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` while the webhook is disabled.

@@ -1,4 +1,4 @@
-//! What the simulated people and workers saw, and the invariants that it must meet.
+//! Observations of the simulated people and workers, and the invariants that they must meet.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

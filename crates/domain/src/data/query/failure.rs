@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::{
     models::MAX_DATASET_ROWS,
     numbers::grouped,

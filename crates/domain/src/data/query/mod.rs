@@ -5,6 +5,7 @@
 
 mod failure;
 mod lexer;
+mod refusal;
 mod screen;
 mod system_names;
 
@@ -14,28 +15,10 @@ pub use failure::{
     DatabaseMessage, MAX_ROW_BYTES, PYTHON_QUERY_LIMITS, QUERY_LIMITS, QueryFailure, QueryLimits,
     SNAPSHOT_LIMITS, STREAM_LIMITS,
 };
-
-use crate::refusal::{ErrorCode, Refuse};
+pub use refusal::Refusal;
 
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;
-
-/// Reason why a query is refused, displayed to the client.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(String);
-
-impl Refuse for Refusal {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::InvalidQuery
-    }
-}
-
-impl Refusal {
-    fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-}
 
 /// A single `SELECT` (or `WITH … SELECT`, `VALUES`, `TABLE`) whose parameters are written `$1`,
 /// `$2`, ….

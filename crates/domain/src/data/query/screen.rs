@@ -1,8 +1,8 @@
 //! Screening of queries: refuses forbidden statements and names with a clear reason.
 
 use super::{
-    Refusal,
     lexer::{Token, TokenKind},
+    refusal::Refusal,
     system_names::{is_catalog, is_forbidden_function, is_forbidden_schema, is_forbidden_type},
 };
 use crate::catalog::refuse_value;

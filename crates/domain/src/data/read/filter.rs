@@ -5,7 +5,10 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::ReadTarget;
+use super::{
+    field::{Field, field},
+    target::ReadTarget,
+};
 use crate::{
     catalog::{Catalog, KeyedTable, PlatformTable, Table},
     data::write::cell::Cell,
@@ -22,15 +25,6 @@ pub struct Hop {
     pub sql_column: String,
     /// Referenced table.
     pub table: KeyedTable,
-}
-
-/// Column of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// SQL name.
-    pub sql_name: String,
-    /// Its type.
-    pub data_type: DataType,
 }
 
 /// Test of a column's value.
@@ -91,7 +85,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition that keeps hidden tables out of the list of tables.
+    /// The condition that excludes hidden tables from the list of tables.
     pub(super) fn on_visible_tables(target: &ReadTarget, catalog: &Catalog) -> Option<Self> {
         if *target != ReadTarget::Platform(PlatformTable::Table) || catalog.hidden().is_empty() {
             return None;
@@ -99,7 +93,7 @@ impl Condition {
         let tables = catalog.tables().iter();
         Some(Self {
             hops: Vec::new(),
-            field: own_field(target, "name")?,
+            field: target.field("name")?,
             test: Test::In(Values::Text(
                 tables.map(|table| Some(table.name.clone())).collect(),
             )),
@@ -140,22 +134,8 @@ const OPERATORS: [&str; 7] = ["in", "gt", "gte", "lt", "lte", "isnull", "contain
 
 fn resolve(target: &ReadTarget, catalog: &Catalog, path: &str) -> Option<(Vec<Hop>, Field)> {
     match target {
-        ReadTarget::Platform(_) => own_field(target, path).map(|field| (Vec::new(), field)),
+        ReadTarget::Platform(_) => target.field(path).map(|field| (Vec::new(), field)),
         ReadTarget::Table(table) => resolve_in(table, catalog, path, MAX_HOPS),
-    }
-}
-
-/// Finds a column of the target itself.
-pub(super) fn own_field(target: &ReadTarget, name: &str) -> Option<Field> {
-    match target {
-        ReadTarget::Platform(table) => {
-            let mut columns = table.columns().iter();
-            columns.find(|column| column.name == name).map(|it| Field {
-                sql_name: it.name.to_owned(),
-                data_type: it.data_type,
-            })
-        }
-        ReadTarget::Table(table) => field(table, name),
     }
 }
 
@@ -186,31 +166,6 @@ fn resolve_in(
             },
         );
         Some((hops, field))
-    })
-}
-
-fn field(table: &Table, name: &str) -> Option<Field> {
-    if let Some(column) = table.column(name) {
-        return Some(Field {
-            sql_name: column.sql_name().into_owned(),
-            data_type: column.data_type,
-        });
-    }
-    // SQL, and so results of queries, call the reference `sample` `sample_id`.
-    let reference = table
-        .references()
-        .find(|(column, _)| column.sql_name() == name);
-    if let Some((column, _)) = reference {
-        return Some(Field {
-            sql_name: name.to_owned(),
-            data_type: column.data_type,
-        });
-    }
-    let mut system_columns = table.system_columns().iter();
-    let system = system_columns.find(|system| system.name == name)?;
-    Some(Field {
-        sql_name: system.name.to_owned(),
-        data_type: system.data_type,
     })
 }
 

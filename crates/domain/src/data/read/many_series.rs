@@ -107,6 +107,7 @@ fn columns(owner: &Owner, names: Option<&[String]>) -> Result<Vec<ColumnRef>, Se
     };
     let mut seen = HashSet::new();
     let found = names.iter().map(|name| {
+        // A request may name a megabyte; its message must not.
         let displayed: String = name.chars().take(100).collect();
         if !seen.insert(name) {
             return Err(format!("columns \"{displayed}\": named twice"));
@@ -127,6 +128,7 @@ fn columns(owner: &Owner, names: Option<&[String]>) -> Result<Vec<ColumnRef>, Se
 fn all_or_problems<T>(
     results: impl Iterator<Item = Result<T, String>>,
 ) -> Result<Vec<T>, SeriesRefusal> {
+    // Not `collect` into a `Result`, which would stop at the first problem.
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for result in results {
         match result {
@@ -150,6 +152,7 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
         };
         let found = match given {
             Value::String(text) => KeyValue::parse(text, key_type),
+            // Text keys stay texts: the number 7 is not the key "7".
             Value::Number(number) if key_type == DataType::Integer => {
                 KeyValue::parse(&number.to_string(), key_type)
             }
@@ -198,6 +201,7 @@ impl ExportPlan {
         let own = self.table.columns.iter();
         let own = own.map(|column| TableColumn::from(&**column));
         let system = self.table.system_columns().iter();
+        // Those of a raw table are the same for all points of a series and would multiply the file.
         let system = system.filter(|_| !self.table.is_raw());
         let system = system.map(|column| TableColumn::new(column.name, column.data_type));
         own.chain(system).collect()
@@ -294,7 +298,7 @@ mod tests {
             .into(),
             unique_together: Vec::new(),
             history: true,
-            access: crate::people::rights::TableAccess::default(),
+            access: crate::catalog::TableAccess::default(),
         };
         let catalog = Catalog::new(CatalogVersion(1), vec![table]);
         let mut selection = SeriesSelection {

@@ -1,5 +1,6 @@
 //! Reading rows: a target, filters, a page.
 
+mod field;
 mod filter;
 mod many_series;
 mod mode;
@@ -8,75 +9,30 @@ mod position;
 mod row;
 mod series;
 mod table_column;
+mod target;
 #[cfg(test)]
 mod tests;
-
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-pub use filter::{Condition, Field, Hop, Test};
+pub use field::Field;
+pub use filter::{Condition, Hop, Test};
 pub use many_series::{
     ExportPlan, ExportTimedOut, ManySeriesPlan, ManySeriesTooLarge, SeriesParents, SeriesSelection,
     TablePart,
 };
 pub use mode::{ReadMode, SingleReadError};
-pub use order::{MAX_ORDER_TERMS, ORDERED_CHARACTERS, OrderTerm, ReadColumn};
-pub use position::{OrderedValue, Position, RowPosition};
+pub use order::{MAX_ORDER_TERMS, ORDERED_CHARACTERS, OrderTerm, OrderedValue, ReadColumn};
+pub use position::{Position, RowPosition};
 pub use row::RowJson;
 pub use series::{
     SERIES_LIMITS, SeriesColumns, SeriesLimits, SeriesPlan, SeriesRefusal, SeriesTooLarge,
 };
 pub use table_column::TableColumn;
+pub use target::ReadTarget;
 
-use crate::catalog::{Catalog, PlatformTable, Table};
-
-/// Target of a read.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReadTarget {
-    /// A table of the organization or a core table.
-    Table(Arc<Table>),
-    /// A table of the platform itself.
-    Platform(PlatformTable),
-}
-
-impl ReadTarget {
-    /// Finds the target of that name and kind.
-    #[must_use]
-    pub fn find(catalog: &Catalog, name: &str, core: bool) -> Option<Self> {
-        let table = catalog
-            .table(name)
-            .filter(|table| (table.origin == crate::catalog::Origin::Core) == core);
-        match table {
-            Some(table) => Some(Self::Table(Arc::clone(table))),
-            None if core => PlatformTable::from_name(name).map(Self::Platform),
-            None => None,
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Table(table) => &table.name,
-            Self::Platform(table) => table.as_str(),
-        }
-    }
-
-    /// Finds a column by its name in writes, or by its SQL name.
-    fn field(&self, name: &str) -> Option<Field> {
-        filter::own_field(self, name)
-    }
-
-    /// SQL name of the primary key; `None` for points.
-    fn key_name(&self) -> Option<&str> {
-        match self {
-            Self::Table(table) => table.primary_key().map(|key| key.name.as_str()),
-            Self::Platform(table) => table.columns().first().map(|key| key.name),
-        }
-    }
-}
+use crate::catalog::Catalog;
 
 /// Size of a page's rows, in bytes of JSON, at which it ends although more rows would be allowed.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use super::{Field, OrderedValue, ReadTarget};
+use super::{field::Field, target::ReadTarget};
 use crate::scalar::{DataType, Scalar};
 
 /// Maximum number of columns that a read is ordered by.
@@ -33,6 +33,15 @@ pub struct OrderTerm {
     pub descending: bool,
     /// True for the primary key.
     pub is_key: bool,
+}
+
+/// Value of the last row seen in a column that the rows are ordered by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderedValue {
+    /// The term as in the request: the column's name, after `-` if the order descends.
+    pub term: String,
+    /// The value; `None` is null.
+    pub value: Option<Scalar>,
 }
 
 impl OrderTerm {

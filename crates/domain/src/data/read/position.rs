@@ -4,7 +4,10 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{ReadTarget, order::OrderTerm};
+use super::{
+    order::{OrderTerm, OrderedValue},
+    target::ReadTarget,
+};
 use crate::{
     data::write::cell::Cell,
     scalar::{DataType, KeyValue, Scalar},
@@ -25,15 +28,6 @@ pub enum RowPosition {
         /// Index in the chunk, starting at 1.
         place: i64,
     },
-}
-
-/// Value of the last row seen in a column that the rows are ordered by.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OrderedValue {
-    /// The term as in the request: the column's name, after `-` if the order descends.
-    pub term: String,
-    /// The value; `None` is null.
-    pub value: Option<Scalar>,
 }
 
 /// Position in the total order of rows: the last row seen.

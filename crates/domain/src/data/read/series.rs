@@ -214,7 +214,7 @@ mod tests {
             columns: columns.into(),
             unique_together: Vec::new(),
             history: true,
-            access: crate::people::rights::TableAccess::default(),
+            access: crate::catalog::TableAccess::default(),
         };
         let of_carrier = || column("carrier", DataType::String, Some("carrier"));
         let of_operation = || column("operation", DataType::Integer, Some("operation"));

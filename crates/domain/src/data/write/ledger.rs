@@ -155,6 +155,7 @@ impl LedgerEntry {
             .iter()
             .filter(|series| series.points_replaced > 0)
             .map(|series| (LedgerAction::SeriesReplaced, series, series.points_replaced));
+        // One entry per table: a request with ten thousand series writes two rows, not twenty thousand.
         let mut entries: BTreeMap<(LedgerAction, &str), Self> = BTreeMap::new();
         for (action, series, points) in written.chain(replaced) {
             let entry = entries

@@ -108,6 +108,7 @@ impl TableStep {
                         ErrorCode::KeyAmbiguous,
                         format!("the key matches several rows of \"{}\"", self.table.name),
                     ));
+                    // The checks below compare with the stored row, which is unknown.
                     continue;
                 }
                 RowMatch::One(MatchedRow { key, updated_at }) => {
@@ -127,11 +128,14 @@ impl TableStep {
                     }
                     problems.extend(self.changed_primary_key(row, &key));
                     problems.extend(self.changed_since(row, updated_at));
+                    // Also after a problem: later rows are checked against it, so that one response lists all
+                    // problems.
                     assigned.matched.push(row, key.clone());
                     Some(key)
                 }
                 RowMatch::None if let Some(new_keys) = self.new_keys() => {
                     for name in self.missing_to_create(row) {
+                        // An upsert may update without these columns, so they are missing only once no row matches.
                         let Reason { code, message } = missing_column(name);
                         let message = format!("matches no row, and cannot be created: {message}");
                         report(Reason::new(code, message));
@@ -179,6 +183,7 @@ impl TableStep {
     fn changed_primary_key(&self, row: usize, key: &KeyValue) -> Option<Problem> {
         let column = self.table.key();
         let given = self.given(column)?;
+        // A row that leaves the key out only finds by it; null is no new key either.
         let given = given.values.key(row).filter(|_| given.is_provided(row))?;
         (given != *key).then(|| {
             Problem::at(
@@ -240,6 +245,7 @@ impl TableStep {
             .map(|(row, key)| (key, row))
             .collect();
         // Sets of keys, because a row that references a target by two of its columns is one row.
+        // In the order of the rows, so that problems come in request order.
         let mut referencing: BTreeMap<(usize, KeyedTable), HashSet<KeyValue>> = BTreeMap::new();
         for StoredReference { table, key, target } in references {
             // Rows of the same delete do not block each other.

@@ -13,6 +13,7 @@ mod check;
 mod conversion;
 mod file_cell;
 mod ledger;
+mod limits;
 mod matching;
 mod outcome;
 mod parents;
@@ -33,6 +34,7 @@ pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::FileCell;
 pub use ledger::{LedgerAction, LedgerEntry};
+pub use limits::{IF_UPDATED_AT_KEY, LABEL_KEY, MAX_ROWS, MAX_SERIES_VALUES};
 pub use matching::{MatchedRow, MatchedStep, RowsWithKeys, StoredReference};
 pub use outcome::{DeletedSeries, RowKeys, SeriesOutcome, TableOutcome, WriteOutcome, key_at};
 pub use plan::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep, WritePlan};
@@ -46,12 +48,3 @@ pub use request::{
 pub use resolved::{ResolvedColumn, ResolvedColumns};
 pub use returned_rows::{MAX_RETURNED_BYTES, ReturnBudget};
 pub use row_image::{KEPT_BYTES, KEPT_ROWS, RowImage};
-
-/// Maximum number of rows of a request, across all its table writes (specification, "Limits").
-pub const MAX_ROWS: usize = 10_000;
-/// Maximum number of values of a request, across all columns of all its series.
-pub const MAX_SERIES_VALUES: usize = 250_000;
-/// The key of a row's map that gives the row a label.
-pub const LABEL_KEY: &str = "_ref";
-/// The key of a row's map that tells when the matched row was last changed, as the writer knows it.
-pub const IF_UPDATED_AT_KEY: &str = "_if_updated_at";

@@ -124,6 +124,7 @@ impl<'a> ReferenceReader<'a> {
     ) -> Result<Reference, Reason> {
         match cell {
             Cell::Absent | Cell::Null => Ok(Reference::None),
+            // Before ids: an id of a text key that begins with `@` is not reachable as a cell, only by a lookup.
             Cell::Text(text) if text.starts_with('@') => self.read_label(text, target, at),
             Cell::Object(map) => self.read_lookup(map, target),
             cell => self.read_id(cell, target, at),
@@ -162,6 +163,7 @@ impl<'a> ReferenceReader<'a> {
                 ),
             ));
         }
+        // Its row does not exist any more when the steps after it are applied.
         if label.mode == Mode::Delete {
             return Err(Reason::new(
                 ErrorCode::LabelUnknown,
@@ -240,6 +242,7 @@ impl<'a> ReferenceReader<'a> {
             .filter(|_| lookup.takes_key);
         let key = match key {
             None => Reference::None,
+            // Both readings are asked for: which one is meant shows only when the stored rows are known.
             Some(key) if self.is_given_before(target, &key, at) => Reference::Known(key),
             Some(key) => self
                 .ask_id(&table, key)
@@ -266,6 +269,7 @@ impl<'a> ReferenceReader<'a> {
         column: &ColumnRef,
         value: Scalar,
     ) -> Option<Asked> {
+        // Values that cannot be keys, such as floats, are not remembered: they have no equality that a map could use.
         let asked = value.clone().into_key().map(|value| {
             let (table, column) = (table.name.clone(), column.name.clone());
             (table, column, value)
@@ -429,6 +433,7 @@ impl WantedValues {
                 }
                 // In SQL nothing equals null, so it needs a separate condition.
                 Ok(None) => wanted.null_columns.push(column.clone()),
+                // The type is that of the column, so the question can be one typed array for all rows.
                 Ok(Some(scalar)) => wanted.columns.push((column.clone(), scalar)),
             }
         }
@@ -496,6 +501,7 @@ impl Answered<'_> {
                      choose the column in \"lookups\""
                 ),
             )),
+            // Also where the key fits: which of the rows is meant is open.
             (_, Some(RowMatch::Several)) => Err(Reason::new(
                 ErrorCode::LookupAmbiguous,
                 format!("several rows of \"{table}\" have the {column} \"{text}\""),

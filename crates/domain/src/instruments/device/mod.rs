@@ -229,7 +229,7 @@ impl Device {
         let announced = before.as_ref().map(|before| before.announced);
         let ended = before.map(|before| before.period);
         Beat {
-            // One that lasted no time is replaced: periods are told apart by the times of their beginning.
+            // One that lasted no time is replaced: periods are distinguished by the times of their beginning.
             ended: ended.filter(|it| !is_continued && it.first_seen < at),
             event: (announced != Some(status)).then_some(status),
             device,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use time::OffsetDateTime;
 
-use super::MaskShape;
+use super::mask::MaskShape;
 use crate::{
     files::ObjectKey,
     ids::{AnnotationId, ExecutionId, FileId, UserId},

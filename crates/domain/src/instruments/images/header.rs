@@ -146,7 +146,7 @@ impl ImageHeader {
         loop {
             let known = part.array::<9>(at).is_some();
             if !known {
-                // A file that ends here has no size; one that goes on is read from here.
+                // A file that ends here has no size; a longer one is read from here.
                 let is_end = part.0.len() < usize::try_from(STEP).ok()? || at == 0;
                 let more = u64::try_from(at).ok()?;
                 self.offset = self.offset.checked_add(more)?;
@@ -160,7 +160,7 @@ impl ImageHeader {
                 // Fill bytes, and markers without a segment.
                 0xff => at += 1,
                 0x01 | 0xd0..=0xd8 => at += 2,
-                // Start of a frame; the others of this range are tables.
+                // Start of a frame; the other values of this range are tables.
                 0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                     return found(part.u16(at + 7, true), part.u16(at + 5, true));
                 }

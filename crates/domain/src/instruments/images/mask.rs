@@ -1,6 +1,42 @@
 //! Masks: which pixels of an image belong to a label.
 
-use super::{InvalidMask, PixelSize};
+use super::header::PixelSize;
+
+/// Why a mask is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMask {
+    /// It is no base64.
+    #[error("the mask is not base64")]
+    NotBase64,
+    /// It is no PNG, or is damaged.
+    #[error("the mask is no readable PNG image: {0}")]
+    NotPng(String),
+    /// Its rows come in several passes.
+    #[error("the mask is an interlaced PNG; save it without interlacing")]
+    Interlaced,
+    /// It has no transparency.
+    #[error(
+        "the mask has no transparency: a mask is white where the label is, and transparent elsewhere"
+    )]
+    Opaque,
+    /// It has opaque pixels that are not white.
+    #[error(
+        "{0} opaque pixels of the mask are not white: a mask is white where the label is, and transparent \
+         elsewhere"
+    )]
+    NotWhite(u64),
+    /// Its size is another than that of the image.
+    #[error("the mask has {mask} pixels, and the image {image}")]
+    OtherSize {
+        /// Size of the mask.
+        mask: PixelSize,
+        /// Size of the image.
+        image: PixelSize,
+    },
+    /// Every pixel is transparent.
+    #[error("the mask is empty: every pixel is transparent")]
+    Empty,
+}
 
 /// Value from which a channel counts as opaque, or white. Edges that a program has smoothed lie between.
 const HALF: u8 = 128;
@@ -100,6 +136,7 @@ impl MaskScan {
 
     /// Adds the next row: the bytes of its pixels.
     pub fn add_row(&mut self, bytes: &[u8]) {
+        // Most rows of a mask equal the one above; comparing bytes is far cheaper than counting pixels.
         if self.previous != bytes {
             self.count = match self.layout {
                 PixelLayout::GrayAlpha => count::<2>(bytes),
@@ -123,6 +160,7 @@ impl MaskScan {
     /// # Errors
     /// [`InvalidMask::NotWhite`], [`InvalidMask::Empty`].
     pub const fn finish(&self) -> Result<MaskShape, InvalidMask> {
+        // Before emptiness: a mask in another color has no white pixel either, and this names the cause.
         if self.other > 0 {
             return Err(InvalidMask::NotWhite(self.other));
         }
@@ -142,7 +180,7 @@ impl MaskScan {
     }
 }
 
-/// True for an opaque white pixel of so many bytes, `None` for a transparent one.
+/// True for an opaque white pixel of that many bytes, `None` for a transparent one.
 fn is_white<const BYTES: usize>(pixel: &[u8; BYTES]) -> Option<bool> {
     let (alpha, channels) = pixel.split_last()?;
     (*alpha >= HALF).then(|| channels.iter().all(|channel| *channel >= HALF))
@@ -182,6 +220,7 @@ impl Bitmap {
     #[must_use]
     pub fn new(size: PixelSize) -> Self {
         let length = |side: u32| usize::try_from(side).unwrap_or(usize::MAX);
+        // Rows begin at whole bytes, as in a PNG of one bit per pixel, so that rows are written as they are.
         let stride = length(size.width).div_ceil(8);
         Self {
             stride,
@@ -214,6 +253,7 @@ impl Bitmap {
 
 fn set<const BYTES: usize>(row: &mut [u8], bytes: &[u8]) {
     let (pixels, _) = bytes.as_chunks::<BYTES>();
+    // `|=`, because the masks of an image are united into one.
     for (byte, pixels) in row.iter_mut().zip(pixels.chunks(8)) {
         let bits = pixels.iter().zip([128, 64, 32, 16, 8, 4, 2, 1_u8]);
         *byte |= bits

@@ -10,5 +10,5 @@ pub use annotation::{
     MAX_DATASET_IMAGES, MAX_LABEL_LENGTH, MAX_MASKS_BYTES,
 };
 pub use header::{ImageHeader, MAX_PIXELS, MAX_SIDE, PixelSize, Probe};
-pub use mask::{Bitmap, BoundingBox, MaskScan, MaskShape, PixelLayout};
-pub use refusal::{AnnotationRefusal, InvalidMask};
+pub use mask::{Bitmap, BoundingBox, InvalidMask, MaskScan, MaskShape, PixelLayout};
+pub use refusal::AnnotationRefusal;

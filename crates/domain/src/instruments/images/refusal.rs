@@ -1,48 +1,14 @@
 //! Refusals of annotations.
 
 use super::{
-    InvalidLabel, MAX_ANNOTATIONS_OF_IMAGE, MAX_DATASET_IMAGES, MAX_PIXELS, MAX_SIDE, PixelSize,
+    annotation::{InvalidLabel, MAX_ANNOTATIONS_OF_IMAGE, MAX_DATASET_IMAGES},
+    header::{MAX_PIXELS, MAX_SIDE, PixelSize},
+    mask::InvalidMask,
 };
 use crate::{
     ids::FileId,
     refusal::{ErrorCode, Refuse},
 };
-
-/// Why a mask is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidMask {
-    /// It is no base64.
-    #[error("the mask is not base64")]
-    NotBase64,
-    /// It is no PNG, or is damaged.
-    #[error("the mask is no readable PNG image: {0}")]
-    NotPng(String),
-    /// Its rows come in several passes.
-    #[error("the mask is an interlaced PNG; save it without interlacing")]
-    Interlaced,
-    /// It has no transparency.
-    #[error(
-        "the mask has no transparency: a mask is white where the label is, and transparent elsewhere"
-    )]
-    Opaque,
-    /// It has opaque pixels that are not white.
-    #[error(
-        "{0} opaque pixels of the mask are not white: a mask is white where the label is, and transparent \
-         elsewhere"
-    )]
-    NotWhite(u64),
-    /// Its size is another than that of the image.
-    #[error("the mask has {mask} pixels, and the image {image}")]
-    OtherSize {
-        /// Size of the mask.
-        mask: PixelSize,
-        /// Size of the image.
-        image: PixelSize,
-    },
-    /// Every pixel is transparent.
-    #[error("the mask is empty: every pixel is transparent")]
-    Empty,
-}
 
 /// Why annotations are not saved, or not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

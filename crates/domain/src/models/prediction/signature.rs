@@ -1,4 +1,4 @@
-//! What a trained model reads and predicts.
+//! Inputs and outputs of a trained model.
 
 use crate::models::{Class, ModelFeature, ProblemType, TrainingResult};
 

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use super::{ActivateError, TrainingEnd, TrainingPlan, VersionState, hex};
+use super::{
+    Metric, TrainingPlan,
+    artifact::Artifact,
+    progress::Progress,
+    report::TrainingEnd,
+    version::{ActivateError, VersionState},
+};
 use crate::{
-    files::{FilePath, ObjectKey},
+    files::FilePath,
     ids::{DatasetId, ModelId, ModelVersionId, UserId},
     refusal::{ErrorCode, Refuse},
     work::has_another_attempt,
@@ -22,9 +27,6 @@ pub const MAX_MODEL_DESCRIPTION_LENGTH: usize = 2_000;
 /// Error message of a version whose workers were lost.
 const WORKERS_LOST: &str = "the worker that trained it was lost, and so was the one that tried again; \
                             ask the operator whether the machine has enough memory, then retrain it";
-
-/// Maximum number of characters of a metric's name.
-const MAX_METRIC_NAME: usize = 200;
 
 /// Model to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,116 +89,6 @@ pub struct ModelVersion {
     pub artifact: Option<Artifact>,
 }
 
-/// Quality of a model, measured on rows that it has not learned from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
-    /// Value, with the sign that people expect.
-    pub value: f64,
-    /// True if greater values are better.
-    pub higher_is_better: bool,
-}
-
-/// Trained predictor, as it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Artifact {
-    /// Its object.
-    pub object: ObjectKey,
-    /// SHA-256 of its bytes.
-    pub sha256: [u8; 32],
-    /// Its size in bytes.
-    pub size: u64,
-}
-
-impl Artifact {
-    /// Returns the hash as a lower-case hexadecimal text.
-    #[must_use]
-    pub fn sha256_hex(&self) -> String {
-        hex::encode(&self.sha256)
-    }
-}
-
-/// Phase of a training.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrainingPhase {
-    /// Its process starts.
-    Preparing,
-    /// It reads the dataset.
-    Reading,
-    /// It checks the dataset.
-    Checking,
-    /// It fits models.
-    Fitting,
-    /// It measures the best model.
-    Evaluating,
-    /// It packs and stores the artifact.
-    Packing,
-    /// It has reported its result.
-    Done,
-}
-
-impl TrainingPhase {
-    /// All phases with their names in the API and the database, in their order.
-    pub const ALL: [(&'static str, Self); 7] = [
-        ("preparing", Self::Preparing),
-        ("reading", Self::Reading),
-        ("checking", Self::Checking),
-        ("fitting", Self::Fitting),
-        ("evaluating", Self::Evaluating),
-        ("packing", Self::Packing),
-        ("done", Self::Done),
-    ];
-
-    /// Returns its name in the API and the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Preparing => "preparing",
-            Self::Reading => "reading",
-            Self::Checking => "checking",
-            Self::Fitting => "fitting",
-            Self::Evaluating => "evaluating",
-            Self::Packing => "packing",
-            Self::Done => "done",
-        }
-    }
-}
-
-/// Progress of a training.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// Its phase.
-    pub phase: TrainingPhase,
-    /// Number of models that were fitted, with or without success.
-    pub models_tried: u32,
-    /// Score of the best model so far, on validation rows.
-    pub best_score: Option<Score>,
-    /// When it was reported.
-    pub updated_at: OffsetDateTime,
-}
-
-/// Value of a metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// Name of the metric.
-    pub metric: String,
-    /// Its value.
-    pub value: f64,
-}
-
-impl Score {
-    /// Makes a score of what a trainer reports; `None` if it cannot be stored.
-    #[must_use]
-    pub fn reported(metric: &str, value: f64) -> Option<Self> {
-        let is_name = !metric.contains('\0') && metric.chars().count() <= MAX_METRIC_NAME;
-        // JSON, and so PostgreSQL's `jsonb`, has no NaN.
-        (is_name && value.is_finite()).then(|| Self {
-            metric: metric.to_owned(),
-            value,
-        })
-    }
-}
-
 /// Error: another model of the organization has the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -235,7 +127,7 @@ pub struct NotReadyYet {
     pub number: u32,
     /// Name of its state.
     pub state: &'static str,
-    /// What was requested.
+    /// Request.
     pub wanted: &'static str,
 }
 

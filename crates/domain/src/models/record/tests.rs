@@ -1,7 +1,13 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::models::{ProblemType, QualityPreset, TaskType, TrainingResult, result::tests::result};
+use crate::{
+    files::ObjectKey,
+    models::{
+        ProblemType, QualityPreset, Score, TaskType, TrainingPhase, TrainingResult,
+        result::tests::result,
+    },
+};
 
 const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Metric, ProblemType, hex};
+use super::{hex, kind::ProblemType};
 
 use crate::refusal::{ErrorCode, Refuse};
 
@@ -26,6 +26,15 @@ const MAX_FEATURES: usize = 10_000;
 const MAX_CLASSES: usize = 100_000;
 const MAX_LEVELS: usize = 50;
 const MAX_VERSIONS: usize = 100;
+
+/// Quality of a model, measured on rows that it has not learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Value, with the sign that people expect.
+    pub value: f64,
+    /// True if greater values are better.
+    pub higher_is_better: bool,
+}
 
 /// Result of a training (`result.json` of the trainer).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,11 @@
-//! Deliveries: what a webhook is told, once.
+//! Deliveries: one event for one webhook.
 
 use time::OffsetDateTime;
 
-use super::schedule::Attempt;
+use super::{
+    outcome::{DeliveryOutcome, DeliveryState},
+    schedule::Attempt,
+};
 use crate::{
     events::{EventReferences, LoggedEventKind},
     ids::{DeliveryId, WebhookId},
@@ -11,15 +14,12 @@ use crate::{
 /// Type of a delivery that an administrator asks for to try a webhook.
 pub const TEST_TYPE: &str = "webhook.test";
 
-/// Maximum number of characters of a stored error.
-pub const MAX_STORED_ERROR: usize = 500;
-
-/// What a delivery tells.
+/// Content of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliverySubject {
     /// An event.
     Event(LoggedEventKind),
-    /// That the webhook works.
+    /// A test, which an administrator asks for.
     Test,
 }
 
@@ -52,41 +52,6 @@ impl DeliverySubject {
     }
 }
 
-/// State of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryState {
-    /// It waits, or a worker has claimed it.
-    Pending {
-        /// Time from which on it may be claimed: the end of the lease if it is claimed.
-        due_at: OffsetDateTime,
-    },
-    /// The receiver took it.
-    Delivered {
-        /// Time of the answer.
-        at: OffsetDateTime,
-    },
-    /// It was given up.
-    Failed {
-        /// Time of the last failure.
-        at: OffsetDateTime,
-    },
-}
-
-impl DeliveryState {
-    /// Names of all states.
-    pub const NAMES: [&'static str; 3] = ["pending", "delivered", "failed"];
-
-    /// Its name in the API and the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending { .. } => "pending",
-            Self::Delivered { .. } => "delivered",
-            Self::Failed { .. } => "failed",
-        }
-    }
-}
-
 /// A delivery to a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
@@ -94,7 +59,7 @@ pub struct Delivery {
     pub id: DeliveryId,
     /// Webhook.
     pub webhook: WebhookId,
-    /// What it tells.
+    /// Content.
     pub subject: DeliverySubject,
     /// Time of the event.
     pub at: OffsetDateTime,
@@ -106,7 +71,7 @@ pub struct Delivery {
     pub earlier_attempts: u32,
     /// State.
     pub state: DeliveryState,
-    /// Status of the last answer.
+    /// Status of the last response.
     pub response_status: Option<u16>,
     /// Reason of the last failure.
     pub error: Option<String>,
@@ -172,76 +137,6 @@ impl Delivery {
     }
 }
 
-/// Outcome of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeliveryOutcome {
-    /// The receiver took it.
-    Delivered {
-        /// Time of the answer.
-        at: OffsetDateTime,
-        /// Its status.
-        status: u16,
-    },
-    /// It is tried again.
-    Retry {
-        /// Time of the failure.
-        at: OffsetDateTime,
-        /// Time of the next attempt.
-        due_at: OffsetDateTime,
-        /// Status of the answer, if there was one.
-        status: Option<u16>,
-        /// Reason.
-        error: String,
-    },
-    /// It is given up.
-    Failed {
-        /// Time of the failure.
-        at: OffsetDateTime,
-        /// Status of the answer, if there was one.
-        status: Option<u16>,
-        /// Reason.
-        error: String,
-        /// The receiver wants no further deliveries.
-        gone: bool,
-    },
-}
-
-impl DeliveryOutcome {
-    /// State of the delivery.
-    #[must_use]
-    pub const fn state(&self) -> DeliveryState {
-        match self {
-            Self::Delivered { at, .. } => DeliveryState::Delivered { at: *at },
-            Self::Retry { due_at, .. } => DeliveryState::Pending { due_at: *due_at },
-            Self::Failed { at, .. } => DeliveryState::Failed { at: *at },
-        }
-    }
-
-    /// Status of the answer, if there was one.
-    #[must_use]
-    pub const fn status(&self) -> Option<u16> {
-        match self {
-            Self::Delivered { status, .. } => Some(*status),
-            Self::Retry { status, .. } | Self::Failed { status, .. } => *status,
-        }
-    }
-
-    /// Reason of a failure.
-    #[must_use]
-    pub fn error(&self) -> Option<&str> {
-        match self {
-            Self::Delivered { .. } => None,
-            Self::Retry { error, .. } | Self::Failed { error, .. } => Some(error),
-        }
-    }
-}
-
-/// Shortens a reason and removes control characters: receivers may cause any text.
-pub(super) fn stored_error(error: &str) -> String {
-    let characters = error.chars().filter(|character| !character.is_control());
-    characters.take(MAX_STORED_ERROR).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use time::Duration;
@@ -305,14 +200,5 @@ mod tests {
         };
         let attempt = claimed.attempt();
         assert_eq!((attempt.number, attempt.started_at), (1, later));
-    }
-
-    #[test]
-    fn stored_errors_are_short_and_plain() {
-        assert_eq!(stored_error("a\0b\nc"), "abc");
-        assert_eq!(
-            stored_error(&"é".repeat(9_999)).chars().count(),
-            MAX_STORED_ERROR
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which deliveries a worker sends next, so that no receiver and no organization holds up others.
+//! Order of deliveries: no receiver and no organization holds up others.
 
 use std::collections::BTreeMap;
 

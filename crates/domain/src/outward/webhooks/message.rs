@@ -5,7 +5,7 @@ use serde_json::{Error, to_string};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{DeliverySubject, WebhookFormat};
+use super::{delivery::DeliverySubject, format::WebhookFormat};
 use crate::{events::EventReferences, timestamp::render};
 
 /// Body by Standard Webhooks 1.0.

@@ -1,8 +1,10 @@
-//! Webhooks: addresses that are told of events.
+//! Webhooks: addresses to which events are sent.
 
 mod delivery;
 mod fairness;
+mod format;
 mod message;
+mod outcome;
 mod refusal;
 mod schedule;
 mod secret;
@@ -11,14 +13,14 @@ mod url;
 use time::{Duration, OffsetDateTime};
 
 pub use self::{
-    delivery::{
-        Delivery, DeliveryOutcome, DeliveryState, DeliverySubject, MAX_STORED_ERROR, TEST_TYPE,
-    },
+    delivery::{Delivery, DeliverySubject, TEST_TYPE},
     fairness::{
         DueDelivery, HeldDelivery, MAX_PER_FAILING_WEBHOOK, MAX_PER_ORGANIZATION, MAX_PER_WEBHOOK,
         MAX_TO_FAILING_WEBHOOKS, fair_turns,
     },
+    format::WebhookFormat,
     message::message,
+    outcome::{DeliveryOutcome, DeliveryState, MAX_STORED_ERROR},
     refusal::{MAX_WEBHOOKS, TooManyWebhooks, WebhookDisabled},
     schedule::{ATTEMPT_TIMEOUT, Attempt, AttemptResult, DELIVERY_TIME},
     secret::{OLD_SECRET_TIME, SecretVersion, WebhookSecret, signatures},
@@ -40,7 +42,7 @@ pub const DELIVERY_RETENTION: Duration = Duration::days(14);
 /// Number of event types.
 const TYPES: usize = LoggedEventKind::TYPES.len();
 
-/// Event types that a webhook is told of: one of them, or all.
+/// Event types to which a webhook subscribes: one of them, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventPattern(&'static str);
 
@@ -117,39 +119,6 @@ impl WebhookFilters {
     }
 }
 
-/// Form of the bodies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WebhookFormat {
-    /// Standard Webhooks 1.0: type, time and ids.
-    #[default]
-    Standard,
-    /// A message of a Slack channel.
-    Slack,
-    /// A message of a Microsoft Teams channel.
-    Teams,
-}
-
-impl WebhookFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::Standard, Self::Slack, Self::Teams];
-
-    /// Its name in the API and the database.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Slack => "slack",
-            Self::Teams => "teams",
-        }
-    }
-
-    /// The format of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name)
-    }
-}
-
 /// Why a webhook is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisabledBy {
@@ -185,12 +154,12 @@ impl DisabledBy {
 /// State of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookState {
-    /// It is told of events.
+    /// It receives events.
     Enabled {
         /// Time of the first failure since the last delivery.
         failing_since: Option<OffsetDateTime>,
     },
-    /// It is told of nothing.
+    /// It receives nothing.
     Disabled(DisabledBy),
 }
 
@@ -200,7 +169,7 @@ impl WebhookState {
         failing_since: None,
     };
 
-    /// Returns whether the webhook is told of events.
+    /// Returns whether the webhook receives events.
     #[must_use]
     pub const fn is_enabled(self) -> bool {
         matches!(self, Self::Enabled { .. })
@@ -245,7 +214,7 @@ impl WebhookState {
 pub struct Webhook {
     /// Id.
     pub id: WebhookId,
-    /// Address that is told.
+    /// Address that receives the deliveries.
     pub url: WebhookUrl,
     /// Event types; never empty.
     pub events: Vec<EventPattern>,
@@ -257,16 +226,16 @@ pub struct Webhook {
     pub state: WebhookState,
     /// Secret that signs.
     pub secret: SecretVersion,
-    /// User who made it. Of notifications, it is told of those to this user only.
+    /// User who made it. Of notifications, it receives those to this user only.
     pub created_by: UserId,
     /// Creation time.
     pub created_at: OffsetDateTime,
 }
 
 impl Webhook {
-    /// Returns whether it is told of an event, which only `user` may see unless `None`.
+    /// Returns whether it receives an event, which only `user` may see unless `None`.
     #[must_use]
-    pub fn is_told_of(
+    pub fn receives(
         &self,
         event: &LoggedEventKind,
         user: Option<UserId>,

@@ -2,9 +2,9 @@
 
 use time::{Duration, OffsetDateTime};
 
-use super::delivery::{DeliveryOutcome, stored_error};
+use super::outcome::{DeliveryOutcome, stored_error};
 
-/// Time in which a receiver answers.
+/// Time in which a receiver responds.
 pub const ATTEMPT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Time after which a delivery is given up, counted from its first attempt or since it was sent again.
@@ -31,7 +31,7 @@ const GONE: u16 = 410;
 pub enum AttemptResult {
     /// The receiver answered with this status.
     Responded(u16),
-    /// There was no answer, for this reason.
+    /// There was no response, for this reason.
     Failed(String),
 }
 
@@ -97,7 +97,7 @@ impl Attempt {
         let end = self.started_at + DELIVERY_TIME;
         let index = usize::try_from(self.number.saturating_sub(1)).unwrap_or(usize::MAX);
         let pause = PAUSES.get(index).or(PAUSES.last()).copied()?;
-        // The last attempt is at the very end, whatever the pauses before.
+        // The last attempt is at the very end, however long the pauses before.
         (now < end).then(|| (now + pause).min(end))
     }
 }

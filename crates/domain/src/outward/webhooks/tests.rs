@@ -45,22 +45,22 @@ fn patterns_are_the_types_of_events_and_all() {
 }
 
 #[test]
-fn a_webhook_is_told_of_what_it_asks_for_and_of_nobody_elses_notifications() {
+fn a_webhook_receives_what_it_asks_for_and_nobody_elses_notifications() {
     let event = LoggedEventKind::FileConfirmed(FileId::new(Uuid::nil()));
     let none = FilteredRecords::default();
-    assert!(webhook().is_told_of(&event, None, &none));
-    assert!(webhook().is_told_of(&event, Some(webhook().created_by), &none));
-    assert!(!webhook().is_told_of(&event, Some(UserId::new(Uuid::nil())), &none));
+    assert!(webhook().receives(&event, None, &none));
+    assert!(webhook().receives(&event, Some(webhook().created_by), &none));
+    assert!(!webhook().receives(&event, Some(UserId::new(Uuid::nil())), &none));
     let other = Webhook {
         events: vec![EventPattern::from_name("table.changed").unwrap()],
         ..webhook()
     };
-    assert!(!other.is_told_of(&event, None, &none));
+    assert!(!other.receives(&event, None, &none));
     let disabled = Webhook {
         state: WebhookState::Disabled(DisabledBy::Person),
         ..webhook()
     };
-    assert!(!disabled.is_told_of(&event, None, &none));
+    assert!(!disabled.receives(&event, None, &none));
 }
 
 #[test]

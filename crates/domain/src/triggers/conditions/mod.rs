@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    Category,
+    category::Category,
     glob::{MAX_PATTERN_LENGTH, NamePattern},
     schedule::Schedule,
 };

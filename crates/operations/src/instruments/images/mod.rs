@@ -1,6 +1,6 @@
 //! `/api/v1/images`
 
-use labdata_application::instruments::images::ShownAnnotation;
+use labdata_application::instruments::images::AnnotationDetails;
 use labdata_domain::{
     ids::{AnnotationId, FileId, UserId},
     instruments::images::BoundingBox,
@@ -79,27 +79,27 @@ output! {
 output! {
     /// An annotation: a mask of an image, with a label.
     #[derive(Clone, Debug)]
-    pub struct AnnotationView as "Annotation" from shown: ShownAnnotation {
+    pub struct AnnotationView as "Annotation" from details: AnnotationDetails {
         /// Its id.
-        id: AnnotationId = shown.annotation.id,
+        id: AnnotationId = details.annotation.id,
         /// Name of what the mask covers.
-        label: String = shown.annotation.label.to_string(),
+        label: String = details.annotation.label.to_string(),
         /// URL of the mask, a PNG that is white on transparent, valid for 15 minutes without a key.
-        mask_url: String = shown.mask_url,
+        mask_url: String = details.mask_url,
         /// Width of the image.
-        width: u32 = shown.annotation.shape.size.width,
+        width: u32 = details.annotation.shape.size.width,
         /// Height of the image.
-        height: u32 = shown.annotation.shape.size.height,
+        height: u32 = details.annotation.shape.size.height,
         /// True if a person has checked it.
-        is_human_vetted: bool = shown.annotation.is_human_vetted,
+        is_human_vetted: bool = details.annotation.is_human_vetted,
         /// Share of the image that the mask covers, above 0 and at most 1.
-        foreground_fraction: f64 = shown.annotation.shape.foreground_fraction(),
+        foreground_fraction: f64 = details.annotation.shape.foreground_fraction(),
         /// Smallest rectangle around the mask.
-        bbox: BoundingBoxView = shown.annotation.shape.bounds.into(),
+        bbox: BoundingBoxView = details.annotation.shape.bounds.into(),
         /// The user who saved it.
         user: AnnotatorView = AnnotatorView {
-            id: shown.annotation.created_by,
-            name: shown.user_name,
+            id: details.annotation.created_by,
+            name: details.user_name,
             image_url: None,
         },
     }
@@ -107,8 +107,8 @@ output! {
 
 impl AnnotationView {
     /// The annotation, with the host that the caller reached in the URL.
-    fn reached(shown: ShownAnnotation, base_url: &BaseUrl) -> Self {
-        let mut view = Self::from(shown);
+    fn reached(details: AnnotationDetails, base_url: &BaseUrl) -> Self {
+        let mut view = Self::from(details);
         view.mask_url = base_url.localize(view.mask_url);
         view
     }

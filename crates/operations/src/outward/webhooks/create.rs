@@ -19,16 +19,16 @@ shape! {
     /// The webhook to make.
     #[derive(Clone, Debug)]
     pub struct CreateWebhookBody {
-        /// The address that is told, by http or https.
+        /// The address that receives the events, by http or https.
         url: WebhookUrl = required(address()),
-        /// Types of events that it is told of; `*` stands for all.
+        /// Types of events that it receives; `*` stands for all.
         events: Vec<EventPattern> = required(events()),
         /// Records to which the events must refer.
         filters: Option<WebhookFiltersBody> = optional(shape::<WebhookFiltersBody>()),
         /// Form of the bodies: `standard` as Standard Webhooks 1.0 says, `slack` and `teams` as messages of a
         /// channel.
         format: WebhookFormat = or("standard", choice_of(WebhookFormat::ALL, WebhookFormat::as_str)),
-        /// False for one that is told of nothing yet.
+        /// False for one that receives nothing yet.
         enabled: bool = or(true, boolean()),
     }
     example json!({
@@ -47,7 +47,7 @@ pub(super) fn operation() -> Operation {
         description: "Its address is sent each event as a POST of `{type, timestamp, data}` with ids only, signed \
             as [Standard Webhooks](https://www.standardwebhooks.com) 1.0 says. The response holds the secret, \
             which is never displayed again. A response of 2xx within 15 s delivers; else the delivery is tried \
-            again for three days. The header `Idempotency-Key` is refused, because the answer would have to be \
+            again for three days. The header `Idempotency-Key` is refused, because the response would have to be \
             stored.",
         returns: "The webhook, with its secret displayed this once",
         refusals: &[

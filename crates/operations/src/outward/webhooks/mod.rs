@@ -53,7 +53,7 @@ shape! {
 }
 
 names! {
-    /// Type of event that a webhook is told of; `*` stands for all.
+    /// Type of event that a webhook receives; `*` stands for all.
     pub WebhookEvent = EventPattern::ALL.map(EventPattern::as_str);
     /// Form of the bodies that a webhook is sent.
     pub WebhookFormatName = WebhookFormat::ALL.map(WebhookFormat::as_str);
@@ -128,23 +128,23 @@ output! {
     pub struct WebhookView as "Webhook" from webhook: Webhook {
         /// Its id.
         id: WebhookId = webhook.id,
-        /// The address that is told.
+        /// The address that receives the events.
         #[example = "https://lab.example.org/hook"]
         url: String = webhook.url.as_str().to_owned(),
-        /// Types of events that it is told of.
+        /// Types of events that it receives.
         #[example = json!(["file.confirmed", "job_execution.failed"])]
         events: Vec<WebhookEvent> = webhook.events.iter().map(|event| event.as_str().into()).collect(),
         /// Records to which the events must refer.
         filters: WebhookFiltersView = webhook.filters.into(),
         /// Form of the bodies.
         format: WebhookFormatName = webhook.format.as_str().into(),
-        /// False if it is told of nothing.
+        /// False if it receives nothing.
         enabled: bool = webhook.state.is_enabled(),
         /// Why it is disabled; null while it is enabled.
         disabled_by: Option<WebhookDisabledBy> = disabled_by(webhook.state),
         /// Time of the first failure since the last delivery; null if there is none.
         failing_since: Option<Timestamp> = failing_since(webhook.state),
-        /// The user who made it. Of notifications, it is told of those to this user only.
+        /// The user who made it. Of notifications, it receives those to this user only.
         created_by: UserId = webhook.created_by,
         created_at: Timestamp = webhook.created_at.into(),
     }

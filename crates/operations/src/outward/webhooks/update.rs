@@ -19,9 +19,9 @@ shape! {
     /// Changes of a webhook; fields that are left out or null stay as they are.
     #[derive(Clone, Debug)]
     pub struct UpdateWebhookBody {
-        /// The address that is told.
+        /// The address that receives the events.
         url: Option<WebhookUrl> = optional(address()),
-        /// Types of events that it is told of.
+        /// Types of events that it receives.
         events: Option<Vec<EventPattern>> = optional(events()),
         /// Records to which the events must refer, all of them: `{}` lets every event pass.
         filters: Option<WebhookFiltersBody> = optional(shape::<WebhookFiltersBody>()),

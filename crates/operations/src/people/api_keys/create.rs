@@ -68,7 +68,7 @@ pub(super) fn operation() -> Operation {
         summary: "Makes an API key",
         description: "The response holds the key, which is never displayed again. A key cannot grant a scope \
             that the caller's key lacks, or that the role of its user lacks. The header `Idempotency-Key` is refused, because the \
-            answer would have to be stored.",
+            response would have to be stored.",
         returns: "The key, displayed this once",
         refusals: &[
             (400, "expires_at lies in the past, the user is disabled, or a table is unknown"),

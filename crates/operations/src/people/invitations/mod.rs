@@ -28,7 +28,7 @@ shape! {
 }
 
 output! {
-    /// An invitation that nobody has accepted yet.
+    /// A pending invitation.
     #[derive(Clone, Debug)]
     pub struct InvitationView as "Invitation" from named: NamedInvitation {
         /// Its id.

@@ -83,6 +83,7 @@ impl Monitor<'_> {
     fn follow(&mut self) -> bool {
         let started = Instant::now();
         let timeout = started.checked_add(self.request.limits.wall_clock);
+        // The first report at once: a short script shows its first line without a pause.
         let (mut check_at, mut report_at, mut kill_at) =
             (started + CHECK_INTERVAL, started, None::<Instant>);
         // Lets `poll` end with the program; without it (macOS) the loop asks every few milliseconds.
@@ -121,6 +122,8 @@ impl Monitor<'_> {
                 report_at = now + REPORT_INTERVAL;
             }
             let mut next = check_at;
+            // A timeout that has passed already would make every wait zero, and the loop would spin until the program
+            // ends.
             next = next.min(timeout.filter(|_| self.cause.is_none()).unwrap_or(next));
             next = next.min(kill_at.unwrap_or(next));
             if self.log.length() != self.reported {
@@ -142,6 +145,7 @@ impl Monitor<'_> {
             }
             if ready.control {
                 match read_control() {
+                    // SIGTERM first: a script may close its files and write what it has within the grace time.
                     Control::Cancel if self.cause.is_none() => {
                         self.cause = Some(EndCause::Cancelled);
                         self.signal(Signal::SIGTERM);
@@ -195,6 +199,7 @@ impl Monitor<'_> {
                 }
                 // As subreaper this process must also collect orphans, or they stay as zombies.
                 Ok(WaitStatus::StillAlive) | Err(_) => return,
+                // Stopped or continued: no end, so it must not be taken for one.
                 Ok(_) => continue,
             };
             if exit.0 == self.program {
@@ -229,6 +234,7 @@ impl Monitor<'_> {
                 self.log.write(bytes)
             })
         {}
+        // Without a collected exit the program outlived the deadline of its kill, as in a disk wait.
         let exit = self.exit.unwrap_or(Exit::Signal(9));
         let tail = self.tail.into_lines();
         let last = tail.lines().next_back().unwrap_or_default();
@@ -254,6 +260,8 @@ impl Monitor<'_> {
         let mut room = [PollFd::new(stdout.as_fd(), PollFlags::POLLOUT)];
         if matches!(poll(&mut room, PollTimeout::ZERO), Ok(1..)) {
             self.reported = self.log.length();
+            // Only its length: the platform reads the log itself, so a flood of output never passes through this
+            // pipe.
             Event::Logged(self.reported).send();
         }
     }
@@ -304,6 +312,7 @@ fn read_control() -> Control {
         Ok(0) => Control::Closed,
         Ok(_) if bytes.contains(&CANCEL) => Control::Cancel,
         Ok(_) | Err(Errno::EINTR | Errno::EAGAIN) => Control::Nothing,
+        // A broken socket is the same as a closed one: the platform is lost.
         Err(_) => Control::Closed,
     }
 }

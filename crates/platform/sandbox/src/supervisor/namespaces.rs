@@ -41,6 +41,7 @@ pub(super) fn enter(network: Network) -> Result<(), String> {
     };
     // The kernel accepts a group map of an ordinary user only after this (user_namespaces(7)).
     write("setgroups", "deny".to_owned())?;
+    // To itself, not to root: files that the script writes must belong to the platform's account outside.
     write("uid_map", format!("{user} {user} 1"))?;
     write("gid_map", format!("{group} {group} 1"))
 }
@@ -72,6 +73,7 @@ fn build(request: &LaunchRequest) -> Step {
 
     // Mount points for other paths come first.
     bind(&request.temporary, root, Path::new("/tmp"), false)?;
+    // Bound, not made: only real root may make device nodes.
     for device in DEVICES {
         bind_device(Path::new(device), root)?;
     }
@@ -93,6 +95,7 @@ fn build(request: &LaunchRequest) -> Step {
     if !request.namespace.hosts.is_empty() {
         let hosts = Path::new(HOSTS);
         let own = root.join("hosts");
+        // In the root's own file system, which becomes read-only, so that a script cannot redirect names.
         fs::write(&own, &request.namespace.hosts).map_err(failed(HOSTS))?;
         bind(&own, root, hosts, true)?;
         bound.push(hosts);
@@ -103,10 +106,12 @@ fn build(request: &LaunchRequest) -> Step {
             bound.push(path);
         }
     }
+    // After the readable ones: a scratch directory below a readable one must stay writable.
     for path in &request.writable {
         bind(path, root, path, false)?;
     }
 
+    // A fresh one for the new namespace of processes: that of the machine would list all others.
     let proc = root.join("proc");
     fs::create_dir(&proc).map_err(failed("/proc"))?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -134,6 +139,7 @@ fn bind(
     read_only: bool,
 ) -> Result<bool, (String, io::Error)> {
     let what = || source.display().to_string();
+    // Paths differ between distributions; what is not there cannot be needed.
     let Ok(kind) = fs::metadata(source) else {
         return Ok(false);
     };

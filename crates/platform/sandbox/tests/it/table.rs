@@ -163,7 +163,7 @@ impl Attempt {
     }
 }
 
-/// What scripts try to reach: all that the machine's accounts may.
+/// Targets that scripts try to reach: all that the machine's accounts may.
 struct Machine {
     place: tempfile::TempDir,
     process: Child,

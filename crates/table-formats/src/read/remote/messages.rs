@@ -11,7 +11,7 @@ use crate::read::{
     preview::{PreviewedColumn, TableSummary},
 };
 
-/// What is to be read.
+/// Source to read.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     /// Length of the file in bytes.
@@ -54,7 +54,7 @@ impl Column {
     }
 }
 
-/// What is known before the rows.
+/// Facts that precede the rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Head {
     reading: Map<String, Value>,

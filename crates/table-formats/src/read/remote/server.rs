@@ -24,7 +24,7 @@ const ROWS_BYTES: usize = 256 << 10;
 /// before the first byte of the file.
 ///
 /// # Errors
-/// Those of the pipes, such as when the platform has gone.
+/// Those of the pipes, such as when the platform has exited.
 pub fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,

@@ -24,7 +24,7 @@ fn connect() -> Connection {
     }
 }
 
-/// A reader that sends these bytes, whatever it is asked.
+/// A reader that sends these bytes to every request.
 fn taken_over(bytes: Vec<u8>) -> Connection {
     Connection {
         input: Box::new(Vec::new()),

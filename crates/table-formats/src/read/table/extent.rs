@@ -1,4 +1,4 @@
-//! Where a table ends: its rows are counted, and told from what is below them.
+//! The end of a table: counts its rows, and separates them from what is below.
 
 use serde_json::json;
 

@@ -87,9 +87,9 @@ impl<'o> Opening<'o> {
         } = self.survey(layout, &headers, kinds.clone())?;
         layout.last = last;
         let style = self.number_style(&counts, &headers);
-        let kept = self.kept(&headers, &counts, row_count);
-        let headers = self.name_headers(headers, &kept)?;
-        let (columns, readings) = self.columns(&kept, headers, &counts, style);
+        let read = self.read_columns(&headers, &counts, row_count);
+        let headers = self.name_headers(headers, &read)?;
+        let (columns, readings) = self.columns(&read, headers, &counts, style);
         self.file.source.rewind()?;
         Ok(ReadTable {
             cells: vec![None; columns.len()],
@@ -137,7 +137,12 @@ impl<'o> Opening<'o> {
 
     /// Columns that are read. One without a header is a column only if it has values; so is one that
     /// another column's header is merged over.
-    fn kept(&self, headers: &[Header], counts: &[ColumnCounts], row_count: usize) -> Vec<usize> {
+    fn read_columns(
+        &self,
+        headers: &[Header],
+        counts: &[ColumnCounts],
+        row_count: usize,
+    ) -> Vec<usize> {
         let repeated: Vec<usize> = match row_count {
             // Without rows no column has values, and a repeated header would vanish unreported.
             0 => Vec::new(),
@@ -154,7 +159,9 @@ impl<'o> Opening<'o> {
                 // The cells of a typed file are not counted.
                 self.file.typed.is_some()
                     || has_header
-                    || counts.get(*index).is_some_and(|counts| counts.shown > 0)
+                    || counts
+                        .get(*index)
+                        .is_some_and(|counts| counts.non_empty > 0)
             })
             .collect()
     }
@@ -163,12 +170,12 @@ impl<'o> Opening<'o> {
     fn name_headers(
         &mut self,
         mut headers: Vec<Header>,
-        kept: &[usize],
+        read: &[usize],
     ) -> Result<Vec<Header>, ReadError> {
         // Doubts so far have the indices of the file; callers know those of the columns that are read.
         for doubt in &mut self.doubts {
             for column in &mut doubt.columns {
-                let position = kept.iter().position(|index| index == column);
+                let position = read.iter().position(|index| index == column);
                 *column = position.unwrap_or(usize::MAX);
             }
         }
@@ -178,7 +185,7 @@ impl<'o> Opening<'o> {
                 header.text = format!("column_{number}");
             }
         }
-        let mut headers: Vec<Header> = kept
+        let mut headers: Vec<Header> = read
             .iter()
             .filter_map(|index| headers.get(*index).cloned())
             .collect();
@@ -192,7 +199,7 @@ impl<'o> Opening<'o> {
     /// The columns, and how their cells are read.
     fn columns(
         &mut self,
-        kept: &[usize],
+        read: &[usize],
         headers: Vec<Header>,
         counts: &[ColumnCounts],
         style: NumberStyle,
@@ -200,7 +207,7 @@ impl<'o> Opening<'o> {
         let names = column_names(&headers);
         let style = STYLES.iter().position(|known| *known == style).unwrap_or(0);
         let (mut columns, mut readings, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        for ((index, header), name) in kept.iter().zip(headers).zip(names) {
+        for ((index, header), name) in read.iter().zip(headers).zip(names) {
             let Some(counts) = counts.get(*index) else {
                 continue;
             };
@@ -303,7 +310,7 @@ impl<'o> Opening<'o> {
                 Doubt::column(
                     &header.text,
                     "date_format",
-                    "day and month of these dates can be told from each other in two ways",
+                    "day and month of these dates can be distinguished in two ways",
                     options
                         .map(|format| json!({"date_format": format}))
                         .collect(),

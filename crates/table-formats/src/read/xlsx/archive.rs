@@ -1,4 +1,4 @@
-//! What the sheets of a workbook have, found in its archive before a library reads them.
+//! Facts about the sheets of a workbook, found in its archive before a library reads them.
 
 use std::io::{self, Read as _, SeekFrom};
 

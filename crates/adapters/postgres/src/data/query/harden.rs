@@ -10,10 +10,7 @@ use diesel::{
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 
 use super::role;
-use crate::database::{
-    errors::{Fault, end},
-    transaction,
-};
+use crate::database::{errors::Fault, transaction};
 
 #[derive(QueryableByName)]
 struct Found {
@@ -76,7 +73,7 @@ pub(super) async fn harden(connection: &mut AsyncPgConnection) -> Result<(), Fau
         .batch_execute(&revoke())
         .await
         .map_err(Fault::from);
-    end(connection, outcome).await
+    transaction::end(connection, outcome).await
 }
 
 async fn is_open(connection: &mut AsyncPgConnection) -> Result<bool, Fault> {

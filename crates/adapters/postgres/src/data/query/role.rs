@@ -14,7 +14,7 @@ use crate::{
     catalog::lock_name,
     data::platform_source,
     database::{
-        errors::{Fault, end},
+        errors::Fault,
         sql::{Schemas, ident, literal, schema_name},
         transaction,
     },
@@ -99,7 +99,7 @@ pub(super) async fn ensure(
     }
     transaction::begin(connection).await?;
     let outcome = role.set_up(connection, rights, verifier, repair).await;
-    end(connection, outcome).await
+    transaction::end(connection, outcome).await
 }
 
 struct Role {

@@ -127,6 +127,7 @@ pub(super) async fn run(
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let mut running = Running { wire, query, alias };
+    // The server cancels first, with a clear error; this covers a server or a network that does not respond.
     let most = query.limits.time + GRACE;
     match tokio::time::timeout(most, running.run(path, output)).await {
         Ok(outcome) => outcome,
@@ -148,6 +149,7 @@ impl Running<'_> {
             .iter()
             .any(|(_, rendering)| *rendering == Rendering::ByServer)
         {
+            // Only where a type needs it: preparing a second time costs a round trip.
             let rendered = self.rendered_by_server(&described);
             self.prepare(&rendered)?;
             self.wire.send().await?;
@@ -155,6 +157,7 @@ impl Running<'_> {
         }
         self.bind(&described.parameters)?;
         let longest_row = self.query.limits.bytes.min(MAX_ROW_BYTES);
+        // Bounds memory before a row is read; what a row has beside its values fits into the rest.
         self.wire.allow_rows_of(longest_row.saturating_add(1 << 20));
         self.wire.send().await?;
         let columns = described.columns.iter().zip(described.types);
@@ -171,6 +174,7 @@ impl Running<'_> {
     async fn set_up(&mut self, path: &str) -> Result<(), Failure> {
         // The query's text is never sent this way.
         let ours = [NAMING, &setup(path, &self.query.limits)];
+        // In one flight with the query's own preparation, so that setting up costs no round trip.
         for statements in ours {
             frontend::query(statements, &mut self.wire.outbox)?;
         }
@@ -264,6 +268,7 @@ impl Running<'_> {
             })
         };
         let outbox = &mut self.wire.outbox;
+        // No formats: texts in both directions, so that each type is parsed and printed by PostgreSQL alone.
         frontend::bind("", "", [], values, write, [], outbox).map_err(|error| match error {
             BindError::Conversion(error) => io::Error::other(error),
             BindError::Serialization(error) => error,
@@ -294,6 +299,7 @@ impl Running<'_> {
             };
             match message {
                 Message::DataRow(body) => {
+                    // The limit in the statement is one row more, so this row proves that there are others.
                     if count >= limits.rows {
                         return Err(Failure::Exceeded(QueryFailure::TooManyRows(limits)));
                     }
@@ -302,6 +308,7 @@ impl Running<'_> {
                     if bytes > limits.bytes {
                         return Err(Failure::Exceeded(QueryFailure::TooLarge(limits)));
                     }
+                    // Collected: a hand-over for each row would cost more than rendering it.
                     rows.push(row);
                     count += 1;
                     if rows.len() >= BATCH_ROWS || bytes >= due {
@@ -401,6 +408,7 @@ fn setup(path: &str, limits: &QueryLimits) -> String {
     let milliseconds = limits.time.as_millis();
     let settings = [
         ("statement_timeout", literal(&format!("{milliseconds}ms"))),
+        // A query behind a change of its table gives up early, and frees its connection.
         ("lock_timeout", literal("5s")),
         ("idle_in_transaction_session_timeout", literal("30s")),
         ("work_mem", literal("16MB")),

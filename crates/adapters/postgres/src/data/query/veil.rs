@@ -26,7 +26,7 @@ use super::{
 use crate::{
     catalog::lock_name,
     database::{
-        errors::{Fault, end},
+        errors::Fault,
         sql::{Schemas, ident, literal, schema_name},
         transaction,
     },
@@ -115,7 +115,7 @@ impl Veil {
             Ok(true)
         };
         let outcome = outcome.await;
-        end(connection, outcome).await
+        transaction::end(connection, outcome).await
     }
 
     /// Statements that create the views.

@@ -21,7 +21,7 @@ use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 use super::{
-    locked,
+    lock::locked,
     rows::{DeliveryRow, Subject, WebhookRow, state_columns},
 };
 use crate::{
@@ -68,12 +68,12 @@ const DELETE: &str = "\
         UNION ALL SELECT (SELECT webhook_id FROM labdata.webhook_delivery \
             WHERE webhook_id > known.id ORDER BY webhook_id LIMIT 1) \
         FROM known WHERE known.id IS NOT NULL), \
-    told AS (SELECT known.id, EXISTS ( \
+    target AS (SELECT known.id, EXISTS ( \
         SELECT FROM labdata.webhook WHERE webhook.id = known.id) AS is_there FROM known), \
-    old AS (SELECT delivery.webhook_id, delivery.id FROM told CROSS JOIN LATERAL ( \
-        SELECT webhook_id, id FROM labdata.webhook_delivery WHERE webhook_id = told.id \
-        AND at < CASE WHEN told.is_there THEN $1 ELSE 'infinity' END \
-        AND (status <> 'pending' OR NOT told.is_there) LIMIT $2) delivery LIMIT $2) \
+    old AS (SELECT delivery.webhook_id, delivery.id FROM target CROSS JOIN LATERAL ( \
+        SELECT webhook_id, id FROM labdata.webhook_delivery WHERE webhook_id = target.id \
+        AND at < CASE WHEN target.is_there THEN $1 ELSE 'infinity' END \
+        AND (status <> 'pending' OR NOT target.is_there) LIMIT $2) delivery LIMIT $2) \
     DELETE FROM labdata.webhook_delivery it USING old \
     WHERE it.webhook_id = old.webhook_id AND it.id = old.id";
 
@@ -216,7 +216,7 @@ pub(super) async fn claim(
     let mut claimed = Vec::new();
     for row in rows {
         let organization = OrganizationId::new(row.organization_id);
-        // Deleted meanwhile: the delivery is swept.
+        // Deleted in the meantime: the delivery is swept.
         let Some(webhook) = known.get(&row.webhook_id).cloned() else {
             continue;
         };

@@ -1,6 +1,7 @@
 //! Webhooks.
 
 mod deliveries;
+mod lock;
 mod rows;
 
 use async_trait::async_trait;
@@ -20,7 +21,10 @@ use labdata_ports::{
 };
 use time::{Duration, OffsetDateTime};
 
-use self::rows::{DeliveryRow, NewWebhookRow, WebhookRow};
+use self::{
+    lock::locked,
+    rows::{DeliveryRow, NewWebhookRow, WebhookRow},
+};
 use crate::{
     database::{
         errors::{Fault, port_error, transacted},
@@ -42,24 +46,6 @@ impl PgWebhookRepository {
     pub fn new(database: Database) -> Self {
         Self { database }
     }
-}
-
-/// Locks a webhook of the organization and reads it.
-async fn locked(
-    connection: &mut Connection,
-    organization: OrganizationId,
-    id: WebhookId,
-) -> Result<Webhook, Fault> {
-    let row: Option<WebhookRow> = webhook::table
-        .find(id.as_uuid())
-        .filter(webhook::organization_id.eq(organization.as_uuid()))
-        .select(WebhookRow::as_select())
-        .for_no_key_update()
-        .first(connection)
-        .await
-        .optional()?;
-    let row = row.ok_or(PortError::NotFound(Resource::Webhook))?;
-    Ok(row.try_into()?)
 }
 
 /// Stores a webhook that is locked.
@@ -334,10 +320,10 @@ impl WebhookRepository for PgWebhookRepository {
         disabled.collect()
     }
 
-    async fn told(&self, disabled: &DisabledWebhook) -> Result<bool, PortError> {
+    async fn record_notified(&self, disabled: &DisabledWebhook) -> Result<bool, PortError> {
         let organization = disabled.organization;
         let mut connection = self.database.of(organization).connection().await?;
-        let told = diesel::update(webhook::table.find(disabled.webhook.id.as_uuid()))
+        let updated = diesel::update(webhook::table.find(disabled.webhook.id.as_uuid()))
             .filter(webhook::organization_id.eq(organization.as_uuid()))
             // It may have been disabled once more since.
             .filter(webhook::notice_due_at.eq(disabled.at))
@@ -345,7 +331,7 @@ impl WebhookRepository for PgWebhookRepository {
             .execute(&mut connection)
             .await
             .map_err(|error| Fault::from(error).of_commit())?;
-        Ok(told == 1)
+        Ok(updated == 1)
     }
 
     async fn delete_deliveries_before(

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    catalog::{CatalogVersion, Column, Origin, SemanticCategory},
+    catalog::{CatalogVersion, Column, Origin, SemanticCategory, Table},
     scalar::{DataType, KeyValue, Scalar, Values},
 };
 
@@ -50,7 +50,7 @@ fn table(name: &str, key: DataType, columns: Vec<Column>) -> Table {
         columns: std::iter::once(key).chain(columns).collect(),
         unique_together: Vec::new(),
         history: true,
-        access: crate::people::rights::TableAccess::default(),
+        access: crate::catalog::TableAccess::default(),
     }
 }
 

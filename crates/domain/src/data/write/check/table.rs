@@ -28,6 +28,8 @@ pub(super) fn check(
         Ok(table) => table,
         Err(message) => {
             problems.at_table(index, "table", || message);
+            // Nothing below the table is known, so its cells are not read; labels of its rows were, and are no second
+            // problem.
             return None;
         }
     };
@@ -242,6 +244,7 @@ impl<'a> TableChecker<'a, '_> {
         reason: impl Fn() -> Reason,
     ) {
         let displayed = quoted(input.name);
+        // Once for each row that names it, as for any other problem of a cell.
         for (row, _) in input.given() {
             self.at_cell(row, position, &displayed, &reason);
         }
@@ -280,6 +283,7 @@ impl<'a> TableChecker<'a, '_> {
             position,
             input,
         } = *given;
+        // Parsed once, not for each row that leaves the column out.
         let default = column.default_value();
         let mut values = Values::with_capacity(column.data_type, self.write.rows.len());
         for (row, cell) in input.cells().enumerate() {
@@ -346,6 +350,7 @@ impl<'a> TableChecker<'a, '_> {
             .key
             .as_ref()
             .is_none_or(|names| names.as_slice() == std::slice::from_ref(name));
+        // Decides whether rows behind may reference the key without a question to the database.
         let exists_from_here = match mode {
             Mode::Insert => true,
             // A row that is matched by other columns may have another key than the one given.
@@ -356,6 +361,7 @@ impl<'a> TableChecker<'a, '_> {
             let Some(key) = values.key(row) else {
                 continue;
             };
+            // Such a row could never be referenced: the text would be read as a label.
             if matches!(&key, KeyValue::Text(text) if text.starts_with('@'))
                 && matches!(mode, Mode::Insert | Mode::Upsert)
             {
@@ -456,6 +462,7 @@ impl<'a> TableChecker<'a, '_> {
 /// Message for a column that the table does not have, or that cannot be written.
 pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
     let displayed = quoted(name);
+    // Rows that were read have these columns, so writing one back is a likely mistake.
     if SystemColumn::from_name(name).is_some() {
         return Reason::new(
             ErrorCode::ColumnNotWritable,

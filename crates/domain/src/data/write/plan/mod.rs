@@ -46,6 +46,7 @@ impl Checked {
             steps.push(step);
         }
         let series = series::plan(series, answered, &steps, &mut problems);
+        // Only here: tables and series are planned in spite of problems, so that one response lists them all.
         if !problems.is_empty() {
             return Err(problems.into_problems());
         }

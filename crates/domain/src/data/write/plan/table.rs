@@ -87,12 +87,15 @@ fn take_key(key: &[ColumnRef], len: usize, columns: &mut Vec<StepColumn>) -> Vec
         .map(|column| {
             let given = columns.iter().position(|given| given.column == *column);
             given.map_or_else(
+                // Missing key columns were reported; a column of nulls stands in, so that the other rows are still
+                // checked.
                 || StepColumn {
                     column: column.clone(),
                     values: Values::nulls_of(column.data_type, len),
                     provided: None,
                     late: Vec::new(),
                 },
+                // Moved, not copied: a key is compared, and never among the values that are set.
                 |at| columns.remove(at),
             )
         })
@@ -108,6 +111,7 @@ fn created_keys(
     new_id: &mut dyn FnMut() -> Uuid,
 ) -> Values {
     let key = table.key();
+    // Updates and deletes create nothing, so no id is drawn for them.
     if !matches!(mode, Mode::Insert | Mode::Upsert) {
         return Values::with_capacity(key.data_type, 0);
     }
@@ -193,6 +197,7 @@ impl TablePlanner<'_> {
             match self.answered.resolve(reference, known_key) {
                 Ok(None) => planned.values.push_null(),
                 Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                // The key of a row of an upsert is known only once the stored rows are matched.
                 Ok(Some(RowKey::Late(address))) => {
                     planned.values.push_null();
                     if is_key && address.table == self.index {
@@ -216,6 +221,7 @@ impl TablePlanner<'_> {
 
     fn known_key(&self, address: RowAddress) -> Option<KeyValue> {
         if address.table == self.index {
+            // Only of an insert: its keys are drawn before the references of its own rows are resolved.
             self.inserted_keys?.key(address.row)
         } else {
             let step = self.steps.get(address.table)?.as_ref()?;
@@ -243,6 +249,8 @@ impl TablePlanner<'_> {
         if key.is_empty() {
             return;
         }
+        // Two rows of one key would change one stored row twice, in an order that a set-based statement does not
+        // have.
         let mut first_rows: HashMap<Vec<KeyPart<'_>>, usize> = HashMap::with_capacity(len);
         for row in 0..len {
             let parts = key.iter().map(|column| KeyPart::of(column, row));

@@ -18,7 +18,7 @@ fn one(text: &str) -> RowMatch<MatchedRow> {
     changed(text, 0)
 }
 
-/// The row of that key, changed so many microseconds after the epoch.
+/// The row of that key, changed that many microseconds after the epoch.
 fn changed(text: &str, micros: i64) -> RowMatch<MatchedRow> {
     RowMatch::One(MatchedRow {
         key: key(text),

@@ -44,7 +44,7 @@ fn table() -> Table {
             .collect(),
         unique_together: Vec::new(),
         history: true,
-        access: crate::people::rights::TableAccess::default(),
+        access: crate::catalog::TableAccess::default(),
     }
 }
 

@@ -1,0 +1,109 @@
+//! Stored responses of idempotent requests.
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Binary, SmallInt, Text, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::idempotency::{CompletedRequest, StoredResponse};
+use labdata_ports::{PortError, idempotency::IdempotentRequest};
+use time::OffsetDateTime;
+
+use super::errors::{corrupt, port_error};
+
+#[derive(QueryableByName)]
+struct StoredResponseRow {
+    #[diesel(sql_type = Binary)]
+    body_sha256: Vec<u8>,
+    #[diesel(sql_type = SmallInt)]
+    status: i16,
+    #[diesel(sql_type = Text)]
+    content_type: String,
+    #[diesel(sql_type = Binary)]
+    response: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: OffsetDateTime,
+}
+
+impl StoredResponseRow {
+    fn read(self, key: &str) -> Result<CompletedRequest, PortError> {
+        let corrupt = |column| corrupt("idempotency_key", column, key);
+        Ok(CompletedRequest {
+            body_sha256: self
+                .body_sha256
+                .try_into()
+                .map_err(|_| corrupt("body_sha256"))?,
+            answered_at: self.created_at,
+            response: StoredResponse {
+                status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
+                content_type: self.content_type,
+                body: self.response,
+            },
+        })
+    }
+}
+
+/// Waits while the same request runs on another server, and then loads its response.
+pub(super) async fn locked_response(
+    connection: &mut AsyncPgConnection,
+    request: &IdempotentRequest,
+) -> Result<Option<CompletedRequest>, PortError> {
+    // Advisory locks have 64-bit keys: two requests with the same hash only wait for each other.
+    diesel::sql_query("SELECT pg_advisory_xact_lock(labdata.lock_key($1))")
+        .bind::<Text, _>(format!(
+            "idempotency {} {} {}",
+            request.api_key, request.operation, request.key
+        ))
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    // A separate statement, so that it sees what was committed while it waited for the lock.
+    stored(connection, request).await
+}
+
+/// Loads the response to the same request.
+pub(super) async fn stored(
+    connection: &mut AsyncPgConnection,
+    request: &IdempotentRequest,
+) -> Result<Option<CompletedRequest>, PortError> {
+    let found: Vec<StoredResponseRow> = diesel::sql_query(
+        "SELECT body_sha256, status, content_type, response, created_at \
+         FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
+    )
+    .bind::<SqlUuid, _>(request.api_key.as_uuid())
+    .bind::<Text, _>(&request.operation)
+    .bind::<Text, _>(&request.key)
+    .load(connection)
+    .await
+    .map_err(port_error)?;
+    let found = found.into_iter().next();
+    found.map(|row| row.read(&request.key)).transpose()
+}
+
+/// Stores a response; it replaces an expired one.
+pub(super) async fn store(
+    connection: &mut AsyncPgConnection,
+    request: &IdempotentRequest,
+    response: &StoredResponse,
+) -> Result<(), diesel::result::Error> {
+    diesel::sql_query(
+        "INSERT INTO labdata.idempotency_key \
+         (organization_id, api_key_id, operation, key, body_sha256, status, content_type, response, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+         ON CONFLICT (api_key_id, operation, key) DO UPDATE SET body_sha256 = excluded.body_sha256, \
+         status = excluded.status, content_type = excluded.content_type, response = excluded.response, \
+         created_at = excluded.created_at",
+    )
+    .bind::<SqlUuid, _>(request.organization.as_uuid())
+    .bind::<SqlUuid, _>(request.api_key.as_uuid())
+    .bind::<Text, _>(&request.operation)
+    .bind::<Text, _>(&request.key)
+    .bind::<Binary, _>(request.body_sha256.as_slice())
+    .bind::<SmallInt, _>(i16::try_from(response.status).unwrap_or(200))
+    .bind::<Text, _>(&response.content_type)
+    .bind::<Binary, _>(&response.body)
+    .bind::<Timestamptz, _>(request.now)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
