@@ -20,7 +20,7 @@ use crate::{
     files::{ongoing_uploads::OngoingUploads, quota::UnrecordedBytes},
     maintenance::check_dependencies::RecentChecks,
     models::prediction::ServedModels,
-    people::key_cache::KeyCache,
+    people::{key_cache::KeyCache, oidc::OidcService},
     slots::Slots,
 };
 
@@ -52,6 +52,8 @@ pub struct Services {
     pub trash_days: u32,
     /// Version of a script that triggers, schedules and backfills run.
     pub triggered_version: TriggeredVersion,
+    /// Sign-in by an identity provider, if there is one.
+    pub oidc: Option<Arc<OidcService>>,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Bytes of what has no record of its size.
@@ -84,6 +86,7 @@ impl Services {
             history_days: None,
             trash_days: TRASH_DAYS,
             triggered_version: TriggeredVersion::default(),
+            oidc: None,
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),

@@ -1,7 +1,8 @@
 //! HTML that the platform writes.
 
 /// Escapes a text for HTML, also within quotes.
-pub(crate) fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -13,7 +13,7 @@ pub mod data;
 pub mod events;
 pub mod executions;
 pub mod files;
-mod html;
+pub mod html;
 pub mod idempotency;
 pub mod ids;
 pub mod instruments;

@@ -77,6 +77,7 @@ macro_rules! store {
         $crate::groups! { $harness $(, $test)? }
         $crate::invitations! { $harness $(, $test)? }
         $crate::api_keys! { $harness $(, $test)? }
+        $crate::oidc! { $harness $(, $test)? }
         $crate::sessions! { $harness $(, $test)? }
         $crate::chats! { $harness $(, $test)? }
         $crate::agent_runs! { $harness $(, $test)? }

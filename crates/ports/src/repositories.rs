@@ -22,6 +22,7 @@ use crate::{
     people::ApiKeyRepository,
     people::groups::GroupRepository,
     people::invitations::InvitationRepository,
+    people::oidc::OidcStore,
     people::sessions::SessionRepository,
     people::tenancy::TenancyRepository,
     trash::TrashStore,
@@ -39,6 +40,8 @@ pub struct Repositories {
     pub api_keys: Arc<dyn ApiKeyRepository>,
     /// Sessions of browsers.
     pub sessions: Arc<dyn SessionRepository>,
+    /// What sign-ins with an identity provider leave behind.
+    pub oidc_store: Arc<dyn OidcStore>,
     /// Organizations and users.
     pub tenancy: Arc<dyn TenancyRepository>,
     /// Groups of users.

@@ -334,6 +334,13 @@ impl ShapeProblem {
         }
     }
 
+    /// A problem of a parameter of the query string.
+    #[must_use]
+    pub fn of_query(name: &str, kind: ProblemKind, input: Value) -> Self {
+        let loc = ["query", name].map(|step| LocationStep::Name(step.to_owned()));
+        Self::new(kind, loc.into(), input)
+    }
+
     /// A problem with the value of a header.
     #[must_use]
     pub fn of_header(name: &str, kind: ProblemKind, input: Value) -> Self {

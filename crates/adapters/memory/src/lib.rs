@@ -89,6 +89,7 @@ pub use outward::webhooks::InMemoryWebhookRepository;
 pub use people::InMemoryApiKeyRepository;
 pub use people::groups::InMemoryGroupRepository;
 pub use people::invitations::InMemoryInvitationRepository;
+pub use people::oidc::InMemoryOidcStore;
 pub use people::sessions::InMemorySessionRepository;
 pub use people::tenancy::InMemoryTenancyRepository;
 pub use ports::{ports, repositories};

@@ -29,7 +29,10 @@ use labdata_domain::{
     triggers::event::Event,
     work::WorkId,
 };
-use labdata_ports::{Clock, PortError, files::blob::Granted, outward::webhooks::DisabledWebhook};
+use labdata_ports::{
+    Clock, PortError, files::blob::Granted, outward::webhooks::DisabledWebhook,
+    people::oidc::ProviderSession,
+};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -43,6 +46,7 @@ use crate::{
     maintenance::TaskSchedule,
     models::rows::VersionRow,
     notifications::rows::{NoticeRow, NotificationRow},
+    people::oidc::AccountRow,
     trash::TrashRow,
     work::{
         rows::{Log, WorkRow},
@@ -100,6 +104,12 @@ pub(crate) struct State {
     pub(crate) api_keys: Vec<ApiKey>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) sign_in_links: Vec<SignInLink>,
+    /// Hashes of used sign-ins with a provider, and when they end.
+    pub(crate) used_attempts: Vec<([u8; 32], OffsetDateTime)>,
+    /// Accounts of users at providers.
+    pub(crate) accounts: Vec<AccountRow>,
+    /// Sessions that a provider began.
+    pub(crate) provider_sessions: Vec<ProviderSession>,
     pub(crate) instruments: Vec<Owned<Instrument>>,
     pub(crate) devices: Devices,
     pub(crate) annotations: Vec<Owned<Annotation>>,

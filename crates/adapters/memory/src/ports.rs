@@ -10,12 +10,12 @@ use crate::{
     InMemoryDeviceRepository, InMemoryDiskReserve, InMemoryEventLog, InMemoryExecutionRepository,
     InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
-    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryPeriodicTaskStore,
-    InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository, InMemoryStoreHealth,
-    InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore,
-    InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore,
-    InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader,
-    ScriptedPython, SequentialIds, ThreadTableReader,
+    InMemoryModelRepository, InMemoryNotificationRepository, InMemoryOidcStore,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
+    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore,
+    InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository,
+    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner,
+    ScriptedFileReader, ScriptedPython, SequentialIds, ThreadTableReader,
 };
 
 /// The repositories over that memory.
@@ -26,6 +26,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         audit: Arc::new(InMemoryAuditLog::new(memory)),
         api_keys: Arc::new(InMemoryApiKeyRepository::new(memory)),
         sessions: Arc::new(InMemorySessionRepository::new(memory)),
+        oidc_store: Arc::new(InMemoryOidcStore::new(memory)),
         tenancy: Arc::new(InMemoryTenancyRepository::new(memory)),
         groups: Arc::new(InMemoryGroupRepository::new(memory)),
         invitations: Arc::new(InMemoryInvitationRepository::new(memory)),

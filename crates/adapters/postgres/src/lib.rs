@@ -57,6 +57,7 @@ pub use outward::PgWebhookRepository;
 pub use people::PgApiKeyRepository;
 pub use people::groups::PgGroupRepository;
 pub use people::invitations::PgInvitationRepository;
+pub use people::oidc::PgOidcStore;
 pub use people::sessions::PgSessionRepository;
 pub use people::tenancy::PgTenancyRepository;
 pub use store::PgStore;

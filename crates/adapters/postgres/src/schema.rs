@@ -565,6 +565,31 @@ diesel::table! {
 }
 
 diesel::table! {
+    labdata.oidc_account (organization_id, user_id) {
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        issuer -> Text,
+        subject -> Text,
+    }
+}
+
+diesel::table! {
+    labdata.oidc_session (token_hash) {
+        token_hash -> Bytea,
+        subject -> Text,
+        refresh_token -> Bytea,
+        check_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    labdata.oidc_used_attempt (attempt_hash) {
+        attempt_hash -> Bytea,
+        ends_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     labdata.periodic_task (name) {
         name -> Text,
         due_at -> Timestamptz,

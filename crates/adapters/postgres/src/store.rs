@@ -10,10 +10,10 @@ use crate::{
     Database, PgAnnotationRepository, PgApiKeyRepository, PgAuditLog, PgCatalogStore, PgDataStore,
     PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository,
     PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository,
-    PgJobRepository, PgModelRepository, PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys,
-    PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore,
-    PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions,
-    database::units::PgUnits,
+    PgJobRepository, PgModelRepository, PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore,
+    PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
+    PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue,
+    PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -68,6 +68,7 @@ impl PgStore {
             audit: Arc::new(PgAuditLog::new(database.clone())),
             api_keys: Arc::new(PgApiKeyRepository::new(authentication.clone())),
             sessions: Arc::new(PgSessionRepository::new(authentication.clone())),
+            oidc_store: Arc::new(PgOidcStore::new(database.clone())),
             tenancy: Arc::new(PgTenancyRepository::new(database.clone())),
             groups: Arc::new(PgGroupRepository::new(database.clone())),
             invitations: Arc::new(PgInvitationRepository::new(authentication.clone())),

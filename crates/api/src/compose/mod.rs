@@ -4,6 +4,7 @@ mod agent;
 mod backends;
 mod existing_database;
 mod file_readers;
+mod identity_provider;
 mod predictors;
 mod snippets;
 mod upload_origin;
@@ -62,6 +63,7 @@ pub(crate) use existing_database::{
     DatabaseSnapshot, ExistingDatabase, NeededObject, knows_migration,
 };
 pub use file_readers::file_reader;
+pub use identity_provider::{check_identity_provider, check_issuer};
 pub(crate) use labdata_file_readers::is_prepared as has_file_readers;
 pub(crate) use labdata_object_store::{LocalBlobStore, Location};
 pub use labdata_sandbox::supervise;
@@ -309,6 +311,7 @@ impl DatabaseServer {
         } else {
             LocalDiskReserve::none()
         };
+        let oidc = identity_provider::service(settings, &tenancy, &*ids, &clock).await?;
         let store = PgStore::new(self.database.clone(), self.authentication.clone());
         let repositories = store.repositories();
         let dependencies =
@@ -344,6 +347,7 @@ impl DatabaseServer {
             } else {
                 TriggeredVersion::Newest
             },
+            oidc,
             ..Services::new(ports, settings.storage_quota, caps)
         })
     }

@@ -24,8 +24,8 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 use crate::{
     compose::{
-        Location, database_state, language_model, open_storage, ray_runner, sandbox_settings,
-        smtp_mailer, this_program,
+        Location, check_identity_provider, database_state, language_model, open_storage,
+        ray_runner, sandbox_settings, smtp_mailer, this_program,
     },
     settings::{Backend, Settings},
     system::SystemIds,
@@ -68,6 +68,7 @@ pub async fn check(settings: &Settings, dependency: Dependency) -> Finding {
         Dependency::Ray => ray(settings).boxed(),
         Dependency::Smtp => smtp(settings).boxed(),
         Dependency::Llm => llm(settings).boxed(),
+        Dependency::OpenId => identity_provider(settings).boxed(),
     };
     // Some wait long for a host that drops packets; one of them must not hold up the report.
     let finding = timeout(CHECK_WITHIN, check).await;
@@ -298,6 +299,24 @@ async fn ray(settings: &Settings) -> Finding {
         answering.push(displayed);
     }
     Finding::Works(format!("{} responds", answering.join(", ")))
+}
+
+/// Asks the identity provider for its document and keys.
+async fn identity_provider(settings: &Settings) -> Finding {
+    let Some(wanted) = &settings.oidc else {
+        return Finding::Unused("set LABDATA_OIDC_ISSUER to sign people in with it".to_owned());
+    };
+    match check_identity_provider(wanted).await {
+        Ok(()) => Finding::Works(format!(
+            "{} responds; its redirect URI is {}/api/v1/session/oidc/callback",
+            wanted.issuer,
+            settings.public_url(settings.bind)
+        )),
+        Err(reason) => Finding::Fails(format!(
+            "{reason}; LABDATA_OIDC_ISSUER is {}",
+            wanted.issuer
+        )),
+    }
 }
 
 async fn smtp(settings: &Settings) -> Finding {

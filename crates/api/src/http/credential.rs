@@ -30,6 +30,10 @@ const SECURE_COOKIE: &str = "__Host-labdata-session";
 /// Name of the cookie over plain HTTP, where browsers refuse the other one.
 const PLAIN_COOKIE: &str = "labdata-session";
 
+/// Names of the cookie of a sign-in that continues at the identity provider.
+const SECURE_ATTEMPT: &str = "__Host-labdata-sign-in";
+const PLAIN_ATTEMPT: &str = "labdata-sign-in";
+
 /// Credential of a request.
 #[derive(Clone, Debug)]
 pub enum Credential {
@@ -84,7 +88,23 @@ fn cookie_name(public_url: &PublicUrl) -> &'static str {
 
 /// The token of the request's session, if it shows one.
 pub(crate) fn session_token<'r>(headers: &'r HeaderMap, public_url: &PublicUrl) -> Option<&'r str> {
-    let name = cookie_name(public_url);
+    cookie_of(headers, cookie_name(public_url))
+}
+
+/// The value of the cookie of a sign-in that continues at the identity provider.
+pub(crate) fn attempt_of<'r>(headers: &'r HeaderMap, public_url: &PublicUrl) -> Option<&'r str> {
+    cookie_of(headers, attempt_name(public_url))
+}
+
+fn attempt_name(public_url: &PublicUrl) -> &'static str {
+    if is_secure(public_url) {
+        SECURE_ATTEMPT
+    } else {
+        PLAIN_ATTEMPT
+    }
+}
+
+fn cookie_of<'r>(headers: &'r HeaderMap, name: &str) -> Option<&'r str> {
     // HTTP/2 splits cookies into several headers, which not every proxy joins (RFC 9113, section 8.2.3).
     let cookies = headers.get_all(COOKIE).filter_map(|it| it.to_str().ok());
     cookies
@@ -125,7 +145,21 @@ pub(crate) fn session_cookie(
     public_url: &PublicUrl,
     token: &PlainToken,
 ) -> Result<HeaderValue, Error> {
-    cookie(public_url, token.reveal(), SESSION_LIFETIME.whole_seconds())
+    let seconds = SESSION_LIFETIME.whole_seconds();
+    cookie(public_url, cookie_name(public_url), token.reveal(), seconds)
+}
+
+/// The cookie of a sign-in that continues at the identity provider; of no seconds, its removal. `Lax` lets the browser
+/// send it when the provider sends it back.
+///
+/// # Errors
+/// As [`session_cookie`].
+pub(crate) fn attempt_cookie(
+    public_url: &PublicUrl,
+    value: &str,
+    seconds: i64,
+) -> Result<HeaderValue, Error> {
+    cookie(public_url, attempt_name(public_url), value, seconds)
 }
 
 /// The cookie that removes the one of a session.
@@ -133,20 +167,22 @@ pub(crate) fn session_cookie(
 /// # Errors
 /// As [`session_cookie`].
 pub(crate) fn ended_cookie(public_url: &PublicUrl) -> Result<HeaderValue, Error> {
-    cookie(public_url, "", 0)
+    cookie(public_url, cookie_name(public_url), "", 0)
 }
 
-fn cookie(public_url: &PublicUrl, value: &str, seconds: i64) -> Result<HeaderValue, Error> {
+fn cookie(
+    public_url: &PublicUrl,
+    name: &str,
+    value: &str,
+    seconds: i64,
+) -> Result<HeaderValue, Error> {
     // Browsers drop a `Secure` cookie that arrives by plain HTTP, and `__Host-` requires the attribute.
     let secure = if is_secure(public_url) {
         "; Secure"
     } else {
         ""
     };
-    let text = format!(
-        "{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}",
-        cookie_name(public_url)
-    );
+    let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::from_str(&text).map_err(|error| Error::Internal(error.to_string()))
 }
 

@@ -46,6 +46,7 @@ pub fn hidden() -> Vec<Endpoint> {
     endpoints.extend(maintenance::console::endpoints());
     endpoints.extend(files::storage::endpoints());
     endpoints.extend(notifications::unsubscribe::endpoints());
+    endpoints.extend(session::oidc::endpoints());
     endpoints.extend(work::key::endpoints());
     endpoints.extend(models::trainings::endpoints());
     endpoints

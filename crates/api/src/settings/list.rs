@@ -65,6 +65,22 @@ settings! {
         "Base of signed URLs and of the URL given to jobs";
     bootstrap_key "LABDATA_BOOTSTRAP_KEY" "bootstrap-key" "KEY", "unset: made and printed once",
         "The admin key that the very first start stores, ldk_<8 characters>_<secret>";
+    oidc_issuer "LABDATA_OIDC_ISSUER" "oidc-issuer" "URL", "unset: no sign-in by a provider",
+        "Issuer of the OpenID provider by which people sign in";
+    oidc_client_id "LABDATA_OIDC_CLIENT_ID" "oidc-client-id" "ID", "unset",
+        "Id of this platform at that provider";
+    oidc_client_secret "LABDATA_OIDC_CLIENT_SECRET" "oidc-client-secret" "SECRET", "unset",
+        "Secret of this platform at that provider";
+    oidc_scopes "LABDATA_OIDC_SCOPES" "oidc-scopes" "SCOPE …", "openid email profile",
+        "Scopes to ask the provider for";
+    oidc_groups_claim "LABDATA_OIDC_GROUPS_CLAIM" "oidc-groups-claim" "CLAIM", "groups",
+        "Claim of the provider's tokens with a person's groups";
+    oidc_roles "LABDATA_OIDC_ROLES" "oidc-roles" "GROUP=ROLE,…", "unset: required with an issuer",
+        "Roles of groups, lab-admins=admin,lab=member,guests=viewer; * stands for everyone";
+    oidc_create_users "LABDATA_OIDC_CREATE_USERS" "oidc-create-users" "DOMAIN,…", "false",
+        "Domains of e-mail addresses whose people get a user at their first sign-in";
+    oidc_organization "LABDATA_OIDC_ORGANIZATION" "oidc-organization" "NAME", "default",
+        "Organization that the provider's people sign in to";
     job_backend "LABDATA_JOB_BACKEND" "job-backend" "BACKEND", "local",
         "Backend that runs job scripts: `local` or ray+https://host:8265 (or ray+http://)";
     job_ray_shared "LABDATA_JOB_RAY_SHARED" "job-ray-shared" "BOOLEAN", "false",

@@ -28,6 +28,7 @@ impl Settings {
                 cluster_authorities: compose::check_cluster_authorities,
                 mail_server: compose::check_mail_server,
                 sender: compose::check_sender,
+                issuer: compose::check_issuer,
                 model_key: compose::check_model_key,
             },
         )

@@ -7,6 +7,7 @@
 mod flags;
 mod list;
 mod load;
+mod oidc;
 mod read;
 mod source;
 mod values;
@@ -26,6 +27,7 @@ use labdata_domain::{
 
 pub use flags::Flags;
 pub use labdata_redacted::Secret;
+pub use oidc::OidcSettings;
 
 /// A wrong setting: one line for the person who set it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -209,6 +211,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Admin key to store at the first start; `None` to create one.
     pub bootstrap_key: Option<PlainApiKey>,
+    /// Sign-in by an identity provider.
+    pub oidc: Option<OidcSettings>,
     /// Backend that runs job scripts.
     pub job_backend: Backend,
     /// True if several organizations may share a Ray cluster.

@@ -20,6 +20,7 @@ use url::Url;
 use super::{
     AgentSettings, Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings,
     NotificationSettings, PredictorSettings, Secret, Settings, SettingsError, TrainingSettings,
+    oidc,
     source::Given,
     values::{Values, http_url},
 };
@@ -38,6 +39,8 @@ pub(super) struct Checks {
     pub(super) mail_server: fn(&str) -> Result<(), String>,
     /// The sender's e-mail address.
     pub(super) sender: fn(&str) -> Result<(), String>,
+    /// The issuer of an identity provider.
+    pub(super) issuer: fn(&str) -> Result<(), String>,
     /// The key of a model's provider.
     pub(super) model_key: fn(&str) -> Result<(), String>,
 }
@@ -128,6 +131,7 @@ pub(super) fn settings(
             "namespaces, landlock or none",
             Isolation::parse,
         )?,
+        oidc: oidc::read(&values, checks)?,
         job_network: job_network(&values)?,
         job_network_allow: networks(&values, "job_network_allow")?,
         webhook_allow: networks(&values, "webhook_allow")?,

@@ -11,6 +11,7 @@ pub mod invitations;
 pub mod key_cache;
 pub mod list_api_keys;
 pub mod list_users;
+pub mod oidc;
 pub mod operator_keys;
 pub mod revoke_api_key;
 pub mod sessions;

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     audit::{AuditAction, AuditFilter, AuditTarget, AuditTargetKind},
-    ids::ApiKeyId,
+    ids::{ApiKeyId, OrganizationId},
     page::PageRequest,
     people::{
         ApiKey, FoundKey, PlainApiKey,
@@ -89,23 +89,33 @@ async fn record_refused(services: &Services, presented: &str, error: &Error) -> 
     let Some(found) = services.api_keys.find_by_prefix(plain.prefix()).await? else {
         return Ok(());
     };
-    let (key, now) = (found.key, services.clock.now());
+    let key = found.key;
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, key.name);
+    let record = Record::of(AuditAction::SessionRefused, target.clone());
+    append_refusal(services, key.organization, &target, record).await
+}
+
+/// Records a refused sign-in, at most once a minute for each target and a limited number for the organization.
+pub(super) async fn append_refusal(
+    services: &Services,
+    organization: OrganizationId,
+    target: &AuditTarget,
+    record: Record,
+) -> Result<(), Error> {
     let recent = AuditFilter {
         action: Some(AuditAction::SessionRefused),
-        from: Some(now - REFUSALS_EVERY),
+        from: Some(services.clock.now() - REFUSALS_EVERY),
         ..AuditFilter::default()
     };
     let audit = &services.audit;
-    let recorded = audit.list_after(key.organization, &recent, None, MAX_REFUSALS);
+    let recorded = audit.list_after(organization, &recent, None, MAX_REFUSALS);
     let recorded = recorded.await?;
     let is_many = u32::try_from(recorded.len()) == Ok(MAX_REFUSALS);
-    if is_many || recorded.iter().any(|entry| entry.target == target) {
+    if is_many || recorded.iter().any(|entry| entry.target == *target) {
         return Ok(());
     }
-    let record = Record::of(AuditAction::SessionRefused, target);
     let entry = record.entry(services, None);
-    Ok(audit.append(key.organization, entry).await?)
+    Ok(audit.append(organization, entry).await?)
 }
 
 /// Uses a link or an invitation up, and makes the key on which its session rests: it is listed and can be revoked like
@@ -113,18 +123,28 @@ async fn record_refused(services: &Services, presented: &str, error: &Error) -> 
 async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
     let invalid = || Error::refused(InvalidCredential::Link);
     let token = PlainToken::parse(token).ok_or_else(invalid)?;
-    let now = services.clock.now();
     let user = match accept_invitation(services, &token).await? {
         Some(user) => user,
         None => linked_user(services, &token).await?,
     };
+    let found = add_session_key(services, &user, LINK_KEY_NAME).await?;
+    Ok(found.actor())
+}
+
+/// Adds the key on which a session rests that no key began. It has the scopes of the user's role.
+pub(super) async fn add_session_key(
+    services: &Services,
+    user: &User,
+    name: &str,
+) -> Result<FoundKey, Error> {
+    let now = services.clock.now();
     for _ in 0..ATTEMPTS {
         let plain = random_key(services);
         let key = ApiKey {
             id: ApiKeyId::new(services.ids.next_id()),
             organization: user.organization,
             user: user.id,
-            name: LINK_KEY_NAME.to_owned(),
+            name: name.to_owned(),
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
             scopes: user.role.scopes(),
@@ -138,13 +158,12 @@ async fn follow_link(services: &Services, token: &str) -> Result<Actor, Error> {
         };
         match services.api_keys.add(&key).await {
             Ok(()) => {
-                let found = FoundKey {
+                return Ok(FoundKey {
                     key,
                     user_disabled_at: None,
                     role: user.role,
-                    groups: user.groups,
-                };
-                return Ok(found.actor());
+                    groups: user.groups.clone(),
+                });
             }
             Err(PortError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
@@ -249,21 +268,37 @@ pub async fn sign_in_link(
 }
 
 async fn user_of(services: &Services, organization: &str, email: &str) -> Result<User, Error> {
-    let organizations = services.tenancy.organizations().await?;
-    let mut organizations = organizations.into_iter();
-    let organization: Organization = organizations
-        .find(|known| known.name == organization)
+    let organization = organization_named(services, organization)
+        .await?
         .ok_or_else(|| Error::not_found(Resource::Organization))?;
+    user_with_email(services, organization.id, email)
+        .await?
+        .ok_or_else(|| Error::not_found(Resource::User))
+}
+
+/// The organization of that name.
+pub(super) async fn organization_named(
+    services: &Services,
+    name: &str,
+) -> Result<Option<Organization>, PortError> {
+    let organizations = services.tenancy.organizations().await?;
+    Ok(organizations.into_iter().find(|known| known.name == name))
+}
+
+/// The organization's user of that e-mail address.
+pub(super) async fn user_with_email(
+    services: &Services,
+    organization: OrganizationId,
+    email: &str,
+) -> Result<Option<User>, PortError> {
     let all = PageRequest {
         limit: None,
         after: None,
     };
-    let users = services.tenancy.users(organization.id, all).await?.items;
+    let users = services.tenancy.users(organization, all).await?.items;
     let email = fold_email(email);
     let mut users = users.into_iter();
-    users
-        .find(|user| fold_email(&user.email) == email)
-        .ok_or_else(|| Error::not_found(Resource::User))
+    Ok(users.find(|user| fold_email(&user.email) == email))
 }
 
 pub(super) fn random_token(services: &Services) -> PlainToken {

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
-    ids::UserId,
+    ids::{OrganizationId, UserId},
     people::{
         actor::Actor,
         role::LastAdmin,
@@ -10,6 +10,7 @@ use labdata_domain::{
         tenancy::{DisablesSelf, User, UserChange, check_user_name},
     },
 };
+use labdata_ports::PortError;
 
 use crate::{
     Error, Services,
@@ -39,7 +40,9 @@ pub async fn update_user(
     }
     let changed = audited(services, actor, |within| async move {
         if change.takes_administration() {
-            refuse_last_admin(&within, actor, id).await?;
+            if is_last_admin(&within, actor.organization, id).await? {
+                return Err(Error::refused(LastAdmin));
+            }
         }
         let before = within.tenancy.user(actor.organization, id).await?;
         let now = within.clock.now();
@@ -72,12 +75,14 @@ pub(super) fn role_changed(before: &User, after: &User) -> Option<Record> {
     (before.role != after.role).then_some(record)
 }
 
-/// Refuses to take away the organization's last administrator.
-async fn refuse_last_admin(services: &Services, actor: &Actor, id: UserId) -> Result<(), Error> {
-    let admins = services.tenancy.enabled_admins(actor.organization).await?;
+/// Returns whether the user is the organization's only administrator who is enabled. Within a unit of work this holds
+/// until its end.
+pub(super) async fn is_last_admin(
+    services: &Services,
+    organization: OrganizationId,
+    id: UserId,
+) -> Result<bool, PortError> {
+    let admins = services.tenancy.enabled_admins(organization).await?;
     // A user who is no administrator takes none away.
-    if admins.contains(&id) && admins.len() == 1 {
-        return Err(Error::refused(LastAdmin));
-    }
-    Ok(())
+    Ok(admins.contains(&id) && admins.len() == 1)
 }

@@ -1,6 +1,6 @@
 // Signing in: with a pasted key. The token of a link is used before any page is shown.
 
-import { post } from "../api.js";
+import { get, post } from "../api.js";
 import { failure, h, show } from "../dom.js";
 
 /**
@@ -22,9 +22,13 @@ export function keyForm(problem, entered) {
       key.focus();
     }
   };
+  const provider = h("div", null);
+  // Without a provider, or a response, the key remains.
+  offerProvider(provider).catch(() => {});
   return h(
     "div",
     null,
+    provider,
     h(
       "form",
       { submit },
@@ -49,4 +53,16 @@ export function keyForm(problem, entered) {
  */
 export function signIn(problem, entered) {
   return h("main", { class: "sign-in" }, h("h1", null, "labdata"), keyForm(problem, entered));
+}
+
+/**
+ * Shows the link to the identity provider, if there is one.
+ * @param {HTMLElement} place
+ */
+async function offerProvider(place) {
+  const { url } = await get("/session/oidc/about");
+  if (url) {
+    const here = encodeURIComponent(location.pathname + location.search + location.hash);
+    show(place, h("p", null, h("a", { class: "provider", href: `${url}?return_to=${here}` }, "Sign in with your institute")));
+  }
 }

@@ -109,7 +109,8 @@ fn length(field: &'static str, text: &str, least: usize, most: usize) -> Result<
 
 /// Returns true if a browser that follows the path stays on the platform. `//host` and `/\host`
 /// leave it; browsers remove tabs and line ends first.
-fn is_platform_path(text: &str) -> bool {
+#[must_use]
+pub fn is_platform_path(text: &str) -> bool {
     text.starts_with('/')
         && !text.starts_with("//")
         && !text.contains(|character: char| character == '\\' || character.is_control())

@@ -18,7 +18,7 @@ pub use caps::{CapReached, Caps, DAY, HOUR, Window, full_since};
 pub use delivery::{Delivery, DeliveryFacts};
 pub use draft::{
     ACTION_URL_PATTERN, Draft, DraftError, MAX_ACTION_URL, MAX_BODY, MAX_DATA_BYTES,
-    MAX_DEDUPE_KEY, MAX_TITLE, RESERVED_DATA_KEYS,
+    MAX_DEDUPE_KEY, MAX_TITLE, RESERVED_DATA_KEYS, is_platform_path,
 };
 pub use email::EmailText;
 pub(crate) use notices::shortened;

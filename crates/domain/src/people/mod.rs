@@ -5,6 +5,7 @@ pub mod author;
 pub mod credential;
 pub mod group;
 pub mod invitation;
+pub mod oidc;
 pub mod rights;
 pub mod role;
 pub mod run_key;

@@ -273,6 +273,8 @@ error_codes! {
     SeveralRows = "several_rows",
     /// The file has no such sheet, or no sheets at all.
     SheetUnknown = "sheet_unknown",
+    /// The identity provider, or the rules for its people, refuse the sign-in.
+    SignInRefused = "sign_in_refused",
     /// Stored rows break a constraint of the definition.
     StoredRowsConflict = "stored_rows_conflict",
     /// The table holds rows; `force` drops it with them.

@@ -56,6 +56,8 @@ pub enum Resource {
     ScriptVersion,
     /// The job whose end a trigger waits for.
     SourceJob,
+    /// A session of a browser.
+    Session,
     /// A subscription to e-mail.
     Subscription,
     /// A table.
@@ -96,6 +98,7 @@ impl fmt::Display for Resource {
             Self::Row => "row",
             Self::ScriptVersion => "script version",
             Self::SourceJob => "source job",
+            Self::Session => "session",
             Self::Subscription => "subscription",
             Self::Table => "table",
             Self::TrashEntry => "entry of the trash",

@@ -2,6 +2,7 @@
 
 pub mod groups;
 pub mod invitations;
+pub mod oidc;
 pub mod sessions;
 pub mod tenancy;
 pub mod users;

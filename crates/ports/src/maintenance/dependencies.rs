@@ -21,11 +21,13 @@ pub enum Dependency {
     Smtp,
     /// The language model.
     Llm,
+    /// The identity provider.
+    OpenId,
 }
 
 impl Dependency {
     /// All, in the order in which people should fix what fails.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Database,
         Self::Storage,
         Self::Python,
@@ -34,6 +36,7 @@ impl Dependency {
         Self::Ray,
         Self::Smtp,
         Self::Llm,
+        Self::OpenId,
     ];
 
     /// Returns the name for people, which `labdata doctor` prints.
@@ -48,6 +51,7 @@ impl Dependency {
             Self::Ray => "Ray",
             Self::Smtp => "SMTP",
             Self::Llm => "LLM",
+            Self::OpenId => "OpenID",
         }
     }
 }

@@ -15,7 +15,7 @@ use labdata_application::{
     models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
     outward::webhooks::{sweep_deliveries::sweep_deliveries, tell_of_disabled::tell_of_disabled},
-    people::sessions::remove_ended_sessions,
+    people::{oidc::follow_roles, sessions::remove_ended_sessions},
     trash::sweep_trash::sweep_trash,
     triggers::{fire_triggers::fire_triggers, watch_events::watch_events},
     work::{
@@ -90,6 +90,11 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
         PeriodicTask::new("purge_trash", Duration::from_mins(10), purge_trash).on_one_server(),
         PeriodicTask::new("delete_old_events", Duration::from_mins(1), delete_events)
             .on_one_server(),
+        PeriodicTask::new(
+            "follow_provider_roles",
+            Duration::from_mins(1),
+            follow_provider,
+        ),
         PeriodicTask::new(
             "tell_of_disabled_webhooks",
             Duration::from_secs(5),
@@ -251,6 +256,17 @@ async fn delete_events(services: Services) -> Result<PassOutcome, Error> {
     let deleted = sweep_events(&services).await?;
     if deleted > 0 {
         tracing::debug!(deleted, "deleted old events");
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn follow_provider(services: Services) -> Result<PassOutcome, Error> {
+    let ended = follow_roles(&services).await?;
+    if ended > 0 {
+        tracing::info!(
+            ended,
+            "ended sessions whose role the identity provider took away"
+        );
     }
     Ok(PassOutcome::Idle)
 }

@@ -24,7 +24,9 @@ impl DependencyChecks for InMemoryDependencyChecks {
     async fn check(&self, dependency: Dependency) -> DependencyState {
         self.checks.fetch_add(1, Ordering::Relaxed);
         match dependency {
-            Dependency::Ray | Dependency::Smtp | Dependency::Llm => DependencyState::Unused,
+            Dependency::Ray | Dependency::Smtp | Dependency::Llm | Dependency::OpenId => {
+                DependencyState::Unused
+            }
             Dependency::Database
             | Dependency::Storage
             | Dependency::Python

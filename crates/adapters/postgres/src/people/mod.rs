@@ -2,6 +2,7 @@
 
 pub(crate) mod groups;
 pub(crate) mod invitations;
+pub(crate) mod oidc;
 pub(crate) mod rows;
 pub(crate) mod sessions;
 pub(crate) mod tenancy;

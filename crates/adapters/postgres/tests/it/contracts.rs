@@ -23,6 +23,7 @@ use labdata_ports::{
     people::ApiKeyRepository,
     people::groups::GroupRepository,
     people::invitations::InvitationRepository,
+    people::oidc::OidcStore,
     people::sessions::SessionRepository,
     people::tenancy::TenancyRepository,
     trash::TrashStore,
@@ -34,8 +35,8 @@ use labdata_postgres::{
     PgAuditLog, PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository,
     PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository,
     PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository, PgStore,
-    PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore,
+    PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository,
+    PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore,
     PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
@@ -112,6 +113,7 @@ subjects! {
     RunKeys => PgRunKeys,
     NotificationRepository => PgNotificationRepository,
     WebhookRepository => PgWebhookRepository,
+    OidcStore => PgOidcStore,
     PeriodicTaskStore => PgPeriodicTaskStore,
     StoreHealth => PgStoreHealth,
     CatalogStore => PgCatalogStore,

@@ -5,15 +5,17 @@ use labdata_test_database::TestDatabase;
 use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
-/// platform's secrets, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log
-/// and deliveries to webhooks, which outlive what they refer to, and the ledger,
+/// platform's secrets, refresh tokens that go with their session, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log
+/// and deliveries to webhooks, which outlive what they refer to, sign-ins whose organization is not known yet, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 13] = [
+const WITHOUT_ORGANIZATION: [&str; 15] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
     "deleted_version",
     "event_log",
+    "oidc_session",
+    "oidc_used_attempt",
     "organization",
     "periodic_task",
     "row_change",

@@ -2,3 +2,4 @@
 
 pub mod begin;
 pub mod end;
+pub mod oidc;

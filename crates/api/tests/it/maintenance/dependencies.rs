@@ -86,6 +86,7 @@ async fn an_administrator_sees_what_fails_and_the_operator_why() {
             state("Ray", "unused"),
             state("SMTP", "failed"),
             state("LLM", "unused"),
+            state("OpenID", "unused"),
         ])
     );
     assert!(!text.contains(&dead.to_string()), "{text}");

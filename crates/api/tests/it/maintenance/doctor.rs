@@ -52,6 +52,7 @@ fn a_machine_without_any_setting_is_checked_and_left_as_it_was() {
         .collect();
     let expected = [
         ("LLM", "-"),
+        ("OpenID", "-"),
         ("Python", "ok"),
         ("Ray", "-"),
         ("SMTP", "-"),
@@ -104,7 +105,11 @@ fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
         .env("LABDATA_LLM_PROVIDER", "openai")
         .env("LABDATA_LLM_BASE_URL", format!("http://{dead}/v1"))
         .env("LABDATA_LLM_API_KEY", "hunter2")
-        .env("LABDATA_LLM_MODEL", "some-model");
+        .env("LABDATA_LLM_MODEL", "some-model")
+        .env("LABDATA_OIDC_ISSUER", format!("http://{dead}"))
+        .env("LABDATA_OIDC_CLIENT_ID", "lab")
+        .env("LABDATA_OIDC_CLIENT_SECRET", "hunter2")
+        .env("LABDATA_OIDC_ROLES", "*=viewer");
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(1));
     let displayed = lines(&output);
@@ -114,6 +119,7 @@ fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
         ("Ray", "LABDATA_ML_BACKEND"),
         ("SMTP", "LABDATA_SMTP_URL"),
         ("LLM", "LABDATA_LLM_PROVIDER"),
+        ("OpenID", "LABDATA_OIDC_ISSUER"),
     ] {
         let (mark, line) = &displayed[name];
         assert_eq!(mark, "FAIL", "{name}: {line}");
@@ -122,7 +128,7 @@ fn what_does_not_answer_is_named_with_the_setting_and_without_secrets() {
     assert!(!text(&output.stdout).contains("hunter2"));
     assert_eq!(
         text(&output.stderr),
-        "labdata: to be fixed: database, storage, Ray, SMTP, LLM\n"
+        "labdata: to be fixed: database, storage, Ray, SMTP, LLM, OpenID\n"
     );
 }
 

@@ -50,6 +50,40 @@ fn a_wrong_variable_is_refused_by_its_name() {
 }
 
 #[test]
+fn half_an_identity_provider_is_refused() {
+    let directory = directory();
+    let line = |settings: &[(&str, &str)]| {
+        let mut command = serve(directory.path());
+        command.env("LABDATA_OIDC_CLIENT_SECRET", "hunter2");
+        let line = refused(command.envs(settings.iter().copied()));
+        assert!(!line.contains("hunter2"), "{line}");
+        line
+    };
+    let issuer = ("LABDATA_OIDC_ISSUER", "https://id.example.org");
+    let client = ("LABDATA_OIDC_CLIENT_ID", "labdata");
+    let plain = line(&[("LABDATA_OIDC_ISSUER", "http://id.example.org"), client]);
+    assert!(
+        plain.contains("http is accepted on this machine only"),
+        "{plain}"
+    );
+    assert_eq!(
+        line(&[issuer]),
+        "labdata: LABDATA_OIDC_CLIENT_ID is missing: LABDATA_OIDC_ISSUER needs it"
+    );
+    assert_eq!(
+        line(&[issuer, client]),
+        "labdata: LABDATA_OIDC_ROLES is missing: LABDATA_OIDC_ISSUER needs it"
+    );
+    let roles = ("LABDATA_OIDC_ROLES", "lab=owner");
+    assert!(line(&[issuer, client, roles]).contains("lab-admins=admin"));
+    let roles = ("LABDATA_OIDC_ROLES", "lab=member");
+    let scopes = ("LABDATA_OIDC_SCOPES", "profile");
+    assert!(line(&[issuer, client, roles, scopes]).contains("lacks the scope openid"));
+    let domains = ("LABDATA_OIDC_CREATE_USERS", "true");
+    assert!(line(&[issuer, client, roles, domains]).contains("LABDATA_OIDC_CREATE_USERS"));
+}
+
+#[test]
 fn a_wrong_file_is_refused_by_its_name_and_key() {
     let directory = directory();
     let file = directory.path().join("labdata.toml");

@@ -20,6 +20,7 @@ const OPEN: &[&str] = &[
 /// the console and the paths of notices that lead to its pages, the interactive reference, URLs that carry a
 /// signature, and the exchange of a run's nonce.
 const HIDDEN: &[&str] = &[
+    "/api/v1/session/oidc",
     "/console/",
     "/docs",
     "/job-executions/",

@@ -6,6 +6,7 @@ mod audit;
 mod authentication;
 mod authorization;
 mod groups;
+mod oidc;
 mod rights_matrix;
 mod roles;
 mod run_keys;
