@@ -29,7 +29,7 @@ AND proname NOT IN ('pg_typeof', 'pg_size_pretty', 'pg_size_bytes')
 AND has_function_privilege('public', oid, 'EXECUTE')
     LOOP
         IF platform IS NOT NULL THEN
-            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', f, platform);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s WITH GRANT OPTION', f, platform);
         END IF;
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
     END LOOP;
@@ -38,9 +38,9 @@ AND has_function_privilege('public', oid, 'EXECUTE')
             WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
             AND has_table_privilege('public', oid, 'SELECT')
         LOOP
-            EXECUTE format('GRANT SELECT ON %s TO %s', t, platform);
+            EXECUTE format('GRANT SELECT ON %s TO %s WITH GRANT OPTION', t, platform);
         END LOOP;
-        EXECUTE format('GRANT USAGE ON SCHEMA information_schema TO %s', platform);
+        EXECUTE format('GRANT USAGE ON SCHEMA information_schema TO %s WITH GRANT OPTION', platform);
         EXECUTE format('GRANT USAGE ON LANGUAGE plpgsql, sql TO %s', platform);
     END IF;
     EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());

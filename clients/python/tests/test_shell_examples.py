@@ -40,7 +40,7 @@ PAGES = [
 # For developers, whose recipes CI runs.
 DEVELOPERS = ["CONTRIBUTING.md", "docs/TESTING.md"]
 # With tests of their own.
-ELSEWHERE = re.compile(r"docs/deploy/|docs/SCALING.md|crates/")
+ELSEWHERE = re.compile(r"docs/deploy/|docs/SCALING.md|docs/SQL.md|crates/")
 
 FENCE = re.compile(
     r"^(?P<marker> *<!--[^\n]*-->\n)?(?P<indent> *)```(?:sh|bash|shell|console)\n(?P<code>.*?)^ *```",

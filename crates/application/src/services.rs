@@ -20,6 +20,8 @@ use crate::{
     files::{ongoing_uploads::OngoingUploads, quota::UnrecordedBytes},
     maintenance::check_dependencies::RecentChecks,
     models::prediction::ServedModels,
+    outward::sql_logins::SqlAccess,
+    people::key_cache::KeyCache,
     people::{key_cache::KeyCache, oidc::OidcService},
     slots::Slots,
 };
@@ -54,6 +56,8 @@ pub struct Services {
     pub triggered_version: TriggeredVersion,
     /// Sign-in by an identity provider, if there is one.
     pub oidc: Option<Arc<OidcService>>,
+    /// PostgreSQL for people's tools.
+    pub sql: SqlAccess,
     /// Limits of concurrent work.
     pub slots: Arc<Slots>,
     /// Bytes of what has no record of its size.
@@ -87,6 +91,7 @@ impl Services {
             trash_days: TRASH_DAYS,
             triggered_version: TriggeredVersion::default(),
             oidc: None,
+            sql: SqlAccess::default(),
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),

@@ -88,6 +88,7 @@ assets! {
     "pages/query.js" SCRIPT,
     "pages/rows.js" SCRIPT,
     "pages/sign_in.js" SCRIPT,
+    "pages/sql_logins.js" SCRIPT,
     "pages/tables.js" SCRIPT,
     "pages/trash.js" SCRIPT,
     "pages/triggers.js" SCRIPT,

@@ -139,6 +139,10 @@ id!(
     AnnotationId
 );
 id!(
+    /// A SQL login.
+    SqlLoginId
+);
+id!(
     /// A webhook.
     WebhookId
 );

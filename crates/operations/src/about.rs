@@ -111,6 +111,8 @@ tags! {
     Events = "events",
     /// Deleted files, tables and columns.
     Trash = "trash",
+    /// PostgreSQL for people's own tools.
+    SqlLogins = "sql-logins",
     /// Addresses that are told of events.
     Webhooks = "webhooks",
     /// Who did what in the organization.

@@ -143,6 +143,7 @@ macro_rules! store {
         $crate::failure_notices! { $harness $(, $test)? }
         $crate::periodic_tasks! { $harness $(, $test)? }
         $crate::store_health! { $harness $(, $test)? }
+        $crate::sql_logins! { $harness $(, $test)? }
         $crate::webhooks! { $harness $(, $test)? }
         $crate::webhook_deliveries! { $harness $(, $test)? }
     };

@@ -18,6 +18,7 @@ use crate::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
+    outward::sql_logins::SqlLoginRepository,
     outward::webhooks::WebhookRepository,
     people::ApiKeyRepository,
     people::groups::GroupRepository,
@@ -88,6 +89,8 @@ pub struct Repositories {
     pub notifications: Arc<dyn NotificationRepository>,
     /// Executions under which assistants write.
     pub write_sessions: Arc<dyn WriteSessions>,
+    /// SQL logins, and the roles behind them.
+    pub sql_logins: Arc<dyn SqlLoginRepository>,
     /// Webhooks and their deliveries.
     pub webhooks: Arc<dyn WebhookRepository>,
     /// Health and figures of the store.

@@ -85,6 +85,7 @@ pub use models::records::InMemoryModelRepository;
 pub use models::trainings::InMemoryTrainingStore;
 pub use models::{InMemoryDatasetRepository, InMemoryPredictor};
 pub use notifications::InMemoryNotificationRepository;
+pub use outward::sql_logins::InMemorySqlLoginRepository;
 pub use outward::webhooks::InMemoryWebhookRepository;
 pub use people::InMemoryApiKeyRepository;
 pub use people::groups::InMemoryGroupRepository;

@@ -17,7 +17,10 @@ use labdata_domain::{
     jobs::{Job, ScriptVersion},
     models::{Dataset, DatasetMask, TrainingBackend},
     notifications::Preferences,
-    outward::webhooks::{Delivery, Webhook},
+    outward::{
+        sql_logins::SqlLogin,
+        webhooks::{Delivery, Webhook},
+    },
     people::{
         ApiKey,
         group::Group,
@@ -152,6 +155,7 @@ pub(crate) struct State {
     pub(crate) event_log: Vec<EventRow>,
     /// Number of events logged so far.
     pub(crate) logged_so_far: u64,
+    pub(crate) sql_logins: Vec<Owned<SqlLogin>>,
     pub(crate) webhooks: Vec<Owned<Webhook>>,
     /// Deliveries to webhooks, oldest first.
     pub(crate) deliveries: Vec<Owned<Delivery>>,

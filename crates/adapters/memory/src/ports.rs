@@ -12,10 +12,11 @@ use crate::{
     InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryOidcStore,
     InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
-    InMemoryStoreHealth, InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore,
-    InMemoryTriggerStore, InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository,
-    InMemoryWorkLogStore, InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner,
-    ScriptedFileReader, ScriptedPython, SequentialIds, ThreadTableReader,
+    InMemorySqlLoginRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
+    InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits,
+    InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue,
+    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython,
+    SequentialIds, ThreadTableReader,
 };
 
 /// The repositories over that memory.
@@ -49,6 +50,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         trainings: Arc::new(InMemoryTrainingStore::new(memory)),
         notifications: Arc::new(InMemoryNotificationRepository::new(memory)),
         write_sessions: Arc::new(InMemoryWriteSessions::new(memory)),
+        sql_logins: Arc::new(InMemorySqlLoginRepository::new(memory)),
         webhooks: Arc::new(InMemoryWebhookRepository::new(memory)),
         health: Arc::new(InMemoryStoreHealth::new(memory)),
         periodic_tasks: Arc::new(InMemoryPeriodicTaskStore::new(memory)),

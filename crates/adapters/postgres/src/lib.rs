@@ -35,7 +35,7 @@ pub use database::migrate::{
     DatabaseState, MIGRATIONS, inspect, knows_migration, migrate, revert_all_migrations,
 };
 pub use database::pool::{Database, DatabaseSettings};
-pub use database::server::{InvalidDatabaseUrl, check_database_url};
+pub use database::server::{InvalidDatabaseUrl, ServerAddress, check_database_url, server_address};
 pub use events::PgEventLog;
 pub use executions::PgExecutionRepository;
 pub use files::PgFileRepository;
@@ -53,7 +53,7 @@ pub use models::PgDatasetRepository;
 pub use models::records::PgModelRepository;
 pub use models::trainings::PgTrainingStore;
 pub use notifications::PgNotificationRepository;
-pub use outward::PgWebhookRepository;
+pub use outward::{PgSqlLoginRepository, PgWebhookRepository};
 pub use people::PgApiKeyRepository;
 pub use people::groups::PgGroupRepository;
 pub use people::invitations::PgInvitationRepository;

@@ -526,6 +526,20 @@ diesel::joinable!(job_version -> job (job_id));
 diesel::allow_tables_to_appear_in_same_query!(job_execution, job, job_trigger, job_version);
 
 diesel::table! {
+    labdata.sql_login (id) {
+        id -> Uuid,
+        organization_id -> Uuid,
+        user_id -> Uuid,
+        name -> Text,
+        created_at -> Timestamptz,
+        expires_at -> Nullable<Timestamptz>,
+        ended_at -> Nullable<Timestamptz>,
+        end_reason -> Nullable<Text>,
+        granted_for -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
     labdata.webhook (id) {
         id -> Uuid,
         organization_id -> Uuid,

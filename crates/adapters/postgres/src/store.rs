@@ -11,9 +11,9 @@ use crate::{
     PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository,
     PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository,
     PgJobRepository, PgModelRepository, PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore,
-    PgRunKeys, PgSessionRepository, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
-    PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue,
-    PgWriteSessions, database::units::PgUnits,
+    PgRunKeys, PgSessionRepository, PgSqlLoginRepository, PgStoreHealth, PgTenancyRepository,
+    PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore,
+    PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -91,6 +91,7 @@ impl PgStore {
             trainings: Arc::new(PgTrainingStore::new(database.clone())),
             notifications: Arc::new(self.notifications.on(database.clone())),
             write_sessions: Arc::new(PgWriteSessions::new(database.clone())),
+            sql_logins: Arc::new(PgSqlLoginRepository::new(database.clone())),
             webhooks: Arc::new(PgWebhookRepository::new(database.clone())),
             health: Arc::new(PgStoreHealth::new(database.clone())),
             periodic_tasks: Arc::new(PgPeriodicTaskStore::new(database.clone())),

@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const CONNECTIONS: usize = 16;
 
 /// Endpoints that are not measured here, and why.
-const LEFT_OUT: [(&str, &str); 22] = [
+const LEFT_OUT: [(&str, &str); 26] = [
     ("GET /dependencies", "starts programs, once a minute"),
     ("POST /agent/runs", "`just bench -- agent`"),
     ("POST /agent/runs/{run_id}/cancel", "needs a run"),
@@ -22,6 +22,10 @@ const LEFT_OUT: [(&str, &str); 22] = [
     ("DELETE /agent/chats/{chat_id}", "needs a run"),
     ("GET /agent/chats/{chat_id}/files/{file_id}", "needs a run"),
     ("GET /events", "a stream"),
+    ("POST /sql-logins", "the server of the bench serves no SQL"),
+    ("GET /sql-logins", "needs a login"),
+    ("GET /sql-logins/{login_id}", "needs a login"),
+    ("DELETE /sql-logins/{login_id}", "needs a login"),
     (
         "POST /files/{file_id}/read",
         "starts a process; see docs/reference/READERS.md",

@@ -25,7 +25,9 @@ use tokio::task::JoinHandle;
 use super::sign_in;
 use crate::{
     app::App,
-    compose::{DatabaseServer, backend_policy, remove_leftovers, upload_origin, worker_settings},
+    compose::{
+        DatabaseServer, Relay, backend_policy, remove_leftovers, upload_origin, worker_settings,
+    },
     dependencies::ServerDependencies,
     http::{
         self, public_url::PublicUrl, rate_limit::RateLimit, security_headers::ContentPolicy,
@@ -46,6 +48,7 @@ pub(super) struct RunningServer {
     http: JoinHandle<io::Result<()>>,
     background: Background,
     predictor: Arc<dyn Predictor>,
+    relay: Option<Relay>,
     database: DatabaseServer,
 }
 
@@ -65,6 +68,7 @@ impl RunningServer {
                 http,
                 background,
                 predictor,
+                relay,
             }) => {
                 tracing::debug!(milliseconds = lap(&mut mark), "the server responds");
                 let url = url_of(address);
@@ -76,6 +80,7 @@ impl RunningServer {
                     http,
                     background,
                     predictor,
+                    relay,
                     database,
                 })
             }
@@ -102,9 +107,11 @@ impl RunningServer {
         } else {
             PublicUrl::fixed(&public_url)
         };
-        let services = database
+        let mut services = database
             .services(settings, &public_url, ServerDependencies::of(settings))
             .await?;
+        let (relay, sql) = database.serve_sql(settings).await?;
+        services.sql = sql;
         // Before requests are served, so that the first one finds an organization.
         let first_key = first_start(&services, settings.bootstrap_key.clone()).await?;
         let console = console_link(&services, &public_url).await?;
@@ -133,6 +140,7 @@ impl RunningServer {
             http: tokio::spawn(server),
             background,
             predictor: Arc::clone(&services.predictor),
+            relay,
         })
     }
 
@@ -149,6 +157,8 @@ impl RunningServer {
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         // Side by side, so that a stop takes the longer of the two drains and not their sum.
         tokio::join!(self.handle.stop(true), self.background.stop(DRAIN_TIMEOUT));
+        // SQL clients would hold up the shutdown of PostgreSQL.
+        drop(self.relay);
         // After the requests in flight, which may still predict.
         self.predictor.close().await;
         self.database.close().await
@@ -163,6 +173,7 @@ struct Started {
     http: JoinHandle<io::Result<()>>,
     background: Background,
     predictor: Arc<dyn Predictor>,
+    relay: Option<Relay>,
 }
 
 /// The link to the console that signs the first administrator in; `None` where there is none, or a disabled

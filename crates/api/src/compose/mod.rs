@@ -7,6 +7,7 @@ mod file_readers;
 mod identity_provider;
 mod predictors;
 mod snippets;
+mod sql;
 mod upload_origin;
 
 use std::{
@@ -16,7 +17,9 @@ use std::{
 };
 
 use anyhow::Context;
-use labdata_application::{Services, maintenance::ensure_secret::ensure_secret};
+use labdata_application::{
+    Services, maintenance::ensure_secret::ensure_secret, outward::sql_logins::SqlAccess,
+};
 use labdata_disk_reserve::LocalDiskReserve;
 use labdata_domain::{jobs::TriggeredVersion, notifications::Caps};
 use labdata_embedded_postgres::{
@@ -34,6 +37,7 @@ use labdata_postgres::{
     Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgStore,
     PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
 };
+pub(crate) use labdata_postgres_relay::Relay;
 use labdata_ray_runner::{check_address, check_authorities};
 
 use crate::{
@@ -268,6 +272,23 @@ impl DatabaseServer {
         Ok(server)
     }
 
+    /// Lets SQL logins in from the network, if the settings say so, until what is returned is dropped. Returns also
+    /// where they connect.
+    ///
+    /// # Errors
+    /// When the address is taken, or certificate and key cannot be used.
+    pub async fn serve_sql(
+        &self,
+        settings: &Settings,
+    ) -> anyhow::Result<(Option<Relay>, SqlAccess)> {
+        let relay = sql::start_relay(settings, self.embedded.as_ref()).await?;
+        let access = SqlAccess {
+            endpoint: sql::endpoint(settings, relay.as_ref()),
+            is_shared: settings.sql.is_shared,
+        };
+        Ok((relay, access))
+    }
+
     /// Stops the embedded PostgreSQL, if any.
     ///
     /// # Errors
@@ -342,6 +363,10 @@ impl DatabaseServer {
             writers_define_tables: settings.writers_define_tables,
             history_days: settings.history_days,
             trash_days: settings.trash_days,
+            sql: SqlAccess {
+                endpoint: None,
+                is_shared: settings.sql.is_shared,
+            },
             triggered_version: if settings.jobs_require_published {
                 TriggeredVersion::Published
             } else {

@@ -159,6 +159,13 @@ async fn described(url: &str) -> Result<String, String> {
         0 => format!("PostgreSQL {version}, up to date"),
         _ => format!("PostgreSQL {version}; the next start applies {pending} migrations"),
     };
+    let migrated = if state.may_create_roles {
+        migrated
+    } else {
+        format!(
+            "{migrated}; no SQL logins, as the platform's role may not create roles: grant it CREATEROLE"
+        )
+    };
     Ok(if state.open_to_everyone.is_empty() {
         migrated
     } else {

@@ -121,6 +121,14 @@ settings! {
         "Private networks that scripts reach nevertheless, such as 10.20.0.0/16";
     webhook_allow "LABDATA_WEBHOOK_ALLOW" "webhook-allow" "CIDR,…", "unset",
         "Private networks that webhooks reach nevertheless, such as 10.20.0.0/16";
+    sql_bind "LABDATA_SQL_BIND" "sql-bind" "ADDRESS:PORT", "unset: no SQL logins",
+        "Listening address of PostgreSQL's protocol for SQL logins, with the embedded PostgreSQL";
+    sql_certificate "LABDATA_SQL_CERTIFICATE" "sql-certificate" "FILE", "unset: no TLS",
+        "Chain of certificates (PEM) of `sql-bind`; needed off this machine";
+    sql_key "LABDATA_SQL_KEY" "sql-key" "FILE", "unset",
+        "Private key (PEM) of that certificate";
+    sql_shared "LABDATA_SQL_SHARED" "sql-shared" "BOOLEAN", "false",
+        "true allows SQL logins where several organizations share the platform: they see the names of all tables";
     job_cache_quota "LABDATA_JOB_CACHE_QUOTA" "job-cache-quota" "BYTES", "21474836480: 20 GiB",
         "Most bytes of installed dependencies per organization; the least recently used are removed";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",

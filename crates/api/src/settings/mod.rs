@@ -170,6 +170,17 @@ pub struct PredictorSettings {
     pub memory: u64,
 }
 
+/// Settings of SQL logins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlSettings {
+    /// Listening address of PostgreSQL's protocol, with the embedded PostgreSQL.
+    pub bind: Option<SocketAddr>,
+    /// Files of certificate and key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// True if several organizations may share the catalogs of PostgreSQL.
+    pub is_shared: bool,
+}
+
 /// All settings, checked.
 #[expect(
     clippy::struct_excessive_bools,
@@ -243,6 +254,8 @@ pub struct Settings {
     pub job_network_allow: Vec<IpNet>,
     /// Private networks that webhooks reach nevertheless.
     pub webhook_allow: Vec<IpNet>,
+    /// PostgreSQL for people's tools.
+    pub sql: SqlSettings,
     /// Maximum size of installed dependencies per organization, in bytes.
     pub job_cache_quota: u64,
     /// Maximum number of concurrent runs.

@@ -19,8 +19,8 @@ use url::Url;
 
 use super::{
     AgentSettings, Backend, JobNetwork, LlmProvider, LlmSettings, LogFormat, LogSettings,
-    NotificationSettings, PredictorSettings, Secret, Settings, SettingsError, TrainingSettings,
-    oidc,
+    NotificationSettings, PredictorSettings, Secret, Settings, SettingsError, SqlSettings,
+    TrainingSettings, oidc,
     source::Given,
     values::{Values, http_url},
 };
@@ -135,6 +135,7 @@ pub(super) fn settings(
         job_network: job_network(&values)?,
         job_network_allow: networks(&values, "job_network_allow")?,
         webhook_allow: networks(&values, "webhook_allow")?,
+        sql: sql(&values)?,
         job_cache_quota: values.bytes("job_cache_quota")?.unwrap_or(JOB_CACHE_BYTES),
         job_concurrency: values.number("job_concurrency", 2)?,
         job_timeout_minutes: values.number("job_timeout_minutes", 60)?,
@@ -187,6 +188,44 @@ fn database_url(
         values.check(key, url.reveal(), checks.database_url)?;
     }
     Ok(url)
+}
+
+/// Parses the settings of SQL logins, and checks that no password crosses a network in the clear.
+fn sql(values: &Values<'_>) -> Result<SqlSettings, SettingsError> {
+    let bind = values.parsed(
+        "sql_bind",
+        "an IP address and a port, such as 127.0.0.1:5433",
+        address,
+    )?;
+    let file = |key| values.existing(key, "a file that exists", Path::is_file);
+    let certificate = match (file("sql_certificate")?, file("sql_key")?) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => {
+            return Err(SettingsError(
+                "LABDATA_SQL_CERTIFICATE and LABDATA_SQL_KEY are set together".to_owned(),
+            ));
+        }
+    };
+    if let (Some(bind), Some(Given { name, .. })) = (bind, values.0.get("sql_bind")) {
+        if values.0.contains_key("database_url") {
+            return Err(SettingsError(format!(
+                "{name} is for the embedded PostgreSQL; with DATABASE_URL, SQL logins connect to that server"
+            )));
+        }
+        if !bind.ip().is_loopback() && certificate.is_none() {
+            return Err(SettingsError(format!(
+                "{name}: {bind} is reached from other machines, which takes TLS: set LABDATA_SQL_CERTIFICATE and \
+                 LABDATA_SQL_KEY"
+            )));
+        }
+    }
+    let is_shared = values.parsed("sql_shared", "true or false", |value| value.parse().ok())?;
+    Ok(SqlSettings {
+        bind,
+        certificate,
+        is_shared: is_shared.unwrap_or_default(),
+    })
 }
 
 /// Parses the URL of the replica, and checks that there is a database that it may follow.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Forms of the console with lengths, by page: the schema of the body that each one sends, in the
 /// order of the page.
-const FORMS: [(&str, &[&str]); 5] = [
+const FORMS: [(&str, &[&str]); 6] = [
     ("pages/admin.js", &["CreateApiKeyBody"]),
     ("pages/people.js", &["CreateUserBody", "CreateGroupBody"]),
     (
@@ -17,6 +17,7 @@ const FORMS: [(&str, &[&str]); 5] = [
     ),
     ("pages/jobs.js", &["CreateJobBody"]),
     ("pages/models.js", &["CreateDatasetBody", "TrainModelBody"]),
+    ("pages/sql_logins.js", &["CreateSqlLoginBody"]),
 ];
 
 fn repository() -> &'static Path {

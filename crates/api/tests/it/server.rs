@@ -20,10 +20,12 @@ use labdata_api::{
 use labdata_application::{
     Services,
     agent::{Agent, NoUsageObserver},
+    outward::sql_logins::SqlAccess,
 };
 use labdata_domain::{
     agent::{AgentLimits, ModelChoice},
     ids::{OrganizationId, UserId},
+    outward::sql_logins::SqlEndpoint,
     people::{
         ApiKey, PlainApiKey,
         role::Role,
@@ -314,6 +316,15 @@ pub(crate) fn agent_without_model(services: &Services) -> Agent {
 pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
     let mut services = Services::unlimited(ports(&Memory::new(), clock));
     services.ids = Arc::new(SystemIds);
+    services.sql = SqlAccess {
+        endpoint: Some(SqlEndpoint {
+            host: None,
+            port: 5433,
+            database: "labdata".to_owned(),
+            requires_tls: false,
+        }),
+        is_shared: true,
+    };
     // Hostile files would end the process of the tests.
     services.table_reader = Arc::new(table_reader(env!("CARGO_BIN_EXE_labdata").into()));
     services

@@ -6,6 +6,7 @@ import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may } from "../rights.js";
 import { groups, invitations, users } from "./people.js";
+import { sqlLogins } from "./sql_logins.js";
 import { webhooks } from "./webhooks.js";
 
 const SCOPES = ["read", "write", "admin"];
@@ -24,6 +25,7 @@ export function admin() {
           section("Webhooks", "Reading the webhooks", webhooks),
         ]
       : []),
+    section("SQL logins", "Reading the SQL logins", sqlLogins),
     section("Usage and quotas", "Reading the usage", usage),
     section("Health", "Asking the server", health),
     ...(may("admin") ? [section("Doctor", "Checking what the server depends on", doctor)] : []),

@@ -99,7 +99,7 @@ named! {
         WebhookDisabled = "webhook.disabled",
         /// A SQL login was made.
         SqlLoginCreated = "sql_login.created",
-        /// A SQL login was revoked.
+        /// A SQL login was revoked, or ended by itself; the details say why.
         SqlLoginRevoked = "sql_login.revoked",
         /// A backup of the platform was made.
         BackupCreated = "backup.created",

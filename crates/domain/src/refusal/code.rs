@@ -275,6 +275,12 @@ error_codes! {
     SheetUnknown = "sheet_unknown",
     /// The identity provider, or the rules for its people, refuse the sign-in.
     SignInRefused = "sign_in_refused",
+    /// The server offers no SQL logins.
+    SqlLoginsOff = "sql_logins_off",
+    /// Several organizations share the platform, and its settings do not allow SQL logins then.
+    SqlNotShared = "sql_not_shared",
+    /// The platform may not create roles in its PostgreSQL.
+    SqlRolesRefused = "sql_roles_refused",
     /// Stored rows break a constraint of the definition.
     StoredRowsConflict = "stored_rows_conflict",
     /// The table holds rows; `force` drops it with them.
@@ -291,6 +297,8 @@ error_codes! {
     TokenBudgetUsed = "token_budget_used",
     /// The request has more rows than the limit.
     TooManyRows = "too_many_rows",
+    /// The organization has as many SQL logins as it may have.
+    TooManySqlLogins = "too_many_sql_logins",
     /// The request has more values than the limit.
     TooManyValues = "too_many_values",
     /// The organization has as many webhooks as it may have.

@@ -58,6 +58,8 @@ pub enum Resource {
     SourceJob,
     /// A session of a browser.
     Session,
+    /// A SQL login.
+    SqlLogin,
     /// A subscription to e-mail.
     Subscription,
     /// A table.
@@ -99,6 +101,7 @@ impl fmt::Display for Resource {
             Self::ScriptVersion => "script version",
             Self::SourceJob => "source job",
             Self::Session => "session",
+            Self::SqlLogin => "SQL login",
             Self::Subscription => "subscription",
             Self::Table => "table",
             Self::TrashEntry => "entry of the trash",

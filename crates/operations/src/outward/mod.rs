@@ -1,9 +1,12 @@
-//! What other programs reach from outside, or are told: webhooks.
+//! What other programs reach from outside, or are told: SQL logins and webhooks.
 
 use crate::Operation;
 
+pub mod sql_logins;
 pub mod webhooks;
 
 pub(crate) fn operations() -> Vec<Operation> {
-    webhooks::operations()
+    let mut operations = sql_logins::operations();
+    operations.extend(webhooks::operations());
+    operations
 }

@@ -139,6 +139,12 @@ impl EmbeddedPostgres {
         &self.database_url
     }
 
+    /// Returns the path of the server's Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.socket_dir.join(layout::SOCKET_NAME)
+    }
+
     /// Returns the URL of another database of the same server, which need not exist.
     #[must_use]
     pub fn maintenance_url(&self, database: &str) -> String {

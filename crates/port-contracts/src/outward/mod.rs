@@ -1,6 +1,7 @@
-//! Contracts of webhooks and their deliveries.
+//! Contracts of SQL logins, webhooks and their deliveries.
 
 pub mod deliveries;
+pub mod sql_logins;
 pub mod webhooks;
 
 use labdata_domain::{

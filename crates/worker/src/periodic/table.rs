@@ -14,6 +14,7 @@ use labdata_application::{
     maintenance::disk_reserve::keep_reserve,
     models::training::record_backend::{new_worker, record_backend},
     notifications::{deliver_notices::deliver_notices, send_emails::send_emails},
+    outward::sql_logins::sweep_sql_logins::{SweptLogins, sweep_sql_logins as sweep_logins},
     outward::webhooks::{sweep_deliveries::sweep_deliveries, tell_of_disabled::tell_of_disabled},
     people::{oidc::follow_roles, sessions::remove_ended_sessions},
     trash::sweep_trash::sweep_trash,
@@ -100,6 +101,8 @@ pub(crate) fn housekeeping() -> Vec<PeriodicTask> {
             Duration::from_secs(5),
             tell_disabled,
         ),
+        // A login and its sessions end within 5 s of what ends them.
+        PeriodicTask::new("sweep_sql_logins", Duration::from_secs(2), end_sql_logins),
         PeriodicTask::new(
             "delete_old_deliveries",
             Duration::from_hours(1),
@@ -277,6 +280,17 @@ async fn tell_disabled(services: Services) -> Result<PassOutcome, Error> {
         tracing::info!(
             notified,
             "notified administrators of webhooks that were disabled"
+        );
+    }
+    Ok(PassOutcome::Idle)
+}
+
+async fn end_sql_logins(services: Services) -> Result<PassOutcome, Error> {
+    let swept = sweep_logins(&services).await?;
+    if swept != SweptLogins::default() {
+        tracing::info!(
+            ?swept,
+            "ended SQL logins or sessions, or changed their rights"
         );
     }
     Ok(PassOutcome::Idle)

@@ -15,6 +15,8 @@ use labdata_ports::PortError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::database::errors::Fault;
+
 #[derive(QueryableByName)]
 struct Loaded {
     #[diesel(sql_type = BigInt)]
@@ -90,6 +92,18 @@ pub(super) async fn load_catalog(
         .map(table)
         .collect::<Result<Vec<Table>, LoadError>>()?;
     Ok(Catalog::new(CatalogVersion(loaded.version), tables).with_groups(loaded.groups))
+}
+
+/// As [`load_catalog`], for other areas.
+pub(crate) async fn current(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<Catalog, Fault> {
+    let loaded = load_catalog(connection, organization).await;
+    loaded.map_err(|error| match error {
+        LoadError::Database(error) => error.into(),
+        LoadError::Port(error) => error.into(),
+    })
 }
 
 /// Why the catalog could not be read.

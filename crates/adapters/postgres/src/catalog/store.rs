@@ -48,6 +48,7 @@ use crate::{
     },
     events::record::record,
     maintenance::backup::keep_from_dumps,
+    outward::sql_logins::rights::grant_after_change,
     trash::purge_columns,
 };
 
@@ -340,8 +341,13 @@ impl Change<'_> {
             let before = current.table(&table.name);
             table.origin == Origin::Core && before.is_none_or(|it| it.origin != Origin::Core)
         });
+        let mut is_any_freed = false;
         for table in freed {
             run(connection, &ddl::create_table(&schemas, table)).await?;
+            is_any_freed = true;
+        }
+        if is_any_freed {
+            grant_after_change(connection, organization).await?;
         }
         Ok(changed)
     }
@@ -381,7 +387,7 @@ pub(crate) async fn lock_definitions(
     Ok(())
 }
 
-/// Makes all servers load the definitions again, and records the events of changed tables.
+/// Makes all servers load the definitions again, grants SQL logins what follows from them, and records the events of changed tables.
 pub(crate) async fn announce(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -395,6 +401,8 @@ pub(crate) async fn announce(
     .execute(connection)
     .await
     .map_err(port_error)?;
+    // Before the commit: no role may read a table that its user may not see by the new definitions.
+    grant_after_change(connection, organization).await?;
     let tables = tables.iter();
     let events: Vec<LoggedEventKind> = tables
         .map(|table| LoggedEventKind::TableChanged((*table).to_owned()))

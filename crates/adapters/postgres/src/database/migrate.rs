@@ -18,7 +18,7 @@ use labdata_ports::PortError;
 use super::relation::exists;
 use crate::{
     catalog::add_core_tables,
-    data::query::{drop_platform_views, open_to_everyone},
+    data::query::{drop_platform_views, open_to_everyone, role::rights},
     database::{errors::port_error, language::foreign_messages, pool::Database},
 };
 
@@ -90,6 +90,8 @@ pub struct DatabaseState {
     pub foreign_messages: Option<String>,
     /// What everyone may do in it although no query needs it; nothing where the platform revokes it itself.
     pub open_to_everyone: Vec<String>,
+    /// True if the platform may create roles, which queries and SQL logins need.
+    pub may_create_roles: bool,
     /// Number of migrations to apply.
     pub pending: usize,
     /// The last migration that it has; `None` for a database that is not the platform's yet.
@@ -115,6 +117,7 @@ pub async fn inspect(database: &Database) -> Result<DatabaseState, PortError> {
             .await
             .map_err(port_error)?,
         open_to_everyone: open_to_everyone(&mut connection).await?,
+        may_create_roles: rights(&mut connection).await?.creates_roles,
         pending,
         migration: applied.into_iter().max(),
     })

@@ -52,6 +52,40 @@ pub(crate) struct Address {
     pub(crate) port: u16,
 }
 
+/// Where other programs connect to the server of a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// Name or address; `None` for a Unix socket of this machine.
+    pub host: Option<String>,
+    /// Port.
+    pub port: u16,
+    /// Name of the database.
+    pub database: String,
+    /// True if the URL asks for TLS.
+    pub requires_tls: bool,
+}
+
+/// Returns where other programs connect to the server of a URL: the first of its hosts.
+///
+/// # Errors
+/// [`InvalidDatabaseUrl`].
+pub fn server_address(url: &str) -> Result<ServerAddress, InvalidDatabaseUrl> {
+    let (_, mode, _) = take_ssl_parameters(url);
+    let server = Server::parse(url)?;
+    let first = server.addresses.first();
+    let first = first.ok_or_else(|| wrong("it names no host"))?;
+    Ok(ServerAddress {
+        host: match &first.host {
+            Host::Tcp(name) => Some(name.clone()),
+            Host::Unix(_) => None,
+        },
+        port: first.port,
+        database: server.database,
+        requires_tls: mode
+            .is_some_and(|mode| matches!(mode.as_str(), "require" | "verify-ca" | "verify-full")),
+    })
+}
+
 /// A database server.
 #[derive(Clone)]
 pub(crate) struct Server {

@@ -295,6 +295,12 @@ fn needed(row: &ObjectRow) -> Result<NeededObject, PortError> {
     })
 }
 
+/// Ends SQL logins. Their roles are of the whole server: it lacks them, or they are those of the database that was
+/// backed up. Backups of earlier versions have no logins.
+const END_SQL_LOGINS: &str = "DO $end$ BEGIN IF to_regclass('labdata.sql_login') IS NOT NULL THEN \
+    UPDATE labdata.sql_login SET ended_at = now(), end_reason = 'role_missing' WHERE ended_at IS NULL; \
+    END IF; END $end$";
+
 /// Restores a file of [`Snapshot::write`] into an empty database, in one transaction.
 ///
 /// # Errors
@@ -315,6 +321,10 @@ pub async fn restore(
         .arg(file);
     run(command, "pg_restore").await?;
     let mut connection = database.dedicated().await?;
+    connection
+        .batch_execute(END_SQL_LOGINS)
+        .await
+        .map_err(port_error)?;
     // Without statistics the first queries would be slow.
     connection
         .batch_execute("ANALYZE")

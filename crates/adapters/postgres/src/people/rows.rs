@@ -92,7 +92,7 @@ pub(super) fn found_key(
 }
 
 /// Reads the stored role of a user.
-pub(super) fn read_role(name: &str, user: UserId) -> Result<Role, PortError> {
+pub(crate) fn read_role(name: &str, user: UserId) -> Result<Role, PortError> {
     Role::from_name(name).ok_or_else(|| corrupt("app_user", "role", user))
 }
 

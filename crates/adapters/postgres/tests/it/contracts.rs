@@ -19,6 +19,7 @@ use labdata_ports::{
     maintenance::{PeriodicTaskStore, StoreHealth},
     models::{DatasetRepository, ModelRepository, TrainingStore},
     notifications::NotificationRepository,
+    outward::sql_logins::SqlLoginRepository,
     outward::webhooks::WebhookRepository,
     people::ApiKeyRepository,
     people::groups::GroupRepository,
@@ -36,8 +37,9 @@ use labdata_postgres::{
     PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository,
     PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository,
     PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository,
-    PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore,
-    PgWebhookRepository, PgWorkLogStore, PgWorkQueue, PgWriteSessions, SearchLimits,
+    PgSqlLoginRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
+    PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue,
+    PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -112,6 +114,7 @@ subjects! {
     WorkLogStore => PgWorkLogStore,
     RunKeys => PgRunKeys,
     NotificationRepository => PgNotificationRepository,
+    SqlLoginRepository => PgSqlLoginRepository,
     WebhookRepository => PgWebhookRepository,
     OidcStore => PgOidcStore,
     PeriodicTaskStore => PgPeriodicTaskStore,

@@ -33,6 +33,7 @@ mod restarts;
 mod rows;
 mod schema_facts;
 mod shares;
+mod sql_logins;
 mod tls;
 mod undone;
 mod units_of_work;

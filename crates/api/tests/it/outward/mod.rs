@@ -1,4 +1,5 @@
-//! What other programs are told: webhooks.
+//! What other programs reach, or are told: SQL logins and webhooks.
 
 mod receiver;
+mod sql_logins;
 mod webhooks;

@@ -20,7 +20,7 @@ struct Found {
 
 /// Advisory lock of transactions that change the rights on the database: PostgreSQL refuses concurrent
 /// changes of one entry of a catalog.
-pub(super) const LOCK: i64 = 7_810_758_472_110_137_394;
+pub(crate) const LOCK: i64 = 7_810_758_472_110_137_394;
 
 /// Selects functions that everyone may execute and no query needs: they read other roles' objects,
 /// wait, signal, or change what outlives a rollback.
@@ -85,7 +85,8 @@ async fn is_open(connection: &mut AsyncPgConnection) -> Result<bool, Fault> {
     Ok(open.found)
 }
 
-/// Returns the statements that revoke the rights. A platform whose role is no superuser gets them for itself.
+/// Returns the statements that revoke the rights. A platform whose role is no superuser gets them for itself,
+/// and may give them to SQL logins.
 /// Concurrent servers wait for each other.
 fn revoke() -> String {
     format!(
@@ -103,7 +104,7 @@ BEGIN
     FOR f IN {OPEN_FUNCTIONS}
     LOOP
         IF platform IS NOT NULL THEN
-            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', f, platform);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s WITH GRANT OPTION', f, platform);
         END IF;
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
     END LOOP;
@@ -112,9 +113,9 @@ BEGIN
             WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
             AND has_table_privilege('public', oid, 'SELECT')
         LOOP
-            EXECUTE format('GRANT SELECT ON %s TO %s', t, platform);
+            EXECUTE format('GRANT SELECT ON %s TO %s WITH GRANT OPTION', t, platform);
         END LOOP;
-        EXECUTE format('GRANT USAGE ON SCHEMA information_schema TO %s', platform);
+        EXECUTE format('GRANT USAGE ON SCHEMA information_schema TO %s WITH GRANT OPTION', platform);
         EXECUTE format('GRANT USAGE ON LANGUAGE plpgsql, sql TO %s', platform);
     END IF;
     EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());

@@ -3,13 +3,13 @@
 //! Each query has its own connection, as a role that may read its organization's schema and nothing
 //! else, in a transaction that is rolled back; the connection is closed after it.
 
-mod harden;
+pub(crate) mod harden;
 mod render;
-mod role;
+pub(crate) mod role;
 mod run;
 mod spares;
 mod veil;
-mod verifier;
+pub(crate) mod verifier;
 mod wire;
 
 use std::{
@@ -53,6 +53,9 @@ const OF_ALL: usize = 16;
 /// Time that a new role may take to reach a replica, and the pause between looks.
 const REPLICA_PATIENCE: Duration = Duration::from_secs(5);
 const REPLICA_PAUSE: Duration = Duration::from_millis(50);
+
+/// Iterations of the verifiers of passwords: they are random and cannot be guessed, and each query may log in.
+const ITERATIONS: u32 = 1;
 
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
@@ -216,7 +219,7 @@ impl PgQueryRunner {
     fn verifier(&self, organization: OrganizationId) -> String {
         let of = format!("salt of {}", organization.as_uuid());
         let salt = self.derive(of.as_bytes());
-        verifier::scram_sha_256(&self.password(organization), &salt)
+        verifier::scram_sha_256(&self.password(organization), &salt, ITERATIONS)
     }
 
     /// The password of a role of that name.
@@ -226,7 +229,7 @@ impl PgQueryRunner {
 
     fn veil_verifier(&self, role: &str) -> String {
         let salt = self.derive(format!("salt of {role}").as_bytes());
-        verifier::scram_sha_256(&self.veil_password(role), &salt)
+        verifier::scram_sha_256(&self.veil_password(role), &salt, ITERATIONS)
     }
 
     /// Random to everyone who does not know the secret.

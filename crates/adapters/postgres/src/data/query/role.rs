@@ -51,30 +51,30 @@ pub(crate) fn platform_schema_name(organization: OrganizationId) -> String {
 }
 
 #[derive(QueryableByName)]
-pub(super) struct Found {
+pub(crate) struct Found {
     #[diesel(sql_type = Bool)]
-    pub(super) found: bool,
+    pub(crate) found: bool,
 }
 
 #[derive(QueryableByName)]
-pub(super) struct Name {
+pub(crate) struct Name {
     #[diesel(sql_type = Text)]
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// The platform's own rights.
 #[derive(Clone, Copy, Debug, QueryableByName)]
-pub(super) struct Rights {
+pub(crate) struct Rights {
     /// True for a superuser.
     #[diesel(sql_type = Bool)]
-    pub(super) superuser: bool,
+    pub(crate) superuser: bool,
     /// True if it may create roles.
     #[diesel(sql_type = Bool)]
-    pub(super) creates_roles: bool,
+    pub(crate) creates_roles: bool,
 }
 
 /// Asks for the platform's own rights.
-pub(super) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights, Fault> {
+pub(crate) async fn rights(connection: &mut AsyncPgConnection) -> Result<Rights, Fault> {
     let rights = diesel::sql_query(
         "SELECT rolsuper AS superuser, rolsuper OR rolcreaterole AS creates_roles \
          FROM pg_catalog.pg_roles WHERE rolname = current_user",
@@ -314,7 +314,7 @@ pub(super) fn create_view(
     )
 }
 
-pub(super) async fn exists(
+pub(crate) async fn exists(
     connection: &mut AsyncPgConnection,
     what: &str,
     name: &str,
@@ -329,7 +329,7 @@ pub(super) async fn exists(
 }
 
 /// Runs a statement that the server may refuse, without losing the transaction.
-pub(super) async fn attempt(
+pub(crate) async fn attempt(
     connection: &mut AsyncPgConnection,
     statement: &str,
 ) -> Result<(), Fault> {

@@ -1,0 +1,50 @@
+//! SQL logins: PostgreSQL for people's own tools.
+
+pub mod create_sql_login;
+pub mod get_sql_login;
+pub mod list_sql_logins;
+pub mod revoke_sql_login;
+pub mod sweep_sql_logins;
+
+use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    ids::UserId,
+    outward::sql_logins::{SqlEndpoint, SqlLogin},
+    people::{actor::Actor, scope::Scope},
+    refusal::Resource,
+};
+use labdata_ports::PortError;
+
+use crate::{Error, audit::record::Record};
+
+/// Settings of SQL logins.
+#[derive(Clone, Debug, Default)]
+pub struct SqlAccess {
+    /// Where tools connect; `None` if nowhere.
+    pub endpoint: Option<SqlEndpoint>,
+    /// True if several organizations may share the catalogs of PostgreSQL.
+    pub is_shared: bool,
+}
+
+/// What is recorded of an action on a login.
+fn record_of(action: AuditAction, login: &SqlLogin) -> Record {
+    let target = AuditTarget {
+        kind: AuditTargetKind::SqlLogin,
+        id: Some(login.id.to_string()),
+        name: Some(login.name.clone()),
+    };
+    Record::of(action, target).with("role", login.role())
+}
+
+/// The user whose logins the caller sees: an administrator sees those of all.
+fn seen_by(actor: &Actor) -> Option<UserId> {
+    actor.require(Scope::Admin).is_err().then_some(actor.user)
+}
+
+/// Hides the logins of others from who is no administrator.
+fn require_seen(actor: &Actor, login: &SqlLogin) -> Result<(), Error> {
+    match seen_by(actor) {
+        Some(user) if user != login.user => Err(PortError::NotFound(Resource::SqlLogin).into()),
+        _ => Ok(()),
+    }
+}
