@@ -140,6 +140,7 @@ macro_rules! store {
         $crate::data_changes! { $harness $(, $test)? }
         $crate::data_races! { $harness $(, $test)? }
         $crate::data_interleavings! { $harness $(, $test)? }
+        $crate::work_interleavings! { $harness $(, $test)? }
         $crate::failure_notices! { $harness $(, $test)? }
         $crate::periodic_tasks! { $harness $(, $test)? }
         $crate::store_health! { $harness $(, $test)? }

@@ -128,6 +128,8 @@ pub struct Definitions {
     /// `None` if schemas stand where they are used.
     prefix: Option<&'static str>,
     schemas: BTreeMap<&'static str, Value>,
+    /// The function that made each schema, by the schema's name.
+    makers: BTreeMap<&'static str, &'static str>,
 }
 
 impl Definitions {
@@ -137,6 +139,7 @@ impl Definitions {
         Self {
             prefix: Some(prefix),
             schemas: BTreeMap::new(),
+            makers: BTreeMap::new(),
         }
     }
 
@@ -146,6 +149,7 @@ impl Definitions {
         Self {
             prefix: None,
             schemas: BTreeMap::new(),
+            makers: BTreeMap::new(),
         }
     }
 
@@ -155,11 +159,21 @@ impl Definitions {
     }
 
     /// A reference to the schema of that name, which is added.
-    pub fn define(
+    ///
+    /// # Panics
+    /// In builds with debug assertions, if another function made the schema of that name: the document would
+    /// describe both types by the first one's fields.
+    pub fn define<F: FnOnce(&mut Self) -> Schema>(
         &mut self,
         name: &'static str,
-        schema: impl FnOnce(&mut Self) -> Schema,
+        schema: F,
     ) -> Schema {
+        let maker = std::any::type_name::<F>();
+        debug_assert_eq!(
+            *self.makers.entry(name).or_insert(maker),
+            maker,
+            "two types have the schema {name}"
+        );
         if !self.schemas.contains_key(name) {
             // Ends the recursion of a schema that contains itself.
             self.schemas.insert(name, Value::Null);

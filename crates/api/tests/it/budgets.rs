@@ -214,7 +214,8 @@ fn zeros(bytes: usize) -> String {
     format!("[0{}]", ",0".repeat(bytes / 2))
 }
 
-/// Operations whose fields are all optional, so that they accept an object of others.
+/// Operations whose fields are all optional, so that they accept an object of others. They refuse the other
+/// bodies.
 const TAKE_ANY_OBJECT: [&str; 2] = ["start_job_execution", "change_notification_preferences"];
 
 /// Bodies of JSON that no operation accepts: deep ones, and ones that consist of problems.
@@ -236,11 +237,10 @@ async fn no_operation_is_grown_or_moved_to_store_by_a_hostile_body() {
     for operation in labdata_operations::all() {
         let About { method, path, .. } = operation.about;
         let is_read = matches!(method, OperationMethod::Get | OperationMethod::Delete);
-        // Its body has another bound, and may be about nothing.
-        let takes_any = TAKE_ANY_OBJECT.contains(&operation.about.name);
-        if is_read || takes_any || operation.access == Access::Open {
+        if is_read || operation.access == Access::Open {
             continue;
         }
+        let takes_any = TAKE_ANY_OBJECT.contains(&operation.about.name);
         let method = Method::from_bytes(method.as_str().as_bytes()).unwrap();
         let named = path.replace("{name}", "hostile").replace("{column}", "x");
         let mut parts = named.split(['{', '}']).enumerate();
@@ -256,6 +256,9 @@ async fn no_operation_is_grown_or_moved_to_store_by_a_hostile_body() {
             let request = request
                 .header("content-type", "application/json")
                 .body(body);
+            if takes_any && name == "lists" {
+                continue;
+            }
             let name = format!("{method} {path}: {name}");
             let (status, text) = lab.within(OF_REQUEST, &name, reply(request)).await;
             let is_refused = status.is_client_error() || path == "/mcp";
@@ -301,6 +304,15 @@ async fn no_tool_is_grown_or_moved_to_store_by_hostile_arguments() {
         );
     }
     assert_eq!(lab.stored().await, before);
+}
+
+/// True for a preview, by a route or a tool, with a doubt about quotation marks.
+fn is_doubted(response: &Value) -> bool {
+    let of_tool = response["result"]["content"][0]["text"].as_str();
+    let of_tool = of_tool.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let preview = of_tool.as_ref().unwrap_or(response);
+    let mut doubts = preview["doubts"].as_array().into_iter().flatten();
+    doubts.any(|doubt| doubt["code"] == "quotation_mark")
 }
 
 /// A Parquet file of some kilobytes whose one column has a text of 1 MiB in each of many rows.
@@ -384,9 +396,8 @@ async fn files_that_unpack_to_gigabytes_do_not_fill_the_memory() {
             assert!(!status.is_server_error(), "{door}: {status} {text}");
             let is_refused = status == StatusCode::BAD_REQUEST || text["result"]["isError"] == true;
             // A preview says what an import would refuse.
-            let is_doubted = text.to_string().contains("quotation_mark");
             assert!(
-                is_refused || is_doubted || status == StatusCode::NOT_FOUND,
+                is_refused || is_doubted(&text) || status == StatusCode::NOT_FOUND,
                 "{door}: {status} {text}"
             );
         }

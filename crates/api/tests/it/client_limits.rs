@@ -7,17 +7,24 @@ use labdata_operations::BODY_LIMIT;
 use serde_json::Value;
 
 /// Forms of the console with lengths, by page: the schema of the body that each one sends, in the
-/// order of the page.
-const FORMS: [(&str, &[&str]); 6] = [
-    ("pages/admin.js", &["CreateApiKeyBody"]),
-    ("pages/people.js", &["CreateUserBody", "CreateGroupBody"]),
+/// order of the page, and the field with that length.
+const FORMS: [(&str, &[(&str, &str)]); 7] = [
+    ("pages/admin.js", &[("CreateApiKeyBody", "name")]),
+    (
+        "pages/people.js",
+        &[("CreateUserBody", "name"), ("CreateGroupBody", "name")],
+    ),
     (
         "pages/definition.js",
-        &["DefineColumnBody", "DefineColumnBody"],
+        &[("DefineColumnBody", "name"), ("DefineColumnBody", "name")],
     ),
-    ("pages/jobs.js", &["CreateJobBody"]),
-    ("pages/models.js", &["CreateDatasetBody", "TrainModelBody"]),
-    ("pages/sql_logins.js", &["CreateSqlLoginBody"]),
+    ("pages/jobs.js", &[("CreateJobBody", "name")]),
+    (
+        "pages/models.js",
+        &[("CreateDatasetBody", "name"), ("TrainModelBody", "name")],
+    ),
+    ("pages/annotations.js", &[("NewAnnotationBody", "label")]),
+    ("pages/sql_logins.js", &[("CreateSqlLoginBody", "name")]),
 ];
 
 fn repository() -> &'static Path {
@@ -49,17 +56,17 @@ fn numbers_behind(text: &str, start: &str) -> Vec<u64> {
         .collect()
 }
 
-/// The greatest length of a `name`: stated, or that of its pattern `^[a-z][a-z0-9_]{0,N}$`.
-fn longest_name(body: &Value) -> u64 {
-    let name = &body["properties"]["name"];
-    name["maxLength"].as_u64().unwrap_or_else(|| {
-        let pattern = name["pattern"].as_str().unwrap();
+/// The greatest length of a field: stated, or that of its pattern `^[a-z][a-z0-9_]{0,N}$`.
+fn greatest_length(body: &Value, field: &str) -> u64 {
+    let field = &body["properties"][field];
+    field["maxLength"].as_u64().unwrap_or_else(|| {
+        let pattern = field["pattern"].as_str().unwrap();
         numbers_behind(pattern, "{0,")[0] + 1
     })
 }
 
 #[test]
-fn names_in_the_consoles_forms_have_the_lengths_of_the_api() {
+fn texts_in_the_consoles_forms_have_the_lengths_of_the_api() {
     let assets = repository().join("crates/console/assets");
     let schemas = schemas();
     let pages = fs::read_dir(assets.join("pages")).unwrap();
@@ -72,13 +79,15 @@ fn names_in_the_consoles_forms_have_the_lengths_of_the_api() {
         let source = fs::read_to_string(&path).unwrap();
         let forms = FORMS.iter().find(|(page, _)| path.ends_with(page));
         let bodies = forms.map_or(&[][..], |(_, bodies)| bodies);
-        let lengths: Vec<u64> = bodies.iter().map(|it| longest_name(&schemas[it])).collect();
-        assert_eq!(
-            numbers_behind(&source, "maxlength: "),
-            lengths,
-            "{}",
-            path.display()
-        );
+        let lengths = bodies
+            .iter()
+            .map(|(body, field)| greatest_length(&schemas[body], field));
+        let lengths: Vec<u64> = lengths.collect();
+        let stated = numbers_behind(&source, "maxlength: ");
+        assert_eq!(stated, lengths, "{}", path.display());
+        // In no other spelling, which would not be compared.
+        let mentioned = source.to_ascii_lowercase().matches("maxlength").count();
+        assert_eq!(mentioned, lengths.len(), "{}", path.display());
     }
 }
 

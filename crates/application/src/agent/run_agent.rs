@@ -88,6 +88,8 @@ pub async fn run_agent(
         None => Vec::new(),
     };
     let id = AgentRunId::new(services.ids.next_id());
+    // Read before the query: a slow one must not make this server believe in a longer lease.
+    let asked = services.clock.elapsed();
     // After all checks: from here on the run occupies a slot of the organization.
     begin(services, agent, actor, id).await?;
     let now = services.clock.now();
@@ -107,6 +109,7 @@ pub async fn run_agent(
         runs: agent.runs.clone(),
         organization: actor.organization,
         id,
+        asked,
     };
     let run = Run::start(agent.limits, earlier, &command.prompt, now);
     // `here` is dropped with the events.
@@ -135,7 +138,7 @@ async fn begin(
         user: actor.user,
         id,
         now,
-        lease_until: now + LEASE,
+        lease: LEASE,
     };
     let limits = agent.limits;
     let decide = move |facts| limits.check_start(facts, now);

@@ -7,12 +7,15 @@ use labdata_domain::{
     people::actor::Actor,
 };
 
+use labdata_ports::{agent::IdleSession, executions::CloseExecutionError};
+
 use crate::{
     Error, Services,
     executions::{
         close_execution::close_execution,
         start_execution::{StartExecution, start_execution},
     },
+    idempotency::unit_of_work::UnitOfWork,
 };
 
 /// Maximum number of sessions that are ended in one step.
@@ -29,7 +32,7 @@ pub(super) async fn write_session(
     let (sessions, organization, key) =
         (&services.write_sessions, actor.organization, actor.api_key);
     let now = services.clock.now();
-    if let Some(id) = sessions.resume(organization, key, now).await? {
+    if let Some(id) = sessions.resume(organization, key).await? {
         let execution = services.executions.get(organization, id).await?;
         if execution.state.is_open(now) {
             return Ok(id);
@@ -43,7 +46,7 @@ pub(super) async fn write_session(
         timeout_minutes: Some(WRITE_SESSION_MINUTES),
     };
     let opened = start_execution(services, actor, start).await?.id;
-    let id = sessions.begin(organization, key, opened, now).await?;
+    let id = sessions.begin(organization, key, opened).await?;
     if id != opened {
         // Another call was faster.
         close_execution(services, actor, opened, FinalStatus::Completed).await?;
@@ -52,32 +55,54 @@ pub(super) async fn write_session(
 }
 
 /// Completes the executions of sessions that have paused too long; returns their number. No caller
-/// requests it: it is the platform's own housekeeping, for all organizations.
+/// requests it: it is the platform's own housekeeping, for all organizations, and several servers may do it at
+/// once.
 ///
 /// # Errors
-/// Errors of the ports.
+/// Errors of the ports; the sessions that are left end with the next call.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn end_write_sessions(services: &Services) -> Result<u64, Error> {
-    let now = services.clock.now();
     let mut count = 0;
     loop {
-        let sessions = services
-            .write_sessions
-            .end_idle(now - WRITE_SESSION_PAUSE, BATCH);
-        let ended = sessions.await?;
-        for session in &ended {
-            let (organization, id) = (session.organization, session.execution);
-            let closed = services
-                .executions
-                .close(organization, id, FinalStatus::Completed, now);
-            // It may have been closed or cancelled by someone else.
-            if let Err(error) = closed.await {
-                tracing::debug!(execution = %id, %error, "the execution of an assistant was not closed");
-            }
-            count += 1;
+        let idle = services.write_sessions.idle(WRITE_SESSION_PAUSE, BATCH);
+        let idle = idle.await?;
+        let mut ended = 0;
+        for session in &idle {
+            ended += u64::from(end_write_session(services, session).await?);
         }
-        if ended.len() < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+        count += ended;
+        let is_last = idle.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+        // None of a full batch ended where another server is at the same sessions.
+        if is_last || ended == 0 {
             return Ok(count);
         }
     }
+}
+
+/// Ends an idle session with its execution. Returns false if it was used or ended meanwhile.
+async fn end_write_session(services: &Services, session: &IdleSession) -> Result<bool, Error> {
+    let (organization, key) = (session.organization, session.key);
+    // One transaction: a server that stops between the two would leave the execution open for a day.
+    let unit = UnitOfWork::begin(services, organization).await?;
+    let within = unit.services();
+    let outcome = async {
+        let ended = within
+            .write_sessions
+            .end_idle(organization, key, WRITE_SESSION_PAUSE);
+        let Some(id) = ended.await? else {
+            return Ok(false);
+        };
+        let (status, now) = (FinalStatus::Completed, services.clock.now());
+        match within.executions.close(organization, id, status, now).await {
+            Ok(_) => {}
+            // Someone else has closed or cancelled it.
+            Err(CloseExecutionError::Refused(refused)) => {
+                tracing::debug!(execution = %id, %refused, "the execution of an assistant was not closed");
+            }
+            Err(CloseExecutionError::Port(error)) => return Err(error.into()),
+        }
+        Ok(true)
+    };
+    let outcome = outcome.await;
+    unit.conclude(outcome).await
 }

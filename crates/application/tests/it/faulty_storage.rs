@@ -26,6 +26,7 @@ use labdata_application::{
     models::{
         create_dataset::{CreateDataset, create_dataset},
         list_datasets::list_datasets,
+        list_models::list_models,
         take_snapshot::{SnapshotSource, take_snapshot},
     },
     trash::sweep_trash::sweep_trash,
@@ -145,16 +146,16 @@ impl BlobStore for FaultyBlobs {
 }
 
 /// Surroundings of a use case.
-struct Place {
-    lab: Lab,
-    actor: Actor,
+pub(crate) struct Place {
+    pub(crate) lab: Lab,
+    pub(crate) actor: Actor,
     instrument: InstrumentId,
     /// Services whose storage fails.
-    faulty: Services,
+    pub(crate) faulty: Services,
 }
 
 impl Place {
-    fn upload(&self, name: &str) -> UploadFile {
+    pub(crate) fn upload(&self, name: &str) -> UploadFile {
         UploadFile {
             path: FilePath::parse(name).unwrap(),
             content_type: None,
@@ -177,7 +178,10 @@ impl Place {
         let files = files.items.iter().map(|file| file.state.object());
         let datasets = list_datasets(services, actor, page).await.unwrap();
         let datasets = datasets.items.iter().map(|dataset| dataset.object);
-        files.chain(datasets).collect()
+        let models = list_models(services, actor, page).await.unwrap();
+        let versions = models.items.iter();
+        let artifacts = versions.filter_map(|version| Some(version.artifact?.object));
+        files.chain(datasets).chain(artifacts).collect()
     }
 
     /// Objects of the storage.
@@ -190,7 +194,7 @@ impl Place {
 
 /// Runs a use case once for each of its calls of the storage, which fails. What it acknowledged must be there two days
 /// later, and nothing else.
-async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Error>) {
+pub(crate) async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Error>) {
     for moment in [Moment::Before, Moment::After] {
         for fails_at in 1.. {
             let lab = Lab::new().await;

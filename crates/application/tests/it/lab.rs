@@ -29,7 +29,7 @@ impl Lab {
     pub(crate) async fn new() -> Self {
         let clock = Arc::new(FixedClock::default());
         let displayed: Arc<dyn Clock> = clock.clone();
-        let memory = Memory::new();
+        let memory = Memory::new().on_clock(Arc::clone(&displayed));
         let services = Services::unlimited(ports(&memory, displayed));
         let organization = Organization {
             id: services.ids.next_id().into(),

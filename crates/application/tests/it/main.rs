@@ -11,6 +11,7 @@ mod agent;
 mod dependencies;
 mod executions;
 mod exports;
+mod faulty_artifacts;
 mod faulty_storage;
 mod file_sweeps;
 mod files;

@@ -67,7 +67,7 @@ class Labelling {
     this.editor = new MaskEditor(image, file.file_name, () => {});
     this.lists = h("div", { class: "columns" });
     this.said = h("div", { "aria-live": "polite" });
-    const label = { list: "labels", required: true, "maxlength": 200, autocomplete: "off" };
+    const label = { list: "labels", required: true, maxlength: 200, autocomplete: "off" };
     this.label = input(label);
     this.labels = h("datalist", { id: "labels" });
     this.vetted = input({ type: "checkbox", checked: true });

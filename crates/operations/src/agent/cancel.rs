@@ -36,6 +36,6 @@ pub(super) fn operation() -> Operation {
 
 async fn run(call: Call<Read, NoBody, (), RunPath>) -> Result<NoContent, Error> {
     let id = call.path.run_id.or_not_found(Resource::AgentRun)?;
-    cancel_run(&call.services, &call.platform.agent, &call.actor, id).await?;
+    cancel_run(&call.platform.agent, &call.actor, id).await?;
     Ok(NoContent)
 }

@@ -2,7 +2,8 @@
 //!
 //! An environment is complete when a marker file says so, which no sandboxed process can write. A
 //! shared lock on the marker means that a script uses the environment; the marker's time is that of
-//! the last use. A lock of the scope is shared by installations and exclusive to eviction.
+//! the last use. A lock of the scope is shared by installations and exclusive to eviction. A lock of the
+//! environment is exclusive to the one installation that writes it, whichever process it belongs to.
 
 use std::{
     collections::BTreeSet,
@@ -51,10 +52,22 @@ pub(crate) struct EnvironmentUse {
     _marker: Arc<File>,
 }
 
-/// Installation under way: nothing of its scope is evicted.
+/// Installation under way: nothing of its scope is evicted, and nobody else installs the same environment.
 #[derive(Debug)]
 pub(crate) struct InstallationLock {
-    _lock: File,
+    _scope: File,
+    _environment: File,
+}
+
+/// Result of the attempt to begin an installation.
+#[derive(Debug)]
+pub(crate) enum InstallationStart {
+    /// The environment was completed in the meantime.
+    Installed(EnvironmentUse),
+    /// The environment is the caller's to install.
+    Begun(InstallationLock),
+    /// Another installation of the environment is under way, perhaps by another process.
+    Busy,
 }
 
 impl DependencyCache {
@@ -76,7 +89,33 @@ impl DependencyCache {
     /// Begins to use an environment. `None` if it is not complete.
     pub(crate) fn use_environment(&self, name: &str) -> io::Result<Option<EnvironmentUse>> {
         // Eviction does not take the environment between the check and the lock.
-        let _scope = self.begin_installation()?;
+        let _scope = self.share_scope()?;
+        self.use_complete(name)
+    }
+
+    /// Begins the installation of an environment, unless another one of it is under way. Waits for the end
+    /// of an eviction.
+    pub(crate) fn begin_installation(&self, name: &str) -> io::Result<InstallationStart> {
+        // Before the lock of the environment, whose file an eviction removes.
+        let scope = self.share_scope()?;
+        let environment = lock_file(&self.environment_lock(name))?;
+        match environment.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(InstallationStart::Busy),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // The caller may have waited for another installation, which succeeded.
+        Ok(match self.use_complete(name)? {
+            Some(in_use) => InstallationStart::Installed(in_use),
+            None => InstallationStart::Begun(InstallationLock {
+                _scope: scope,
+                _environment: environment,
+            }),
+        })
+    }
+
+    /// Begins to use an environment, while the scope is locked. `None` if it is not complete.
+    fn use_complete(&self, name: &str) -> io::Result<Option<EnvironmentUse>> {
         let marker = self.ready.join(name);
         // The directory is writable by the account of installations, so the marker alone proves
         // nothing.
@@ -86,11 +125,15 @@ impl DependencyCache {
         hold(&marker).map(Some)
     }
 
-    /// Waits for the end of an eviction.
-    pub(crate) fn begin_installation(&self) -> io::Result<InstallationLock> {
+    /// Waits for the end of an eviction, and keeps others from beginning.
+    fn share_scope(&self) -> io::Result<File> {
         let lock = lock_file(&self.lock)?;
         lock.lock_shared()?;
-        Ok(InstallationLock { _lock: lock })
+        Ok(lock)
+    }
+
+    fn environment_lock(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.ready.join(name).with_extension("lock")
     }
 
     /// Marks an environment as complete and begins to use it.
@@ -177,7 +220,11 @@ impl DependencyCache {
         // After the marker, because an environment that is partly removed must not count as
         // complete.
         remove_any(&self.cache.join(ENVIRONMENTS).join(name))?;
-        Ok(true)
+        // Nobody holds it: installations share the lock of the scope, which the eviction has to itself.
+        match fs::remove_file(self.environment_lock(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(true),
+        }
     }
 }
 
@@ -253,7 +300,7 @@ mod tests {
 
         /// Installs an environment of that size, last used that many hours ago.
         fn install(&self, name: &str, mebibytes: u64, hours: u64) {
-            let installation = self.cache.begin_installation().unwrap();
+            let installation = self.begin(name);
             self.write(&format!("envs/{name}/module"), mebibytes);
             drop(self.cache.complete(name, installation).unwrap());
             let used_at = SystemTime::UNIX_EPOCH + Duration::from_hours(1000 - hours);
@@ -262,6 +309,13 @@ mod tests {
                 .open(self.cache.ready.join(name))
                 .unwrap();
             marker.set_modified(used_at).unwrap();
+        }
+
+        fn begin(&self, name: &str) -> InstallationLock {
+            match self.cache.begin_installation(name).unwrap() {
+                InstallationStart::Begun(lock) => lock,
+                other => panic!("{other:?}"),
+            }
         }
 
         fn write(&self, path: &str, mebibytes: u64) {
@@ -299,7 +353,7 @@ mod tests {
         scope.install("used", 3, 9);
         scope.install("idle", 3, 1);
         let used = scope.cache.use_environment("used").unwrap().unwrap();
-        let installation = scope.cache.begin_installation().unwrap();
+        let installation = scope.begin("new");
         scope.cache.evict(MIB).unwrap();
         assert!(scope.is_ready("idle"));
         drop(installation);
@@ -308,6 +362,28 @@ mod tests {
         drop(used);
         scope.cache.evict(MIB).unwrap();
         assert!(!scope.is_ready("used"));
+    }
+
+    #[test]
+    fn an_environment_is_installed_by_one_at_a_time() {
+        let scope = Scope::new();
+        let first = scope.begin("one");
+        let again = || scope.cache.begin_installation("one").unwrap();
+        assert!(matches!(again(), InstallationStart::Busy));
+        drop(scope.begin("other"));
+        // The first one fails, and the second one may try.
+        drop(first);
+        let second = scope.begin("one");
+        scope.write("envs/one/module", 1);
+        drop(scope.cache.complete("one", second).unwrap());
+        let InstallationStart::Installed(in_use) = again() else {
+            panic!("it is installed");
+        };
+        drop(in_use);
+        scope.cache.evict(1).unwrap();
+        // Only the lock of the other one, which has no environment.
+        assert_eq!(fs::read_dir(&scope.cache.ready).unwrap().count(), 1);
+        drop(scope.begin("one"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod file_system;
 pub mod frames;
 mod host;
 mod install_access;
+mod installation_start;
 mod isolation_trial;
 mod launch;
 mod log_segments;

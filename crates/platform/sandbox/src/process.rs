@@ -66,6 +66,14 @@ impl StopSignal {
     pub fn requested(&self) -> Option<StopRequest> {
         *self.0.borrow()
     }
+
+    /// Waits for a request.
+    pub(crate) async fn stopped(&mut self) {
+        if self.0.wait_for(Option::is_some).await.is_err() {
+            // The handle was dropped, so no request can follow.
+            std::future::pending().await
+        }
+    }
 }
 
 /// Runs the request to its end. Dropping the future kills the process.

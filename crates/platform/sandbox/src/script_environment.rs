@@ -1,7 +1,7 @@
 //! Installation of the dependencies that a script declares.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -13,11 +13,12 @@ use url::Url;
 use crate::{
     accounts::Account,
     blocking::blocking,
-    dependency_cache::DependencyCache,
+    dependency_cache::{DependencyCache, InstallationStart},
     directories::{ActiveWorkspace, create_for_account},
     error::SandboxError,
     host::{HostCapabilities, text},
     install_access::InstallAccess,
+    installation_start::{begin_installation, in_cache, not_begun},
     launch::{LaunchAccount, LaunchRequest},
     network::Reach,
     process::StopSignal,
@@ -126,11 +127,15 @@ impl HostCapabilities {
         };
         let quota = self.settings.cache_quota;
         // Eviction needs the scope to itself, so it comes before this installation's shared lock.
-        let lock = in_cache(&cache, &name, move |cache, _| {
-            cache.evict(quota)?;
-            cache.begin_installation()
-        })
-        .await?;
+        in_cache(&cache, &name, move |cache, _| cache.evict(quota)).await?;
+        let wait_limit = request.limits.wall_clock;
+        let lock = match begin_installation(&cache, &name, wait_limit, stop).await? {
+            InstallationStart::Begun(lock) => lock,
+            InstallationStart::Installed(in_use) => {
+                return Ok(EnvironmentOutcome::Installed(environment(in_use)));
+            }
+            InstallationStart::Busy => return Ok(EnvironmentOutcome::Failed(not_begun(stop))),
+        };
         let installation = Installation {
             workspace,
             limits: request.limits,
@@ -178,23 +183,23 @@ impl HostCapabilities {
                 |client| client.script.clone(),
             );
             let script = text(&script);
+            // uv takes a package whose metadata are there for installed, also where the process that
+            // wrote them was killed before it had written the rest.
+            let logged = if fs::symlink_metadata(installation.directory).is_ok() {
+                let cleared = self.clear(installation, stop, &mut on_output).await?;
+                if !is_success(&cleared) {
+                    return Ok(cleared);
+                }
+                cleared.logged
+            } else {
+                0
+            };
             let arguments = ["sync", "--script", &script, "--active", "--python", &python];
             return self
-                .run_uv(installation, &arguments, 0, stop, on_output)
+                .run_uv(installation, &arguments, logged, stop, on_output)
                 .await;
         };
-        let directory = text(installation.directory);
-        let create = [
-            "venv",
-            "--clear",
-            "--no-project",
-            "--python",
-            &python,
-            &directory,
-        ];
-        let created = self
-            .run_uv(installation, &create, 0, stop, &mut on_output)
-            .await?;
+        let created = self.clear(installation, stop, &mut on_output).await?;
         if !is_success(&created) {
             return Ok(created);
         }
@@ -212,6 +217,26 @@ impl HostCapabilities {
         ];
         self.run_uv(installation, &install, created.logged, stop, on_output)
             .await
+    }
+
+    /// Makes an environment without packages, in place of what is there.
+    async fn clear(
+        &self,
+        installation: Installation<'_>,
+        stop: &mut StopSignal,
+        on_output: impl FnMut(u64),
+    ) -> Result<ProcessOutcome, String> {
+        let python = text(&self.python.program);
+        let directory = text(installation.directory);
+        let create = [
+            "venv",
+            "--clear",
+            "--no-project",
+            "--python",
+            &python,
+            &directory,
+        ];
+        self.run_uv(installation, &create, 0, stop, on_output).await
     }
 
     /// Runs uv for an installation. The log has that length.
@@ -374,19 +399,6 @@ impl HostCapabilities {
 
 fn is_success(outcome: &ProcessOutcome) -> bool {
     outcome.cause == EndCause::Exited && outcome.exit == Exit::Code(0)
-}
-
-/// Does work on the cache, on a thread that may block.
-async fn in_cache<T: Send + 'static>(
-    cache: &DependencyCache,
-    name: &str,
-    work: impl FnOnce(&DependencyCache, &str) -> io::Result<T> + Send + 'static,
-) -> Result<T, String> {
-    let (cache, name) = (cache.clone(), name.to_owned());
-    blocking(move || {
-        work(&cache, &name).map_err(|error| format!("the cache of dependencies: {error}"))
-    })
-    .await
 }
 
 /// Writes the file of requirements where the installation reads it.

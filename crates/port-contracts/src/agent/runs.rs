@@ -9,7 +9,7 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    agent::{AgentRunRepository, BeginRun, BeginRunError},
+    agent::{AgentRunRepository, BeginRun, BeginRunError, RenewedRun},
 };
 use time::{Duration, OffsetDateTime};
 
@@ -38,9 +38,9 @@ impl AgentRunsLab {
         self.runs.end(self.ours, run.id).await.unwrap();
     }
 
-    /// Renews a run of ours; returns whether it is cancelled.
-    async fn renew(&self, run: BeginRun, seconds: i64) -> bool {
-        let renewed = self.runs.renew(self.ours, run.id, at(seconds));
+    /// Renews a run of ours.
+    async fn renew(&self, run: BeginRun, lease: Duration) -> RenewedRun {
+        let renewed = self.runs.renew(self.ours, run.id, lease);
         renewed.await.unwrap()
     }
 
@@ -56,14 +56,25 @@ impl AgentRunsLab {
     }
 }
 
-/// A run of that user, with a lease of 30 s.
+/// A lease that does not end during a test.
+const LEASE: Duration = Duration::HOUR;
+
+/// A run of that user, with a lease that does not end during a test.
 fn run(user: &User, now: OffsetDateTime) -> BeginRun {
     BeginRun {
         organization: user.organization,
         user: user.id,
         id: AgentRunId::new(given::uuid()),
         now,
-        lease_until: now + Duration::seconds(30),
+        lease: LEASE,
+    }
+}
+
+/// A run of that user, whose lease ends at once.
+fn lost_run(user: &User) -> BeginRun {
+    BeginRun {
+        lease: Duration::ZERO,
+        ..run(user, at(0))
     }
 }
 
@@ -96,28 +107,43 @@ crate::suite!(
     /// An organization has as many runs as `decide` permits. One that ended does not count, nor does one
     /// whose lease has ended; those of another organization never do.
     async fn runs_count_until_they_end_or_their_leases_do(lab: &AgentRunsLab) {
-        let (first, second) = (run(&lab.ada, at(0)), run(&lab.ada, at(10)));
+        let (first, second) = (run(&lab.ada, at(0)), lost_run(&lab.ada));
         lab.begin(first).await.unwrap();
         lab.begin(second).await.unwrap();
-        assert!(is_refused(&lab.begin(run(&lab.ada, at(11))).await));
-        lab.begin(run(&lab.eve, at(11))).await.unwrap();
+        lab.begin(run(&lab.ada, at(0))).await.unwrap();
+        assert!(is_refused(&lab.begin(run(&lab.ada, at(0))).await));
+        lab.begin(run(&lab.eve, at(0))).await.unwrap();
         lab.end(first).await;
         lab.end(first).await;
-        lab.begin(run(&lab.ada, at(12))).await.unwrap();
-        assert!(is_refused(&lab.begin(run(&lab.ada, at(39))).await));
-        let begun = lab.begin(run(&lab.ada, at(40))).await;
-        begun.unwrap();
+        lab.begin(run(&lab.ada, at(0))).await.unwrap();
+        assert!(is_refused(&lab.begin(run(&lab.ada, at(0))).await));
     }
 
-    /// A run whose lease is renewed counts until the end of the new one.
+    /// A run whose lease is renewed counts again, whatever the clock of its server shows.
     async fn a_renewed_run_counts_further(lab: &AgentRunsLab) {
         for _ in 0..2 {
-            let run = run(&lab.ada, at(0));
-            lab.begin(run).await.unwrap();
-            assert!(!lab.renew(run, 100).await);
+            let lost = lost_run(&lab.ada);
+            lab.begin(lost).await.unwrap();
+            assert_eq!(lab.renew(lost, LEASE).await, RenewedRun::Held);
         }
-        assert!(is_refused(&lab.begin(run(&lab.ada, at(99))).await));
-        lab.begin(run(&lab.ada, at(100))).await.unwrap();
+        assert!(is_refused(&lab.begin(run(&lab.ada, at(1_000_000))).await));
+        let theirs = run(&lab.eve, at(0));
+        lab.begin(theirs).await.unwrap();
+        let renewed = lab.runs.renew(lab.theirs, theirs.id, Duration::ZERO).await;
+        assert_eq!(renewed.unwrap(), RenewedRun::Held);
+        for _ in 0..2 {
+            lab.begin(run(&lab.eve, at(0))).await.unwrap();
+        }
+    }
+
+    /// A run learns that another one took its place after its lease had ended.
+    async fn a_run_whose_place_is_taken_is_lost(lab: &AgentRunsLab) {
+        let lost = lost_run(&lab.ada);
+        lab.begin(lost).await.unwrap();
+        lab.begin(run(&lab.eve, at(0))).await.unwrap();
+        assert_eq!(lab.renew(lost, Duration::ZERO).await, RenewedRun::Held);
+        lab.begin(run(&lab.ada, at(0))).await.unwrap();
+        assert_eq!(lab.renew(lost, LEASE).await, RenewedRun::Lost);
     }
 
     /// Of racing runs as many begin as may.
@@ -148,16 +174,16 @@ crate::suite!(
             lab.begin(run).await.unwrap();
         }
         for _ in 0..2 {
-            let cancelled = lab.runs.cancel(lab.ours, lab.ada.id, one.id, at(1)).await;
+            let cancelled = lab.runs.cancel(lab.ours, lab.ada.id, one.id).await;
             cancelled.unwrap();
         }
         let mut reported = Vec::new();
         for run in [one, other] {
-            reported.push(lab.renew(run, 60).await);
+            reported.push(lab.renew(run, LEASE).await);
         }
-        assert_eq!(reported, [true, false]);
+        assert_eq!(reported, [RenewedRun::CancelRequested, RenewedRun::Held]);
         lab.end(one).await;
-        assert!(!lab.renew(one, 60).await, "an ended run");
+        assert_eq!(lab.renew(one, LEASE).await, RenewedRun::Lost);
     }
 
     /// A follower of a run wakes when that run is cancelled.
@@ -167,7 +193,7 @@ crate::suite!(
         let mut follower = lab.runs.follow(run.id);
         // A subscription may begin with news that are none.
         while follower.next().now_or_never().is_some() {}
-        let cancelled = lab.runs.cancel(lab.ours, lab.ada.id, run.id, at(1)).await;
+        let cancelled = lab.runs.cancel(lab.ours, lab.ada.id, run.id).await;
         cancelled.unwrap();
         follower.next().await;
     }
@@ -177,18 +203,18 @@ crate::suite!(
         let colleague = lab.user(lab.ours, "grace@example.org").await;
         let run = run(&lab.ada, at(0));
         lab.begin(run).await.unwrap();
-        let cancel = async |of: &User, user: UserId, seconds| {
-            lab.runs
-                .cancel(of.organization, user, run.id, at(seconds))
-                .await
+        let cancel = async |of: &User, user: UserId, run: BeginRun| {
+            lab.runs.cancel(of.organization, user, run.id).await
         };
-        assert_not_found(cancel(&lab.eve, lab.eve.id, 1).await);
-        assert_not_found(cancel(&lab.ada, colleague.id, 1).await);
-        assert_not_found(cancel(&lab.ada, lab.ada.id, 30).await);
+        assert_not_found(cancel(&lab.eve, lab.eve.id, run).await);
+        assert_not_found(cancel(&lab.ada, colleague.id, run).await);
         lab.runs.end(lab.theirs, run.id).await.unwrap();
-        cancel(&lab.ada, lab.ada.id, 29).await.unwrap();
+        cancel(&lab.ada, lab.ada.id, run).await.unwrap();
         lab.end(run).await;
-        assert_not_found(cancel(&lab.ada, lab.ada.id, 1).await);
+        assert_not_found(cancel(&lab.ada, lab.ada.id, run).await);
+        let lost = lost_run(&lab.ada);
+        lab.begin(lost).await.unwrap();
+        assert_not_found(cancel(&lab.ada, lab.ada.id, lost).await);
     }
 
     /// Tokens are summed by organization and month.

@@ -5,7 +5,8 @@ use labdata_domain::{
     ids::{ExecutionId, OrganizationId},
     people::{ApiKey, tenancy::User},
 };
-use labdata_ports::agent::{EndedSession, WriteSessions};
+use labdata_ports::agent::{IdleSession, WriteSessions};
+use time::Duration;
 
 use crate::{given::at, lab::lab};
 
@@ -41,18 +42,30 @@ impl WriteSessionsLab {
 }
 
 impl Caller<'_> {
-    async fn begin(&self, execution: ExecutionId, seconds: i64) -> ExecutionId {
+    async fn begin(&self, execution: ExecutionId) -> ExecutionId {
         let begun = self
             .sessions
-            .begin(self.organization, self.key.id, execution, at(seconds));
+            .begin(self.organization, self.key.id, execution);
         begun.await.unwrap()
     }
 
-    async fn resume(&self, seconds: i64) -> Option<ExecutionId> {
-        let resumed = self
-            .sessions
-            .resume(self.organization, self.key.id, at(seconds));
+    async fn resume(&self) -> Option<ExecutionId> {
+        let resumed = self.sessions.resume(self.organization, self.key.id);
         resumed.await.unwrap()
+    }
+
+    async fn end_idle(&self, pause: Duration) -> Option<ExecutionId> {
+        let ended = self
+            .sessions
+            .end_idle(self.organization, self.key.id, pause);
+        ended.await.unwrap()
+    }
+
+    fn session(&self) -> IdleSession {
+        IdleSession {
+            organization: self.organization,
+            key: self.key.id,
+        }
     }
 
     async fn end(&self, execution: ExecutionId) {
@@ -67,18 +80,18 @@ crate::suite!(
     /// A session goes by its key, until its end.
     async fn a_session_is_resumed_until_it_has_ended(lab: &WriteSessionsLab) {
         let caller = lab.caller(&lab.ada, 2).await;
-        assert_eq!(caller.resume(1).await, None);
+        assert_eq!(caller.resume().await, None);
         let [first, second] = caller.executions[..] else {
             panic!("two executions");
         };
-        assert_eq!(caller.begin(first, 1).await, first);
-        assert_eq!(caller.resume(2).await, Some(first));
-        assert_eq!(caller.begin(second, 3).await, first);
+        assert_eq!(caller.begin(first).await, first);
+        assert_eq!(caller.resume().await, Some(first));
+        assert_eq!(caller.begin(second).await, first);
         caller.end(second).await;
-        assert_eq!(caller.resume(4).await, Some(first));
+        assert_eq!(caller.resume().await, Some(first));
         caller.end(first).await;
-        assert_eq!(caller.resume(5).await, None);
-        assert_eq!(caller.begin(second, 6).await, second);
+        assert_eq!(caller.resume().await, None);
+        assert_eq!(caller.begin(second).await, second);
     }
 
     /// Beginnings that race agree on one execution.
@@ -87,10 +100,10 @@ crate::suite!(
         let begun = caller
             .executions
             .iter()
-            .map(|execution| caller.begin(*execution, 1));
+            .map(|execution| caller.begin(*execution));
         let begun = join_all(begun).await;
         assert!(begun.iter().all(|execution| *execution == begun[0]));
-        assert_eq!(caller.resume(2).await, Some(begun[0]));
+        assert_eq!(caller.resume().await, Some(begun[0]));
     }
 
     /// A session is invisible to other organizations.
@@ -103,28 +116,42 @@ crate::suite!(
             ..owner
         };
         let execution = owner.executions[0];
-        owner.begin(execution, 1).await;
-        assert_eq!(other.resume(2).await, None);
+        owner.begin(execution).await;
+        assert_eq!(other.resume().await, None);
         other.end(execution).await;
-        assert_eq!(owner.resume(3).await, Some(execution));
+        assert_eq!(owner.resume().await, Some(execution));
     }
 
-    /// A session that was used stays; an unused one ends once, for any caller.
+    /// A session that was not used for a time ends once, for any caller, with its execution as the result.
     async fn idle_sessions_end_once(lab: &WriteSessionsLab) {
-        let idle = lab.caller(&lab.ada, 1).await;
-        let used = lab.caller(&lab.eve, 1).await;
-        for caller in [&idle, &used] {
-            caller.begin(caller.executions[0], 1).await;
+        let one = lab.caller(&lab.ada, 1).await;
+        let other = lab.caller(&lab.eve, 1).await;
+        for caller in [&one, &other] {
+            caller.begin(caller.executions[0]).await;
         }
-        assert!(used.resume(10).await.is_some());
-        let ended = join_all((0..3).map(|_| lab.sessions.end_idle(at(5), 10))).await;
-        let ended: Vec<EndedSession> = ended.into_iter().flat_map(Result::unwrap).collect();
-        let expected = EndedSession {
-            organization: idle.organization,
-            execution: idle.executions[0],
-        };
-        assert_eq!(ended, [expected]);
-        assert_eq!(lab.sessions.end_idle(at(11), 0).await.unwrap(), []);
-        assert_eq!(lab.sessions.end_idle(at(11), 1).await.unwrap().len(), 1);
+        assert_eq!(lab.sessions.idle(Duration::HOUR, 10).await.unwrap(), []);
+        assert_eq!(one.end_idle(Duration::HOUR).await, None);
+        let listed = lab.sessions.idle(Duration::ZERO, 10).await.unwrap();
+        assert_eq!(listed, [&one, &other].map(Caller::session));
+        let first = lab.sessions.idle(Duration::ZERO, 1).await.unwrap();
+        assert_eq!(first, [one.session()]);
+        let ended = join_all((0..3).map(|_| one.end_idle(Duration::ZERO))).await;
+        let ended: Vec<ExecutionId> = ended.into_iter().flatten().collect();
+        assert_eq!(ended, one.executions);
+        assert_eq!(one.resume().await, None);
+        let left = lab.sessions.idle(Duration::ZERO, 10).await.unwrap();
+        assert_eq!(left, [other.session()]);
+    }
+
+    /// Nobody ends the session of another organization's key.
+    async fn an_idle_session_of_another_organization_does_not_end(lab: &WriteSessionsLab) {
+        let owner = lab.caller(&lab.ada, 1).await;
+        let execution = owner.executions[0];
+        owner.begin(execution).await;
+        let ended = lab
+            .sessions
+            .end_idle(lab.theirs, owner.key.id, Duration::ZERO);
+        assert_eq!(ended.await.unwrap(), None);
+        assert_eq!(owner.resume().await, Some(execution));
     }
 );

@@ -4,6 +4,7 @@
 //! `print("…")`, `print(os.environ["…"])`, `print("…", file=sys.stderr)`, `sys.exit(…)`,
 //! `time.sleep(…)`, which in these scripts means "until it is ended from outside".
 
+pub mod interleavings;
 pub mod lab;
 pub mod logs;
 pub mod nonces;

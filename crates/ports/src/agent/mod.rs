@@ -11,5 +11,5 @@ pub use language_model::{
     LanguageModel, ModelRequest, ResponsePart, ResponseStream, ToolDefinition,
 };
 pub use python::{PythonContent, PythonInput, PythonSandbox, PythonSnippet};
-pub use runs::{AgentRunRepository, BeginRun, BeginRunError, DecideStart};
-pub use write_sessions::{EndedSession, WriteSessions};
+pub use runs::{AgentRunRepository, BeginRun, BeginRunError, DecideStart, RenewedRun};
+pub use write_sessions::{IdleSession, WriteSessions};

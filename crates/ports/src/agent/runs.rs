@@ -5,7 +5,7 @@ use labdata_domain::{
     agent::{RunFacts, RunRefusal, Usage, UsageMonth},
     ids::{AgentRunId, OrganizationId, UserId},
 };
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use crate::{PortError, work::Wakeups};
 
@@ -18,10 +18,22 @@ pub struct BeginRun {
     pub user: UserId,
     /// Its id.
     pub id: AgentRunId,
-    /// The time.
+    /// The time, which decides about the month.
     pub now: OffsetDateTime,
-    /// End of its lease. Its server renews it; from then on the run does not count.
-    pub lease_until: OffsetDateTime,
+    /// Length of its lease, by the clock of the store. Its server renews it; after its end the run does not
+    /// count.
+    pub lease: Duration,
+}
+
+/// What the server of a run learns when it renews the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenewedRun {
+    /// The run goes on.
+    Held,
+    /// Its user cancels it.
+    CancelRequested,
+    /// It is not in progress: it has ended, or its lease had, and another run took its place.
+    Lost,
 }
 
 /// Why a run does not begin.
@@ -38,7 +50,8 @@ pub enum BeginRunError {
 /// Decision about a run, from the facts of its organization.
 pub type DecideStart = dyn Fn(RunFacts) -> Result<(), RunRefusal> + Send + Sync;
 
-/// Runs of the agent in progress on all servers, and the tokens of organizations by month.
+/// Runs of the agent in progress on all servers, and the tokens of organizations by month. Leases are of the
+/// clock of the store: those of servers differ, and may be set.
 #[async_trait]
 pub trait AgentRunRepository: Send + Sync {
     /// Begins a run if `decide` permits it. Its facts are the organization's runs whose leases have not
@@ -49,25 +62,24 @@ pub trait AgentRunRepository: Send + Sync {
     /// [`BeginRunError::Refused`]; [`PortError::NotFound`] if the organization does not have the user.
     async fn begin(&self, run: BeginRun, decide: &DecideStart) -> Result<(), BeginRunError>;
 
-    /// Renews the lease of a run. Returns true if the run is to be cancelled. A run that is not there
-    /// any more is not.
+    /// Extends the lease of a run to that length from now. One that has ended MUST be extended too, unless
+    /// [`begin`](Self::begin) found it.
     async fn renew(
         &self,
         organization: OrganizationId,
         id: AgentRunId,
-        lease_until: OffsetDateTime,
-    ) -> Result<bool, PortError>;
+        lease: Duration,
+    ) -> Result<RenewedRun, PortError>;
 
     /// Asks the server of a run to cancel it, and wakes its follower.
     ///
     /// # Errors
-    /// [`PortError::NotFound`] if no such run of the user is in progress.
+    /// [`PortError::NotFound`] if no such run of the user is in progress, or its lease has ended.
     async fn cancel(
         &self,
         organization: OrganizationId,
         user: UserId,
         id: AgentRunId,
-        now: OffsetDateTime,
     ) -> Result<(), PortError>;
 
     /// Ends a run. One that is not there is ended already.

@@ -2,38 +2,37 @@
 
 use async_trait::async_trait;
 use labdata_domain::ids::{ApiKeyId, ExecutionId, OrganizationId};
-use time::OffsetDateTime;
+use time::Duration;
 
 use crate::PortError;
 
-/// A session that has ended.
+/// A session that is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndedSession {
+pub struct IdleSession {
     /// Its organization.
     pub organization: OrganizationId,
-    /// Execution of its writes.
-    pub execution: ExecutionId,
+    /// Its key.
+    pub key: ApiKeyId,
 }
 
-/// Executions under which assistants write: at most one per API key.
+/// Executions under which assistants write: at most one per API key. Pauses are of the clock of the store:
+/// those of servers differ, and may be set.
 #[async_trait]
 pub trait WriteSessions: Send + Sync {
-    /// Returns the execution of the key's session, which is used at `now`; `None` without a session.
+    /// Returns the execution of the key's session, which is used now; `None` without a session.
     async fn resume(
         &self,
         organization: OrganizationId,
         key: ApiKeyId,
-        now: OffsetDateTime,
     ) -> Result<Option<ExecutionId>, PortError>;
 
-    /// Begins a session of the key, unless it has one, which is then used at `now`. Returns the execution
+    /// Begins a session of the key, unless it has one, which is then used now. Returns the execution
     /// of the session. Of racing calls one MUST win.
     async fn begin(
         &self,
         organization: OrganizationId,
         key: ApiKeyId,
         execution: ExecutionId,
-        now: OffsetDateTime,
     ) -> Result<ExecutionId, PortError>;
 
     /// Ends the key's session, if its execution is that one.
@@ -44,11 +43,16 @@ pub trait WriteSessions: Send + Sync {
         execution: ExecutionId,
     ) -> Result<(), PortError>;
 
-    /// Ends sessions of all organizations that were last used before that time, at most `limit` of them.
-    /// Safe to call from several servers: each session is returned once.
+    /// Lists sessions of all organizations that were not used for that time, at most `limit` of them, those
+    /// of the longest pauses first.
+    async fn idle(&self, pause: Duration, limit: u32) -> Result<Vec<IdleSession>, PortError>;
+
+    /// Ends the key's session if it was not used for that time; returns its execution. Of racing calls one
+    /// MUST get it.
     async fn end_idle(
         &self,
-        before: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Vec<EndedSession>, PortError>;
+        organization: OrganizationId,
+        key: ApiKeyId,
+        pause: Duration,
+    ) -> Result<Option<ExecutionId>, PortError>;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{Definitions, Output, output};
+use crate::{Definitions, Output, Schema, output};
 
 output! {
     /// A label.
@@ -40,4 +40,12 @@ fn an_optional_field_is_left_out_and_never_null() {
         json!(view(Some("A1"))),
         json!({ "type": "label", "name": "A1" })
     );
+}
+
+#[test]
+#[should_panic(expected = "two types have the schema Plate")]
+fn two_types_with_the_name_of_one_schema_are_found() {
+    let mut definitions = Definitions::new("#/");
+    let one = definitions.define("Plate", |_| Schema::of("object"));
+    assert_eq!(definitions.define("Plate", |_| Schema::of("string")), one);
 }

@@ -1,13 +1,15 @@
 //! Installation of declared dependencies. Some of these tests need a package index.
 
-use std::{process::Command, sync::Arc};
+use std::{process::Command, sync::Arc, time::Duration};
 
+use labdata_domain::jobs::ScriptMetadata;
 use labdata_local_runner::LocalRunner;
 use labdata_port_contracts::work::{end_of, log_from, spec};
 use labdata_ports::work::runner::{EndReason, JobRunner, RunnerError};
 use labdata_sandbox::{
+    DeclaredPackages, EnvironmentOutcome, EnvironmentRequest,
     Isolation::{Landlock, Namespaces},
-    Sandbox, Settings,
+    Limits, Sandbox, Settings, stop_channel,
 };
 
 use crate::{
@@ -48,6 +50,55 @@ async fn a_declared_dependency_is_there_and_cannot_be_changed() {
 #[tokio::test]
 async fn a_declared_dependency_is_there_under_landlock() {
     a_declared_dependency_is_there(&Lab::new(Landlock)).await;
+}
+
+/// Completes an environment; refuses to do so twice.
+const COMPLETION: &str = "import os, sys\nos.mkdir(os.path.join(sys.prefix, 'completed'))\n";
+
+/// Installs the packages of [`SCRIPT`] as one more server on that data directory.
+async fn install_as_another_server(lab: &Lab, organization: &str) -> EnvironmentOutcome {
+    let sandbox = Sandbox::new(settings(lab.data.path(), Landlock));
+    let host = sandbox.host().await.unwrap();
+    let workspace = host.workspace("packages");
+    let active = host.activate(&workspace, SCRIPT).await.unwrap();
+    let metadata = ScriptMetadata::read(SCRIPT).unwrap().unwrap();
+    let packages = DeclaredPackages {
+        block: metadata.block,
+        dependencies: metadata.dependencies,
+        requires_python: metadata.requires_python,
+    };
+    let five_minutes = Duration::from_mins(5);
+    let request = EnvironmentRequest {
+        scope: organization,
+        packages: Some(&packages),
+        completion: Some(COMPLETION),
+        limits: Limits {
+            wall_clock: five_minutes,
+            cpu_time: five_minutes,
+            memory: 4 << 30,
+            file_size: 1 << 30,
+            scratch: 1 << 30,
+            processes: 512,
+            grace: Duration::from_secs(1),
+        },
+    };
+    let (_stop, mut signal) = stop_channel();
+    let installed = host.script_environment(&active, request, &mut signal, |_| ());
+    installed.await.unwrap()
+}
+
+#[tokio::test]
+async fn packages_that_several_servers_need_at_once_are_installed_by_one() {
+    let lab = Lab::new(Landlock);
+    let organization = spec(SCRIPT).organization.to_string();
+    let install = || install_as_another_server(&lab, &organization);
+    let (one, two, three) = tokio::join!(install(), install(), install());
+    for outcome in [one, two, three] {
+        assert!(
+            matches!(outcome, EnvironmentOutcome::Installed(_)),
+            "{outcome:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -8,10 +8,10 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    agent::{AgentRunRepository, BeginRun, BeginRunError, DecideStart},
+    agent::{AgentRunRepository, BeginRun, BeginRunError, DecideStart, RenewedRun},
     work::Wakeups,
 };
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use crate::memory::fake;
 
@@ -19,6 +19,7 @@ use crate::memory::fake;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentRunRow {
     run: BeginRun,
+    lease_until: OffsetDateTime,
     cancel_requested: bool,
 }
 
@@ -29,19 +30,23 @@ impl AgentRunRow {
 }
 
 fake!(
-    /// Runs in progress in memory.
+    /// Runs in progress in memory. Leases end by the clock of the store
+    /// ([`Memory::on_clock`](crate::Memory::on_clock)).
     pub struct InMemoryAgentRunRepository;
 );
 
 #[async_trait]
 impl AgentRunRepository for InMemoryAgentRunRepository {
     async fn begin(&self, run: BeginRun, decide: &DecideStart) -> Result<(), BeginRunError> {
+        let now = self.memory.now();
         let mut state = self.memory.lock();
         state.require_user(run.organization, run.user)?;
+        let organization = run.organization;
+        state
+            .agent_runs
+            .retain(|row| row.run.organization != organization || row.lease_until > now);
         let rows = state.agent_runs.iter();
-        let in_progress = rows.filter(|row| {
-            row.run.organization == run.organization && row.run.lease_until > run.now
-        });
+        let in_progress = rows.filter(|row| row.run.organization == organization);
         let in_progress = u32::try_from(in_progress.count()).unwrap_or(u32::MAX);
         let key = (run.organization, UsageMonth::of(run.now));
         let used = state.agent_usage.get(&key).copied().unwrap_or_default();
@@ -51,6 +56,7 @@ impl AgentRunRepository for InMemoryAgentRunRepository {
         })?;
         state.agent_runs.push(AgentRunRow {
             run,
+            lease_until: now + run.lease,
             cancel_requested: false,
         });
         Ok(())
@@ -60,15 +66,20 @@ impl AgentRunRepository for InMemoryAgentRunRepository {
         &self,
         organization: OrganizationId,
         id: AgentRunId,
-        lease_until: OffsetDateTime,
-    ) -> Result<bool, PortError> {
+        lease: Duration,
+    ) -> Result<RenewedRun, PortError> {
+        let now = self.memory.now();
         let mut state = self.memory.lock();
         let mut rows = state.agent_runs.iter_mut();
         let Some(row) = rows.find(|row| row.is(organization, id)) else {
-            return Ok(false);
+            return Ok(RenewedRun::Lost);
         };
-        row.run.lease_until = lease_until;
-        Ok(row.cancel_requested)
+        row.lease_until = now + lease;
+        Ok(if row.cancel_requested {
+            RenewedRun::CancelRequested
+        } else {
+            RenewedRun::Held
+        })
     }
 
     async fn cancel(
@@ -76,13 +87,13 @@ impl AgentRunRepository for InMemoryAgentRunRepository {
         organization: OrganizationId,
         user: UserId,
         id: AgentRunId,
-        now: OffsetDateTime,
     ) -> Result<(), PortError> {
+        let now = self.memory.now();
         let mut state = self.memory.lock();
         let mut rows = state.agent_runs.iter_mut();
         let row = rows
             .find(|row| row.is(organization, id) && row.run.user == user)
-            .filter(|row| row.run.lease_until > now)
+            .filter(|row| row.lease_until > now)
             .ok_or(PortError::NotFound(Resource::AgentRun))?;
         row.cancel_requested = true;
         state.signal_followers(id.as_uuid());

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use labdata_domain::ids::{ApiKeyId, ExecutionId, OrganizationId};
 use labdata_ports::{
     PortError,
-    agent::{EndedSession, WriteSessions},
+    agent::{IdleSession, WriteSessions},
 };
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use crate::memory::fake;
 
@@ -20,7 +20,8 @@ pub(crate) struct WriteSessionRow {
 }
 
 fake!(
-    /// Sessions of writes in memory.
+    /// Sessions of writes in memory. They pause by the clock of the store
+    /// ([`Memory::on_clock`](crate::Memory::on_clock)).
     pub struct InMemoryWriteSessions;
 );
 
@@ -30,8 +31,8 @@ impl WriteSessions for InMemoryWriteSessions {
         &self,
         organization: OrganizationId,
         key: ApiKeyId,
-        now: OffsetDateTime,
     ) -> Result<Option<ExecutionId>, PortError> {
+        let now = self.memory.now();
         let mut state = self.memory.lock();
         let mut rows = state.write_sessions.iter_mut();
         let found = rows.find(|row| row.organization == organization && row.key == key);
@@ -46,8 +47,8 @@ impl WriteSessions for InMemoryWriteSessions {
         organization: OrganizationId,
         key: ApiKeyId,
         execution: ExecutionId,
-        now: OffsetDateTime,
     ) -> Result<ExecutionId, PortError> {
+        let now = self.memory.now();
         let mut state = self.memory.lock();
         let mut rows = state.write_sessions.iter_mut();
         if let Some(row) = rows.find(|row| row.key == key) {
@@ -76,24 +77,31 @@ impl WriteSessions for InMemoryWriteSessions {
         Ok(())
     }
 
+    async fn idle(&self, pause: Duration, limit: u32) -> Result<Vec<IdleSession>, PortError> {
+        let before = self.memory.now() - pause;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let state = self.memory.lock();
+        let rows = state.write_sessions.iter();
+        let mut rows: Vec<_> = rows.filter(|row| row.last_used_at <= before).collect();
+        rows.sort_by_key(|row| row.last_used_at);
+        let idle = rows.into_iter().take(limit).map(|row| IdleSession {
+            organization: row.organization,
+            key: row.key,
+        });
+        Ok(idle.collect())
+    }
+
     async fn end_idle(
         &self,
-        before: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Vec<EndedSession>, PortError> {
+        organization: OrganizationId,
+        key: ApiKeyId,
+        pause: Duration,
+    ) -> Result<Option<ExecutionId>, PortError> {
+        let before = self.memory.now() - pause;
         let mut state = self.memory.lock();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut ended = Vec::new();
-        state.write_sessions.retain(|row| {
-            let is_stored = row.last_used_at >= before || ended.len() == limit;
-            if !is_stored {
-                ended.push(EndedSession {
-                    organization: row.organization,
-                    execution: row.execution,
-                });
-            }
-            is_stored
+        let found = state.write_sessions.iter().position(|row| {
+            (row.organization, row.key) == (organization, key) && row.last_used_at <= before
         });
-        Ok(ended)
+        Ok(found.map(|index| state.write_sessions.remove(index).execution))
     }
 }

@@ -1,7 +1,11 @@
 //! Runs in progress and used tokens.
 
 use async_trait::async_trait;
-use diesel::prelude::*;
+use diesel::{
+    dsl::sql,
+    prelude::*,
+    sql_types::{Double, Timestamptz},
+};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     agent::{RunFacts, RunRefusal, Usage, UsageMonth},
@@ -10,10 +14,10 @@ use labdata_domain::{
 };
 use labdata_ports::{
     PortError,
-    agent::{AgentRunRepository, BeginRun, BeginRunError, DecideStart},
+    agent::{AgentRunRepository, BeginRun, BeginRunError, DecideStart, RenewedRun},
     work::Wakeups,
 };
-use time::{OffsetDateTime, Time};
+use time::{Duration, OffsetDateTime, Time};
 
 use crate::{
     agent::rows::number,
@@ -42,6 +46,9 @@ impl PgAgentRunRepository {
 fn start(month: UsageMonth) -> OffsetDateTime {
     OffsetDateTime::new_utc(month.first_day(), Time::MIDNIGHT)
 }
+
+/// Start of the expression of a lease's end. A time of the database, as those of servers differ.
+const LEASE_BEGINS: &str = "clock_timestamp() + make_interval(secs => ";
 
 /// Input, output and all tokens.
 type Tokens = (i64, i64, i64);
@@ -91,7 +98,7 @@ async fn begin(
     // Before the count: runs of servers that died must not occupy places.
     diesel::delete(agent_run::table)
         .filter(agent_run::organization_id.eq(organization))
-        .filter(agent_run::lease_until.le(run.now))
+        .filter(agent_run::lease_until.le(sql::<Timestamptz>("clock_timestamp()")))
         .execute(connection)
         .await?;
     let in_progress: i64 = agent_run::table
@@ -112,7 +119,9 @@ async fn begin(
             agent_run::id.eq(run.id.as_uuid()),
             agent_run::organization_id.eq(organization),
             agent_run::user_id.eq(run.user.as_uuid()),
-            agent_run::lease_until.eq(run.lease_until),
+            agent_run::lease_until.eq(sql::<Timestamptz>(LEASE_BEGINS)
+                .bind::<Double, _>(run.lease.as_seconds_f64())
+                .sql(")")),
         ))
         .execute(connection)
         .await
@@ -129,14 +138,13 @@ async fn cancel(
     organization: OrganizationId,
     user: UserId,
     id: AgentRunId,
-    now: OffsetDateTime,
 ) -> Result<(), Fault> {
     let found = diesel::update(agent_run::table)
         .filter(agent_run::id.eq(id.as_uuid()))
         .filter(agent_run::organization_id.eq(organization.as_uuid()))
         .filter(agent_run::user_id.eq(user.as_uuid()))
         // A run whose lease has expired has no server that could end it.
-        .filter(agent_run::lease_until.gt(now))
+        .filter(agent_run::lease_until.gt(sql::<Timestamptz>("clock_timestamp()")))
         .set(agent_run::cancel_requested.eq(true))
         .execute(connection)
         .await?;
@@ -160,20 +168,28 @@ impl AgentRunRepository for PgAgentRunRepository {
         &self,
         organization: OrganizationId,
         id: AgentRunId,
-        lease_until: OffsetDateTime,
-    ) -> Result<bool, PortError> {
+        lease: Duration,
+    ) -> Result<RenewedRun, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let cancel_requested: Option<bool> = diesel::update(agent_run::table)
             .filter(agent_run::id.eq(id.as_uuid()))
             .filter(agent_run::organization_id.eq(organization.as_uuid()))
-            .set(agent_run::lease_until.eq(lease_until))
+            .set(
+                agent_run::lease_until.eq(sql::<Timestamptz>(LEASE_BEGINS)
+                    .bind::<Double, _>(lease.as_seconds_f64())
+                    .sql(")")),
+            )
             // The renewal also brings the request, in case its notification was lost.
             .returning(agent_run::cancel_requested)
             .get_result(&mut connection)
             .await
             .optional()
             .map_err(port_error)?;
-        Ok(cancel_requested.unwrap_or_default())
+        Ok(match cancel_requested {
+            Some(false) => RenewedRun::Held,
+            Some(true) => RenewedRun::CancelRequested,
+            None => RenewedRun::Lost,
+        })
     }
 
     async fn cancel(
@@ -181,11 +197,10 @@ impl AgentRunRepository for PgAgentRunRepository {
         organization: OrganizationId,
         user: UserId,
         id: AgentRunId,
-        now: OffsetDateTime,
     ) -> Result<(), PortError> {
         let cancelled = transacted!(
             self.database.of(organization),
-            connection => cancel(connection, organization, user, id, now)
+            connection => cancel(connection, organization, user, id)
         );
         Ok(cancelled?)
     }

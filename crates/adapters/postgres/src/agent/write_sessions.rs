@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 use diesel::{
+    dsl::sql,
     prelude::*,
-    sql_types::{BigInt, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Double, Timestamptz},
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::ids::{ApiKeyId, ExecutionId, OrganizationId};
 use labdata_ports::{
     PortError,
-    agent::{EndedSession, WriteSessions},
+    agent::{IdleSession, WriteSessions},
 };
-use time::OffsetDateTime;
+use time::Duration;
 use uuid::Uuid;
 
 use crate::{
@@ -33,14 +34,9 @@ impl PgWriteSessions {
     }
 }
 
-/// A session that has ended.
-#[derive(Debug, QueryableByName)]
-struct EndedRow {
-    #[diesel(sql_type = SqlUuid)]
-    organization_id: Uuid,
-    #[diesel(sql_type = SqlUuid)]
-    execution_id: Uuid,
-}
+/// Start of the expression of the time before which a session of a pause was used last. A time of the database, as
+/// those of servers differ.
+const PAUSED: &str = "clock_timestamp() - make_interval(secs => ";
 
 #[async_trait]
 impl WriteSessions for PgWriteSessions {
@@ -48,14 +44,13 @@ impl WriteSessions for PgWriteSessions {
         &self,
         organization: OrganizationId,
         key: ApiKeyId,
-        now: OffsetDateTime,
     ) -> Result<Option<ExecutionId>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         // One statement: no sweep can end the session between the look and the use.
         let execution: Option<Uuid> = diesel::update(session::table)
             .filter(session::api_key_id.eq(key.as_uuid()))
             .filter(session::organization_id.eq(organization.as_uuid()))
-            .set(session::last_used_at.eq(now))
+            .set(session::last_used_at.eq(sql::<Timestamptz>("clock_timestamp()")))
             .returning(session::execution_id)
             .get_result(&mut connection)
             .await
@@ -69,7 +64,6 @@ impl WriteSessions for PgWriteSessions {
         organization: OrganizationId,
         key: ApiKeyId,
         execution: ExecutionId,
-        now: OffsetDateTime,
     ) -> Result<ExecutionId, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         let execution: Uuid = diesel::insert_into(session::table)
@@ -77,12 +71,12 @@ impl WriteSessions for PgWriteSessions {
                 session::api_key_id.eq(key.as_uuid()),
                 session::organization_id.eq(organization.as_uuid()),
                 session::execution_id.eq(execution.as_uuid()),
-                session::last_used_at.eq(now),
+                session::last_used_at.eq(sql::<Timestamptz>("clock_timestamp()")),
             ))
             .on_conflict((session::organization_id, session::api_key_id))
             // DO NOTHING would return no row: the loser of a race takes over the winner's execution.
             .do_update()
-            .set(session::last_used_at.eq(now))
+            .set(session::last_used_at.eq(sql::<Timestamptz>("clock_timestamp()")))
             .returning(session::execution_id)
             .get_result(&mut connection)
             .await
@@ -108,29 +102,48 @@ impl WriteSessions for PgWriteSessions {
         Ok(())
     }
 
+    async fn idle(&self, pause: Duration, limit: u32) -> Result<Vec<IdleSession>, PortError> {
+        let mut connection = self.database.connection().await?;
+        let sessions: Vec<(Uuid, Uuid)> = session::table
+            .filter(
+                session::last_used_at.le(sql::<Timestamptz>(PAUSED)
+                    .bind::<Double, _>(pause.as_seconds_f64())
+                    .sql(")")),
+            )
+            .order(session::last_used_at)
+            .limit(i64::from(limit))
+            .select((session::organization_id, session::api_key_id))
+            .load(&mut connection)
+            .await
+            .map_err(port_error)?;
+        let sessions = sessions.into_iter().map(|(organization, key)| IdleSession {
+            organization: OrganizationId::new(organization),
+            key: ApiKeyId::new(key),
+        });
+        Ok(sessions.collect())
+    }
+
     async fn end_idle(
         &self,
-        before: OffsetDateTime,
-        limit: u32,
-    ) -> Result<Vec<EndedSession>, PortError> {
-        let mut connection = self.database.connection().await?;
-        let ended: Vec<EndedRow> = diesel::sql_query(
-            // SKIP LOCKED leaves out a session that is in use at this moment.
-            "DELETE FROM labdata.agent_write_session WHERE (organization_id, api_key_id) IN \
-                 (SELECT organization_id, api_key_id FROM labdata.agent_write_session \
-                  WHERE last_used_at < $1 \
-                  ORDER BY last_used_at LIMIT $2 FOR UPDATE SKIP LOCKED) \
-             RETURNING organization_id, execution_id",
-        )
-        .bind::<Timestamptz, _>(before)
-        .bind::<BigInt, _>(i64::from(limit))
-        .load(&mut connection)
-        .await
-        .map_err(port_error)?;
-        let ended = ended.into_iter().map(|row| EndedSession {
-            organization: OrganizationId::new(row.organization_id),
-            execution: ExecutionId::new(row.execution_id),
-        });
-        Ok(ended.collect())
+        organization: OrganizationId,
+        key: ApiKeyId,
+        pause: Duration,
+    ) -> Result<Option<ExecutionId>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        // One statement: a session that is used at this moment is seen as used.
+        let execution: Option<Uuid> = diesel::delete(session::table)
+            .filter(session::api_key_id.eq(key.as_uuid()))
+            .filter(session::organization_id.eq(organization.as_uuid()))
+            .filter(
+                session::last_used_at.le(sql::<Timestamptz>(PAUSED)
+                    .bind::<Double, _>(pause.as_seconds_f64())
+                    .sql(")")),
+            )
+            .returning(session::execution_id)
+            .get_result(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        Ok(execution.map(ExecutionId::new))
     }
 }

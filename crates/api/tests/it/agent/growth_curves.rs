@@ -321,13 +321,12 @@ async fn a_run_that_is_not_saved_has_its_image_in_the_answer() {
         .await
         .json(200);
     let output = &result["tool_calls"][0]["output"];
-    assert_eq!(output["stdout"], "plotted\n");
+    assert_eq!(output["stdout"], "plotted\n", "{result}");
     let figure = &output["figures"][0];
+    let image = figure["base64"].as_str();
     assert!(
-        figure["base64"]
-            .as_str()
-            .unwrap()
-            .starts_with("iVBORw0KGgo")
+        image.is_some_and(|image| image.starts_with("iVBORw0KGgo")),
+        "{result}"
     );
     assert_eq!(figure.get("file_id"), None);
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use futures::{StreamExt, future};
+use futures::{FutureExt, StreamExt, future};
 use labdata_application::agent::{
     AgentEvent, AgentResult, RunAgent,
     cancel_run::cancel_run,
@@ -11,7 +11,7 @@ use labdata_application::agent::{
     tools::{Tool, ToolContext, ToolRegistry},
 };
 use labdata_domain::{
-    agent::{EndReason, ToolInput, ToolOutput},
+    agent::{EndReason, RENEW_EVERY, ToolInput, ToolOutput},
     executions::{
         Execution, ExecutionState, FinalStatus,
         started_by::{StartedBy, Starter},
@@ -68,7 +68,7 @@ async fn cancel(scripted: &Scripted, started: &AgentEvent) {
         panic!("the run began with another event");
     };
     let actor = scripted.lab.actor(&[Read]);
-    let cancelled = cancel_run(&scripted.lab.services, &scripted.agent, &actor, *run_id).await;
+    let cancelled = cancel_run(&scripted.agent, &actor, *run_id).await;
     cancelled.unwrap();
 }
 
@@ -261,13 +261,51 @@ async fn a_run_that_is_cancelled_while_its_execution_opens_leaves_none_running()
     );
 }
 
+/// The end of a run that hangs, after `lose` and the next renewals of its lease.
+async fn end_after_loss(scripted: &Scripted, lose: impl AsyncFnOnce(AgentRunId)) -> EndReason {
+    let renewals = Arc::new(Semaphore::new(0));
+    let actor = scripted.lab.actor(&[Read]);
+    let waits = Arc::clone(&renewals);
+    let events = scripted.begin_with(&actor, prompted("x"), move |time| {
+        let waits = Arc::clone(&waits);
+        async move {
+            if time != RENEW_EVERY {
+                return future::pending().await;
+            }
+            waits.acquire().await.unwrap().forget();
+        }
+        .boxed()
+    });
+    let mut events = events.await.unwrap();
+    let Some(AgentEvent::RunStarted { run_id, .. }) = events.next().await else {
+        panic!("the run began with another event");
+    };
+    // It goes on while its lease is held.
+    renewals.add_permits(1);
+    while !matches!(events.next().await, Some(AgentEvent::TextDelta(_))) {}
+    lose(run_id).await;
+    renewals.add_permits(10);
+    result(events.collect().await).run.reason
+}
+
+#[tokio::test]
+async fn a_run_whose_place_another_one_took_ends() {
+    let script = vec![ScriptedResponse::Hang("I think".to_owned())];
+    let scripted = Scripted::new(script).await;
+    let organization = scripted.lab.actor(&[Read]).organization;
+    let reason = end_after_loss(&scripted, async |id| {
+        scripted.agent.runs.end(organization, id).await.unwrap();
+    });
+    assert_eq!(reason.await, EndReason::Cancelled);
+}
+
 #[tokio::test]
 async fn a_run_that_is_not_in_progress_cannot_be_cancelled() {
     let scripted = Scripted::new(vec![]).await;
     let id = AgentRunId::new(scripted.lab.services.ids.next_id());
-    let (services, agent) = (&scripted.lab.services, &scripted.agent);
-    let cancelled = cancel_run(services, agent, &scripted.lab.actor(&[Read]), id).await;
+    let agent = &scripted.agent;
+    let cancelled = cancel_run(agent, &scripted.lab.actor(&[Read]), id).await;
     assert_eq!(cancelled.unwrap_err().to_string(), "agent run not found");
-    let refused = cancel_run(services, agent, &scripted.lab.actor(&[Write]), id).await;
+    let refused = cancel_run(agent, &scripted.lab.actor(&[Write]), id).await;
     assert!(refused.unwrap_err().to_string().contains("read scope"));
 }

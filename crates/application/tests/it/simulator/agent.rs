@@ -40,7 +40,7 @@ async fn converse(lab: Arc<Lab>) {
             prompt: "x".to_owned(),
             ..RunAgent::default()
         };
-        // A run that another clock holds to be in progress refuses this one.
+        // A run without an end refuses this one until its lease has ended.
         let Ok(run) = run_agent(services, &agent, &lab.actor, command).await else {
             continue;
         };
@@ -93,8 +93,7 @@ async fn listen(lab: Arc<Lab>, agent: Agent, mut events: BoxStream<'static, Agen
         }
     }
     if let Some(id) = id.filter(|_| simulation.one_in(2)) {
-        let (_, services) = lab.server();
-        cancel_run(services, &agent, &lab.actor, id).await.ok();
+        cancel_run(&agent, &lab.actor, id).await.ok();
         events.collect::<Vec<_>>().await;
     }
 }

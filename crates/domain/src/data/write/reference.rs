@@ -314,9 +314,17 @@ impl<'a> ReferenceReader<'a> {
         Some(Asked { question, index })
     }
 
-    /// The table of that name, whose rows can be referenced.
+    /// The table of that name, whose rows can be referenced: that of a column's reference, where the name may
+    /// stand for a hidden table.
     pub(super) fn table(&self, name: &str) -> Result<KeyedTable, Reason> {
-        self.catalog.keyed_table(name).ok_or_else(|| no_table(name))
+        self.catalog.keyed_table(name).ok_or_else(|| {
+            if name == HIDDEN_TABLE {
+                let message =
+                    "this column references a table that you may not read, so only null fits";
+                return Reason::new(ErrorCode::UnknownTable, message);
+            }
+            no_table(name)
+        })
     }
 
     fn read_lookup(&mut self, map: &Map<String, Value>, target: &str) -> Result<Reference, Reason> {
@@ -364,10 +372,6 @@ impl<'a> ReferenceReader<'a> {
 
 /// Message for a table name that the organization does not have.
 pub(super) fn no_table(name: &str) -> Reason {
-    if name == HIDDEN_TABLE {
-        let message = "this column references a table that you may not read, so only null fits";
-        return Reason::new(ErrorCode::UnknownTable, message);
-    }
     Reason::new(
         ErrorCode::UnknownTable,
         format!("there is no table \"{}\"", quoted(name)),

@@ -59,6 +59,7 @@ fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::special_addresses::Entry;
     use super::*;
 
     fn permitted(address: &str, allow: &[&str]) -> bool {
@@ -137,6 +138,52 @@ mod tests {
                     let allow = [IpNet::from(unmapped(address))];
                     assert!(is_permitted(address, &allow), "{address}: {purpose}");
                 }
+            }
+        }
+    }
+
+    /// The registries' files, as of 2026-07-18.
+    const REGISTRIES: [(&str, &[Entry]); 2] = [
+        (include_str!("iana-ipv4-special-registry-1.csv"), IANA_V4),
+        (include_str!("iana-ipv6-special-registry-1.csv"), IANA_V6),
+    ];
+
+    /// Blocks whose addresses hold an IPv4 address, which decides about them.
+    const TRANSLATED: [&str; 3] = ["::ffff:0:0/96", "64:ff9b::/96", "2002::/16"];
+
+    /// The address blocks of a registry. A block may be followed by the number of a note.
+    fn blocks(registry: &str) -> Vec<IpNet> {
+        let records = registry
+            .lines()
+            .skip(1)
+            // Such a line continues a field in quotation marks.
+            .filter(|line| !line.starts_with(' '));
+        records
+            .flat_map(|record| match record.strip_prefix('"') {
+                Some(quoted) => quoted.split('"').next().unwrap().split(", "),
+                None => record.split(',').next().unwrap().split(", "),
+            })
+            .map(|block| block.split(' ').next().unwrap().parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_tables_are_ianas_registries() {
+        let translated = TRANSLATED.map(|block| block.parse::<IpNet>().unwrap());
+        for (registry, table) in REGISTRIES {
+            let blocks = blocks(registry);
+            assert!(blocks.len() >= 25, "{blocks:?}");
+            let entries = table.iter().map(|(network, _)| network.parse().unwrap());
+            let entries: Vec<IpNet> = entries.collect();
+            for block in &blocks {
+                let is_listed = entries.iter().any(|entry| entry.contains(block));
+                assert!(
+                    is_listed || translated.contains(block),
+                    "{block} is missing"
+                );
+            }
+            for entry in entries {
+                assert!(blocks.contains(&entry), "{entry} is not of the registry");
             }
         }
     }

@@ -3,8 +3,8 @@
 /// An entry: a network and what it is for. The source is the table's.
 pub(super) type Entry = (&'static str, &'static str);
 
-/// IANA's IPv4 Special-Purpose Address Registry, as of 2025, whole:
-/// <https://www.iana.org/assignments/iana-ipv4-special-registry/>. Entries that the registry calls
+/// IANA's IPv4 Special-Purpose Address Registry, whole; a test compares it with the registry's file, which
+/// is beside this one: <https://www.iana.org/assignments/iana-ipv4-special-registry/>. Entries that the registry calls
 /// globally reachable are listed, too: they are anycast services of the network that one stands in.
 pub(super) const IANA_V4: &[Entry] = &[
     ("0.0.0.0/8", "this network (RFC 791)"),
@@ -29,7 +29,7 @@ pub(super) const IANA_V4: &[Entry] = &[
     ("240.0.0.0/4", "reserved (RFC 1112), with limited broadcast"),
 ];
 
-/// IANA's IPv6 Special-Purpose Address Registry, as of 2025, whole:
+/// IANA's IPv6 Special-Purpose Address Registry, whole, compared in the same way:
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry/>. `::ffff:0:0/96`, `64:ff9b::/96` and
 /// `2002::/16` hold an IPv4 address, which decides about them.
 pub(super) const IANA_V6: &[Entry] = &[

@@ -189,6 +189,12 @@ fn unknown_columns_say_what_they_may_have_meant() {
 }
 
 #[test]
+fn a_write_without_a_tables_name_is_none_to_a_hidden_table() {
+    let unnamed = message("unnamed", table("", &json!([{ "name": "a" }])));
+    assert_eq!(unnamed, "there is no table \"\"");
+}
+
+#[test]
 fn nulls_are_refused_where_a_column_is_required() {
     let name = message("sample", table("sample", &json!([{ "name": null }])));
     assert_eq!(name, "must not be null");
