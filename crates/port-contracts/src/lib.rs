@@ -135,6 +135,7 @@ macro_rules! store {
         $crate::data_order! { $harness $(, $test)? }
         $crate::data_stream! { $harness $(, $test)? }
         $crate::data_revert! { $harness $(, $test)? }
+        $crate::data_history! { $harness $(, $test)? }
         $crate::data_restore! { $harness $(, $test)? }
         $crate::data_as_of! { $harness $(, $test)? }
         $crate::data_changes! { $harness $(, $test)? }

@@ -16,6 +16,7 @@
 
 #[expect(dead_code, reason = "another bench uses the rest")]
 mod harness;
+mod history;
 mod import;
 mod modify;
 mod rows;
@@ -61,6 +62,9 @@ async fn main() {
     }
     if chosen("revert") {
         modify::revert_10_000(&mut bench).await;
+    }
+    if chosen("history") {
+        history::history_of_10_000_rows(&mut bench).await;
     }
     if chosen("single") {
         modify::single_rows(&mut bench).await;

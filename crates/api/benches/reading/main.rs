@@ -10,6 +10,7 @@
     reason = "a benchmark prints its figures, and stops at the first surprise"
 )]
 
+mod as_of;
 mod export;
 #[path = "../data_write/harness.rs"]
 #[expect(dead_code, reason = "another bench uses the rest")]
@@ -50,6 +51,9 @@ async fn main() {
     }
     if chosen("pages") {
         pages::among_1_000_000(&mut bench).await;
+    }
+    if chosen("as_of") {
+        as_of::as_of_among_1_000_000(&mut bench).await;
     }
     if chosen("curves") {
         export::curves(&bench).await;

@@ -1,6 +1,7 @@
 //! Makes a new platform usable: an organization, an administrator, a key.
 
 use labdata_domain::{
+    audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{ApiKeyId, OrganizationId, UserId},
     people::{
         ApiKey, PlainApiKey,
@@ -12,7 +13,11 @@ use labdata_domain::{
     refusal::RefusalKind,
 };
 
-use crate::{Error, Services, audit::record::audited, people::create_api_key::created};
+use crate::{
+    Error, Services,
+    audit::record::{Record, audited, record},
+    people::create_api_key::created,
+};
 
 /// The organization of a new platform.
 pub const ORGANIZATION: &str = "default";
@@ -59,37 +64,53 @@ pub async fn first_start(
         created_at: now,
         disabled_at: None,
     };
-    let user = services.tenancy.ensure_user(&candidate).await?;
     let plain = chosen
         .clone()
         .unwrap_or_else(|| first_key(services, organization.id));
-    let key = ApiKey {
-        id: ApiKeyId::new(services.ids.next_id()),
-        organization: organization.id,
-        user: user.id,
-        name: "first start".to_owned(),
-        prefix: plain.prefix().to_owned(),
-        hash: plain.hash(),
-        scopes: Scopes::all(),
-        tables: None,
-        execution: None,
-        created_at: now,
-        expires_at: None,
-        last_used_at: None,
-        revoked_at: None,
-    };
-    let operator = Actor::operator(organization.id, user.id);
-    let added = audited(services, &operator, |within| async move {
-        within.api_keys.add(&key).await?;
-        Ok(((), Some(created(&key))))
-    });
-    match added.await {
+    match add_first_key(services, candidate, &plain).await {
         Ok(()) if chosen.is_none() => Ok(Some(plain)),
         Ok(()) => Ok(None),
         // Another server was faster: the prefix is the same for all of them.
         Err(error) if error.kind() == Some(RefusalKind::Conflict) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Adds the administrator and the key as one transaction, with their entries in the audit log.
+async fn add_first_key(
+    services: &Services,
+    administrator: User,
+    plain: &PlainApiKey,
+) -> Result<(), Error> {
+    let operator = Actor::operator(administrator.organization, administrator.id);
+    let operator = &operator;
+    audited(services, operator, |within| async move {
+        let user = within.tenancy.ensure_user(&administrator).await?;
+        if user.id == administrator.id {
+            let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
+            let made =
+                Record::of(AuditAction::UserCreated, target).with("role", user.role.as_str());
+            record(&within, operator, made).await?;
+        }
+        let key = ApiKey {
+            id: ApiKeyId::new(within.ids.next_id()),
+            organization: user.organization,
+            user: user.id,
+            name: "first start".to_owned(),
+            prefix: plain.prefix().to_owned(),
+            hash: plain.hash(),
+            scopes: Scopes::all(),
+            tables: None,
+            execution: None,
+            created_at: administrator.created_at,
+            expires_at: None,
+            last_used_at: None,
+            revoked_at: None,
+        };
+        within.api_keys.add(&key).await?;
+        Ok(((), Some(created(&key))))
+    })
+    .await
 }
 
 /// A key whose secret is random and whose prefix follows from the organization, so that of racing

@@ -20,7 +20,10 @@ use crate::{
     Error, Services,
     audit::record::{Record, audited, record},
     maintenance::disk_reserve::require_reserve,
-    people::{sessions::random_token, update_user::role_changed},
+    people::{
+        sessions::{random_token, record_refusal},
+        update_user::role_changed,
+    },
 };
 
 /// The invitation to make.
@@ -133,6 +136,7 @@ pub(super) async fn accept_invitation(
         return Ok(None);
     };
     if !found.is_valid(services.clock.now()) {
+        record_refusal(services, found.organization, target(&found)).await?;
         return Err(Error::refused(InvalidCredential::Link));
     }
     let operator = Actor::operator(found.organization, found.created_by);

@@ -79,8 +79,7 @@ pub async fn sign_in(services: &Services, presented: SignIn) -> Result<(PlainTok
     Ok((token, actor))
 }
 
-/// Records a refused sign-in with a key that names an organization, at most once a minute for each key, so
-/// that guesses do not fill the log.
+/// Records a refused sign-in with a key that names an organization.
 async fn record_refused(services: &Services, presented: &str, error: &Error) -> Result<(), Error> {
     let is_refusal = error.kind() == Some(RefusalKind::Unauthenticated);
     let Some(plain) = PlainApiKey::parse(presented).filter(|_| is_refusal) else {
@@ -95,7 +94,8 @@ async fn record_refused(services: &Services, presented: &str, error: &Error) -> 
     append_refusal(services, key.organization, &target, record).await
 }
 
-/// Records a refused sign-in, at most once a minute for each target and a limited number for the organization.
+/// Records a refused sign-in, at most once a minute for each target and a limited number for the
+/// organization, so that guesses do not fill the log.
 pub(super) async fn append_refusal(
     services: &Services,
     organization: OrganizationId,
@@ -179,14 +179,15 @@ async fn linked_user(services: &Services, token: &PlainToken) -> Result<User, Er
     let invalid = || Error::refused(InvalidCredential::Link);
     // Taken before it is checked: a link works once, also if two follow it at the same time.
     let link = services.sessions.take_link(token.hash()).await?;
-    let link = link
-        .filter(|link| link.is_valid(services.clock.now()))
-        .ok_or_else(invalid)?;
+    let link = link.ok_or_else(invalid)?;
     let user = services.tenancy.user(link.organization, link.user).await?;
-    if user.disabled_at.is_some() {
-        return Err(invalid());
+    if link.is_valid(services.clock.now()) && user.disabled_at.is_none() {
+        return Ok(user);
     }
-    Ok(user)
+    let target = AuditTarget::new(AuditTargetKind::User, user.id, user.email);
+    let record = Record::of(AuditAction::SessionRefused, target.clone());
+    append_refusal(services, link.organization, &target, record).await?;
+    Err(invalid())
 }
 
 /// Finds the caller that a session belongs to.

@@ -28,7 +28,7 @@ pub async fn purge_from_trash(
         Ok((purged, Some(record)))
     })
     .await?;
-    if let Some(object) = purged.object {
+    for object in purged.objects {
         // After the record: a failure here only leaves an object for the sweep.
         remove(services, actor, object).await;
     }

@@ -27,7 +27,7 @@ pub async fn sweep_trash(services: &Services) -> Result<u64, Error> {
             match purge(services, organization, id).await {
                 Ok(gone) => {
                     purged += 1;
-                    remove_object(services, organization, &gone).await?;
+                    remove_objects(services, organization, &gone).await?;
                 }
                 // Another server was faster, somebody has restored it, or a backup holds its table.
                 Err(Error::Refused(_) | Error::Unavailable(_)) => {}
@@ -61,17 +61,17 @@ async fn purge(
     unit.conclude(outcome).await
 }
 
-async fn remove_object(
+async fn remove_objects(
     services: &Services,
     organization: OrganizationId,
     purged: &PurgedEntry,
 ) -> Result<(), PortError> {
-    let Some(object) = purged.object else {
-        return Ok(());
-    };
-    // The sweep of unreferenced objects finds it after the backup.
-    if services.files.are_objects_retained().await? {
+    // The sweep of unreferenced objects finds them after the backup.
+    if purged.objects.is_empty() || services.files.are_objects_retained().await? {
         return Ok(());
     }
-    services.blobs.delete(organization, object).await
+    for object in &purged.objects {
+        services.blobs.delete(organization, *object).await?;
+    }
+    Ok(())
 }

@@ -114,10 +114,16 @@ impl Rights {
     /// Returns what may be done to a table.
     #[must_use]
     pub fn on(&self, table: &Table) -> TableRight {
-        if !self.includes(&table.name) {
+        self.on_named(&table.name, &table.access)
+    }
+
+    /// The same of a table of that name and access.
+    #[must_use]
+    pub fn on_named(&self, table: &str, access: &TableAccess) -> TableRight {
+        if !self.includes(table) {
             return TableRight::None;
         }
-        let TableAccess { read, write } = &table.access;
+        let TableAccess { read, write } = access;
         let is_member = |groups: &[String]| groups.iter().any(|group| self.groups.contains(group));
         let is_admin = self.role == Role::Admin;
         let may_read = is_admin || read.is_empty() || is_member(read) || is_member(write);

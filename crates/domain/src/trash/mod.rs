@@ -13,7 +13,10 @@ use crate::{
     catalog::{Catalog, Column, Table},
     ids::{ApiKeyId, TrashId, UserId},
     page::Cursor,
-    people::author::Author,
+    people::{
+        author::Author,
+        rights::{Rights, TableAccess, TableRight},
+    },
 };
 
 /// A deletion that can be undone until `purge_at`.
@@ -58,6 +61,8 @@ pub struct TrashEntry {
     pub purge_at: OffsetDateTime,
     /// Bytes that it takes.
     pub size: u64,
+    /// Access to the table that it was, or is a column of. Files are open.
+    pub access: TableAccess,
 }
 
 impl TrashEntry {
@@ -68,6 +73,17 @@ impl TrashEntry {
             at: self.deleted_at,
             id: self.id.as_uuid(),
         }
+    }
+
+    /// Returns whether a caller may see it: a table and its columns by whoever may read the table.
+    #[must_use]
+    pub fn is_visible_to(&self, rights: &Rights) -> bool {
+        let table = match self.kind {
+            TrashKind::File => return true,
+            TrashKind::Table => &self.name,
+            TrashKind::Column => self.name.split('.').next().unwrap_or_default(),
+        };
+        rights.on_named(table, &self.access) > TableRight::None
     }
 
     /// What the audit log tells of it.
@@ -155,6 +171,7 @@ mod tests {
     use super::*;
     use crate::{
         catalog::{CatalogVersion, Origin, SemanticCategory},
+        people::{author::NamedUser, role::Role},
         scalar::DataType,
     };
 
@@ -245,6 +262,49 @@ mod tests {
             check(1, &reference),
             Err(RestoreRefusal::NameTaken { kind, name })
         );
+    }
+
+    #[test]
+    fn who_may_read_a_table_sees_it_and_its_columns_in_the_trash() {
+        let groups = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let entry = |kind, name: &str, read: &[&str]| TrashEntry {
+            id: TrashId::new(uuid::Uuid::nil()),
+            kind,
+            name: name.to_owned(),
+            deleted_at: OffsetDateTime::UNIX_EPOCH,
+            deleted_by: author(),
+            purge_at: OffsetDateTime::UNIX_EPOCH,
+            size: 0,
+            access: TableAccess {
+                read: groups(read),
+                write: Vec::new(),
+            },
+        };
+        let member = Rights::of(Role::Member, ["qc".to_owned()]);
+        let narrowed = member.clone().narrowed_to(Some(&["sample".to_owned()]));
+        let column = entry(TrashKind::Column, "sample.note", &[]);
+        assert!(column.is_visible_to(&narrowed));
+        assert!(entry(TrashKind::File, "a.csv", &[]).is_visible_to(&narrowed));
+        assert!(!entry(TrashKind::Table, "plate", &[]).is_visible_to(&narrowed));
+        for (read, expected) in [("qc", true), ("assays", false)] {
+            for (kind, name) in [
+                (TrashKind::Table, "plate"),
+                (TrashKind::Column, "plate.note"),
+            ] {
+                assert_eq!(entry(kind, name, &[read]).is_visible_to(&member), expected);
+            }
+        }
+    }
+
+    fn author() -> Author {
+        Author {
+            user: NamedUser {
+                id: UserId::new(uuid::Uuid::nil()),
+                email: "ada@example.org".to_owned(),
+                name: "Ada".to_owned(),
+            },
+            api_key: None,
+        }
     }
 
     #[test]

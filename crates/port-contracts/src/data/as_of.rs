@@ -1,7 +1,7 @@
 //! Contract of [`labdata_ports::data::DataStore`]: tables as they stood at an earlier moment, and numbers of versions.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
@@ -18,8 +18,7 @@ use labdata_domain::{
     scalar::KeyValue,
 };
 use labdata_ports::data::{
-    Attribution, Restore, RevertError, RevertRequest, WriteTarget, parts::PartSink,
-    query::SinkClosed,
+    Attribution, Restore, RevertRequest, parts::PartSink, query::SinkClosed,
 };
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
@@ -28,9 +27,8 @@ use crate::{
     Itself,
     data::{
         lab::{DataHarness, Lab, insert, request, series, table_write},
-        restore::{Numbers, delete, update},
+        restore::{delete, update},
     },
-    fixtures::Executions,
     given::at,
 };
 
@@ -53,7 +51,11 @@ fn rows_of(page: &[labdata_domain::data::read::RowJson]) -> Vec<Map<String, Valu
 }
 
 /// The rows of a selection, page by page.
-async fn pages(lab: &Lab, table: &str, selection: RowSelection) -> Vec<Map<String, Value>> {
+pub(super) async fn pages(
+    lab: &Lab,
+    table: &str,
+    selection: RowSelection,
+) -> Vec<Map<String, Value>> {
     let mut plan = lab.selection_plan(table, selection).await;
     let mut rows = Vec::new();
     loop {
@@ -178,6 +180,24 @@ async fn eventful(harness: &Itself<impl DataHarness>) -> Lab {
     let again = insert("sample", json!([{"id": "b", "name": "new"}]));
     write_at(&lab, 150, [again], []).await;
     lab
+}
+
+pub(super) fn reverting(lab: &Lab, execution: ExecutionId, now: OffsetDateTime) -> RevertRequest {
+    let undo = Attribution {
+        target: Lab::new_execution("revert"),
+        user: lab.user,
+        api_key: lab.api_key,
+        now,
+        source: None,
+    };
+    RevertRequest {
+        now,
+        restore: Some(Restore {
+            on_conflict: OnConflict::Refuse,
+            undo,
+        }),
+        ..lab.reverting(execution)
+    }
 }
 
 crate::suite!(
@@ -392,196 +412,3 @@ crate::suite!(
         assert_eq!(samples(&lab, 180, json!({}), &[]).await, ["new", "z"]);
     }
 );
-
-fn reverting(lab: &Lab, execution: ExecutionId, now: OffsetDateTime) -> RevertRequest {
-    let undo = Attribution {
-        target: Lab::new_execution("revert"),
-        user: lab.user,
-        api_key: lab.api_key,
-        now,
-        source: None,
-    };
-    RevertRequest {
-        now,
-        restore: Some(Restore {
-            on_conflict: OnConflict::Refuse,
-            undo,
-        }),
-        ..lab.reverting(execution)
-    }
-}
-
-/// Rows by table and key, and series by parent, each with all that a client can read of it.
-type Objects = BTreeMap<(&'static str, String), Value>;
-
-async fn objects(lab: &Lab, as_of: Option<OffsetDateTime>) -> Objects {
-    let mut objects = Objects::new();
-    let selection = |columns: Option<&[&str]>| RowSelection {
-        columns: columns.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
-        limit: 1000,
-        as_of,
-        ..RowSelection::default()
-    };
-    for table in ["sample", "measurement"] {
-        for row in pages(lab, table, selection(None)).await {
-            let id = row["id"].as_str().unwrap().to_owned();
-            objects.insert((table, id), Value::Object(row));
-        }
-    }
-    let columns = ["sample", "order", "time", "created_by_execution_id"];
-    for point in pages(lab, "curve", selection(Some(&columns))).await {
-        let id = point["sample"].as_str().unwrap().to_owned();
-        let series = objects.entry(("curve", id)).or_insert_with(|| json!([]));
-        series.as_array_mut().unwrap().push(Value::Object(point));
-    }
-    objects
-}
-
-/// The objects that differ.
-fn touched(before: &Objects, after: &Objects) -> BTreeSet<(&'static str, String)> {
-    let all = before.keys().chain(after.keys());
-    all.filter(|key| before.get(*key) != after.get(*key))
-        .cloned()
-        .collect()
-}
-
-/// A write of a random history that succeeded.
-struct Done {
-    /// Index of its execution; that of the reverted one is 0.
-    by: usize,
-    at: OffsetDateTime,
-    request: (Vec<TableWrite>, Vec<SeriesWrite>),
-    touched: BTreeSet<(&'static str, String)>,
-    after: Objects,
-}
-
-/// A lab with three executions, the text of whose ids is replaced by their numbers.
-struct Player {
-    lab: Lab,
-    executions: Vec<ExecutionId>,
-}
-
-impl Player {
-    async fn new<H: DataHarness>(harness: &H, name: &str) -> Self {
-        let lab = Lab::named(harness, name).await;
-        lab.define_tables().await;
-        let mut executions = Vec::new();
-        for _ in 0..3 {
-            executions.push(harness.execution(lab.organization, at(0), None).await.id);
-        }
-        Self { lab, executions }
-    }
-
-    async fn objects(&self, as_of: Option<OffsetDateTime>) -> Objects {
-        let objects = objects(&self.lab, as_of).await.into_iter();
-        let plain = objects.map(|(key, value)| {
-            let mut text = value.to_string();
-            for (index, id) in self.executions.iter().enumerate() {
-                text = text.replace(&id.to_string(), &index.to_string());
-            }
-            (key, serde_json::from_str(&text).unwrap())
-        });
-        plain.collect()
-    }
-
-    /// Writes; returns false if the write is refused, which changes nothing.
-    async fn write(
-        &self,
-        by: usize,
-        now: OffsetDateTime,
-        (tables, series): (Vec<TableWrite>, Vec<SeriesWrite>),
-    ) -> bool {
-        let Ok(plan) = self.lab.plan(request(tables, series)).await else {
-            return false;
-        };
-        let target = WriteTarget::Existing(self.executions[by]);
-        self.lab.apply(&plan, target, now).await.is_ok()
-    }
-}
-
-/// A random history of three executions, one of which is reverted with restore.
-///
-/// - Every moment of it is read as it stood, before the revert and after.
-/// - The rules of a revert, stated again without the planner: everything is as if the execution had never run.
-///   So the writes of the others are played in another lab. Where each of them changes the same objects there, and none
-///   that the execution had changed before, the revert succeeds and both labs are equal. A revert that is refused
-///   changes nothing, and one that is reverted in turn leaves everything as it was.
-///
-/// Returns true if others wrote after the execution's first write, and nothing stood in the way of the revert.
-pub async fn random_histories_are_read_and_undone<H: DataHarness>(harness: &H, seed: u64) -> bool {
-    let player = Player::new(harness, &format!("lab {seed}")).await;
-    let mut numbers = Numbers(seed);
-    let mut done: Vec<Done> = Vec::new();
-    let mut before = Objects::new();
-    // Of some histories the others are done before the execution begins, so that nothing stands in its way.
-    let alone = numbers.below(2) == 0;
-    for step in 0..24 {
-        let by = match numbers.below(4) {
-            _ if alone => usize::from(step < 12),
-            0 => 1,
-            1 => 2,
-            _ => 0,
-        };
-        let (request, now) = (numbers.write(), at(100 + step));
-        if !player.write(by, now, request.clone()).await {
-            continue;
-        }
-        let after = player.objects(None).await;
-        done.push(Done {
-            by,
-            at: now,
-            request,
-            touched: touched(&before, &after),
-            after: after.clone(),
-        });
-        before = after;
-    }
-    let replayed = Player::new(harness, &format!("replay {seed}")).await;
-    let mut is_clean = true;
-    let (mut own, mut expected) = (BTreeSet::new(), Objects::new());
-    for write in &done {
-        if write.by == 0 {
-            own.extend(write.touched.iter().cloned());
-            continue;
-        }
-        let is_done = replayed
-            .write(write.by, write.at, write.request.clone())
-            .await;
-        let after = replayed.objects(None).await;
-        is_clean &= is_done
-            && touched(&expected, &after) == write.touched
-            && own.is_disjoint(&write.touched);
-        expected = after;
-    }
-    let request = reverting(&player.lab, player.executions[0], at(200));
-    let reverted = player.lab.data.revert(player.lab.organization, &request);
-    match reverted.await {
-        Ok(report) => {
-            let after = player.objects(None).await;
-            if is_clean {
-                assert_eq!(after, expected, "seed {seed}");
-            }
-            if let Some(undo) = report.undo_execution {
-                let request = reverting(&player.lab, undo, at(210));
-                let redone = player.lab.data.revert(player.lab.organization, &request);
-                redone
-                    .await
-                    .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-                assert_eq!(player.objects(None).await, before, "seed {seed}");
-                assert_eq!(player.objects(Some(at(205))).await, after, "seed {seed}");
-            }
-        }
-        Err(RevertError::Conflicts(conflicts)) => {
-            assert!(!is_clean, "seed {seed}: {conflicts:?}");
-            assert_eq!(player.objects(None).await, before, "seed {seed}");
-        }
-        Err(error) => panic!("seed {seed}: {error:?}"),
-    }
-    for write in &done {
-        let stood = player.objects(Some(write.at)).await;
-        assert_eq!(stood, write.after, "seed {seed}, as of {}", write.at);
-    }
-    let first = done.iter().position(|write| write.by == 0);
-    let later = done.iter().skip(first.unwrap_or(done.len()));
-    is_clean && later.filter(|write| write.by != 0).count() > 0
-}

@@ -1,15 +1,13 @@
-//! Contract of [`labdata_ports::data::DataStore`]: history of rows, and reverts that restore.
+//! Contract of [`labdata_ports::data::DataStore`]: reverts that restore.
 
 use labdata_domain::{
-    catalog::{KeyedTable, TableDefinition},
+    catalog::TableDefinition,
     data::{
-        history::{RowVersion, versions},
         restore::OnConflict,
         revert::RevertReport,
         write::{Mode, SeriesWrite, TableWrite},
     },
     ids::ExecutionId,
-    scalar::KeyValue,
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest};
 use serde_json::{Map, Value, json};
@@ -23,7 +21,7 @@ use crate::{
 };
 
 /// Every row and point of the tables of a lab, the server's own columns included.
-async fn state(lab: &Lab) -> Vec<(String, Vec<Map<String, Value>>)> {
+pub(super) async fn state(lab: &Lab) -> Vec<(String, Vec<Map<String, Value>>)> {
     let mut state = Vec::new();
     for table in ["experiment", "sample", "measurement", "curve"] {
         state.push((table.to_owned(), lab.find(table, json!({})).await));
@@ -31,7 +29,7 @@ async fn state(lab: &Lab) -> Vec<(String, Vec<Map<String, Value>>)> {
     state
 }
 
-async fn write(
+pub(super) async fn write(
     lab: &Lab,
     tables: impl IntoIterator<Item = TableWrite>,
     series: impl IntoIterator<Item = SeriesWrite>,
@@ -54,7 +52,10 @@ fn restoring(lab: &Lab, execution: ExecutionId, on_conflict: OnConflict) -> Reve
     }
 }
 
-async fn restore(lab: &Lab, execution: ExecutionId) -> Result<RevertReport, RevertError> {
+pub(super) async fn restore(
+    lab: &Lab,
+    execution: ExecutionId,
+) -> Result<RevertReport, RevertError> {
     let request = restoring(lab, execution, OnConflict::Refuse);
     lab.data.revert(lab.organization, &request).await
 }
@@ -85,7 +86,7 @@ pub(super) fn delete(table: &str, rows: Value) -> TableWrite {
 }
 
 /// Two samples with a measurement and a curve each.
-async fn two_samples(harness: &Itself<impl DataHarness>) -> Lab {
+pub(super) async fn two_samples(harness: &Itself<impl DataHarness>) -> Lab {
     let lab = Lab::with_tables(harness).await;
     let samples = json!([{"id": "a", "name": "a", "volume": 0.1, "note": "ä\"\\n"}, {"id": "b", "name": "b"}]);
     let measurements =
@@ -105,153 +106,8 @@ async fn two_samples(harness: &Itself<impl DataHarness>) -> Lab {
     lab
 }
 
-/// The versions of a sample.
-async fn sample_versions(lab: &Lab, id: &str) -> Vec<RowVersion> {
-    let table = KeyedTable::of(lab.tables().await.table("sample").unwrap()).unwrap();
-    let key = KeyValue::Text(id.to_owned());
-    let history = lab.data.history(lab.organization, &table, &key).await;
-    let history = history.unwrap();
-    versions(history.deleted, &history.changes, history.current.as_ref())
-}
-
-fn operations(versions: &[RowVersion]) -> Vec<(u64, &str)> {
-    let versions = versions.iter();
-    versions
-        .map(|it| (it.version, it.operation.as_str()))
-        .collect()
-}
-
 crate::suite!(
     use data::restore as data_restore;
-
-    /// An update names its execution, and leaves the one that created the row.
-    async fn an_update_names_its_execution(harness: &Itself<impl DataHarness>) {
-        let lab = Lab::with_tables(harness).await;
-        let created = lab
-            .insert("sample", json!([{"id": "a", "name": "a"}]))
-            .await;
-        let by = |row: &Map<String, Value>| {
-            (
-                row["created_by_execution_id"].clone(),
-                row["updated_by_execution_id"].clone(),
-            )
-        };
-        let own = || Value::from(created.to_string());
-        let rows = lab.find("sample", json!({})).await;
-        assert_eq!(by(&rows[0]), (own(), own()));
-        let updated = write(
-            &lab,
-            [update("sample", json!([{"id": "a", "volume": 2}]))],
-            [],
-        )
-        .await;
-        let rows = lab.find("sample", json!({})).await;
-        assert_eq!(by(&rows[0]), (own(), Value::from(updated.to_string())));
-    }
-
-    /// Each change of a row makes a version with the values that it then had.
-    async fn versions_tell_what_each_execution_changed(harness: &Itself<impl DataHarness>) {
-        let lab = Lab::with_tables(harness).await;
-        let first = lab
-            .insert("sample", json!([{"id": "a", "name": "a", "volume": 1}]))
-            .await;
-        let second = write(
-            &lab,
-            [update("sample", json!([{"id": "a", "volume": 2}]))],
-            [],
-        )
-        .await;
-        let third = write(&lab, [delete("sample", json!([{"id": "a"}]))], []).await;
-        lab.insert("sample", json!([{"id": "a", "name": "new"}]))
-            .await;
-        let versions = sample_versions(&lab, "a").await;
-        let expected = [
-            (4, "created"),
-            (3, "deleted"),
-            (2, "updated"),
-            (1, "created"),
-        ];
-        assert_eq!(operations(&versions), expected);
-        let volume = |version: usize| {
-            let (before, after) = &versions[version].changed["volume"];
-            (before.as_f64(), after.as_f64())
-        };
-        assert_eq!(volume(1), (Some(2.0), None));
-        assert_eq!(volume(2), (Some(1.0), Some(2.0)));
-        assert_eq!(versions[2].values["volume"], 2.0);
-        assert_eq!(versions[2].values["name"], json!("a"));
-        let by: Vec<_> = versions[1..].iter().map(|it| it.execution).collect();
-        assert_eq!(by, [Some(third), Some(second), Some(first)]);
-        assert_eq!(operations(&sample_versions(&lab, "never").await), []);
-    }
-
-    /// A version that is forgotten is gone for good; the row stays.
-    async fn versions_can_be_forgotten(harness: &Itself<impl DataHarness>) {
-        let lab = two_samples(harness).await;
-        for id in ["a", "b"] {
-            write(
-                &lab,
-                [update("sample", json!([{"id": id, "volume": 2}]))],
-                [],
-            )
-            .await;
-        }
-        let table = KeyedTable::of(lab.tables().await.table("sample").unwrap()).unwrap();
-        let key = KeyValue::Text("a".to_owned());
-        lab.data
-            .forget_history(lab.organization, &table, &key)
-            .await
-            .unwrap();
-        assert_eq!(
-            operations(&sample_versions(&lab, "a").await),
-            [(2, "updated")]
-        );
-        assert_eq!(sample_versions(&lab, "b").await.len(), 2);
-    }
-
-    /// Changes that are older than asked are deleted, a batch at a time.
-    async fn old_changes_are_deleted(harness: &Itself<impl DataHarness>) {
-        let lab = two_samples(harness).await;
-        let rows = json!([{"id": "a", "volume": 2}, {"id": "b", "volume": 2}]);
-        write(&lab, [update("sample", rows)], []).await;
-        for (before, deleted) in [(at(100), 0), (at(101), 1), (at(101), 1), (at(101), 0)] {
-            assert_eq!(lab.data.sweep_history(before, 1).await.unwrap(), deleted);
-        }
-        let versions = sample_versions(&lab, "a").await;
-        assert_eq!(operations(&versions), [(2, "updated")]);
-    }
-
-    /// Renamed tables and columns have their history; that of a dropped column is deleted.
-    async fn history_follows_renames(harness: &Itself<impl DataHarness>) {
-        let lab = Lab::with_tables(harness).await;
-        lab.insert(
-            "sample",
-            json!([{"id": "a", "name": "a", "volume": 1, "note": "x"}]),
-        )
-        .await;
-        let execution = write(
-            &lab,
-            [update(
-                "sample",
-                json!([{"id": "a", "volume": 2, "note": "y"}]),
-            )],
-            [],
-        )
-        .await;
-        let mut definition = TableDefinition {
-            renamed_from: Some("sample".to_owned()),
-            ..curated("vial", sample().columns)
-        };
-        "amount".clone_into(&mut definition.columns[1].name);
-        definition.columns[1].renamed_from = Some("volume".to_owned());
-        lab.define(&definition).await.unwrap();
-        let dropped = lab
-            .catalog
-            .drop_column(lab.organization, "vial", "note", true, at(60));
-        dropped.await.unwrap();
-        restore(&lab, execution).await.unwrap();
-        assert_eq!(lab.column("vial", "amount").await, [1.0]);
-    }
 
     /// Updated rows get their earlier values back, deleted ones return with what was deleted with them.
     async fn updated_and_deleted_rows_come_back(harness: &Itself<impl DataHarness>) {
@@ -532,82 +388,3 @@ crate::suite!(
         assert_eq!(state(&lab).await, after);
     }
 );
-
-/// Numbers that look random and are the same for the same seed.
-pub(super) struct Numbers(pub(super) u64);
-
-impl Numbers {
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
-        // Constants of Knuth's MMIX generator; the upper bits are the better ones.
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    /// One of a few keys, so that writes meet.
-    fn key(&mut self) -> String {
-        format!("k{}", self.below(6))
-    }
-
-    pub(super) fn write(&mut self) -> (Vec<TableWrite>, Vec<SeriesWrite>) {
-        let (key, other, value) = (self.key(), self.key(), self.below(100));
-        let sample = json!([{"id": key, "name": other, "volume": value}]);
-        let measurement = json!([{"id": key, "sample": other, "value": value}]);
-        let table = match self.below(9) {
-            0 => insert("sample", sample),
-            1 => insert("measurement", measurement),
-            2 => update("sample", sample),
-            3 => update("measurement", measurement),
-            4 => table_write(Mode::Upsert, "sample", sample),
-            5 => TableWrite {
-                key: Some(vec!["name".to_owned()]),
-                ..table_write(
-                    Mode::Upsert,
-                    "sample",
-                    json!([{"name": other, "volume": value}]),
-                )
-            },
-            6 => delete("sample", json!([{"id": key}])),
-            7 => delete("measurement", json!([{"id": key}])),
-            _ => {
-                let times: Vec<u64> = (0..self.below(4)).collect();
-                let curve = series("curve", json!(key), json!({ "time": times }));
-                return (Vec::new(), vec![curve]);
-            }
-        };
-        (vec![table], Vec::new())
-    }
-}
-
-/// Executions of random writes over three related tables are undone, redone and undone again: each time
-/// everything is as it was, keys, points and the server's own columns included.
-pub async fn random_executions_are_undone<H: DataHarness>(harness: &H, seed: u64) {
-    let lab = Lab::named(harness, &format!("lab {seed}")).await;
-    lab.define_tables().await;
-    let mut numbers = Numbers(seed);
-    let mut reached = Vec::new();
-    for _ in 0..4 {
-        let before = state(&lab).await;
-        let execution = harness.execution(lab.organization, at(0), None).await.id;
-        for _ in 0..=numbers.below(8) {
-            let (tables, series) = numbers.write();
-            // Some ask for what cannot be; they change nothing.
-            let _ = lab.write_under(execution, request(tables, series)).await;
-        }
-        reached.push((execution, before, state(&lab).await));
-    }
-    for (execution, before, after) in reached.into_iter().rev() {
-        let mut undone = execution;
-        for expected in [&before, &after, &before] {
-            let report = restore(&lab, undone).await;
-            let report = report.unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-            assert_eq!(&state(&lab).await, expected, "seed {seed}");
-            let Some(undo) = report.undo_execution else {
-                break;
-            };
-            undone = undo;
-        }
-    }
-}

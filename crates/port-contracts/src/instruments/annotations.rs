@@ -4,7 +4,7 @@ use futures::future::join_all;
 use labdata_domain::{
     executions::FinalStatus,
     files::ObjectKey,
-    ids::{AnnotationId, ExecutionId, FileId, OrganizationId},
+    ids::{AnnotationId, ExecutionId, FileId, OrganizationId, UserId},
     instruments::images::{
         Annotation, AnnotationChange, BoundingBox, Label, MAX_ANNOTATIONS_OF_IMAGE, MaskShape,
         PixelSize,
@@ -53,30 +53,7 @@ impl AnnotationsLab {
 
     /// An annotation of the image that is not stored yet.
     fn annotation(&self, file: FileId, label: &str, seconds: i64) -> Annotation {
-        Annotation {
-            id: AnnotationId::new(given::uuid()),
-            file,
-            execution: None,
-            label: Label::parse(label).unwrap(),
-            object: ObjectKey::new(given::uuid()),
-            size_bytes: 100,
-            shape: MaskShape {
-                size: PixelSize {
-                    width: 40,
-                    height: 30,
-                },
-                foreground: 12,
-                bounds: BoundingBox {
-                    x: 7,
-                    y: 5,
-                    width: 6,
-                    height: 2,
-                },
-            },
-            is_human_vetted: false,
-            created_by: self.ada.id,
-            created_at: at(seconds),
-        }
+        annotation(self.ada.id, file, label, seconds)
     }
 
     async fn try_add(
@@ -117,6 +94,34 @@ impl AnnotationsLab {
         let objects: Vec<_> = objects.iter().map(|object| (self.ours, *object)).collect();
         let found = self.files.unreferenced(&objects).await.unwrap();
         found.into_iter().map(|(_, object)| object).collect()
+    }
+}
+
+/// An annotation of an image by that user, which is not stored yet.
+pub(crate) fn annotation(user: UserId, file: FileId, label: &str, seconds: i64) -> Annotation {
+    Annotation {
+        id: AnnotationId::new(given::uuid()),
+        file,
+        execution: None,
+        label: Label::parse(label).unwrap(),
+        object: ObjectKey::new(given::uuid()),
+        size_bytes: 100,
+        shape: MaskShape {
+            size: PixelSize {
+                width: 40,
+                height: 30,
+            },
+            foreground: 12,
+            bounds: BoundingBox {
+                x: 7,
+                y: 5,
+                width: 6,
+                height: 2,
+            },
+        },
+        is_human_vetted: false,
+        created_by: user,
+        created_at: at(seconds),
     }
 }
 

@@ -2,12 +2,15 @@
 
 use labdata_domain::{
     files::{File, FileFilter},
-    ids::TrashId,
+    ids::{ExecutionId, TrashId},
+    instruments::images::Annotation,
     storage::{StorageQuota, StoredKind},
     trash::{Deletion, RestoreRefusal, TrashKind},
 };
 use labdata_ports::{
+    data::{DataStore, RevertRequest},
     files::FileRepository,
+    instruments::images::AnnotationRepository,
     trash::{RestoreError, TrashStore},
 };
 
@@ -15,6 +18,7 @@ use crate::{
     assertions::assert_not_found,
     files::{awaiting, confirmed, of as attribution},
     given::{self, at},
+    instruments::annotations::annotation,
     lab::lab,
     paging::ALL,
 };
@@ -26,6 +30,10 @@ lab!(
         pub files: dyn FileRepository,
         /// Trash.
         pub trash: dyn TrashStore,
+        /// Annotations of images.
+        pub annotations: dyn AnnotationRepository,
+        /// Reverts.
+        pub data: dyn DataStore,
     }
 );
 
@@ -48,6 +56,23 @@ impl TrashedFilesLab {
         let deleted = self.trash.delete_file(self.ours, file.id, &deletion);
         assert_eq!(deleted.await.unwrap(), *file);
         deletion.id
+    }
+
+    /// An image with two annotations that were saved under the execution.
+    async fn annotated_image(&self, execution: Option<ExecutionId>) -> (File, [Annotation; 2]) {
+        let camera = self.instrument(self.ours, "camera").await;
+        let image = confirmed("a.png", attribution(Some(camera.id), None), at(1));
+        self.add(&image).await;
+        let masks = [2, 3].map(|second| Annotation {
+            execution,
+            ..annotation(self.ada.id, image.id, "cell", second)
+        });
+        let unlimited = StorageQuota::UNLIMITED;
+        let added = self
+            .annotations
+            .add(self.ours, image.id, execution, &masks, unlimited, at(4));
+        added.await.unwrap();
+        (image, masks)
     }
 
     async fn used(&self) -> (u64, u64) {
@@ -140,11 +165,67 @@ crate::suite!(
         let id = lab.delete(&file).await;
         let purged = lab.trash.purge(lab.ours, id).await.unwrap();
         let object = file.state.object();
-        assert_eq!(purged.object, Some(object));
+        assert_eq!(purged.objects, [object]);
         let objects = [(lab.ours, object)];
         assert_eq!(lab.files.unreferenced(&objects).await.unwrap(), objects);
         assert_not_found(lab.trash.purge(lab.ours, id).await);
         assert_eq!(lab.used().await, (0, 0));
+    }
+
+    /// The annotations of an image go into the trash with it and come back with it; until then their masks are
+    /// referenced, and count as trash.
+    async fn annotations_come_back_with_their_image(lab: &TrashedFilesLab) {
+        let (image, masks) = lab.annotated_image(None).await;
+        let objects = masks.each_ref().map(|mask| (lab.ours, mask.object));
+        let id = lab.delete(&image).await;
+        let of_image = || lab.annotations.list(lab.ours, image.id);
+        assert_eq!(of_image().await.unwrap(), []);
+        assert_eq!(lab.used().await, (0, 1_700));
+        assert_eq!(lab.trash.get(lab.ours, id).await.unwrap().size, 1_700);
+        assert_eq!(lab.files.unreferenced(&objects).await.unwrap(), []);
+        for (organization, object) in objects {
+            assert!(lab.trash.holds_object(organization, object).await.unwrap());
+            assert!(!lab.trash.holds_object(lab.theirs, object).await.unwrap());
+        }
+        lab.trash.restore(lab.ours, id, at(55)).await.unwrap();
+        assert_eq!(of_image().await.unwrap(), masks);
+        assert_eq!(lab.files.unreferenced(&objects).await.unwrap(), []);
+        for (organization, object) in objects {
+            assert!(!lab.trash.holds_object(organization, object).await.unwrap());
+        }
+    }
+
+    /// Purging an image returns the objects of its masks too.
+    async fn a_purged_image_leaves_its_masks(lab: &TrashedFilesLab) {
+        let (image, masks) = lab.annotated_image(None).await;
+        let id = lab.delete(&image).await;
+        let purged = lab.trash.purge(lab.ours, id).await.unwrap();
+        let mut expected = vec![image.state.object(), masks[0].object, masks[1].object];
+        let mut found = purged.objects;
+        assert_eq!(found.first(), Some(&image.state.object()));
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
+        assert_eq!(lab.used().await, (0, 0));
+    }
+
+    /// A revert deletes what was saved under its execution in the trash too: it does not come back.
+    async fn annotations_of_a_reverted_execution_do_not_come_back(lab: &TrashedFilesLab) {
+        let execution = lab.execution(lab.ours, at(0), None).await.id;
+        let (image, _) = lab.annotated_image(Some(execution)).await;
+        let id = lab.delete(&image).await;
+        let request = RevertRequest {
+            execution,
+            user: lab.ada.id,
+            api_key: None,
+            now: at(52),
+            dry_run: false,
+            restore: None,
+        };
+        let reverted = lab.data.revert(lab.ours, &request).await.unwrap();
+        assert_eq!(reverted.annotations_deleted_count, 2);
+        lab.trash.restore(lab.ours, id, at(55)).await.unwrap();
+        assert_eq!(lab.annotations.list(lab.ours, image.id).await.unwrap(), []);
     }
 
     /// What was never confirmed is removed for good.

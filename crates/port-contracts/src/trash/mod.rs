@@ -10,12 +10,14 @@ use labdata_domain::{
     data::write::Mode,
     ids::{OrganizationId, TrashId},
     page::{Page, PageRequest},
+    people::rights::TableAccess,
     scalar::DataType,
     trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
 };
 use labdata_ports::{
     PortError,
     catalog::DefineError,
+    people::groups::GroupRepository,
     trash::{RestoreError, TrashStore},
 };
 use serde_json::{Value, json};
@@ -33,14 +35,18 @@ use crate::{
 };
 
 /// A harness over a store with tables and a trash.
-pub trait TrashHarness: DataHarness + Subject<dyn TrashStore> {}
+pub trait TrashHarness:
+    DataHarness + Subject<dyn TrashStore> + Subject<dyn GroupRepository>
+{
+}
 
-impl<H: DataHarness + Subject<dyn TrashStore>> TrashHarness for H {}
+impl<H: DataHarness + Subject<dyn TrashStore> + Subject<dyn GroupRepository>> TrashHarness for H {}
 
 /// An organization with tables and a trash.
 pub struct TrashLab {
     lab: Lab,
     trash: Arc<dyn TrashStore>,
+    groups: Arc<dyn GroupRepository>,
 }
 
 impl std::ops::Deref for TrashLab {
@@ -56,6 +62,7 @@ impl TrashLab {
         Self {
             lab: Lab::with_tables(harness).await,
             trash: harness.subject(),
+            groups: harness.subject(),
         }
     }
 
@@ -315,7 +322,10 @@ crate::suite!(
         let table = lab.try_drop("note", true).await.unwrap();
         assert_eq!(lab.names().await.len(), 3);
         let purged = lab.trash.purge(lab.organization, table).await.unwrap();
-        assert_eq!((purged.entry.name.as_str(), purged.object), ("note", None));
+        assert_eq!(
+            (purged.entry.name.as_str(), purged.objects),
+            ("note", vec![])
+        );
         assert_eq!(lab.names().await, ["sample.note"]);
         assert_not_found(lab.trash.purge(lab.organization, table).await);
         lab.trash.purge(lab.organization, other).await.unwrap();
@@ -375,5 +385,40 @@ crate::suite!(
             other => panic!("{other:?}"),
         }
         lab.restore(id).await.unwrap();
+    }
+
+    /// An entry of a table or a column has the access of its table, wherever that is.
+    async fn an_entry_has_the_access_of_its_table(lab: &TrashLab) {
+        let group = given::group(lab.organization, "qc", &[lab.user]);
+        lab.groups.add(&group).await.unwrap();
+        let access = TableAccess {
+            read: vec!["qc".to_owned()],
+            write: Vec::new(),
+        };
+        let restricted = TableDefinition {
+            access: Some(access.clone()),
+            ..curated(
+                "plate",
+                vec![
+                    column("note", DataType::Text),
+                    column("size", DataType::Integer),
+                ],
+            )
+        };
+        lab.define(&restricted).await.unwrap();
+        lab.try_drop_column("plate", "note").await.unwrap();
+        lab.try_drop_column("sample", "volume").await.unwrap();
+        let accesses = async || {
+            let entries = lab.entries(lab.organization).await.items;
+            let mut accesses: Vec<_> = entries.into_iter().map(|it| (it.name, it.access)).collect();
+            accesses.sort_by(|a, b| a.0.cmp(&b.0));
+            accesses
+        };
+        let note = ("plate.note".to_owned(), access.clone());
+        let volume = ("sample.volume".to_owned(), TableAccess::default());
+        assert_eq!(accesses().await, [note.clone(), volume.clone()]);
+        lab.try_drop("plate", true).await.unwrap();
+        let plate = ("plate".to_owned(), access);
+        assert_eq!(accesses().await, [plate, note, volume]);
     }
 );

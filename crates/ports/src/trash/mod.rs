@@ -38,8 +38,8 @@ impl From<DefineError> for RestoreError {
 pub struct PurgedEntry {
     /// The entry.
     pub entry: TrashEntry,
-    /// The object of a file, which the caller removes.
-    pub object: Option<ObjectKey>,
+    /// The objects of a file and of its annotations, which the caller removes.
+    pub objects: Vec<ObjectKey>,
 }
 
 /// Deleted files, tables and columns of each organization that can be restored.
@@ -50,7 +50,7 @@ pub struct PurgedEntry {
 /// ([`crate::files::FileRepository::unreferenced`]).
 #[async_trait]
 pub trait TrashStore: Send + Sync {
-    /// Moves a confirmed file into the trash and emits the event of its deletion. A file that awaits its
+    /// Moves a confirmed file into the trash, with its annotations, and emits the event of its deletion. A file that awaits its
     /// bytes is removed for good, and its object is the caller's to remove: the returned state tells.
     ///
     /// # Errors
@@ -106,7 +106,8 @@ pub trait TrashStore: Send + Sync {
 
     /// Restores an entry as it was, ids included, and returns it. Definitions that were renamed since are
     /// followed. A restored file emits the event of confirmed files to followers, but none to triggers, which
-    /// ran for it before; a table or a column emits that of changed tables.
+    /// ran for it before; a table or a column emits that of changed tables. Annotations whose execution was reverted
+    /// since MUST NOT come back.
     ///
     /// Rows that were added while a column was in the trash get its default; where it has none and they need a
     /// value, the column comes back as one that may be null.
@@ -140,7 +141,7 @@ pub trait TrashStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(OrganizationId, TrashId)>, PortError>;
 
-    /// Returns whether the file of that object is in the trash: URLs to it are signed already, and MUST find
+    /// Returns whether the file or the annotation of that object is in the trash: URLs to it are signed already, and MUST find
     /// nothing.
     async fn holds_object(
         &self,

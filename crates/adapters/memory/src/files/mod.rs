@@ -399,7 +399,9 @@ impl FileRepository for InMemoryFileRepository {
                 owned(&state.files, *organization).chain(state.trashed_files(*organization));
             files.any(|file| file.state.object() == *object)
                 || owned(&state.datasets, *organization).any(|dataset| dataset.object == *object)
-                || owned(&state.annotations, *organization).any(|mask| mask.object == *object)
+                || owned(&state.annotations, *organization)
+                    .chain(state.trashed_annotations(*organization))
+                    .any(|mask| mask.object == *object)
                 || owned(&state.dataset_masks, *organization).any(|mask| mask.object == *object)
                 || owned(&state.model_versions, *organization).any(|row| {
                     let artifact = row.version.artifact;

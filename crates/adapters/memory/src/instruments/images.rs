@@ -23,13 +23,14 @@ fake!(
 );
 
 impl State {
-    /// Number of annotations that were saved under the execution.
+    /// Number of annotations that were saved under the execution, in the trash too.
     pub(crate) fn annotations_of_execution(
         &self,
         organization: OrganizationId,
         execution: ExecutionId,
     ) -> u64 {
         let annotations = owned(&self.annotations, organization);
+        let annotations = annotations.chain(self.trashed_annotations(organization));
         let own = annotations.filter(|annotation| annotation.execution == Some(execution));
         u64::try_from(own.count()).unwrap_or(u64::MAX)
     }
@@ -43,6 +44,7 @@ impl State {
         self.annotations.retain(|row| {
             row.organization != organization || row.thing.execution != Some(execution)
         });
+        self.delete_trashed_annotations(organization, execution);
     }
 
     fn annotation_mut(

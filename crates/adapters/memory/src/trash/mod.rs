@@ -8,9 +8,10 @@ use labdata_domain::{
     catalog::KeyedTable,
     events::LoggedEventKind,
     files::{File, ObjectKey},
-    ids::{FileId, OrganizationId, TrashId},
+    ids::{ExecutionId, FileId, OrganizationId, TrashId},
+    instruments::images::Annotation,
     page::{Page, PageRequest},
-    people::author::Author,
+    people::{author::Author, rights::TableAccess},
     refusal::Resource,
     scalar::KeyValue,
     trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
@@ -38,7 +39,7 @@ fake!(
 /// What an entry holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    File(File),
+    File(File, Vec<Annotation>),
     Table(DroppedTable),
     Column(DroppedColumn),
 }
@@ -46,7 +47,7 @@ pub(crate) enum Content {
 impl Content {
     const fn kind(&self) -> TrashKind {
         match self {
-            Self::File(_) => TrashKind::File,
+            Self::File(..) => TrashKind::File,
             Self::Table(_) => TrashKind::Table,
             Self::Column(_) => TrashKind::Column,
         }
@@ -54,7 +55,7 @@ impl Content {
 
     fn name(&self) -> String {
         match self {
-            Self::File(file) => file.path.as_str().to_owned(),
+            Self::File(file, _) => file.path.as_str().to_owned(),
             Self::Table(dropped) => dropped.table.name.clone(),
             Self::Column(dropped) => dropped.name(),
         }
@@ -62,7 +63,10 @@ impl Content {
 
     fn size(&self) -> u64 {
         match self {
-            Self::File(file) => file.state.bytes().map_or(0, |bytes| bytes.size),
+            Self::File(file, annotations) => {
+                let masks = annotations.iter().map(|annotation| annotation.size_bytes);
+                file.state.bytes().map_or(0, |bytes| bytes.size) + masks.sum::<u64>()
+            }
             Self::Table(dropped) => dropped.size(),
             Self::Column(dropped) => dropped.size(),
         }
@@ -126,6 +130,51 @@ impl State {
             deleted_by: Author::of(user, key),
             purge_at: deletion.purge_at,
             size: content.size(),
+            access: self.trash_access(organization, content),
+        })
+    }
+
+    /// Access to the table that an entry was, or is a column of.
+    fn trash_access(&self, organization: OrganizationId, content: &Content) -> TableAccess {
+        let column = match content {
+            Content::File(..) => return TableAccess::default(),
+            Content::Table(dropped) => return dropped.table.access.clone(),
+            Content::Column(dropped) => dropped,
+        };
+        let defined = self.tables.get(&organization).into_iter();
+        let defined = defined.flat_map(|tables| &tables.defined);
+        let in_trash = owned(&self.trash, organization).filter_map(|row| match &row.content {
+            Content::Table(dropped) => Some(&dropped.table),
+            Content::File(..) | Content::Column(_) => None,
+        });
+        let mut tables = defined.chain(in_trash);
+        let table = tables.find(|table| table.id == Some(column.table));
+        table.map(|table| table.access.clone()).unwrap_or_default()
+    }
+
+    /// Deletes the annotations in the trash that were saved under the execution.
+    pub(crate) fn delete_trashed_annotations(
+        &mut self,
+        organization: OrganizationId,
+        execution: ExecutionId,
+    ) {
+        for row in &mut self.trash {
+            if row.organization == organization
+                && let Content::File(_, annotations) = &mut row.thing.content
+            {
+                annotations.retain(|annotation| annotation.execution != Some(execution));
+            }
+        }
+    }
+
+    /// The annotations of the organization's trash.
+    pub(crate) fn trashed_annotations(
+        &self,
+        organization: OrganizationId,
+    ) -> impl Iterator<Item = &Annotation> {
+        owned(&self.trash, organization).flat_map(|row| match &row.content {
+            Content::File(_, annotations) => annotations.as_slice(),
+            Content::Table(_) | Content::Column(_) => &[],
         })
     }
 
@@ -141,7 +190,7 @@ impl State {
         organization: OrganizationId,
     ) -> impl Iterator<Item = &File> {
         owned(&self.trash, organization).filter_map(|row| match &row.content {
-            Content::File(file) => Some(file),
+            Content::File(file, _) => Some(file),
             Content::Table(_) | Content::Column(_) => None,
         })
     }
@@ -184,8 +233,13 @@ impl State {
         now: OffsetDateTime,
     ) -> Result<(), RestoreError> {
         let event = match content {
-            Content::File(file) => {
+            Content::File(file, annotations) => {
                 self.restore_file(organization, &file)?;
+                let annotations = annotations.into_iter();
+                self.annotations.extend(annotations.map(|thing| Owned {
+                    organization,
+                    thing,
+                }));
                 LoggedEventKind::FileConfirmed(file.id)
             }
             Content::Table(dropped) => {
@@ -240,9 +294,13 @@ impl TrashStore for InMemoryTrashStore {
         deletion: &Deletion,
     ) -> Result<File, PortError> {
         let mut state = self.memory.lock();
+        let annotations = owned(&state.annotations, organization);
+        let annotations = annotations.filter(|annotation| annotation.file == id);
+        let annotations = annotations.cloned().collect();
         let file = state.remove_file(organization, id, deletion.at)?;
         if file.place().is_some() {
-            state.add_to_trash(organization, deletion, Content::File(file.clone()));
+            let content = Content::File(file.clone(), annotations);
+            state.add_to_trash(organization, deletion, content);
         }
         Ok(file)
     }
@@ -324,15 +382,18 @@ impl TrashStore for InMemoryTrashStore {
         let row = state.trash_row(organization, id)?.clone();
         let entry = state.trash_entry(organization, &row)?;
         state.trash.retain(|row| row.thing.deletion.id != id);
-        let object = match row.content {
-            Content::File(file) => Some(file.state.object()),
+        let mut objects = Vec::new();
+        match row.content {
+            Content::File(file, annotations) => {
+                objects.push(file.state.object());
+                objects.extend(annotations.iter().map(|annotation| annotation.object));
+            }
             Content::Table(dropped) => {
                 state.purge_columns(organization, dropped.table.id.unwrap_or_default());
-                None
             }
-            Content::Column(_) => None,
-        };
-        Ok(PurgedEntry { entry, object })
+            Content::Column(_) => {}
+        }
+        Ok(PurgedEntry { entry, objects })
     }
 
     async fn due(
@@ -360,8 +421,12 @@ impl TrashStore for InMemoryTrashStore {
         object: ObjectKey,
     ) -> Result<bool, PortError> {
         let state = self.memory.lock();
-        let mut files = state.trashed_files(organization);
-        Ok(files.any(|file| file.state.object() == object))
+        let files = state.trashed_files(organization);
+        let masks = state.trashed_annotations(organization);
+        let mut objects = files
+            .map(|file| file.state.object())
+            .chain(masks.map(|mask| mask.object));
+        Ok(objects.any(|held| held == object))
     }
 
     async fn forget_row(

@@ -1,8 +1,8 @@
 //! Random executions are undone.
 
 use labdata_memory::Memory;
-use labdata_port_contracts::data::{
-    as_of::random_histories_are_read_and_undone, restore::random_executions_are_undone,
+use labdata_port_contracts::data::random::{
+    random_executions_are_undone, random_histories_are_read_and_undone,
 };
 
 use crate::contracts::InMemory;

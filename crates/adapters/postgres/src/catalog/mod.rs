@@ -1,13 +1,14 @@
 //! Definitions of organizations' tables: stored in the platform's schema, carried out as real
 //! tables, keys and constraints in a schema of each organization's own.
 
+pub(crate) mod change;
 mod constraints;
 mod core;
 pub(crate) mod ddl;
 pub(crate) mod history;
 pub(crate) mod load;
 pub(crate) mod save;
-pub(crate) mod store;
+mod store;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_domain::{catalog::core_tables, ids::OrganizationId};

@@ -145,7 +145,7 @@ impl StepWriter<'_> {
         step: &TableStep,
         columns: &ResolvedColumns<'_>,
     ) -> Result<TableOutcome, Failure> {
-        let matches = match_rows(self.connection, self.context, step, columns).await?;
+        let matches = match_rows(self.connection, self.context, step, columns, None).await?;
         let keys = step
             .assign_matches(matches.found)
             .map_err(Failure::Problems)?

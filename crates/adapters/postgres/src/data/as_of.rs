@@ -15,6 +15,15 @@ use crate::database::{
     sql::{Schemas, ident, literal},
 };
 
+/// What a statement yields of earlier versions of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PastValues {
+    /// The values of columns.
+    Columns,
+    /// The stored JSON, and of columns only the key: PostgreSQL takes longer to make columns of JSON than to find it.
+    Json,
+}
+
 /// A moment, as parameters of a statement.
 pub(super) struct AsOf {
     organization: String,
@@ -27,21 +36,37 @@ pub(super) struct PastRows {
     pub(super) from: String,
     /// The condition that the row existed.
     pub(super) existed: String,
+    /// The expression of the key.
+    pub(super) key: String,
+    /// The expression of the row's JSON, which is null for a row that has not changed since.
+    pub(super) json: Option<&'static str>,
+    /// Quoted name of the key.
+    key_name: String,
+    /// Qualified and quoted name of the table.
+    table: String,
     /// True if a column is that of the table unless a change was found.
     is_current: bool,
 }
 
 impl PastRows {
-    /// The expression of a column.
-    pub(super) fn column(&self, key: &str, sql_name: &str) -> String {
+    /// The expression of a column. Beside [`Self::json`] it is null where that is not.
+    pub(super) fn column(&self, sql_name: &str) -> String {
         let name = ident(sql_name);
-        // A key never changes, and its index serves.
-        if !self.is_current || name == key {
-            return format!("t.{name}");
+        if name == self.key_name {
+            return self.key.clone();
         }
-        format!("CASE WHEN h.found THEN o.{name} ELSE t.{name} END")
+        match (self.is_current, self.json) {
+            (true, None) => format!("CASE WHEN h.found THEN o.{name} ELSE t.{name} END"),
+            (true, Some(_)) => format!("CASE WHEN h.found THEN NULL ELSE t.{name} END"),
+            (false, None) => format!("t.{name}"),
+            (false, Some(_)) => format!("(NULL::{}).{name}", self.table),
+        }
     }
 }
+
+/// When a recorded row began to exist. Changes that an earlier version recorded have it only in the row.
+const EXISTED_SINCE: &str =
+    "coalesce(c.existed_since, (c.before ->> 'created_at')::timestamptz) AS existed_since";
 
 impl AsOf {
     /// Adds the moment to the parameters of a statement.
@@ -63,47 +88,66 @@ impl AsOf {
     }
 
     /// The rows of a table that exist now.
-    pub(super) fn current(&self, names: &TableNames<'_>) -> PastRows {
+    pub(super) fn current(&self, names: &TableNames<'_>, values: PastValues) -> PastRows {
         let TableNames {
             table, name, key, ..
         } = names;
-        let from = format!(
-            "{name} t LEFT JOIN LATERAL (SELECT true AS found, c.before FROM labdata.row_change c \
-             WHERE {later} AND c.row_id = t.{key}::text COLLATE \"default\" ORDER BY c.at, c.id LIMIT 1) h ON true \
-             LEFT JOIN LATERAL json_populate_record(NULL::{name}, h.before) o ON h.found",
+        let mut from = format!(
+            "{name} t LEFT JOIN LATERAL (SELECT true AS found, c.before, {EXISTED_SINCE} FROM labdata.row_change c \
+             WHERE {later} AND c.row_id = t.{key}::text COLLATE \"C\" ORDER BY c.at, c.id LIMIT 1) h ON true",
             later = self.is_later("c", &table.name),
         );
+        if values == PastValues::Columns {
+            from.push_str(" LEFT JOIN LATERAL json_populate_record(NULL::");
+            from.push_str(name);
+            from.push_str(", h.before) o ON h.found");
+        }
         PastRows {
             from,
             existed: format!(
-                "CASE WHEN h.found THEN o.created_at ELSE t.created_at END <= {}",
+                "CASE WHEN h.found THEN h.existed_since ELSE t.created_at END <= {}",
                 self.at
             ),
+            // A key never changes, and its index serves.
+            key: format!("t.{key}"),
+            json: (values == PastValues::Json).then_some("h.before"),
+            key_name: key.clone(),
+            table: name.clone(),
             is_current: true,
         }
     }
 
     /// The rows of a table that do not exist now.
-    pub(super) fn deleted(&self, names: &TableNames<'_>) -> PastRows {
+    pub(super) fn deleted(&self, names: &TableNames<'_>, values: PastValues) -> PastRows {
         let TableNames {
             table, name, key, ..
         } = names;
-        let from = format!(
-            "(SELECT DISTINCT ON (c.row_id) c.before \
+        let key_of = |row: &str| match table.key().data_type {
+            DataType::String | DataType::Text => format!("{row}.row_id"),
+            _ => format!("CAST({row}.row_id AS {})", names.key_type),
+        };
+        let mut from = format!(
+            "(SELECT DISTINCT ON (c.row_id) c.row_id, c.before, {EXISTED_SINCE} \
              FROM (SELECT DISTINCT d.row_id FROM labdata.row_change d WHERE {deleted} AND d.action = 'deleted') g \
              JOIN labdata.row_change c ON {later} AND c.row_id = g.row_id \
              WHERE NOT EXISTS (SELECT FROM {name} x WHERE x.{key} = {row_key}) \
-             ORDER BY c.row_id, c.at, c.id) h CROSS JOIN LATERAL json_populate_record(NULL::{name}, h.before) t",
+             ORDER BY c.row_id, c.at, c.id) h",
             deleted = self.is_later("d", &table.name),
             later = self.is_later("c", &table.name),
-            row_key = match table.key().data_type {
-                DataType::String | DataType::Text => "g.row_id COLLATE \"C\"".to_owned(),
-                _ => format!("CAST(g.row_id AS {})", names.key_type),
-            },
+            row_key = key_of("g"),
         );
+        if values == PastValues::Columns {
+            from.push_str(" CROSS JOIN LATERAL json_populate_record(NULL::");
+            from.push_str(name);
+            from.push_str(", h.before) t");
+        }
         PastRows {
             from,
-            existed: format!("t.created_at <= {}", self.at),
+            existed: format!("h.existed_since <= {}", self.at),
+            key: key_of("h"),
+            json: (values == PastValues::Json).then_some("h.before"),
+            key_name: key.clone(),
+            table: name.clone(),
             is_current: false,
         }
     }
@@ -111,14 +155,15 @@ impl AsOf {
     /// All rows of a table with its columns, as an item of FROM.
     pub(super) fn rows(&self, names: &TableNames<'_>) -> String {
         let table = names.table;
-        let parts = [self.current(names), self.deleted(names)].map(|rows| {
+        let values = PastValues::Columns;
+        let parts = [self.current(names, values), self.deleted(names, values)].map(|rows| {
             let own = table.columns.iter().map(|column| column.sql_name());
             let system = table.system_columns().iter();
             let names_of = own
                 .map(std::borrow::Cow::into_owned)
                 .chain(system.map(|column| column.name.to_owned()));
             let columns: Vec<String> = names_of
-                .map(|name| format!("{} AS {}", rows.column(&names.key, &name), ident(&name)))
+                .map(|name| format!("{} AS {}", rows.column(&name), ident(&name)))
                 .collect();
             format!(
                 "SELECT {} FROM {} WHERE {}",
@@ -134,7 +179,7 @@ impl AsOf {
     pub(super) fn chunks(&self, schemas: &Schemas, table: &Table) -> String {
         format!(
             "(SELECT c.* FROM {chunks} c WHERE {existed} AND NOT EXISTS (SELECT FROM labdata.row_change l \
-             WHERE {later} AND l.row_id = c._chunk::text COLLATE \"default\") \
+             WHERE {later} AND l.row_id = c._chunk::text COLLATE \"C\") \
              UNION ALL SELECT c.* FROM (SELECT DISTINCT ON (l.row_id) l.before FROM labdata.row_change l \
              WHERE {later} ORDER BY l.row_id, l.at, l.id) h \
              CROSS JOIN LATERAL json_populate_record(NULL::{chunks}, h.before) c \

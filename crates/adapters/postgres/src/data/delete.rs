@@ -164,7 +164,7 @@ async fn delete_rows(
     // The keys are numbered, so that PostgreSQL renders only the rows that are stored.
     let query = statement(format!(
         "WITH deleted AS (DELETE FROM {table} t USING unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
-         WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {image} AS stored, {before} AS before, \
+         WHERE t.{key} = u.k RETURNING t.{key}::text AS key, u.place, {image} AS stored, {before}, \
          greatest($2, t.updated_at + interval '1 microsecond') AS at){recorded} \
          SELECT key, stored FROM deleted WHERE place <= {KEPT_ROWS}",
         table = names.name,
@@ -234,7 +234,7 @@ async fn delete_chunks(
     let now = owners.len() + 2;
     let query = statement(format!(
         "WITH deleted AS (DELETE FROM {chunks} c WHERE {conditions} RETURNING _points, _execution, {names}, \
-         c._chunk::text AS key, ${now} AS at, {before} AS before){recorded} \
+         c._chunk::text AS key, ${now} AS at, {before}){recorded} \
          SELECT sum(_points)::bigint AS points, ARRAY[{counts}] AS of_others FROM deleted",
         chunks = context.schemas.chunk_table(&raw.name),
         conditions = conditions.join(" OR "),

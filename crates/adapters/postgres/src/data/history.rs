@@ -45,6 +45,9 @@ impl Author {
     }
 }
 
+/// The columns of [`Recording::row`] where there was no row.
+pub(super) const NO_ROW: &str = "NULL::json AS before, NULL::timestamptz AS existed_since";
+
 /// Records the changes of a table, if earlier versions of its rows are stored.
 pub(super) struct Recording<'r> {
     organization: OrganizationId,
@@ -74,18 +77,21 @@ impl Recording<'_> {
         }
     }
 
-    /// An expression of a row as it is stored, for the column `before` of a source; null where nothing is
-    /// recorded.
+    /// The columns `before` and `existed_since` of a source: a row as it is stored; null where nothing is recorded.
     pub(super) fn row(&self, alias: &str) -> String {
-        if self.table.history {
-            format!("row_to_json({alias})")
-        } else {
-            "NULL::json".to_owned()
+        if !self.table.history {
+            return NO_ROW.to_owned();
         }
+        let since = if self.table.is_raw() {
+            "_written_at"
+        } else {
+            "created_at"
+        };
+        format!("row_to_json({alias}) AS before, {alias}.{since} AS existed_since")
     }
 
-    /// A part of WITH that records each row of `source`, which has columns `key`, `at` and `before`. Its
-    /// parameters follow `before` others.
+    /// A part of WITH that records each row of `source`, which has columns `key`, `at` and those of
+    /// [`Self::row`]. Its parameters follow `before` others.
     pub(super) fn part(&self, action: ChangeAction, source: &str, before: usize) -> String {
         if !self.table.history {
             return String::new();
@@ -94,8 +100,9 @@ impl Recording<'_> {
             std::array::from_fn(|index| format!("${}", before + index + 1));
         format!(
             ", recorded AS (INSERT INTO labdata.row_change \
-             (organization_id, table_name, row_id, action, execution_id, at, before, is_undo, owner_column) \
-             SELECT {organization}, {table}, key, '{action}', {execution}, at, before, {is_undo}, {owner} FROM {source})",
+             (organization_id, table_name, row_id, action, execution_id, at, before, existed_since, is_undo, owner_column) \
+             SELECT {organization}, {table}, key, '{action}', {execution}, at, before, existed_since, {is_undo}, {owner} \
+             FROM {source})",
             action = action.as_str(),
         )
     }

@@ -8,6 +8,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::data::{
+    history::ChangeAction,
     read::RowJson,
     write::{KEPT_ROWS, MatchedRow, ResolvedColumns, RowMatch, TableStep},
 };
@@ -46,11 +47,16 @@ pub(super) struct Matches {
 }
 
 /// Finds the stored rows that each row of a step matches now, and locks them against other writers.
+///
+/// # Arguments
+/// `recorded` is the change that follows, if it is one of every match: their values are at hand here, and the statement
+/// of an update would have to look for them again.
 pub(super) async fn match_rows(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     step: &TableStep,
     columns: &ResolvedColumns<'_>,
+    recorded: Option<ChangeAction>,
 ) -> Result<Matches, Failure> {
     let names = context.names(&step.table);
     let mut wanted = Unnested::default();
@@ -66,8 +72,16 @@ pub(super) async fn match_rows(
     // A row that another writer has just changed is locked, and returned, as it is after that change.
     // Locks are taken in the order of keys, so that writers of the same rows rarely deadlock. The
     // join is inner: rows without a match come back as nothing, and are filled in below.
-    let query = statement(format!(
-        "SELECT u.place, t.{key}::text AS key, t.updated_at, {image} AS stored \
+    let recording = context.recording(&step.table);
+    let recorded = recorded.filter(|_| step.table.history);
+    let now = wanted.next_parameter();
+    let values = recorded.map_or_else(String::new, |_| {
+        let row = recording.row("t");
+        // The time that the update gives the row.
+        format!(", greatest(${now}, t.updated_at + interval '1 microsecond') AS at, {row}")
+    });
+    let mut query = format!(
+        "SELECT u.place, t.{key}::text AS key, t.updated_at, {image} AS stored{values} \
          FROM {rows} WITH ORDINALITY AS u({columns}, place) \
          JOIN {table} t ON {conditions} ORDER BY t.{key} FOR UPDATE OF t",
         key = names.key,
@@ -76,8 +90,19 @@ pub(super) async fn match_rows(
         columns = wanted.columns(),
         table = names.name,
         conditions = conditions.join(" AND "),
-    ));
-    let rows: Vec<MatchRow> = wanted.bind(query).load(connection).await?;
+    );
+    let rows: Vec<MatchRow> = match recorded {
+        None => wanted.bind(statement(query)).load(connection).await?,
+        Some(action) => {
+            query = format!(
+                "WITH matched AS ({query}){} SELECT place, key, updated_at, stored FROM matched",
+                recording.part(action, "matched", now)
+            );
+            let query = wanted.bind(statement(query));
+            let query = query.bind::<Timestamptz, _>(context.now);
+            recording.bind(query).load(connection).await?
+        }
+    };
     let mut found = vec![RowMatch::None; step.len];
     let mut before = BTreeMap::new();
     for row in rows {

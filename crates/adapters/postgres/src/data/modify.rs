@@ -15,6 +15,7 @@ use labdata_domain::data::{
 use super::{
     context::WriteContext,
     failure::Failure,
+    history::NO_ROW,
     insert::Insertion,
     matching::{Matches, match_rows},
     row_images::{rendered_row, row_image},
@@ -41,7 +42,13 @@ pub(super) async fn modify_rows(
     on_match: OnMatch,
     mut columns: ResolvedColumns<'_>,
 ) -> Result<ModifiedStep, Failure> {
-    let Matches { found, mut before } = match_rows(connection, context, step, &columns).await?;
+    // An overwrite changes every match; what a fill changes is known after it.
+    let recorded = match on_match {
+        OnMatch::Overwrite => Some(context.author.update()),
+        OnMatch::FillMissing => None,
+    };
+    let Matches { found, mut before } =
+        match_rows(connection, context, step, &columns, recorded).await?;
     let assigned = step.assign_matches(found).map_err(Failure::Problems)?;
     columns
         .fill_own(&assigned.keys)
@@ -128,7 +135,7 @@ async fn record_created(
     }
     let keys: Vec<String> = created.keys().iter().map(ToString::to_string).collect();
     let query = statement(format!(
-        "WITH created AS (SELECT key, $2 AS at, NULL::json AS before FROM unnest($1::text[]) AS u(key)){recorded} \
+        "WITH created AS (SELECT key, $2 AS at, {NO_ROW} FROM unnest($1::text[]) AS u(key)){recorded} \
          SELECT 1"
     ))
     .bind::<Array<Text>, _>(keys)
@@ -186,18 +193,21 @@ impl Update<'_> {
         ));
         assignments.push(format!("updated_by_execution_id = ${}", now + 1));
         let recording = context.recording(table);
+        let is_recorded = table.history && self.on_match == OnMatch::FillMissing;
         // The row before the update: locked when it was matched, so the snapshot has it as it is.
-        let old = if table.history {
-            format!(" JOIN {name} old ON old.{key} = u.{own_key}")
+        let (old, before, recorded) = if is_recorded {
+            (
+                format!(" JOIN {name} old ON old.{key} = u.{own_key}"),
+                format!(", t.updated_at AS at, {}", recording.row("old")),
+                recording.part(context.author.update(), "changed", now + 1),
+            )
         } else {
-            String::new()
+            Default::default()
         };
         let query = statement(format!(
             "WITH changed AS (UPDATE {name} t SET {assignments} FROM {rows} WITH ORDINALITY AS u({columns}, place){old} \
-             WHERE t.{key} = u.{own_key}{filter} RETURNING t.{key}::text AS key, {image} AS stored, \
-             t.updated_at AS at, {before} AS before){recorded} SELECT key, stored FROM changed",
-            before = recording.row("old"),
-            recorded = recording.part(context.author.update(), "changed", now + 1),
+             WHERE t.{key} = u.{own_key}{filter} RETURNING t.{key}::text AS key, {image} AS stored{before}){recorded} \
+             SELECT key, stored FROM changed",
             assignments = assignments.join(", "),
             rows = given.call(),
             columns = given.columns(),
@@ -207,7 +217,12 @@ impl Update<'_> {
             .bind(query)
             .bind::<Timestamptz, _>(context.now)
             .bind::<SqlUuid, _>(context.execution.as_uuid());
-        Ok(recording.bind(changed).load(connection).await?)
+        let changed = if is_recorded {
+            recording.bind(changed)
+        } else {
+            changed
+        };
+        Ok(changed.load(connection).await?)
     }
 
     /// The assignments of the provided columns, and for each the condition that it fills a null.

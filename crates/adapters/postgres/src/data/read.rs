@@ -7,16 +7,18 @@ use futures::TryStreamExt;
 use labdata_domain::{
     catalog::{KeyedTable, PlatformTable, Table},
     data::read::{
-        OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage, RowPosition,
+        Field, OrderTerm, OrderedValue, Position, ReadPlan, ReadTarget, RowJson, RowPage,
+        RowPosition,
     },
     ids::OrganizationId,
     scalar::Scalar,
 };
 
 use super::{
-    as_of::{AsOf, PastRows},
+    as_of::{AsOf, PastRows, PastValues},
     conditions::{Bound, Query, conditions, filter},
-    read_row::{Rendered, position_column, position_columns},
+    read_row::{Rendered, STORED, position_column, position_columns},
+    row_images::display_stored,
 };
 use crate::{
     catalog::ddl::{point_expression, points_from},
@@ -46,7 +48,10 @@ pub(crate) async fn read(
     let (is_full, is_whole) = {
         let mut stream = pin!(prepared.load_stream::<Rendered>(connection).await?);
         let (mut bytes, mut is_full) = (0, false);
-        while let Some(row) = stream.try_next().await? {
+        while let Some(mut row) = stream.try_next().await? {
+            if row.is_stored {
+                row.json = displayed(plan, &row.json)?;
+            }
             is_full = plan.is_full(found.len(), bytes);
             if is_full {
                 break;
@@ -72,6 +77,20 @@ pub(crate) async fn read(
             .collect(),
         next,
     })
+}
+
+/// A stored row as the plan's columns show it.
+fn displayed(plan: &ReadPlan, stored: &str) -> Result<String, diesel::result::Error> {
+    let columns = plan.columns.iter().map(|displayed| {
+        let Field {
+            sql_name,
+            data_type,
+            ..
+        } = &displayed.field;
+        (displayed.name.as_str(), sql_name.as_str(), *data_type)
+    });
+    display_stored(columns, stored)
+        .map_err(|error| diesel::result::Error::DeserializationError(error.into()))
 }
 
 fn position(plan: &ReadPlan, last: &Rendered) -> Option<Position> {
@@ -107,6 +126,8 @@ struct Source<'s> {
     as_of: Option<&'s AsOf>,
     /// A condition besides those of the plan.
     existed: Option<&'s str>,
+    /// The row's stored JSON, which is displayed in place of the columns where it is not null.
+    stored: Option<&'s str>,
 }
 
 fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
@@ -119,6 +140,7 @@ fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
             row: &[(&key, "DESC")],
             as_of: None,
             existed: None,
+            stored: None,
         };
         let column = |sql_name: &str| format!("t.{}", ident(sql_name));
         begun.text = select(&mut begun, schemas, plan, &source, column);
@@ -128,21 +150,37 @@ fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
     let mut part = |rows: PastRows| {
         let source = Source {
             from: rows.from.clone(),
-            row: &[(&key, "DESC")],
+            row: &[(&rows.key, "DESC")],
             as_of: Some(&as_of),
             existed: Some(&rows.existed),
+            stored: rows.json,
         };
-        let column = |sql_name: &str| rows.column(&names.key, sql_name);
+        let column = |sql_name: &str| rows.column(sql_name);
         select(&mut begun, schemas, plan, &source, column)
     };
     // Each part has its own order and limit, so that rows that exist are read along the index of their keys.
-    let (current, deleted) = (part(as_of.current(&names)), part(as_of.deleted(&names)));
+    let values = past_values(plan, table);
+    let current = part(as_of.current(&names, values));
+    let deleted = part(as_of.deleted(&names, values));
     begun.text = format!(
         "SELECT * FROM (({current}) UNION ALL ({deleted})) u ORDER BY {} LIMIT {}",
         merged_order(plan),
         u64::from(plan.limit) + 1,
     );
     begun
+}
+
+/// What PostgreSQL has to know of earlier rows: their columns only for conditions and orders of others than the key.
+fn past_values(plan: &ReadPlan, table: &KeyedTable) -> PastValues {
+    let key = table.key().sql_name();
+    let mut conditions = plan.conditions.iter();
+    let is_by_key = conditions.all(|it| it.hops.is_empty() && it.field.sql_name == key)
+        && plan.order.iter().all(|term| term.is_key);
+    if is_by_key {
+        PastValues::Json
+    } else {
+        PastValues::Columns
+    }
 }
 
 /// The order of rows of several parts, by the columns of their positions.
@@ -167,6 +205,7 @@ fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
         row: &[("c._chunk", "ASC"), ("p._place", "ASC")],
         as_of: as_of.as_ref(),
         existed: None,
+        stored: None,
     };
     let column = |sql_name: &str| point_expression(table, sql_name);
     begun.text = select(&mut begun, schemas, plan, &source, column);
@@ -181,6 +220,7 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
         row: &[("t.id", "DESC")],
         as_of: None,
         existed: None,
+        stored: None,
     };
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
     let column = |sql_name: &str| format!("t.{}", ident(sql_name));
@@ -217,7 +257,9 @@ fn select(
             ident(&displayed.name)
         )
     });
+    let stored = source.stored.map(|stored| format!("{stored} AS {STORED}"));
     let selected: Vec<String> = std::iter::once(position_columns(&position))
+        .chain(stored)
         .chain(columns)
         .collect();
     // Null is greater than every value, as PostgreSQL has it unless reported otherwise.

@@ -34,12 +34,17 @@ pub(super) fn position_columns(expressions: &[String]) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
+/// Name of the column of a row's stored JSON, between those of its position and its own.
+pub(super) const STORED: &str = "_stored";
+
 /// A row that was read, after the columns of its position.
 pub(super) struct Rendered {
     /// The values of [`position_columns`].
     pub(super) position: Vec<Option<Scalar>>,
     /// The text of a JSON object.
     pub(super) json: String,
+    /// True if it is the row's stored JSON, by names of columns in SQL.
+    pub(super) is_stored: bool,
 }
 
 impl QueryableByName<Pg> for Rendered {
@@ -50,11 +55,22 @@ impl QueryableByName<Pg> for Rendered {
         for index in 0..row.field_count() {
             let field = Row::get(row, index).ok_or("a column is missing")?;
             let name = field.field_name().unwrap_or_default();
+            if name == STORED {
+                if let Some(value) = field.value() {
+                    let json = str::from_utf8(value.as_bytes())?.to_owned();
+                    return Ok(Self {
+                        position,
+                        json,
+                        is_stored: true,
+                    });
+                }
+                continue;
+            }
             if name.starts_with(POSITION) {
                 position.push(field.value().map(scalar).transpose()?);
                 continue;
             }
-            if index > position.len() {
+            if json.len() > 1 {
                 json.push(b',');
             }
             serde_json::to_writer(&mut json, name)?;
@@ -68,6 +84,7 @@ impl QueryableByName<Pg> for Rendered {
         Ok(Self {
             position,
             json: String::from_utf8(json)?,
+            is_stored: false,
         })
     }
 }

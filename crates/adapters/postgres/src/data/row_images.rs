@@ -8,7 +8,7 @@ use labdata_domain::{
         read::RowJson,
         write::{KEPT_BYTES, KEPT_ROWS, RowImage},
     },
-    scalar::DataType,
+    scalar::{DataType, write_float},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -45,7 +45,6 @@ pub(super) fn rendered_row(table: &Table, text: &str) -> Option<RowJson> {
 
 /// A row of `row_to_json` as reads show it; columns that it lacks are null.
 pub(super) fn rendered(table: &Table, text: &str) -> Option<RowJson> {
-    let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
     let own = table
         .columns
         .iter()
@@ -54,23 +53,43 @@ pub(super) fn rendered(table: &Table, text: &str) -> Option<RowJson> {
         .system_columns()
         .iter()
         .map(|column| (column.name, Cow::Borrowed(column.name), column.data_type));
-    let mut displayed = String::with_capacity(text.len());
-    for (name, sql_name, data_type) in own.chain(system) {
-        let value = values.get(&sql_name).map_or("null", |value| value.get());
-        displayed.push(if displayed.is_empty() { '{' } else { ',' });
-        displayed.push_str(&serde_json::to_string(name).ok()?);
-        displayed.push(':');
-        // Sessions are in UTC.
-        match value.strip_suffix("+00:00\"") {
-            Some(time) if data_type == DataType::Datetime => {
-                displayed.push_str(time);
-                displayed.push_str("Z\"");
-            }
-            _ => displayed.push_str(value),
+    let displayed = display_stored(own.chain(system), text).ok()?;
+    Some(RowJson::from_rendered(displayed))
+}
+
+/// A row of `row_to_json` as reads show these columns, each by its name, its name in SQL and its type; columns that it
+/// lacks are null.
+pub(super) fn display_stored<'c, N: AsRef<str>>(
+    columns: impl Iterator<Item = (&'c str, N, DataType)>,
+    text: &str,
+) -> Result<String, serde_json::Error> {
+    let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text)?;
+    let mut displayed = Vec::with_capacity(text.len());
+    for (name, sql_name, data_type) in columns {
+        let value = values.get(sql_name.as_ref());
+        let value = value.map_or("null", |value| value.get());
+        displayed.push(if displayed.is_empty() { b'{' } else { b',' });
+        serde_json::to_writer(&mut displayed, name)?;
+        displayed.push(b':');
+        match data_type {
+            // Sessions are in UTC.
+            DataType::Datetime => match value.strip_suffix("+00:00\"") {
+                Some(time) => {
+                    displayed.extend_from_slice(time.as_bytes());
+                    displayed.extend_from_slice(b"Z\"");
+                }
+                None => displayed.extend_from_slice(value.as_bytes()),
+            },
+            // Numbers read back exactly. What JSON has no number for is text here, and null in reads.
+            DataType::Float => match value.parse() {
+                Ok(number) => write_float(&mut displayed, number),
+                Err(_) => displayed.extend_from_slice(b"null"),
+            },
+            _ => displayed.extend_from_slice(value.as_bytes()),
         }
     }
-    displayed.push('}');
-    Some(RowJson::from_rendered(displayed))
+    displayed.push(b'}');
+    String::from_utf8(displayed).map_err(serde::de::Error::custom)
 }
 
 /// A retained row as the ledger holds it.

@@ -203,7 +203,7 @@ impl<'s> SeriesForm<'s> {
         let query = statement(format!(
             // One statement deletes and records: what the history says was deleted is exactly what was.
             "WITH deleted AS (DELETE FROM {name} c WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points, \
-             c._chunk::text AS key, $2 AS at, {before} AS before){recorded} \
+             c._chunk::text AS key, $2 AS at, {before}){recorded} \
              SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}",
             before = recording.row("c"),
             recorded = recording.part(ChangeAction::Deleted, "deleted", 2),

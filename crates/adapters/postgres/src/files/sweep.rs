@@ -72,6 +72,8 @@ pub(crate) async fn unreferenced(
              WHERE f.object_key = o.object_key AND f.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.trash t \
              WHERE t.object_key = o.object_key AND t.organization_id = o.organization_id) \
+         AND NOT EXISTS (SELECT FROM labdata.trashed_annotation a \
+             WHERE a.object_key = o.object_key AND a.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.dataset d \
              WHERE d.object_key = o.object_key AND d.organization_id = o.organization_id) \
          AND NOT EXISTS (SELECT FROM labdata.ml_model_version v \

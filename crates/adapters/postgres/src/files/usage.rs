@@ -51,6 +51,8 @@ pub(crate) async fn used_bytes(
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.trash \
              WHERE organization_id = $1), 0) \
+         + coalesce((SELECT sum(size_bytes) FROM labdata.trashed_annotation \
+             WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.dataset_mask \
              WHERE organization_id = $1), 0) \
          + coalesce((SELECT sum(size_bytes) FROM labdata.annotation \
@@ -86,6 +88,7 @@ pub(crate) async fn bytes_by_kind(
                  WHERE organization_id = $1 AND size_bytes IS NOT NULL \
              UNION ALL SELECT 'files', size_bytes FROM labdata.agent_chat_file WHERE organization_id = $1 \
              UNION ALL SELECT 'trash', size_bytes FROM labdata.trash WHERE organization_id = $1 \
+             UNION ALL SELECT 'trash', size_bytes FROM labdata.trashed_annotation WHERE organization_id = $1 \
              UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset WHERE organization_id = $1 \
              UNION ALL SELECT 'datasets', size_bytes FROM labdata.dataset_mask WHERE organization_id = $1 \
              UNION ALL SELECT 'annotations', size_bytes FROM labdata.annotation WHERE organization_id = $1 \

@@ -137,7 +137,7 @@ impl PgAnnotationRepository {
     }
 }
 
-/// Deletes what was saved under an execution. Returns the number of annotations. The caller has locked the
+/// Deletes what was saved under an execution, in the trash too. Returns the number of annotations. The caller has locked the
 /// execution, so that none is being added.
 pub(crate) async fn delete_of_execution(
     connection: &mut AsyncPgConnection,
@@ -149,7 +149,15 @@ pub(crate) async fn delete_of_execution(
         .filter(annotation::job_execution_id.eq(execution.as_uuid()))
         .execute(connection)
         .await?;
-    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+    // Afterwards: an image that is being deleted has moved its annotations by now.
+    let in_trash = diesel::sql_query(
+        "DELETE FROM labdata.trashed_annotation WHERE organization_id = $1 AND job_execution_id = $2",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(execution.as_uuid())
+    .execute(connection)
+    .await?;
+    Ok(u64::try_from(deleted + in_trash).unwrap_or(u64::MAX))
 }
 
 type Refused<T> = Result<Result<T, AddAnnotationsError>, Fault>;

@@ -40,6 +40,7 @@ const OBJECTS: &str = "\
         FROM labdata.file WHERE status = 'confirmed' \
     UNION ALL SELECT organization_id, object_key, size_bytes, crc32c \
         FROM labdata.trash WHERE object_key IS NOT NULL \
+    UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.trashed_annotation \
     UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.dataset \
     UNION ALL SELECT organization_id, object_key, size_bytes, NULL FROM labdata.annotation \
     UNION ALL SELECT organization_id, id, size_bytes, NULL FROM labdata.dataset_mask \

@@ -16,13 +16,13 @@ use time::OffsetDateTime;
 use super::{Dropped, HeldRow, begin_entry, columns_of, entry_schema, measure};
 use crate::{
     catalog::{
+        change::{
+            announce, drop_column, exists, holds_values, load, lock_definitions, run, uncover,
+        },
         ddl,
         history::{default_in_history, drop_from_history},
         load::stored_table,
         save::id_of,
-        store::{
-            announce, drop_column, exists, holds_values, load, lock_definitions, run, uncover,
-        },
     },
     database::{
         errors::{Fault, port_error},

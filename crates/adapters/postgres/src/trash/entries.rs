@@ -2,14 +2,17 @@
 
 use diesel::{
     OptionalExtension, QueryableByName,
-    sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     files::ObjectKey,
     ids::{ApiKeyId, OrganizationId, TrashId, UserId},
     page::{Page, PageRequest},
-    people::author::{Author, NamedKey, NamedUser},
+    people::{
+        author::{Author, NamedKey, NamedUser},
+        rights::TableAccess,
+    },
     refusal::Resource,
     trash::{TrashEntry, TrashKind},
 };
@@ -24,8 +27,13 @@ use crate::database::{
 };
 
 /// Reads entries with the names of who deleted, of the organization `$1`.
-const ENTRIES: &str = "\
-    SELECT it.id, it.kind, it.name, it.deleted_at, it.purge_at, it.size_bytes, \
+fn entries() -> String {
+    format!(
+        "\
+    SELECT it.id, it.kind, it.name, it.deleted_at, it.purge_at, \
+        it.size_bytes + coalesce((SELECT sum(a.size_bytes) FROM labdata.trashed_annotation a \
+            WHERE a.organization_id = it.organization_id AND a.trash_id = it.id), 0)::bigint AS size_bytes, \
+        {read} AS read, {write} AS write, \
         it.deleted_by AS user_id, person.email, person.name AS user_name, \
         api_key.id AS api_key_id, api_key.name AS key_name \
     FROM labdata.trash it \
@@ -33,7 +41,24 @@ const ENTRIES: &str = "\
         ON person.organization_id = it.organization_id AND person.id = it.deleted_by \
     LEFT JOIN labdata.api_key \
         ON api_key.organization_id = it.organization_id AND api_key.id = it.api_key_id \
-    WHERE it.organization_id = $1";
+    WHERE it.organization_id = $1",
+        read = groups("read"),
+        write = groups("write"),
+    )
+}
+
+/// An expression of the groups that may do that to the table of an entry, which is itself in the trash or in the
+/// catalog. A group that was deleted since stays as its id, so that nobody sees more than before.
+fn groups(may: &str) -> String {
+    format!(
+        "ARRAY(SELECT coalesce(g.name, a.group_id::text) FROM ( \
+             SELECT a.group_id FROM labdata.table_access a WHERE a.table_id = it.table_id AND a.may = '{may}' \
+             UNION ALL SELECT a.group_id FROM labdata.trash d \
+             CROSS JOIN LATERAL jsonb_to_recordset(coalesce(d.content -> 'access', '[]')) AS a(may text, group_id uuid) \
+             WHERE d.table_id = it.table_id AND d.kind = 'table' AND a.may = '{may}') a \
+         LEFT JOIN labdata.user_group g ON g.id = a.group_id ORDER BY 1)"
+    )
+}
 
 #[derive(QueryableByName)]
 struct EntryRow {
@@ -59,6 +84,10 @@ struct EntryRow {
     api_key_id: Option<Uuid>,
     #[diesel(sql_type = Nullable<Text>)]
     key_name: Option<String>,
+    #[diesel(sql_type = Array<Text>)]
+    read: Vec<String>,
+    #[diesel(sql_type = Array<Text>)]
+    write: Vec<String>,
 }
 
 impl EntryRow {
@@ -83,6 +112,10 @@ impl EntryRow {
                 }),
             },
             purge_at: self.purge_at,
+            access: TableAccess {
+                read: self.read,
+                write: self.write,
+            },
         })
     }
 }
@@ -92,7 +125,7 @@ pub(super) async fn get(
     organization: OrganizationId,
     id: TrashId,
 ) -> Result<TrashEntry, PortError> {
-    let row: Option<EntryRow> = diesel::sql_query(format!("{ENTRIES} AND it.id = $2"))
+    let row: Option<EntryRow> = diesel::sql_query(format!("{} AND it.id = $2", entries()))
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<SqlUuid, _>(id.as_uuid())
         .get_result(connection)
@@ -110,8 +143,9 @@ pub(super) async fn list(
 ) -> Result<Page<TrashEntry>, PortError> {
     let query = format!(
         // The first condition alone bounds the range of the index.
-        "{ENTRIES} AND ($2 IS NULL OR (it.deleted_at <= $2 AND (it.deleted_at, it.id) < ($2, $3))) \
-         ORDER BY it.deleted_at DESC, it.id DESC LIMIT $4"
+        "{} AND ($2 IS NULL OR (it.deleted_at <= $2 AND (it.deleted_at, it.id) < ($2, $3))) \
+         ORDER BY it.deleted_at DESC, it.id DESC LIMIT $4",
+        entries()
     );
     let rows: Vec<EntryRow> = diesel::sql_query(query)
         .bind::<SqlUuid, _>(organization.as_uuid())
@@ -142,7 +176,8 @@ pub(super) async fn holds_object(
     object: ObjectKey,
 ) -> Result<bool, PortError> {
     let query = diesel::sql_query(
-        "SELECT EXISTS (SELECT FROM labdata.trash WHERE organization_id = $1 AND object_key = $2) AS found",
+        "SELECT EXISTS (SELECT FROM labdata.trash WHERE organization_id = $1 AND object_key = $2) \
+         OR EXISTS (SELECT FROM labdata.trashed_annotation WHERE organization_id = $1 AND object_key = $2) AS found",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<SqlUuid, _>(object.as_uuid());
@@ -152,6 +187,33 @@ pub(super) async fn holds_object(
         .await
         .map_err(port_error)?;
     Ok(row.found)
+}
+
+#[derive(QueryableByName)]
+struct MaskRow {
+    #[diesel(sql_type = SqlUuid)]
+    object_key: Uuid,
+}
+
+/// The objects of the annotations of an entry.
+pub(super) async fn masks(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    id: TrashId,
+) -> Result<Vec<ObjectKey>, PortError> {
+    let rows: Vec<MaskRow> = diesel::sql_query(
+        "SELECT object_key FROM labdata.trashed_annotation WHERE organization_id = $1 AND trash_id = $2 \
+         ORDER BY object_key",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(id.as_uuid())
+    .load(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| ObjectKey::new(row.object_key))
+        .collect())
 }
 
 #[derive(QueryableByName)]

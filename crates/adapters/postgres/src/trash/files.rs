@@ -62,8 +62,55 @@ pub(super) async fn delete(
         .bind::<Timestamptz, _>(deletion.purge_at)
         .execute(connection)
         .await?;
+        hold_annotations(connection, organization, id, deletion).await?;
     }
     crate::files::delete(connection, organization, id, deletion.at).await
+}
+
+/// Copies the annotations of a file, which go with its row.
+async fn hold_annotations(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    id: FileId,
+    deletion: &Deletion,
+) -> Result<(), Fault> {
+    diesel::sql_query(
+        // Locked: an annotation that a revert is deleting is waited for, and left out.
+        "INSERT INTO labdata.trashed_annotation \
+             (organization_id, trash_id, object_key, job_execution_id, size_bytes, content) \
+         SELECT organization_id, $3, object_key, job_execution_id, size_bytes, to_jsonb(a) FROM ( \
+             SELECT * FROM labdata.annotation WHERE organization_id = $1 AND file_id = $2 FOR UPDATE) a",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(id.as_uuid())
+    .bind::<SqlUuid, _>(deletion.id.as_uuid())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn restore_annotations(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    held: &HeldRow,
+) -> Result<(), PortError> {
+    for statement in [
+        // A revert locks its execution before it deletes annotations: one that has begun is waited for.
+        "SELECT FROM labdata.job_execution e WHERE e.organization_id = $1 AND e.id IN ( \
+             SELECT job_execution_id FROM labdata.trashed_annotation WHERE organization_id = $1 AND trash_id = $2) \
+         ORDER BY e.id FOR KEY SHARE",
+        "INSERT INTO labdata.annotation \
+         SELECT it.* FROM labdata.trashed_annotation a, jsonb_populate_record(NULL::labdata.annotation, a.content) it \
+         WHERE a.organization_id = $1 AND a.trash_id = $2",
+    ] {
+        diesel::sql_query(statement)
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<SqlUuid, _>(held.id)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
+    }
+    Ok(())
 }
 
 #[derive(QueryableByName)]
@@ -110,6 +157,7 @@ pub(super) async fn restore(
         };
         return Err(refusal.into());
     }
+    restore_annotations(connection, organization, held).await?;
     let id = held.content.pointer("/file/id").and_then(Value::as_str);
     let id = id.and_then(|id| id.parse::<Uuid>().ok());
     let id =

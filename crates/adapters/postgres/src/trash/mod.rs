@@ -32,7 +32,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::{
-    catalog::store::{define_error, lock_definitions},
+    catalog::change::{define_error, lock_definitions},
     database::{
         errors::{Fault, port_error, transacted},
         pool::Database,
@@ -225,13 +225,19 @@ async fn purge(
     if entry.kind != TrashKind::File {
         keep_from_dumps(connection).await?;
     }
+    let masks = entries::masks(connection, organization, id).await?;
     remove(connection, organization, &held).await?;
     if let (TrashKind::Table, Some(table)) = (entry.kind, held.table_id) {
         purge_columns(connection, organization, table).await?;
     }
     Ok(PurgedEntry {
         entry,
-        object: held.object_key.map(ObjectKey::new),
+        objects: held
+            .object_key
+            .map(ObjectKey::new)
+            .into_iter()
+            .chain(masks)
+            .collect(),
     })
 }
 

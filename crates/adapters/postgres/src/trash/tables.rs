@@ -15,10 +15,10 @@ use time::OffsetDateTime;
 use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
 use crate::{
     catalog::{
+        change::{announce, is_empty, load, lock_definitions, run, uncover, undefine},
         ddl,
         load::stored_table,
         save::id_of,
-        store::{announce, is_empty, load, lock_definitions, run, uncover, undefine},
     },
     database::{
         errors::port_error,

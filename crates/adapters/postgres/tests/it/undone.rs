@@ -2,7 +2,7 @@
 
 use labdata_port_contracts::{
     Harness,
-    data::{as_of::random_histories_are_read_and_undone, restore::random_executions_are_undone},
+    data::random::{random_executions_are_undone, random_histories_are_read_and_undone},
 };
 
 use crate::contracts::Postgres;

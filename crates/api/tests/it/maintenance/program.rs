@@ -65,6 +65,14 @@ async fn the_first_start_prints_a_key_and_the_second_start_none() {
     let program = Program::serve(directory.path(), &[]);
     let key = program.key.clone().expect("the first start prints a key");
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
+    let (_, log) = call(&program, &key, Method::GET, "/api/v1/audit", Value::Null).await;
+    let actions: Vec<&Value> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["action"])
+        .collect();
+    assert_eq!(actions, ["api_key.created", "user.created"]);
     let url = program.url.clone();
     let (status, rest) = program.end("TERM");
     assert_eq!(status.code(), Some(0));

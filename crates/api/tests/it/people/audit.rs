@@ -1,10 +1,12 @@
 //! `/api/v1/audit`
 
+use labdata_application::people::sessions::sign_in_link;
 use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use time::Duration;
 
 use crate::{
     on_postgres::{OnPostgres, WRITE},
@@ -211,4 +213,46 @@ async fn sign_ins_are_recorded_and_refused_ones_once_a_minute() {
     assert_eq!(listed[0]["target"]["id"], key["id"]);
     assert_eq!(listed[0]["user"], Value::Null);
     assert_eq!(listed[1]["details"], json!({"by": "api_key"}));
+}
+
+#[tokio::test]
+async fn refused_links_are_recorded_with_what_they_would_have_opened() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let invite = json!({"email": "grace@example.org"});
+    let invited = admin.post("/api/v1/invitations", &invite).await.json(200);
+    let url = invited["url"].as_str().unwrap();
+    let invitation = url.split_once("#token=").unwrap().1.to_owned();
+    server.clock.advance(Duration::days(7));
+    let link = sign_in_link(&server.services, "lab", "ada@example.org").await;
+    server.clock.advance(Duration::minutes(30));
+    let link = link.unwrap().reveal().to_owned();
+    // The second time no link of that token is known.
+    for token in [&link, &link, &invitation, &invitation] {
+        let body = json!({"token": token});
+        let refused = server.anonymous().post("/api/v1/session", &body).await;
+        refused.detail(401);
+    }
+    let listed = admin.get(&format!("{PATH}?action=session.refused")).await;
+    let listed = listed.json(200);
+    let refused: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            (
+                &entry["target"]["kind"],
+                &entry["target"]["name"],
+                &entry["user"],
+            )
+        })
+        .collect();
+    let nobody = Value::Null;
+    assert_eq!(
+        refused,
+        [
+            (&json!("invitation"), &json!("grace@example.org"), &nobody),
+            (&json!("user"), &json!("ada@example.org"), &nobody),
+        ]
+    );
 }

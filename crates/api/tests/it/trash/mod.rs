@@ -368,3 +368,50 @@ async fn the_list_has_pages() {
     let asked = client.request(Method::POST, PATH);
     assert_eq!(send(asked).await.status, StatusCode::METHOD_NOT_ALLOWED);
 }
+
+#[tokio::test]
+async fn who_could_read_a_table_sees_it_in_the_trash() {
+    let lab = lab().await;
+    let client = &lab.client;
+    for name in ["qc", "assays"] {
+        client
+            .post("/api/v1/groups", &json!({ "name": name }))
+            .await
+            .json(200);
+        let columns = json!([{ "name": "note", "data_type": "text" }]);
+        let access = json!({ "read": [name], "write": [name] });
+        let table = json!({ "semantic_category": "curated", "columns": columns, "access": access });
+        lab.define(&format!("of_{name}"), table).await;
+    }
+    let user = json!({ "email": "grace@example.org", "role": "member" });
+    let user = client.post("/api/v1/users", &user).await.json(200);
+    let groups = client.get("/api/v1/groups").await.json(200);
+    let qc = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "qc")
+        .unwrap();
+    let path = format!("/api/v1/groups/{}", qc["id"].as_str().unwrap());
+    let members = json!({ "members": [user["id"]] });
+    client.patch(&path, &members).await.json(200);
+    let key = json!({ "name": "Grace", "scopes": ["read"], "user_id": user["id"] });
+    let key = client.post("/api/v1/api-keys", &key).await.json(200);
+    let grace = lab.server.with_key(key["key"].as_str().unwrap());
+    delete(client, "/api/v1/tables/sample/columns/volume").await;
+    for table in ["of_qc", "of_assays", "curve"] {
+        delete(client, &format!("/api/v1/tables/{table}")).await;
+    }
+    let names = |entries: Vec<Value>| -> Vec<Value> {
+        entries
+            .into_iter()
+            .map(|entry| entry["name"].clone())
+            .collect()
+    };
+    let all = names(entries(client).await);
+    assert_eq!(all, ["curve", "of_assays", "of_qc", "sample.volume"]);
+    assert_eq!(
+        names(entries(&grace).await),
+        ["curve", "of_qc", "sample.volume"]
+    );
+}

@@ -1,0 +1,207 @@
+//! Reverts that restore. The stored values stay in PostgreSQL: rows are created and changed from recorded
+//! changes by statements, one for each table and kind.
+
+mod marks;
+mod obstacles;
+mod touched;
+mod work;
+
+use std::sync::Arc;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Text, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::{
+    catalog::{KeyedTable, Table},
+    data::{
+        restore::{RestoreFacts, RestorePlan},
+        revert::RevertReport,
+        write::LedgerEntry,
+    },
+    events::LoggedEventKind,
+    ids::ExecutionId,
+    scalar::{DataType, Values},
+};
+use labdata_ports::data::{Restore, RevertError, RevertRequest};
+
+use self::{marks::mark_undone, obstacles::obstacles, touched::touched, work::Work};
+use super::{
+    changes::record_revert,
+    context::WriteContext,
+    execution::{NewExecution, create_execution, ensure_job},
+    failure::Failure,
+    ledger::{self, take_for_revert},
+    revert::{RevertFailure, lock_execution},
+};
+use crate::{
+    database::{
+        names::column_name,
+        sql::{key_from_text, key_values},
+    },
+    events::record::record,
+    instruments::images::delete_of_execution,
+};
+
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    table_name: String,
+}
+
+#[derive(QueryableByName)]
+struct KeyRow {
+    #[diesel(sql_type = Text)]
+    key: String,
+}
+
+/// Selects the recorded changes; its parameters are the execution and their numbers.
+const SELECTED: &str = "c.execution_id = $1 AND c.id = ANY($2::bigint[])";
+
+/// Stored rows of a table, or chunks of a raw one.
+struct Source<'c> {
+    table: &'c Arc<Table>,
+    keyed: Option<KeyedTable>,
+    /// Qualified and quoted name.
+    name: String,
+    /// Quoted name of the key.
+    key: String,
+    data_type: DataType,
+    /// Name of the column of the execution that created the row.
+    creator: &'static str,
+}
+
+impl<'c> Source<'c> {
+    fn of(context: &WriteContext<'c>, name: &str) -> Option<Self> {
+        let table = context.catalog.table(name)?;
+        let keyed = KeyedTable::of(table);
+        Some(match &keyed {
+            Some(keyed) => Self {
+                name: context.schemas.table(name),
+                key: column_name(keyed.key()),
+                data_type: keyed.key().data_type,
+                creator: "created_by_execution_id",
+                table,
+                keyed: Some(keyed.clone()),
+            },
+            None => Self {
+                name: context.schemas.chunk_table(name),
+                key: "_chunk".to_owned(),
+                data_type: DataType::Integer,
+                creator: "_execution",
+                table,
+                keyed,
+            },
+        })
+    }
+
+    fn keys<'i>(&self, ids: impl IntoIterator<Item = &'i String>) -> Values {
+        let keys = ids.into_iter();
+        let keys: Vec<_> = keys
+            .map(|id| key_from_text(id.clone(), self.data_type))
+            .collect();
+        key_values(keys, self.data_type)
+    }
+}
+
+/// Makes rows and series what they were before `context.execution`. The caller commits.
+pub(super) async fn restore(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    request: &RevertRequest,
+    given: &Restore,
+) -> Result<RevertReport, RevertFailure> {
+    lock_execution(connection, context).await?;
+    let ledger = take_for_revert(connection, context).await?;
+    let sources = sources(connection, context).await?;
+    let mut rows = Vec::new();
+    for source in &sources {
+        rows.extend(touched(connection, context, source).await?);
+    }
+    let mut plan = RestorePlan::new(rows);
+    loop {
+        let obstacles = obstacles(connection, context, &sources, &plan).await?;
+        if !plan.leave(obstacles) {
+            break;
+        }
+    }
+    plan.check(given.on_conflict)
+        .map_err(|conflicts| RevertFailure::Refused(RevertError::Conflicts(conflicts)))?;
+    let tables = context.catalog.tables().iter();
+    let without_history = tables.filter(|table| !table.history);
+    let annotations =
+        delete_of_execution(connection, context.organization, context.execution).await?;
+    let is_new = !ledger.is_empty() || !plan.tables().is_empty() || annotations > 0;
+    let facts = RestoreFacts {
+        ledger,
+        annotations,
+        without_history: without_history.map(|table| table.name.clone()).collect(),
+        ..RestoreFacts::default()
+    };
+    let mut work = Work {
+        connection,
+        context,
+        plan: &plan,
+        facts,
+        entries: Vec::new(),
+    };
+    work.run(&sources).await?;
+    let Work {
+        mut facts, entries, ..
+    } = work;
+    if !plan.tables().is_empty() && !request.dry_run {
+        facts.undo_execution = Some(record_undo(connection, context, given, &entries).await?);
+    }
+    mark_undone(connection, context, &plan).await?;
+    if is_new {
+        let reverted = LoggedEventKind::ExecutionReverted(context.execution);
+        record(connection, context.organization, context.now, &[reverted]).await?;
+    }
+    record_revert(connection, context.organization, request).await?;
+    Ok(plan.report(&facts))
+}
+
+/// The tables that the execution changed and that still exist.
+async fn sources<'c>(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'c>,
+) -> Result<Vec<Source<'c>>, Failure> {
+    let names: Vec<NameRow> = diesel::sql_query(
+        "SELECT table_name FROM labdata.row_change WHERE execution_id = $1 AND organization_id = $2 AND NOT is_undone \
+         UNION SELECT table_name FROM labdata.write_ledger WHERE execution_id = $1 AND organization_id = $2 ORDER BY 1",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .load(connection)
+    .await?;
+    let names = names.into_iter();
+    Ok(names
+        .filter_map(|row| Source::of(context, &row.table_name))
+        // New points stay where earlier ones are not stored: without them nothing would be left.
+        .filter(|source| source.table.history || !source.table.is_raw())
+        .collect())
+}
+
+/// Records the revert's own changes under its execution, which is created.
+async fn record_undo(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    given: &Restore,
+    entries: &[LedgerEntry],
+) -> Result<ExecutionId, Failure> {
+    let target = &given.undo.target;
+    let own = WriteContext {
+        organization: context.organization,
+        schemas: context.schemas.clone(),
+        catalog: context.catalog,
+        execution: target.execution(),
+        author: context.author,
+        now: context.now,
+    };
+    ensure_job(connection, &own, target).await?;
+    let new = NewExecution::of(&given.undo);
+    create_execution(connection, context.organization, new.as_ref()).await?;
+    ledger::record(connection, &own, entries).await?;
+    Ok(own.execution)
+}

@@ -1,0 +1,174 @@
+//! The rows and chunks that an execution changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use diesel::{
+    QueryableByName,
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use labdata_domain::data::{history::ChangeAction, restore::Touched};
+use time::OffsetDateTime;
+
+use super::{KeyRow, Source};
+use crate::{
+    data::{context::WriteContext, failure::Failure},
+    database::sql::{bind_values, sql_type, statement},
+};
+
+#[derive(QueryableByName)]
+struct ChangedRow {
+    #[diesel(sql_type = Text)]
+    row_id: String,
+    /// The execution's first change.
+    #[diesel(sql_type = BigInt)]
+    first: i64,
+    #[diesel(sql_type = Timestamptz)]
+    first_at: OffsetDateTime,
+    #[diesel(sql_type = Text)]
+    last_action: String,
+    #[diesel(sql_type = Bool)]
+    was_absent: bool,
+    /// True if the execution had created the row before.
+    #[diesel(sql_type = Bool)]
+    was_own: bool,
+}
+
+#[derive(QueryableByName)]
+struct CurrentRow {
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = Bool)]
+    own: bool,
+}
+
+/// The first changes of rows by an execution; numbers are 0, and times missing, for rows that it created.
+struct Firsts<'r> {
+    ids: Vec<&'r str>,
+    numbers: Vec<i64>,
+    times: Vec<Option<OffsetDateTime>>,
+}
+
+/// The rows of a table that the execution changed, those that exist locked.
+pub(super) async fn touched(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    source: &Source<'_>,
+) -> Result<Vec<Touched>, Failure> {
+    let changed = changed_rows(connection, context, source).await?;
+    let changed: BTreeMap<String, ChangedRow> = changed
+        .into_iter()
+        .map(|row| (row.row_id.clone(), row))
+        .collect();
+    let current: BTreeMap<String, bool> = current_rows(connection, context, source, changed.keys())
+        .await?
+        .into_iter()
+        .map(|row| (row.key, row.own))
+        .collect();
+    let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
+    // Of rows that the execution created, what others changed before its first update counts, too.
+    let first = |id: &String| changed.get(id).filter(|row| !row.was_own);
+    let firsts = Firsts {
+        ids: ids.iter().map(|id| id.as_str()).collect(),
+        numbers: ids
+            .iter()
+            .map(|id| first(id).map_or(0, |row| row.first))
+            .collect(),
+        times: ids
+            .iter()
+            .map(|id| first(id).map(|row| row.first_at))
+            .collect(),
+    };
+    let since = changed_since(connection, context, source, firsts).await?;
+    let rows = ids.into_iter().map(|id| {
+        let change = changed.get(id);
+        let was_created = change.is_none_or(|row| row.was_own);
+        let is_own = current.get(id) == Some(&true);
+        let exists = current.contains_key(id) && (is_own || !was_created);
+        let deleted = change.is_some_and(|row| row.last_action == ChangeAction::Deleted.as_str());
+        Touched {
+            table: source.table.clone(),
+            id: id.clone(),
+            before: change
+                .filter(|row| !row.was_own && !row.was_absent)
+                .map(|row| row.first),
+            exists,
+            deleted,
+            changed_since: since.contains(id) || (deleted && exists && !is_own),
+        }
+    });
+    Ok(rows.collect())
+}
+
+async fn changed_rows(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    source: &Source<'_>,
+) -> Result<Vec<ChangedRow>, Failure> {
+    let rows = diesel::sql_query(
+        // Along the index of executions alone: other changes of the rows may be many.
+        "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, \
+         (array_agg(action ORDER BY id DESC))[1] AS last_action, \
+         (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, \
+         (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own \
+         FROM labdata.row_change WHERE execution_id = $1 AND organization_id = $2 AND table_name = $3 \
+         AND NOT is_undone GROUP BY row_id",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .bind::<Text, _>(&source.table.name)
+    .bind::<Text, _>(source.creator)
+    .load(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The rows that the execution created, and those of these keys, locked.
+async fn current_rows(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    source: &Source<'_>,
+    ids: impl IntoIterator<Item = &String>,
+) -> Result<Vec<CurrentRow>, Failure> {
+    let keys = source.keys(ids);
+    let query = statement(format!(
+        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own FROM {name} t \
+         WHERE t.{creator} = $1 OR t.{key} = ANY($2::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
+        key = source.key,
+        creator = source.creator,
+        name = source.name,
+        data_type = sql_type(source.data_type),
+    ))
+    .bind::<SqlUuid, _>(context.execution.as_uuid());
+    Ok(bind_values(query, &keys).load(connection).await?)
+}
+
+/// The rows that another execution changed after those changes. Reverts and what they undid do not count:
+/// together they changed nothing.
+async fn changed_since(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    source: &Source<'_>,
+    firsts: Firsts<'_>,
+) -> Result<BTreeSet<String>, Failure> {
+    let rows: Vec<KeyRow> = diesel::sql_query(
+        // A look at the index for each row, which LATERAL and LIMIT demand: PostgreSQL would rather read all changes of the
+        // table. Numbers decide; times only bound the look, with a margin for servers whose clocks differ.
+        "SELECT u.id AS key FROM unnest($4::text[], $5::bigint[], $7::timestamptz[]) AS u(id, first, at) \
+         CROSS JOIN LATERAL (SELECT FROM labdata.row_change o \
+             WHERE o.organization_id = $2 AND o.table_name = $3 AND o.row_id = u.id COLLATE \"C\" AND o.id > u.first \
+             AND o.at >= coalesce(u.at - interval '1 minute', '-infinity') \
+             AND o.execution_id IS DISTINCT FROM $1 AND NOT o.is_undone AND NOT o.is_undo \
+             AND (u.first > 0 OR (o.before ->> $6)::uuid = $1) LIMIT 1) o",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .bind::<Text, _>(&source.table.name)
+    .bind::<Array<Text>, _>(firsts.ids)
+    .bind::<Array<BigInt>, _>(firsts.numbers)
+    .bind::<Text, _>(source.creator)
+    .bind::<Array<Nullable<Timestamptz>>, _>(firsts.times)
+    .load(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.key).collect())
+}
