@@ -128,6 +128,84 @@ def test_a_messy_sheet_is_linked_to_two_tables_by_one_call(lab, table, wells):
     assert changes["files"] == [{"id": result.file_id, "file_name": "export.txt"}]
 
 
+def linked_tables(lab):
+    """Define plates, wells of plates, and readings of wells; return their names."""
+    suffix = uuid.uuid4().hex[:8]
+    plate, well, reading = (f"{name}_{suffix}" for name in ("plate", "well", "reading"))
+    text = {"data_type": "string"}
+    lab.define_table(
+        plate, [{"name": "barcode", "is_unique": True, **text}, {"name": "read_on", "data_type": "date"}]
+    )
+    lab.define_table(well, [{"name": "plate", "references": plate, **text}, {"name": "position", **text}])
+    lab.define_table(
+        reading, [{"name": "well", "references": well, **text}, {"name": "od", "data_type": "float"}]
+    )
+    return plate, well, reading
+
+
+MESSY = (
+    b"Plate reader export;;;\n;;;\nPLATE;Well ;Read on;OD (600 nm)\n"
+    b"P-1;A1;13.03.2026;0,512\nP-1;A2;13.03.2026;1.024,5\n\nP-2;A1;14.03.2026;0,75\nP-2;A1;14.03.2026;0,76\n"
+)
+
+
+def test_a_messy_sheet_becomes_three_linked_tables_in_one_preview_and_one_call(lab):
+    plate, well, reading = linked_tables(lab)
+    linked = [
+        {"table": plate, "columns": {"PLATE": "barcode", "Read on": "read_on"}, "of": well},
+        {"table": well, "columns": {"Well": "position"}, "key": ["plate", "position"]},
+    ]
+    preview = lab.preview_file(MESSY, name="export.txt")
+    assert preview.doubts == []
+    result = lab.import_file(
+        reading, MESSY, name="export.txt", linked=linked, columns={"OD (600 nm)": "od"}, **preview.reading
+    )
+    counts = [(written["table"], written["created"], written["updated"]) for written in result.tables]
+    assert counts == [(plate, 2, 0), (well, 3, 0), (reading, 4, 0)]
+    assert (result.created, result.columns) == (4, {"OD (600 nm)": "od"})
+    joined = (
+        f"SELECT p.barcode, p.read_on::text, w.position, r.od FROM {reading} r "
+        f"JOIN {well} w ON w.id = r.well JOIN {plate} p ON p.id = w.plate ORDER BY r.od"
+    )
+    assert [list(row) for row in lab.query(joined).data] == [
+        ["P-1", "2026-03-13", "A1", 0.512],
+        ["P-2", "2026-03-14", "A1", 0.75],
+        ["P-2", "2026-03-14", "A1", 0.76],
+        ["P-1", "2026-03-13", "A2", 1024.5],
+    ]
+    # Plates and wells are found again, and one revert takes what the first call made.
+    with lab.execution("Import") as run:
+        again = run.import_file(reading, MESSY, name="export.txt", linked=linked, **preview.reading)
+        assert [written["updated"] for written in again.tables] == [2, 3, 0]
+        assert well in run._repr_html_()
+    lab.revert(again.job_execution_id)
+    assert lab.revert(result.job_execution_id)["deleted_count"] == 9
+    assert lab.read(plate) == []
+
+
+def test_problems_of_linked_tables_name_the_line_the_table_and_the_column(lab):
+    plate, well, reading = linked_tables(lab)
+    linked = [
+        {"table": plate, "columns": {"Plate": "barcode", "Day": "read_on"}, "of": well},
+        {"table": well, "columns": {"Well": "position"}, "key": ["plate", "position"]},
+    ]
+
+    def problems(sheet, linked):
+        with pytest.raises(labdata.WriteRefused) as refused:
+            lab.import_file(reading, sheet, name="sheet.csv", linked=linked, columns={"OD": "od"})
+        return [problem.path for problem in refused.value.problems]
+
+    sheet = b"Plate,Day,Well,OD\nP-1,2026-03-13,A1,0.5\nP-1,2026-03-14,A2,0.5\nP-2,2026-03-14,,0.5\n"
+    assert problems(sheet, linked) == [f"rows[3].{plate}.read_on", f"rows[4].{well}.position"]
+    wrong_type = sheet.replace(b"2026-03-14", b"yesterday")
+    assert f"rows[3].{plate}.read_on" in problems(wrong_type, linked)
+    unknown = [{"table": "no_such_table", "columns": {"Plate": "barcode"}}]
+    assert problems(sheet, unknown) == ["linked[0].table"]
+    assert lab.read(plate) == []
+    with pytest.raises(labdata.Invalid):
+        lab.import_file(reading, sheet, name="sheet.csv", linked=[])
+
+
 def test_an_import_takes_all_options(lab, table):
     lab.write({table: [{"name": "A", "volume": 1}]})
     again = {"mode": "upsert", "key": "name", "name": "plate.csv"}

@@ -64,6 +64,7 @@ def import_fields(
     key: str | Sequence[str] | None,
     columns: Mapping[str, str | None] | None,
     lookups: Mapping[str, str] | None,
+    linked: Sequence[Mapping[str, Any]] | None,
     dry_run: bool,
     **texts: str | None,
 ) -> dict[str, Any]:
@@ -71,9 +72,9 @@ def import_fields(
     fields: dict[str, Any] = dict(texts)
     if key is not None:
         fields["key"] = [key] if isinstance(key, str) else list(key)
-    for name, mapping in (("columns", columns), ("lookups", lookups)):
-        if mapping is not None:
-            fields[name] = encode(mapping).decode()
+    for name, value in (("columns", columns), ("lookups", lookups), ("linked", linked)):
+        if value is not None:
+            fields[name] = encode(value).decode()
     if dry_run:
         fields["dry_run"] = "true"
     return {name: value for name, value in fields.items() if value is not None}

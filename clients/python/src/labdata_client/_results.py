@@ -73,7 +73,8 @@ class Preview(Record):
         headers = [column["header"] for column in self["columns"]]
         types = [" ".join(filter(None, (column["data_type"], column["unit"]))) for column in self["columns"]]
         reading = {name: value for name, value in self["reading"].items() if value not in (None, "", [])}
-        caption = f"{self['row_count']} rows"
+        count = self["row_count"]
+        caption = f"the first {self['rows_read']} rows were read" if count is None else f"{count} rows"
         parts = [html_table(headers, [types, *self["rows"]], caption=caption)]
         if self["doubts"]:
             rows = [

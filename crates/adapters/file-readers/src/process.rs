@@ -1,24 +1,28 @@
-//! The process of a reading, from its start to its result.
+//! A process that reads files, from its start to its end.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use labdata_domain::instruments::{
-    MAX_READING_BYTES, READING_MEMORY, READING_TIME_LIMIT, Reading, ReadingFailure,
+use labdata_domain::{
+    ids::OrganizationId,
+    instruments::{MAX_READING_BYTES, READING_TIME_LIMIT, Reading, ReadingFailure},
 };
 use labdata_ports::instruments::ReadingRequest;
 use labdata_redacted::Variables;
 use labdata_sandbox::{
-    ActiveWorkspace, EndCause, HostCapabilities, Limits, Network, ProcessOutcome, ProcessSpec,
-    SandboxError, ScriptEnvironment, StopHandle, StopSignal, Streams, Workspace, frames,
-    process_pipes,
+    ActiveWorkspace, EndCause, HostCapabilities, KillOnDrop, Limits, Network, PlatformProgram,
+    ProcessOutcome, ProcessPipes, ProcessSpec, SandboxError, ScriptEnvironment, StopSignal,
+    Streams, Workspace, frames, process_pipes, stop_channel,
 };
 use serde_json::{Value, json};
-use tokio::io::BufReader;
-
-use crate::{
-    packages::{installed, unavailable},
-    program::program,
+use tokio::{
+    io::BufReader, net::unix::pipe, sync::OwnedSemaphorePermit, task::JoinHandle, time::timeout,
 };
+
+use crate::program::unavailable;
 
 /// Number of threads of numeric libraries.
 const THREADS: &str = "1";
@@ -29,100 +33,180 @@ const SCRATCH: u64 = 512 << 20;
 /// Maximum number of processes and threads.
 const PROCESSES: u32 = 64;
 
+/// Time limit of a process, which idle times end much earlier.
+const LIFETIME: Duration = Duration::from_hours(24 * 365);
+
+/// Number of files after which a process is replaced: its own processor time has a limit too.
+const MAX_READINGS: u32 = 2_000;
+
+/// Time within which a process has imported all readers, which takes some seconds.
+const START: Duration = Duration::from_mins(1);
+
+/// Maximum length of the frame that says that a process is ready.
+const MAX_READY: usize = 16;
+
 /// Start of a process: all that is needed for it.
-pub(crate) struct ReadingProcess {
+pub(crate) struct Launch {
+    pub(crate) organization: OrganizationId,
+    pub(crate) program: PlatformProgram,
     pub(crate) host: Arc<HostCapabilities>,
     pub(crate) workspace: Workspace,
-    pub(crate) request: ReadingRequest,
-    /// Ends the process.
-    pub(crate) stop: Arc<StopHandle>,
-    pub(crate) signal: StopSignal,
+    /// Memory of the process and its children, in bytes.
+    pub(crate) memory: u64,
+    /// Returned when no process is left and the workspace is removed.
+    pub(crate) permit: OwnedSemaphorePermit,
 }
 
-impl ReadingProcess {
-    /// Reads the file, and removes the workspace when no process is left.
-    pub(crate) async fn run(mut self) -> Result<Reading, ReadingFailure> {
-        let active = self.host.activate(&self.workspace, &program()).await;
-        let outcome = match active {
-            Ok(active) => self.run_in(&active).await,
-            Err(error) => Err(unavailable(&error)),
+/// Process that has imported all readers and waits for the next file of its organization. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct WarmProcess {
+    pub(crate) organization: OrganizationId,
+    /// Time at which it read its last file.
+    pub(crate) last_used: Instant,
+    /// Number of files that it read.
+    readings: u32,
+    input: pipe::Sender,
+    output: BufReader<pipe::Receiver>,
+    end: JoinHandle<Result<ProcessOutcome, ReadingFailure>>,
+    stop: KillOnDrop,
+}
+
+impl Launch {
+    /// Starts the process, and waits until it has imported all readers.
+    pub(crate) async fn start(self) -> Result<WarmProcess, ReadingFailure> {
+        let (pipes, Streams { input, output }) = process_pipes()
+            .map_err(|error| unavailable(SandboxError::Unavailable(error.to_string())))?;
+        let (stop, signal) = stop_channel();
+        let mut process = WarmProcess {
+            organization: self.organization,
+            last_used: Instant::now(),
+            readings: 0,
+            input,
+            output: BufReader::with_capacity(1 << 16, output),
+            // A separate task, so that a caller that leaves does not leave the workspace behind.
+            end: tokio::spawn(self.run(pipes, signal)),
+            stop: KillOnDrop(Arc::new(stop)),
+        };
+        match timeout(START, frames::read(&mut process.output, MAX_READY)).await {
+            Ok(Ok(_)) => Ok(process),
+            Ok(Err(error)) => Err(process.early_end(&error).await),
+            Err(_) => Err(ReadingFailure::Unavailable(
+                "the readers did not start in time".to_owned(),
+            )),
+        }
+    }
+
+    /// Runs the process, and removes the workspace when no process is left.
+    async fn run(
+        self,
+        pipes: ProcessPipes,
+        mut signal: StopSignal,
+    ) -> Result<ProcessOutcome, ReadingFailure> {
+        let active = self.host.activate(&self.workspace, self.program.script());
+        let outcome = match active.await {
+            Ok(active) => self.run_in(&active, pipes, &mut signal).await,
+            Err(error) => Err(unavailable(error)),
         };
         if let Err(error) = self.workspace.remove().await {
-            tracing::warn!(%error, "could not remove the workspace of a reading");
+            tracing::warn!(%error, "could not remove the workspace of a reader");
         }
+        drop(self.permit);
         outcome
     }
 
-    async fn run_in(&mut self, active: &ActiveWorkspace) -> Result<Reading, ReadingFailure> {
-        let packages = installed(&self.host, active, &mut self.signal).await?;
-        let spec = specification(active, packages);
-        let (pipes, streams) = process_pipes()
-            .map_err(|error| unavailable(&SandboxError::Unavailable(error.to_string())))?;
-        let (request, stop) = (&self.request, &self.stop);
-        let exchange = async {
-            let report = exchange(request, streams).await;
-            // Nothing that is left is needed.
-            stop.cancel();
-            report
-        };
-        let running = self
-            .host
-            .serve(active, &spec, pipes, &mut self.signal, |_| ());
-        // Side by side: the process waits for its input, and would block on a full pipe of output.
-        let (report, outcome) = tokio::join!(exchange, running);
-        match (report, outcome) {
-            (Ok(report), _) => interpret(&report),
-            (Err(_), Err(error)) => Err(unavailable(&error)),
-            (Err(error), Ok(outcome)) => Err(early_end(&error, &outcome)),
+    async fn run_in(
+        &self,
+        active: &ActiveWorkspace,
+        pipes: ProcessPipes,
+        signal: &mut StopSignal,
+    ) -> Result<ProcessOutcome, ReadingFailure> {
+        let packages = self.program.installed(&self.host, active, signal).await;
+        let spec = self.specification(active, packages.map_err(unavailable)?);
+        let running = self.host.serve(active, &spec, pipes, signal, |_| ());
+        running.await.map_err(unavailable)
+    }
+
+    fn specification(
+        &self,
+        active: &ActiveWorkspace,
+        packages: Option<ScriptEnvironment>,
+    ) -> ProcessSpec {
+        let script = active.script_path().to_string_lossy().into_owned();
+        let environment = [
+            ("MPLBACKEND", "Agg"),
+            ("OMP_NUM_THREADS", THREADS),
+            ("OPENBLAS_NUM_THREADS", THREADS),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+        ];
+        ProcessSpec {
+            // Isolated: modules in the working directory do not replace installed ones.
+            arguments: vec!["-I".to_owned(), script],
+            packages,
+            environment: environment
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into_iter()
+                .collect::<Variables>(),
+            // Readers parse files that anyone may have made.
+            network: Network::Denied,
+            limits: Limits {
+                wall_clock: LIFETIME,
+                // Of each process, and so of each file: children inherit the limit, not what was used.
+                cpu_time: 2 * READING_TIME_LIMIT,
+                memory: self.memory,
+                file_size: SCRATCH,
+                scratch: SCRATCH,
+                processes: PROCESSES,
+                grace: Duration::from_secs(1),
+            },
+            logged: 0,
         }
     }
 }
 
-fn specification(active: &ActiveWorkspace, packages: Option<ScriptEnvironment>) -> ProcessSpec {
-    let script = active.script_path().to_string_lossy().into_owned();
-    let environment = [
-        ("MPLBACKEND", "Agg"),
-        ("OMP_NUM_THREADS", THREADS),
-        ("OPENBLAS_NUM_THREADS", THREADS),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-    ];
-    ProcessSpec {
-        // Isolated: modules in the working directory do not replace installed ones.
-        arguments: vec!["-I".to_owned(), script],
-        packages,
-        environment: environment
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into_iter()
-            .collect::<Variables>(),
-        // Readers parse files that anyone may have made.
-        network: Network::Denied,
-        limits: Limits {
-            wall_clock: READING_TIME_LIMIT,
-            cpu_time: 2 * READING_TIME_LIMIT,
-            memory: READING_MEMORY,
-            file_size: SCRATCH,
-            scratch: SCRATCH,
-            processes: PROCESSES,
-            grace: Duration::from_secs(1),
-        },
-        logged: 0,
+impl WarmProcess {
+    /// Returns true if the process reads no further file.
+    pub(crate) fn is_done(&self) -> bool {
+        self.end.is_finished() || self.readings >= MAX_READINGS
     }
-}
 
-async fn exchange(request: &ReadingRequest, streams: Streams) -> io::Result<Vec<u8>> {
-    let Streams { mut input, output } = streams;
-    let header = json!({
-        "file_name": request.file_name,
-        "reader": request.reader,
-        "preferred": request.preferred,
-        "timezone": request.timezone,
-        "output_limit": MAX_READING_BYTES,
-    });
-    frames::write(&mut input, header.to_string().as_bytes()).await?;
-    frames::write(&mut input, &request.content).await?;
-    drop(input);
-    let mut output = BufReader::with_capacity(1 << 16, output);
-    frames::read(&mut output, MAX_READING_BYTES).await
+    /// Reads a file. After a failure the process reads no other.
+    pub(crate) async fn read(
+        &mut self,
+        request: &ReadingRequest,
+    ) -> Result<Reading, ReadingFailure> {
+        let report = match timeout(READING_TIME_LIMIT, self.exchange(request)).await {
+            Ok(Ok(report)) => report,
+            Ok(Err(error)) => return Err(self.early_end(&error).await),
+            Err(_) => return Err(ReadingFailure::TimedOut),
+        };
+        self.last_used = Instant::now();
+        self.readings += 1;
+        interpret(&report)
+    }
+
+    async fn exchange(&mut self, request: &ReadingRequest) -> io::Result<Vec<u8>> {
+        let header = json!({
+            "file_name": request.file_name,
+            "reader": request.reader,
+            "preferred": request.preferred,
+            "timezone": request.timezone,
+            "output_limit": MAX_READING_BYTES,
+        });
+        frames::write(&mut self.input, header.to_string().as_bytes()).await?;
+        frames::write(&mut self.input, &request.content).await?;
+        frames::read(&mut self.output, MAX_READING_BYTES).await
+    }
+
+    /// Ends the process, which sent no result, and returns what that means.
+    async fn early_end(&mut self, error: &io::Error) -> ReadingFailure {
+        // Other than a kill, this has an outcome, which says why.
+        self.stop.0.cancel();
+        match (&mut self.end).await {
+            Ok(Ok(outcome)) => meaning_of_end(error, &outcome),
+            Ok(Err(failure)) => failure,
+            Err(error) => ReadingFailure::Unavailable(error.to_string()),
+        }
+    }
 }
 
 fn interpret(report: &[u8]) -> Result<Reading, ReadingFailure> {
@@ -137,7 +221,7 @@ fn interpret(report: &[u8]) -> Result<Reading, ReadingFailure> {
 }
 
 /// Returns the meaning of the end of a process that sent no result.
-fn early_end(error: &io::Error, outcome: &ProcessOutcome) -> ReadingFailure {
+fn meaning_of_end(error: &io::Error, outcome: &ProcessOutcome) -> ReadingFailure {
     match outcome.cause {
         EndCause::TimedOut => ReadingFailure::TimedOut,
         EndCause::Memory => ReadingFailure::Memory,
@@ -150,6 +234,8 @@ fn early_end(error: &io::Error, outcome: &ProcessOutcome) -> ReadingFailure {
             let last = errors.lines().next_back().unwrap_or_default();
             if last.contains("MemoryError") {
                 ReadingFailure::Memory
+            } else if last.contains("SIGXCPU") {
+                ReadingFailure::TimedOut
             } else {
                 ReadingFailure::Broken(last.chars().take(200).collect())
             }

@@ -1,7 +1,14 @@
 //! The program as a script of one file.
 
+use labdata_domain::instruments::ReadingFailure;
+use labdata_sandbox::{DeclaredPackages, PlatformProgram, ProgramDefinition, ProgramError};
+use pep440_rs::VersionSpecifiers;
+
 /// Packages of the program, by version and hash.
 pub const REQUIREMENTS: &str = include_str!("../reader/requirements.txt");
+
+/// Versions of Python for which the packages are locked.
+const PYTHON: &str = ">=3.10";
 
 /// Table of readers.
 const READERS: &str = include_str!("../reader/readers.json");
@@ -33,6 +40,31 @@ const MODULES: &[(&str, &str)] = &[
     module!("times"),
     module!("units"),
 ];
+
+/// Returns the program with its packages, not yet installed.
+///
+/// # Errors
+/// If the versions of Python cannot be read.
+pub(crate) fn reader_program() -> Result<PlatformProgram, ReadingFailure> {
+    let python: VersionSpecifiers = PYTHON
+        .parse()
+        .map_err(|error| ReadingFailure::Unavailable(format!("{PYTHON}: {error}")))?;
+    Ok(PlatformProgram::new(ProgramDefinition {
+        name: "file-readers",
+        script: program(),
+        packages: Some(DeclaredPackages::locked(REQUIREMENTS, python)),
+        completion: None,
+    }))
+}
+
+/// Returns what an error of the program means for a reading.
+pub(crate) fn unavailable(error: impl Into<ProgramError>) -> ReadingFailure {
+    match error.into() {
+        ProgramError::Preparing => ReadingFailure::Preparing,
+        ProgramError::NotInstalled => ReadingFailure::NotInstalled,
+        ProgramError::Unavailable(reason) => ReadingFailure::Unavailable(reason),
+    }
+}
 
 /// Returns the script: some 40 KB of Python, the same on every call.
 #[must_use]

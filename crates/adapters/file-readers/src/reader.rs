@@ -12,11 +12,12 @@ use labdata_domain::{
 };
 use labdata_limits::FairSlots;
 use labdata_ports::instruments::{FileReader, ReadingRequest};
-use labdata_sandbox::{Sandbox, StopHandle, stop_channel};
+use labdata_sandbox::{PlatformProgram, Sandbox};
 
 use crate::{
-    packages::{Packages, unavailable},
-    process::ReadingProcess,
+    pool::Pool,
+    process::{Launch, WarmProcess},
+    program::{reader_program, unavailable},
     settings::FileReaderSettings,
 };
 
@@ -25,9 +26,11 @@ use crate::{
 pub struct SandboxFileReader {
     sandbox: Arc<Sandbox>,
     settings: FileReaderSettings,
-    packages: Packages,
+    /// The program, or why there is none.
+    program: Result<PlatformProgram, ReadingFailure>,
     slots: FairSlots<OrganizationId>,
-    /// Number of the next reading.
+    pool: Arc<Pool>,
+    /// Number of the next process.
     next: AtomicU64,
 }
 
@@ -39,19 +42,47 @@ impl SandboxFileReader {
         Self {
             sandbox,
             settings,
-            packages: Packages::default(),
+            program: reader_program(),
             slots: FairSlots::new(settings.of_one_organization(), all),
+            pool: Arc::new(Pool::new(all, settings.idle)),
             next: AtomicU64::new(0),
         }
     }
-}
 
-/// Kills a reading whose caller has left.
-struct KilledOnDrop(Arc<StopHandle>);
+    /// Returns the number of processes that were started so far.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
 
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        self.0.kill();
+    /// Returns the installed program.
+    async fn installed(&self) -> Result<PlatformProgram, ReadingFailure> {
+        let program = self.program.clone()?;
+        let ready = program.ready(&self.sandbox, self.settings.timeout).await;
+        ready.map(|()| program).map_err(unavailable)
+    }
+
+    /// Returns a process of the organization that waits, or a new one.
+    async fn process(
+        &self,
+        organization: OrganizationId,
+        program: PlatformProgram,
+    ) -> Result<WarmProcess, ReadingFailure> {
+        if let Some(process) = self.pool.take(organization) {
+            return Ok(process);
+        }
+        let permit = self.pool.permit().await.ok_or(ReadingFailure::Busy)?;
+        let host = self.sandbox.host().await.map_err(unavailable)?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let launch = Launch {
+            organization,
+            program,
+            workspace: host.workspace(&format!("reader-{number}")),
+            host,
+            memory: self.settings.memory,
+            permit,
+        };
+        launch.start().await
     }
 }
 
@@ -59,36 +90,17 @@ impl Drop for KilledOnDrop {
 impl FileReader for SandboxFileReader {
     async fn read(&self, request: ReadingRequest) -> Result<Reading, ReadingFailure> {
         // Before the slot: waiting for the installation must not occupy one.
-        self.prepare().await?;
+        let program = self.installed().await?;
         let slot = self.slots.enter(request.organization).await;
-        let slot = slot.ok_or(ReadingFailure::Busy)?;
-        let host = self.sandbox.host().await;
-        let host = host.map_err(|error| unavailable(&error))?;
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (stop, signal) = stop_channel();
-        let stop = Arc::new(stop);
-        let process = ReadingProcess {
-            workspace: host.workspace(&format!("reading-{number}")),
-            host,
-            request,
-            stop: Arc::clone(&stop),
-            signal,
-        };
-        let _killed = KilledOnDrop(stop);
-        // A separate task, so that a caller that leaves does not leave the workspace behind.
-        let task = tokio::spawn(async move {
-            let outcome = process.run().await;
-            // After the workspace is removed: until then the reading uses memory and disk.
-            drop(slot);
-            outcome
-        });
-        task.await
-            .unwrap_or_else(|error| Err(ReadingFailure::Unavailable(error.to_string())))
+        let _slot = slot.ok_or(ReadingFailure::Busy)?;
+        // Dropped, and so killed, when the caller leaves.
+        let mut process = self.process(request.organization, program).await?;
+        let reading = process.read(&request).await?;
+        self.pool.put_back(process);
+        Ok(reading)
     }
 
     async fn prepare(&self) -> Result<(), ReadingFailure> {
-        self.packages
-            .ready(&self.sandbox, self.settings.timeout)
-            .await
+        self.installed().await.map(drop)
     }
 }

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use labdata_domain::instruments::READING_MEMORY;
+
 /// Configuration of a [`SandboxFileReader`](crate::SandboxFileReader).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileReaderSettings {
-    /// Maximum number of files that are read at once, at least 1.
+    /// Maximum number of files that are read at once, and of processes, at least 1.
     pub concurrency: usize,
     /// Time that a caller waits for the packages while they are installed.
     pub timeout: Duration,
+    /// Time without a file after which a process is ended.
+    pub idle: Duration,
+    /// Memory of a process, in bytes.
+    pub memory: u64,
 }
 
 impl Default for FileReaderSettings {
@@ -16,6 +22,8 @@ impl Default for FileReaderSettings {
         Self {
             concurrency: 3,
             timeout: Duration::from_mins(3),
+            idle: Duration::from_mins(5),
+            memory: READING_MEMORY,
         }
     }
 }

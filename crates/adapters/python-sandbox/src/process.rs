@@ -8,14 +8,14 @@ use labdata_domain::agent::{
 use labdata_ports::agent::PythonSnippet;
 use labdata_redacted::Variables;
 use labdata_sandbox::{
-    ActiveWorkspace, EndCause, Exit, HostCapabilities, Limits, Network, ProcessOutcome,
-    ProcessSpec, SandboxError, ScriptEnvironment, StopHandle, StopRequest, StopSignal, Streams,
-    Workspace, process_pipes,
+    ActiveWorkspace, EndCause, Exit, HostCapabilities, Limits, Network, PlatformProgram,
+    ProcessOutcome, ProcessSpec, SandboxError, ScriptEnvironment, StopHandle, StopRequest,
+    StopSignal, Streams, Workspace, process_pipes,
 };
 use tokio::io::BufReader;
 
 use crate::{
-    packages::{SNIPPET_PROGRAM, installed, unavailable},
+    packages::unavailable,
     report::{BrokenReport, End, Report},
     request,
 };
@@ -25,6 +25,7 @@ const THREADS: &str = "2";
 
 /// Start of a process: all that is needed for it.
 pub(crate) struct SnippetRun {
+    pub(crate) program: PlatformProgram,
     pub(crate) host: Arc<HostCapabilities>,
     pub(crate) workspace: Workspace,
     pub(crate) snippet: PythonSnippet,
@@ -37,10 +38,13 @@ pub(crate) struct SnippetRun {
 impl SnippetRun {
     /// Runs the snippet, and removes its workspace when no process of it is left.
     pub(crate) async fn run(mut self) -> Result<PythonOutcome, PythonUnavailable> {
-        let active = self.host.activate(&self.workspace, SNIPPET_PROGRAM).await;
+        let active = self
+            .host
+            .activate(&self.workspace, self.program.script())
+            .await;
         let outcome = match active {
             Ok(active) => self.run_in(&active).await,
-            Err(error) => Err(unavailable(&error)),
+            Err(error) => Err(unavailable(error)),
         };
         if let Err(error) = self.workspace.remove().await {
             tracing::warn!(%error, "could not remove the workspace of a snippet");
@@ -52,10 +56,14 @@ impl SnippetRun {
         &mut self,
         active: &ActiveWorkspace,
     ) -> Result<PythonOutcome, PythonUnavailable> {
-        let packages = installed(&self.host, active, &mut self.signal).await?;
+        let packages = self
+            .program
+            .installed(&self.host, active, &mut self.signal)
+            .await;
+        let packages = packages.map_err(unavailable)?;
         let spec = self.specification(active, packages);
         let (pipes, streams) = process_pipes()
-            .map_err(|error| unavailable(&SandboxError::Unavailable(error.to_string())))?;
+            .map_err(|error| unavailable(SandboxError::Unavailable(error.to_string())))?;
         let (snippet, stop) = (&self.snippet, &self.stop);
         let exchange = async {
             let mut report = Report::default();
@@ -81,7 +89,7 @@ impl SnippetRun {
         let (report, outcome) = tokio::join!(exchange, running);
         let outcome = outcome.map_err(|error| match self.signal.requested() {
             Some(StopRequest::Kill) => PythonUnavailable::Unavailable("it was ended".to_owned()),
-            _ => unavailable(&error),
+            _ => unavailable(error),
         })?;
         Ok(interpret(report, outcome))
     }

@@ -12,10 +12,10 @@ use labdata_domain::{
 };
 use labdata_limits::FairSlots;
 use labdata_ports::agent::{PythonSandbox, PythonSnippet};
-use labdata_sandbox::{Sandbox, StopHandle, stop_channel};
+use labdata_sandbox::{KillOnDrop, PlatformProgram, Sandbox, stop_channel};
 
 use crate::{
-    packages::{Packages, unavailable},
+    packages::{snippet_program, unavailable},
     process::SnippetRun,
     settings::SnippetSettings,
 };
@@ -25,7 +25,8 @@ use crate::{
 pub struct SnippetSandbox {
     sandbox: Arc<Sandbox>,
     settings: SnippetSettings,
-    packages: Packages,
+    /// The program, or why there is none.
+    program: Result<PlatformProgram, PythonUnavailable>,
     slots: FairSlots<OrganizationId>,
     /// Number of the next snippet.
     next: AtomicU64,
@@ -39,19 +40,11 @@ impl SnippetSandbox {
         Self {
             sandbox,
             settings,
-            packages: Packages::default(),
+            program: snippet_program()
+                .map_err(|flaw| PythonUnavailable::Unavailable(flaw.to_string())),
             slots: FairSlots::new(settings.of_one_organization(), all),
             next: AtomicU64::new(0),
         }
-    }
-}
-
-/// Kills a snippet whose caller has left.
-struct KilledOnDrop(Arc<StopHandle>);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        self.0.kill();
     }
 }
 
@@ -60,15 +53,18 @@ impl PythonSandbox for SnippetSandbox {
     async fn run(&self, snippet: PythonSnippet) -> Result<PythonOutcome, PythonUnavailable> {
         let timeout = self.settings.timeout;
         // Before the slot: waiting for the installation must not occupy one.
-        self.packages.ready(&self.sandbox, timeout).await?;
+        let program = self.program.clone()?;
+        let ready = program.ready(&self.sandbox, timeout).await;
+        ready.map_err(unavailable)?;
         let slot = self.slots.enter(snippet.organization).await;
         let slot = slot.ok_or(PythonUnavailable::Busy)?;
         let host = self.sandbox.host().await;
-        let host = host.map_err(|error| unavailable(&error))?;
+        let host = host.map_err(unavailable)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (stop, signal) = stop_channel();
         let stop = Arc::new(stop);
         let run = SnippetRun {
+            program,
             workspace: host.workspace(&format!("python-{number}")),
             host,
             snippet,
@@ -76,7 +72,7 @@ impl PythonSandbox for SnippetSandbox {
             stop: Arc::clone(&stop),
             signal,
         };
-        let _killed = KilledOnDrop(stop);
+        let _killed = KillOnDrop(stop);
         // A separate task, so that a caller that leaves does not leave the workspace behind.
         let task = tokio::spawn(async move {
             let outcome = run.run().await;

@@ -472,6 +472,7 @@ fn imported(bytes: Vec<u8>, table: &Rows) -> Option<Vec<Vec<Option<Scalar>>>> {
         },
         columns: [].into(),
         lookups: [].into(),
+        linked: Vec::new(),
         options: ReadOptions::default(),
         job_execution_id: None,
         job_name: None,

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
-        import::{ImportColumns, ImportField, ImportRows, ImportWrite, Imported, MAX_IMPORT_ROWS},
+        import::{
+            ImportColumns, ImportField, ImportRows, ImportWrite, Imported, LinkedColumns,
+            LinkedTable, MAX_IMPORT_ROWS,
+        },
         write::{Problem, Reason, WriteRequest},
     },
     ids::FileId,
@@ -41,6 +44,8 @@ pub struct ImportTable {
     pub columns: BTreeMap<String, Option<String>>,
     /// For references: the columns of the referenced tables whose values the cells hold.
     pub lookups: BTreeMap<String, String>,
+    /// Tables to whose rows those of the file refer, made of the same lines; those that others refer to first.
+    pub linked: Vec<LinkedTable>,
     /// Options of the reading.
     pub options: ReadOptions,
     /// Id of the execution to record it under; one is created if it is missing.
@@ -52,7 +57,8 @@ pub struct ImportTable {
 /// An import whose file is read.
 pub struct ReadImport {
     request: WriteRequest,
-    columns: ImportColumns,
+    /// Columns of the fields, by table of the request.
+    columns: Vec<ImportColumns>,
     reading: Reading,
     job_execution_id: Option<String>,
     job_name: String,
@@ -152,10 +158,11 @@ pub async fn import_table(
         slot: _slot,
     } = import;
     let command = WriteData {
+        // A line is at most one row of each table.
+        max_rows: Some(request.tables.len() * MAX_IMPORT_ROWS),
         request,
         job_execution_id,
         job_name: Some(job_name),
-        max_rows: Some(MAX_IMPORT_ROWS),
     };
     let written = write_from(services, actor, command, file.as_ref()).await;
     // After another failure the write may have been applied all the same: the bytes stay.
@@ -177,7 +184,7 @@ pub(super) fn read(
     table: &Table,
     catalog: &Catalog,
     command: ImportTable,
-) -> Result<(WriteRequest, ImportColumns, Reading), Error> {
+) -> Result<(WriteRequest, Vec<ImportColumns>, Reading), Error> {
     let mut file = reader
         .open(source, &command.options, MAX_IMPORT_ROWS)
         .map_err(|error| refusal(&error))?;
@@ -191,17 +198,25 @@ pub(super) fn read(
         .collect();
     // Chosen by headers as the file has them, or as a preview shows them.
     let chosen = command.columns.into_iter();
-    let chosen = chosen.map(|(header, column)| (header_line(&header), column));
-    let columns = ImportColumns::choose(&fields, &chosen.collect(), table)
+    let mut chosen: BTreeMap<String, Option<String>> = chosen
+        .map(|(header, column)| (header_line(&header), column))
+        .collect();
+    let linked: Vec<LinkedTable> = command.linked.into_iter().map(with_header_lines).collect();
+    let linked =
+        LinkedColumns::choose(&linked, &fields, table, catalog).map_err(Error::Problems)?;
+    LinkedColumns::claim_fields(&linked, &mut chosen);
+    let columns = ImportColumns::choose(&fields, &chosen, table)
         .and_then(|columns| columns.with_lookups(&command.lookups, table, catalog))
         .map_err(Error::Problems)?;
-    let types = columns.types();
+    let mut types = columns.types();
+    LinkedColumns::add_types(&linked, &columns, &mut types)
+        .map_err(|problem| Error::Problems(vec![problem]))?;
     let doubts = doubts(&file, &types);
     if !doubts.is_empty() {
         return Err(Error::Problems(Problem::first_of(doubts)));
     }
     file.read_as(&types);
-    let mut rows = ImportRows::new(columns, command.write);
+    let mut rows = ImportRows::new(columns, command.write).with_linked(linked);
     while let Some(row) = file.next_row().map_err(|error| refusal(&error))? {
         // One bad line does not end the import: its problem is reported with the rest.
         if row.problems.is_empty() {
@@ -216,6 +231,17 @@ pub(super) fn read(
     let reading = file.reading().clone();
     let (request, columns) = rows.into_request().map_err(Error::Problems)?;
     Ok((request, columns, reading))
+}
+
+/// The linked table with headers as a preview shows them.
+fn with_header_lines(linked: LinkedTable) -> LinkedTable {
+    let columns = linked.columns.into_iter();
+    LinkedTable {
+        columns: columns
+            .map(|(header, column)| (header_line(&header), column))
+            .collect(),
+        ..linked
+    }
 }
 
 /// The doubts that concern the columns of the table. Those of rows are found while they are read.

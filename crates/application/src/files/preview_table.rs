@@ -29,11 +29,11 @@ pub enum PreviewSource {
 pub struct TablePreview {
     /// The file; `None` for bytes that came with the request.
     pub file: Option<File>,
-    /// Its first rows, with counts of all.
+    /// Its first rows, with counts.
     pub table: TableSummary,
 }
 
-/// Reads the table of a file to its end, and returns its first rows. A reader reads it, and ends when
+/// Reads the table of a file, or the head of a large one, and returns its first rows. A reader reads it, and ends when
 /// the caller has left.
 ///
 /// # Errors

@@ -90,8 +90,17 @@ async fn record_refused(services: &Services, presented: &str, error: &Error) -> 
     };
     let key = found.key;
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, key.name);
+    record_refusal(services, key.organization, target).await
+}
+
+/// Records that a sign-in with the target was refused.
+pub(super) async fn record_refusal(
+    services: &Services,
+    organization: OrganizationId,
+    target: AuditTarget,
+) -> Result<(), Error> {
     let record = Record::of(AuditAction::SessionRefused, target.clone());
-    append_refusal(services, key.organization, &target, record).await
+    append_refusal(services, organization, &target, record).await
 }
 
 /// Records a refused sign-in, at most once a minute for each target and a limited number for the
@@ -185,8 +194,7 @@ async fn linked_user(services: &Services, token: &PlainToken) -> Result<User, Er
         return Ok(user);
     }
     let target = AuditTarget::new(AuditTargetKind::User, user.id, user.email);
-    let record = Record::of(AuditAction::SessionRefused, target.clone());
-    append_refusal(services, link.organization, &target, record).await?;
+    record_refusal(services, link.organization, target).await?;
     Err(invalid())
 }
 

@@ -209,7 +209,7 @@ export function importForm(table, all, done) {
   };
 
   /** The first rows, with the column of each header. @param {any} body */
-  const firstRows = ({ columns: found, rows, row_count: count }) => {
+  const firstRows = ({ columns: found, rows, row_count: count, rows_read: looked }) => {
     const system = new Set(table.columns.filter((it) => it.is_system).map((it) => bare(it.name)));
     const before = new Map([...mapped].map(([header, select]) => [header, select.value]));
     mapped.clear();
@@ -222,7 +222,7 @@ export function importForm(table, all, done) {
       mapped.set(it.header, select);
       return h("div", null, h("div", null, it.header), select);
     });
-    const more = count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
+    const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more));
   };
 

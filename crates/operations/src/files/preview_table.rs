@@ -124,14 +124,21 @@ output! {
         columns: Vec<PreviewedColumnView> = preview.table.columns.into_iter().map(Into::into).collect(),
         /// The first 50 rows, each with one value per column.
         rows: Vec<Vec<Value>> = preview.table.rows,
-        /// Number of rows of the whole table.
-        row_count: u64 = u64::try_from(preview.table.row_count).unwrap_or(u64::MAX),
+        /// Number of rows of the whole table; null for a large file, of which only the first million cells are read.
+        row_count: Option<u64> = preview.table.row_count.map(row_number),
+        /// Number of rows that were read: types, nulls and doubts are those of these rows, and an import may find
+        /// more.
+        rows_read: u64 = row_number(preview.table.rows_read),
         /// The sheets of a workbook; null for other files.
         sheets: Option<Vec<SheetView>> =
             preview.table.sheets.map(|sheets| sheets.into_iter().map(Into::into).collect()),
         /// What an import would refuse.
         doubts: Vec<DoubtView> = preview.table.doubts.into_iter().map(Into::into).collect(),
     }
+}
+
+fn row_number(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
 }
 
 pub(super) fn operation() -> Operation {
@@ -143,7 +150,8 @@ pub(super) fn operation() -> Operation {
         summary: "Shows the table of a file",
         description: "How a delimited text, an Excel workbook or a Parquet file would be read, with its \
             first 50 rows; nothing is stored. The file is part of the form, or one of the platform. What \
-            would have to be guessed is a doubt, with options that settle it.",
+            would have to be guessed is a doubt, with options that settle it. Of a large file only the first \
+            million cells, or 16 MiB of text, are read: `rows_read` says how many rows that were.",
         returns: "The table, and how it was read",
         refusals: &[
             (400, "The file is no table, or its upload is not confirmed yet"),

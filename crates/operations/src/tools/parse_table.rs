@@ -39,8 +39,10 @@ output! {
         original_path: Option<String> = parsed.file.map(|file| file.path.as_str().to_owned()),
         /// Its columns, in order.
         columns: Vec<ParsedColumnView> = parsed.table.columns.into_iter().map(Into::into).collect(),
-        /// Number of rows of the whole table.
-        row_count: usize = parsed.table.row_count,
+        /// Number of rows of the whole table; null if only the first rows of a large file were read.
+        row_count: Option<usize> = parsed.table.row_count,
+        /// Number of rows that were read: types and doubts are those of these rows.
+        rows_read: usize = parsed.table.rows_read,
         /// Number of rows of `data`.
         rows_shown: usize = parsed.table.rows.len(),
         /// The first rows.

@@ -1,6 +1,6 @@
 //! One supervised process, from its launch to its outcome.
 
-use std::{ffi::OsString, io, os::fd::OwnedFd, process::Stdio};
+use std::{ffi::OsString, io, os::fd::OwnedFd, process::Stdio, sync::Arc};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest},
@@ -73,6 +73,16 @@ impl StopSignal {
             // The handle was dropped, so no request can follow.
             std::future::pending().await
         }
+    }
+}
+
+/// Kills a run when its caller leaves.
+#[derive(Debug)]
+pub struct KillOnDrop(pub Arc<StopHandle>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
     }
 }
 

@@ -43,8 +43,9 @@ pub trait FileReader: Send + Sync {
     /// Tries readers on a file.
     ///
     /// An implementation MUST
-    /// - isolate the readers: they reach no network, no credentials, no other file and no other process;
-    /// - leave nothing behind, neither files nor processes, also when the future is dropped, which ends them;
+    /// - isolate the readers: they reach no network, no credentials, and no file or process of another organization;
+    /// - leave nothing of a reading behind, neither files nor processes, also when the future is dropped, which ends
+    ///   them; a process that waits for the organization's next file has seen none before;
     /// - hold [`READING_TIME_LIMIT`](labdata_domain::instruments::READING_TIME_LIMIT),
     ///   [`READING_MEMORY`](labdata_domain::instruments::READING_MEMORY) and
     ///   [`MAX_READING_BYTES`](labdata_domain::instruments::MAX_READING_BYTES);

@@ -6,6 +6,7 @@
 
 mod date;
 mod doubt;
+mod head;
 mod header;
 mod interpret;
 mod layout;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     ReadError, Source,
     doubt::Doubt,
+    head::Extent,
     options::{FileFormat, ReadOptions},
     parquet::open_parquet_rows,
     raw::RowSource,
@@ -61,6 +62,7 @@ pub(super) struct TypedColumn {
 pub(super) fn open_file(
     mut source: Box<dyn Source>,
     mut options: ReadOptions,
+    extent: Extent,
 ) -> Result<OpenFile, ReadError> {
     let mut start = Vec::new();
     source.seek(SeekFrom::Start(0))?;
@@ -83,7 +85,7 @@ pub(super) fn open_file(
     }
     match format {
         FileFormat::Csv => {
-            let (source, choice) = open_text(source, &mut options)?;
+            let (source, choice) = open_text(source, &mut options, extent)?;
             Ok(OpenFile {
                 source,
                 options,
@@ -93,7 +95,8 @@ pub(super) fn open_file(
             })
         }
         FileFormat::Xlsx => {
-            let (source, sheet, sheets) = open_sheet_rows(source, options.sheet.as_deref())?;
+            let (source, sheet, sheets) =
+                open_sheet_rows(source, options.sheet.as_deref(), extent)?;
             options.sheet = Some(sheet);
             Ok(OpenFile {
                 source,

@@ -1,4 +1,4 @@
-//! The first rows of a table, and counts of all.
+//! The first rows of a table, and counts of its rows, or of those in the head of a large file.
 
 use labdata_domain::{data::write::FileCell, models::preview_cell};
 use serde_json::{Value, json};
@@ -8,15 +8,17 @@ use super::{Doubt, ReadColumn, ReadError, ReadTable, Reading, Sheet};
 /// Number of examples of a column.
 const EXAMPLES: usize = 3;
 
-/// A table that was read to its end, with its first rows.
+/// A table with its first rows. Of a large file only the head is read.
 #[derive(Clone, Debug)]
 pub struct TableSummary {
     /// Reading of the table.
     pub reading: Reading,
     /// The columns, in order.
     pub columns: Vec<PreviewedColumn>,
-    /// Number of rows of the whole table.
-    pub row_count: usize,
+    /// Number of rows of the whole table, if it is known.
+    pub row_count: Option<usize>,
+    /// Number of rows that were read: doubts, types and counts of nulls are those of these rows.
+    pub rows_read: usize,
     /// The first rows, each with one value per column. Long texts are cut.
     pub rows: Vec<Vec<Value>>,
     /// The sheets of a workbook.
@@ -36,7 +38,7 @@ pub struct PreviewedColumn {
     pub examples: Vec<Value>,
 }
 
-/// Reads a table to its end.
+/// Reads a table, or its head.
 pub(super) fn summarize(
     table: &mut ReadTable,
     displayed_rows: usize,
@@ -51,7 +53,14 @@ pub(super) fn summarize(
         })
         .collect();
     let mut rows = Vec::new();
-    while let Some(row) = table.next_row()? {
+    let (extent, width) = (table.extent(), table.columns().len());
+    let mut rows_read = 0;
+    // A file that types its columns has a head only here: it is not surveyed.
+    while !extent.ends_at(rows_read * width, 0) {
+        let Some(row) = table.next_row()? else {
+            break;
+        };
+        rows_read += 1;
         let is_displayed = rows.len() < displayed_rows;
         let mut displayed = Vec::new();
         for (cell, column) in row.cells.iter().zip(&mut columns) {
@@ -74,7 +83,8 @@ pub(super) fn summarize(
     Ok(TableSummary {
         reading: table.reading().clone(),
         columns,
-        row_count: table.row_count(),
+        row_count: (!table.is_cut()).then(|| table.row_count()),
+        rows_read,
         rows,
         sheets: table.sheets().map(<[Sheet]>::to_vec),
         doubts: table.doubts().to_vec(),

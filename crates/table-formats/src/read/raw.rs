@@ -127,6 +127,11 @@ pub(super) trait RowSource: Send {
     /// Returns to the first row.
     fn rewind(&mut self) -> Result<(), ReadError>;
 
+    /// Returns whether rows behind the last one were left out, as only the head of the file is read.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
     /// Returns whether a row has as many cells as the file gives it, so that a missing one is seen.
     fn has_field_counts(&self) -> bool;
 }

@@ -128,6 +128,7 @@ class AsyncExecution:
         key: str | Sequence[str] | None = None,
         columns: Mapping[str, str | None] | None = None,
         lookups: Mapping[str, str] | None = None,
+        linked: Sequence[Mapping[str, Any]] | None = None,
         blank: str | None = None,
         on_match: str | None = None,
         name: str | None = None,
@@ -142,6 +143,7 @@ class AsyncExecution:
             key=key,
             columns=columns,
             lookups=lookups,
+            linked=linked,
             blank=blank,
             on_match=on_match,
             name=name,
@@ -150,9 +152,10 @@ class AsyncExecution:
             **reading,
         )
         if not dry_run:
-            counts = self._counts.setdefault(table, {"created": 0, "updated": 0, "deleted": 0})
-            for action in ("created", "updated"):
-                counts[action] = counts.get(action, 0) + result[action]
+            for written in result["tables"]:
+                counts = self._counts.setdefault(written["table"], {"created": 0, "updated": 0, "deleted": 0})
+                for action in ("created", "updated"):
+                    counts[action] = counts.get(action, 0) + written[action]
         return result
 
     async def upload(

@@ -507,6 +507,7 @@ class Operations:
         key: str | Sequence[str] | None = None,
         columns: Mapping[str, str | None] | None = None,
         lookups: Mapping[str, str] | None = None,
+        linked: Sequence[Mapping[str, Any]] | None = None,
         blank: str | None = None,
         on_match: str | None = None,
         name: str | None = None,
@@ -521,11 +522,14 @@ class Operations:
         Parquet, by its content.
         `columns` maps headers to columns, or to None to leave them out; other headers are for the column of
         their name. `lookups` maps references to the unique column of the referenced table that the cells
-        hold; unless given, they hold its key or its only unique text. `blank` is "keep" (default of
-        upserts) or "null", `on_match` "overwrite" or "fill_missing". `reading` are the options of
-        `preview_file`. The platform reads the cells, and names the lines of what it refuses
-        (`WriteRefused.problems`). Returns `job_execution_id`, `created`, `updated`, `columns`, the
-        `file_id` under which the file is stored, and `reading`, all options as they were used.
+        hold; unless given, they hold its key or its only unique text. `linked` are tables to whose rows
+        those of the file refer, made of the same lines: `{"table": "plate", "columns": {"Plate":
+        "barcode"}}`, besides `key`, `of`, `reference` and `on_match`; one that another linked table refers
+        to comes first. `blank` is "keep" (default of upserts) or "null", `on_match` "overwrite" or
+        "fill_missing". `reading` are the options of `preview_file`. The platform reads the cells, and names
+        the lines of what it refuses (`WriteRefused.problems`). Returns `job_execution_id`, `created`,
+        `updated`, `columns`, `tables` with the same counts of all tables, the `file_id` under which the
+        file is stored, and `reading`, all options as they were used.
         """
         if job_execution_id is None and self.platform_run is not None:
             job_execution_id = self.platform_run.job_execution_id
@@ -534,6 +538,7 @@ class Operations:
             key=key,
             columns=columns,
             lookups=lookups,
+            linked=linked,
             blank=blank,
             on_match=on_match,
             dry_run=dry_run,
@@ -553,7 +558,8 @@ class Operations:
         `last_row`, `null_values`, `timezone`, `date_format`, `text_numbers` and others of the API; the
         attribute `reading` of the result holds all as they were used, and can be passed again. Also returns
         `columns`, the first 50 `rows`, `row_count`, `sheets`, and `doubts`: what an import would refuse, each
-        with `options` that settle it.
+        with `options` that settle it. Of a large file only the first million cells are read: `row_count` is
+        then None, and `rows_read` says how many rows that were.
         """
         opened = blocking(lambda: open_source(source, name, None))
         path = "/tools/preview-table"

@@ -21,6 +21,13 @@ pub(crate) fn demo() -> Vec<u8> {
     fs::read(repository().join("docs/demo/simulated_growth_curves.txt")).unwrap()
 }
 
+/// A real export, where they are: they are no part of the repository.
+pub(crate) fn real_file(name: &str) -> Option<Vec<u8>> {
+    let directories = repository().ancestors();
+    let mut paths = directories.map(|it| it.join("shared/data").join(name));
+    paths.find_map(|path| fs::read(path).ok())
+}
+
 pub(crate) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -40,15 +47,17 @@ pub(crate) fn data() -> &'static Path {
 }
 
 pub(crate) fn reader() -> SandboxFileReader {
+    reader_with(FileReaderSettings::default())
+}
+
+pub(crate) fn reader_with(settings: FileReaderSettings) -> SandboxFileReader {
     let supervisor = OsString::from(env!("CARGO_BIN_EXE_labdata-reader-supervisor"));
     let sandbox = Sandbox::new(Settings::new(data().to_owned(), vec![supervisor]));
-    SandboxFileReader::new(
-        Arc::new(sandbox),
-        FileReaderSettings {
-            timeout: Duration::from_mins(10),
-            ..FileReaderSettings::default()
-        },
-    )
+    let settings = FileReaderSettings {
+        timeout: Duration::from_mins(10),
+        ..settings
+    };
+    SandboxFileReader::new(Arc::new(sandbox), settings)
 }
 
 pub(crate) fn request(file_name: &str, content: Vec<u8>, reader: &str) -> ReadingRequest {

@@ -6,6 +6,7 @@
 )]
 
 mod damage;
+mod memory;
 
 use std::{
     io::{Cursor, Read as _, Write as _},

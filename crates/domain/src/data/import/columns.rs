@@ -248,7 +248,7 @@ fn without_column(table: &Table, name: &str) -> Reason {
 }
 
 /// Returns the only unique text column of a table besides its key.
-fn only_unique_text(table: &Table) -> Option<&ColumnRef> {
+pub(super) fn only_unique_text(table: &Table) -> Option<&ColumnRef> {
     let mut unique = table.columns.iter().filter(|column| {
         column.is_unique
             && !column.is_primary_key

@@ -2,13 +2,19 @@
 //!
 //! A header chooses a column per field ([`ImportColumns`]), the rows become the rows of a write
 //! ([`ImportRows`]), and the write is checked, planned and applied like any other. Its problems name the
-//! lines of the file.
+//! lines of the file. Fields of the header may go to linked tables, to whose rows the import's own refer
+//! ([`LinkedTable`]).
 
 mod columns;
+mod linked;
+mod linked_rows;
+#[cfg(test)]
+mod linked_tests;
 mod rows;
 
 pub use columns::{ImportColumns, ImportField};
-pub use rows::{ImportRows, ImportWrite, Imported};
+pub use linked::{LinkedColumns, LinkedTable, MAX_LINKED_TABLES};
+pub use rows::{ImportRows, ImportWrite, Imported, ImportedTable};
 
 use super::write::Mode;
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{BlankCells, ImportColumns, ImportMode, MAX_IMPORT_CELLS, MAX_IMPORT_TEXT};
+use super::{
+    BlankCells, ImportColumns, ImportMode, LinkedColumns, MAX_IMPORT_CELLS, MAX_IMPORT_TEXT,
+    linked_rows::LinkedRows,
+};
 use crate::{
     catalog::Column,
     data::write::{
-        FileCell, OnMatch, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome, WriteRequest,
-        cell::Cell,
+        FileCell, FileLines, OnMatch, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome,
+        WriteRequest, cell::Cell,
     },
     ids::ExecutionId,
     refusal::ErrorCode,
@@ -20,6 +23,7 @@ pub struct ImportRows {
     write: ImportWrite,
     rows: Rows,
     lines: Vec<u64>,
+    linked: LinkedRows,
     problems: Vec<Problem>,
     cells: usize,
     /// Size of all texts in bytes.
@@ -35,9 +39,19 @@ impl ImportRows {
             write,
             rows: Rows::default(),
             lines: Vec::new(),
+            linked: LinkedRows::default(),
             problems: Vec::new(),
             cells: 0,
             text: 0,
+        }
+    }
+
+    /// Makes rows of linked tables of the same lines.
+    #[must_use]
+    pub fn with_linked(self, tables: Vec<LinkedColumns>) -> Self {
+        Self {
+            linked: LinkedRows::new(tables),
+            ..self
         }
     }
 
@@ -50,6 +64,12 @@ impl ImportRows {
     pub fn add(&mut self, line: u64, cells: &mut [Option<FileCell>]) -> Result<(), Problem> {
         self.rows.begin_row();
         self.lines.push(line);
+        // First, because the cells are taken below.
+        let references = if self.linked.is_empty() {
+            Vec::new()
+        } else {
+            self.linked.add(line, cells)
+        };
         let mut position = 0;
         for (column, cell) in self.columns.columns.iter().zip(cells) {
             let (Some(column), cell) = (column, cell.take()) else {
@@ -63,10 +83,24 @@ impl ImportRows {
             }
             position += 1;
         }
+        for (column, label) in references {
+            match label {
+                Some(label) => {
+                    let label = Cell::Text(format!("@{label}"));
+                    self.rows.set(position, &column.name, label);
+                }
+                None => {
+                    if let Some(cell) = self.write.cell_for(&column, None) {
+                        self.rows.set(position, &column.name, cell);
+                    }
+                }
+            }
+            position += 1;
+        }
         self.cells += position;
-        let limit = if self.cells > MAX_IMPORT_CELLS {
+        let limit = if self.cells + self.linked.cells > MAX_IMPORT_CELLS {
             format!("{MAX_IMPORT_CELLS} cells")
-        } else if self.text > MAX_IMPORT_TEXT {
+        } else if self.text + self.linked.text > MAX_IMPORT_TEXT {
             format!("{} MiB of text", MAX_IMPORT_TEXT >> 20)
         } else {
             return Ok(());
@@ -79,37 +113,50 @@ impl ImportRows {
 
     /// Notes a line that is no row, and why.
     pub fn refuse(&mut self, line: u64, message: String) {
-        let path = RowNames::Lines([line].into()).row(0);
         self.problems.push(Problem::at(
-            path,
+            format!("rows[{line}]"),
             Reason::new(ErrorCode::UnreadableRow, message),
         ));
     }
 
-    /// The request of a write of all rows, and the columns of the fields.
+    /// The request of a write of all rows, and the columns of the fields by table, in its order: the linked
+    /// tables, then the import's own.
     ///
     /// # Errors
-    /// The problems of the lines that are no rows.
-    pub fn into_request(self) -> Result<(WriteRequest, ImportColumns), Vec<Problem>> {
+    /// The problems of the lines that are no rows, or contradict each other.
+    pub fn into_request(mut self) -> Result<(WriteRequest, Vec<ImportColumns>), Vec<Problem>> {
+        self.problems.append(&mut self.linked.problems);
         if !self.problems.is_empty() {
             return Err(Problem::first_of(self.problems));
         }
         let write = self.write;
+        let (mut tables, mut lines, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for (table, of_table, fields) in self.linked.into_writes() {
+            tables.push(table);
+            lines.push(of_table);
+            columns.push(fields);
+        }
+        tables.push(TableWrite {
+            table: write.table,
+            rows: self.rows,
+            mode: write.mode.mode(),
+            key: write.key,
+            on_match: write.on_match,
+            lookups: self.columns.lookups.clone(),
+            ..TableWrite::default()
+        });
+        lines.push(FileLines {
+            lines: self.lines.into(),
+            linked: None,
+        });
+        columns.push(self.columns);
         let request = WriteRequest {
-            tables: vec![TableWrite {
-                table: write.table,
-                rows: self.rows,
-                mode: write.mode.mode(),
-                key: write.key,
-                on_match: write.on_match,
-                lookups: self.columns.lookups.clone(),
-                ..TableWrite::default()
-            }],
+            tables,
             dry_run: write.dry_run,
-            row_names: RowNames::Lines(self.lines.into()),
+            row_names: RowNames::Lines(lines.into()),
             ..WriteRequest::default()
         };
-        Ok((request, self.columns))
+        Ok((request, columns))
     }
 }
 
@@ -155,6 +202,15 @@ impl ImportWrite {
 pub struct Imported {
     /// The execution that it is recorded under; `None` on a dry run.
     pub execution: Option<ExecutionId>,
+    /// The tables that were written: the linked ones, then the import's own.
+    pub tables: Vec<ImportedTable>,
+}
+
+/// A table that an import wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedTable {
+    /// The table.
+    pub table: String,
     /// Rows created.
     pub created: u64,
     /// Rows that matched.
@@ -164,18 +220,30 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The result of the write of an import.
+    /// The result of the write of an import. `columns` are those of its tables, in order.
     #[must_use]
-    pub fn new(outcome: &WriteOutcome, columns: &ImportColumns) -> Self {
-        let tables = || outcome.tables.iter();
-        let columns = columns.chosen();
+    pub fn new(outcome: &WriteOutcome, columns: &[ImportColumns]) -> Self {
+        let tables = outcome.tables.iter().zip(columns);
+        let tables = tables.map(|(table, columns)| {
+            let fields = columns.chosen();
+            ImportedTable {
+                table: table.table.clone(),
+                created: table.created,
+                updated: table.updated,
+                columns: fields
+                    .map(|(field, column)| (field.to_owned(), column.to_owned()))
+                    .collect(),
+            }
+        });
         Self {
             execution: outcome.execution,
-            created: tables().map(|table| table.created).sum(),
-            updated: tables().map(|table| table.updated).sum(),
-            columns: columns
-                .map(|(field, column)| (field.to_owned(), column.to_owned()))
-                .collect(),
+            tables: tables.collect(),
         }
+    }
+
+    /// The import's own table.
+    #[must_use]
+    pub fn own(&self) -> ImportedTable {
+        self.tables.last().cloned().unwrap_or_default()
     }
 }

@@ -122,7 +122,7 @@ impl TableStep {
                             format!(
                                 "matches the same row of \"{}\" as {}",
                                 self.table.name,
-                                self.row_names.row(*first.get())
+                                self.row_names.row(self.address(*first.get()))
                             ),
                         )),
                     }

@@ -29,7 +29,7 @@ mod row_image;
 #[cfg(test)]
 mod tests;
 
-pub use address::{RowAddress, RowNames};
+pub use address::{FileLines, LinkedName, RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::FileCell;

@@ -111,6 +111,9 @@ pub(super) struct Preview {
     nulls: Vec<u64>,
     examples: Vec<Vec<Value>>,
     rows: Vec<Vec<Value>>,
+    /// False if only the beginning of the file was read, so that `row_count` is unknown.
+    is_whole: bool,
+    rows_read: usize,
 }
 
 impl From<TableSummary> for Preview {
@@ -122,10 +125,12 @@ impl From<TableSummary> for Preview {
                 columns().map(|column| &column.column),
                 &summary.doubts,
                 summary.sheets.as_deref(),
-                summary.row_count,
+                summary.row_count.unwrap_or_default(),
             ),
             nulls: columns().map(|column| column.nulls).collect(),
             examples: columns().map(|column| column.examples.clone()).collect(),
+            is_whole: summary.row_count.is_some(),
+            rows_read: summary.rows_read,
             rows: summary.rows,
         }
     }
@@ -151,7 +156,8 @@ impl Preview {
                     examples,
                 })
                 .collect(),
-            row_count: head.row_count,
+            row_count: self.is_whole.then_some(head.row_count),
+            rows_read: self.rows_read,
             rows: self.rows,
             sheets: head.sheets,
             doubts: head.doubts,

@@ -12,7 +12,9 @@ use super::{
     frames::{self, Kind},
     messages::{Counts, Failure, Head, Preview, Request, types_from_json},
 };
-use crate::read::{ReadError, ReadOptions, ReadTable, open_table, preview::summarize};
+use crate::read::{
+    ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize, table::open_extent,
+};
 
 /// Number of bytes that are asked for at least.
 const READ_AHEAD: usize = 256 << 10;
@@ -57,7 +59,11 @@ fn respond(link: &Arc<Mutex<Link>>, request: &Request) -> Result<(), ReadError> 
         start: 0,
         bytes: Vec::new(),
     };
-    let mut table = open_table(Box::new(source), &options, request.max_rows)?;
+    let extent = match request.displayed_rows {
+        Some(_) => Extent::HEAD,
+        None => Extent::Whole,
+    };
+    let mut table = open_extent(Box::new(source), &options, request.max_rows, extent)?;
     match request.displayed_rows {
         Some(displayed_rows) => {
             let preview = Preview::from(summarize(&mut table, displayed_rows)?);

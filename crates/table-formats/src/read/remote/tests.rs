@@ -101,7 +101,8 @@ fn a_refusal_is_the_same_and_names_what_it_names() {
 #[test]
 fn a_preview_counts_what_it_does_not_show() {
     let preview = preview_remote(connect(), source(FILE), &ReadOptions::default(), 9, 1).unwrap();
-    assert_eq!((preview.row_count, preview.rows.len()), (3, 1));
+    assert_eq!((preview.row_count, preview.rows.len()), (Some(3), 1));
+    assert_eq!(preview.rows_read, 3);
     assert_eq!(preview.columns[1].nulls, 1);
     assert_eq!(preview.columns[1].examples, [json!(1), json!(1.5)]);
 }

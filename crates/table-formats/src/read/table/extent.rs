@@ -30,6 +30,8 @@ pub(super) struct Survey {
     pub(super) blanks: u64,
     pub(super) checker: RowChecker,
     pub(super) row_doubts: usize,
+    /// True if rows behind the head are not looked at.
+    pub(super) is_cut: bool,
 }
 
 impl Survey {
@@ -56,6 +58,7 @@ impl Survey {
                 kinds,
             ),
             row_doubts: 0,
+            is_cut: false,
         }
     }
 
@@ -64,7 +67,14 @@ impl Survey {
         let mut last_line = self.layout.above;
         let given_last = opening.given.last_row;
         let mut below: Option<u64> = None;
+        let (mut cells, mut bytes) = (0, 0);
         while opening.file.source.next(&mut row)? {
+            if opening.extent.ends_at(cells, bytes) {
+                self.is_cut = true;
+                break;
+            }
+            cells += row.cells.len();
+            bytes += u64::try_from(row.text.len()).unwrap_or(u64::MAX);
             if row.line <= self.layout.above {
                 continue;
             }
@@ -111,7 +121,8 @@ impl Survey {
             }
             self.add(opening, &row)?;
         }
-        if !self.footers.is_empty() {
+        // Other rows may follow them, and then they are rows as well.
+        if !self.footers.is_empty() && !self.is_cut {
             below = Some(self.end_table(opening));
         }
         opening.reading.lines_below = below.unwrap_or(0);

@@ -16,6 +16,7 @@ use super::{
     ReadError, Source,
     date::DateFormat,
     doubt::{Doubt, check},
+    head::Extent,
     header::{Header, match_key},
     interpret::{ColumnReading, Interpreted, Interpreter},
     number::NumberStyle,
@@ -84,6 +85,8 @@ pub struct ReadTable {
     doubts: Vec<Doubt>,
     sheets: Option<Vec<Sheet>>,
     row_count: usize,
+    extent: Extent,
+    is_cut: bool,
     layout: Layout,
     readings: Vec<Option<ColumnReading>>,
     style: NumberStyle,
@@ -123,12 +126,22 @@ pub fn open_table(
     options: &ReadOptions,
     max_rows: usize,
 ) -> Result<ReadTable, ReadError> {
+    open_extent(source, options, max_rows, Extent::Whole)
+}
+
+/// Begins to read that much of the table of a file. See [`open_table`].
+pub(super) fn open_extent(
+    source: Box<dyn Source>,
+    options: &ReadOptions,
+    max_rows: usize,
+    extent: Extent,
+) -> Result<ReadTable, ReadError> {
     // Asked before defaults are filled in: only null values that the caller gives hold for texts, too.
     // A reading that is sent back names the default ones, and must read the same.
     let given = options.null_values.as_deref();
     let is_null_given = given.is_some_and(|given| *given != NULL_VALUES);
-    let file = open_file(source, options.clone().with_defaults())?;
-    Opening::new(file, options, is_null_given, max_rows).open()
+    let file = open_file(source, options.clone().with_defaults(), extent)?;
+    Opening::new(file, options, is_null_given, max_rows, extent).open()
 }
 
 fn rules<'o>(
@@ -177,10 +190,20 @@ impl ReadTable {
         self.sheets.as_deref()
     }
 
-    /// Number of rows.
+    /// Number of rows; of a file of which only the head is read, those of the head.
     #[must_use]
     pub const fn row_count(&self) -> usize {
         self.row_count
+    }
+
+    /// Returns how much of the table is read.
+    pub(super) const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Returns whether rows behind the head were not looked at.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Reads the cells of the columns as values of other types, `None` to leave a column out.

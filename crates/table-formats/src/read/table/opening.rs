@@ -14,6 +14,7 @@ use crate::read::{
     MAX_COLUMNS, ReadError,
     date::DateFormat,
     doubt::{Doubt, RowProblem},
+    head::Extent,
     header::{Header, column_names, duplicates},
     interpret::ColumnReading,
     layout::CellKind,
@@ -30,6 +31,7 @@ pub(super) struct Opening<'o> {
     pub(super) given: &'o ReadOptions,
     pub(super) is_null_given: bool,
     pub(super) max_rows: usize,
+    pub(super) extent: Extent,
     pub(super) reading: Reading,
     pub(super) doubts: Vec<Doubt>,
     pub(super) formats: Vec<DateFormat>,
@@ -41,6 +43,7 @@ impl<'o> Opening<'o> {
         given: &'o ReadOptions,
         is_null_given: bool,
         max_rows: usize,
+        extent: Extent,
     ) -> Self {
         let formats = match &given.date_format {
             Some(format) => vec![format.clone()],
@@ -56,6 +59,7 @@ impl<'o> Opening<'o> {
             given,
             is_null_given,
             max_rows,
+            extent,
             formats,
         }
     }
@@ -83,6 +87,7 @@ impl<'o> Opening<'o> {
             columns: counts,
             rows: row_count,
             last,
+            is_cut,
             ..
         } = self.survey(layout, &headers, kinds.clone())?;
         layout.last = last;
@@ -100,6 +105,8 @@ impl<'o> Opening<'o> {
             doubts: self.doubts,
             sheets: self.file.sheets,
             row_count,
+            extent: self.extent,
+            is_cut,
             layout,
             readings,
             style,
@@ -129,7 +136,11 @@ impl<'o> Opening<'o> {
             None => {
                 survey.read(self)?;
                 let last = survey.last.unwrap_or(layout.above);
-                self.reading.options.last_row = Some(last);
+                survey.is_cut |= self.file.source.is_cut();
+                // Where the table ends is not known then, and sent back, it would leave rows out.
+                if !survey.is_cut {
+                    self.reading.options.last_row = Some(last);
+                }
             }
         }
         Ok(survey)

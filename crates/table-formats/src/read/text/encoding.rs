@@ -6,7 +6,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use labdata_domain::files::preview::text_encoding;
 
-use crate::read::{ReadError, Source};
+use crate::read::{ReadError, Source, head::Extent};
 
 /// Number of bytes that are read at a time.
 const CHUNK: usize = 64 << 10;
@@ -32,12 +32,13 @@ pub(super) struct FileEncoding {
     pub(super) mark: u64,
 }
 
-/// Finds the encoding of a file, for which it reads the whole file: a table may be ASCII for a
+/// Finds the encoding of a file, for which it reads the whole file unless only its head is read: a table may be ASCII for a
 /// million rows, and then name something in µl. One byte that is no UTF-8 does not change the
 /// encoding of all other lines: it is a fault of its line.
 pub(super) fn find_encoding(
     source: &mut dyn Source,
     given: Option<&'static Encoding>,
+    extent: Extent,
 ) -> Result<FileEncoding, ReadError> {
     source.seek(SeekFrom::Start(0))?;
     let mut head = Vec::new();
@@ -64,7 +65,7 @@ pub(super) fn find_encoding(
         Some(_) => {}
         None => return Err(ReadError::NotText),
     }
-    let census = Census::of(source, head)?;
+    let census = Census::of(source, head, extent)?;
     Ok(FileEncoding {
         encoding: census.encoding(),
         mark: 0,
@@ -84,7 +85,7 @@ struct Census {
 }
 
 impl Census {
-    fn of(source: &mut dyn Source, head: Vec<u8>) -> Result<Self, ReadError> {
+    fn of(source: &mut dyn Source, head: Vec<u8>, extent: Extent) -> Result<Self, ReadError> {
         let mut census = Self {
             valid: 0,
             invalid: 0,
@@ -94,6 +95,7 @@ impl Census {
             detected: 0,
         };
         let mut chunk = head;
+        let mut bytes = length(chunk.len());
         loop {
             // NUL is valid UTF-8, but neither text nor storable in PostgreSQL.
             if chunk.contains(&0) {
@@ -101,8 +103,12 @@ impl Census {
             }
             let unread = census.count(&chunk);
             chunk.drain(..unread);
+            if extent.ends_at(0, bytes) {
+                return Ok(census);
+            }
             let stored = chunk.len();
             let read = (&mut *source).take(length(CHUNK)).read_to_end(&mut chunk)?;
+            bytes += length(read);
             if read == 0 {
                 // A character that the end of the file cuts.
                 census.invalid += length(stored);
@@ -180,7 +186,7 @@ mod tests {
     use super::*;
 
     fn found(bytes: &[u8]) -> Result<FileEncoding, ReadError> {
-        find_encoding(&mut Cursor::new(bytes.to_vec()), None)
+        find_encoding(&mut Cursor::new(bytes.to_vec()), None, Extent::Whole)
     }
 
     #[track_caller]
@@ -225,7 +231,7 @@ mod tests {
         assert_eq!(found(&marked).unwrap(), expected);
         let marked = [b"\xef\xbb\xbf", text.as_bytes()].concat();
         assert_eq!(found(&marked).unwrap().mark, 3);
-        let given = find_encoding(&mut Cursor::new(marked), Some(UTF_8)).unwrap();
+        let given = find_encoding(&mut Cursor::new(marked), Some(UTF_8), Extent::Whole).unwrap();
         assert_eq!(given.mark, 3);
     }
 

@@ -14,7 +14,7 @@ use self::{
     encoding::find_encoding,
     fields::{Dialect, Fields},
 };
-use super::{ReadError, Source, options::ReadOptions, raw::RowSource};
+use super::{ReadError, Source, head::Extent, options::ReadOptions, raw::RowSource};
 
 /// Number of bytes in which the delimiter is looked for.
 const SAMPLE_BYTES: u64 = 256 << 10;
@@ -23,8 +23,9 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 pub(super) fn open_text(
     mut source: Box<dyn Source>,
     options: &mut ReadOptions,
+    extent: Extent,
 ) -> Result<(Box<dyn RowSource>, DelimiterChoice), ReadError> {
-    let found = find_encoding(&mut *source, options.encoding)?;
+    let found = find_encoding(&mut *source, options.encoding, extent)?;
     options.encoding = Some(found.encoding);
     let mut text = DecodedText::new(source, found);
     text.rewind()?;

@@ -19,6 +19,7 @@ use self::{
 };
 use super::{
     ReadError, Source,
+    head::Extent,
     open::Sheet,
     raw::{RawCell, RawRow, RowSource},
 };
@@ -35,9 +36,10 @@ type OpenedSheet = (Box<dyn RowSource>, String, Vec<Sheet>);
 pub(super) fn open_sheet_rows(
     source: Box<dyn Source>,
     sheet: Option<&str>,
+    extent: Extent,
 ) -> Result<OpenedSheet, ReadError> {
     // The library may panic over a damaged file.
-    let opened = catch_unwind(AssertUnwindSafe(|| open(source, sheet)));
+    let opened = catch_unwind(AssertUnwindSafe(|| open(source, sheet, extent)));
     let (rows, name, sheets) = opened.unwrap_or(Err(ReadError::Damaged))?;
     Ok((Box::new(rows), name, sheets))
 }
@@ -45,6 +47,7 @@ pub(super) fn open_sheet_rows(
 fn open(
     mut source: Box<dyn Source>,
     sheet: Option<&str>,
+    extent: Extent,
 ) -> Result<(SheetRows, String, Vec<Sheet>), ReadError> {
     let content = content_of(&mut *source)?;
     source.rewind()?;
@@ -91,21 +94,24 @@ fn open(
             return Err(ReadError::unknown_sheet(sheet, &names));
         }
     };
-    let rows = match read_sheet(&mut workbook, &name, content, None) {
+    let rows = match read_sheet(&mut workbook, &name, content, None, extent) {
         // Only a second pass knows where such a cell is, so others are spared it.
         Err(SheetError::UnknownError) => {
             let positions = positions(&mut workbook, &name)?;
-            read_sheet(&mut workbook, &name, content, Some(&positions))
+            read_sheet(&mut workbook, &name, content, Some(&positions), extent)
         }
         read => read,
     };
-    let rows = rows.map_err(|error| match error {
+    let (rows, is_cut) = rows.map_err(|error| match error {
         SheetError::Read(error) => error,
         SheetError::UnknownError => ReadError::Damaged,
     })?;
     let columns = || rows.values().filter_map(|row| row.cells.last());
     // The declared size may be wrong; that of the sheet that was read is now known.
-    if let Some(sheet) = sheets.iter_mut().find(|sheet| sheet.name == name) {
+    if let Some(sheet) = sheets
+        .iter_mut()
+        .find(|sheet| sheet.name == name && !is_cut)
+    {
         let last = rows.keys().next_back().map_or(0, |last| last + 1);
         sheet.rows = last.into();
         let last = columns().map(|(column, _)| *column).max();
@@ -114,6 +120,7 @@ fn open(
     let rows = SheetRows {
         rows: rows.into_iter().collect(),
         index: 0,
+        is_cut,
     };
     Ok((rows, name, sheets))
 }
@@ -182,10 +189,11 @@ fn read_sheet(
     sheet: &str,
     content: ArchiveContent,
     positions: Option<&[CellPosition]>,
-) -> Result<Rows, SheetError> {
+    extent: Extent,
+) -> Result<(Rows, bool), SheetError> {
     // Each of both reads the sheet once more.
     let formulas = if content.has_formulas {
-        formulas_without_value(workbook, sheet, positions)?
+        formulas_without_value(workbook, sheet, positions, extent)?
     } else {
         HashSet::new()
     };
@@ -205,6 +213,7 @@ fn read_sheet(
         .collect();
     let mut rows = Rows::new();
     let mut last: Option<CellPosition> = None;
+    let mut is_cut = false;
     for index in 0.. {
         let known = positions
             .and_then(|positions| positions.get(index))
@@ -212,6 +221,11 @@ fn read_sheet(
         let Some((position, value)) = next_cell(&mut cells, known, &time_styles)? else {
             break;
         };
+        // Between two rows, so that the last one is whole.
+        if extent.ends_at(index, 0) && last.is_some_and(|(row, _)| row < position.0) {
+            is_cut = true;
+            break;
+        }
         let value = match value {
             None if formulas.contains(&position) => CellValue::Formula,
             // Formatted blank cells do not count.
@@ -235,7 +249,7 @@ fn read_sheet(
     for region in merged {
         merge(&mut rows, region);
     }
-    Ok(rows)
+    Ok((rows, is_cut))
 }
 
 /// Reads the next cell of a sheet: its position, which may be known, and its value if it has one.
@@ -264,16 +278,21 @@ fn formulas_without_value(
     workbook: &mut Workbook,
     sheet: &str,
     positions: Option<&[CellPosition]>,
+    extent: Extent,
 ) -> Result<HashSet<CellPosition>, SheetError> {
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
     let mut found = HashSet::new();
+    let mut last_row = None;
     for index in 0.. {
         let known = positions
             .and_then(|positions| positions.get(index))
             .copied();
         match cells.next_cell_with_formula_metadata() {
             Ok(None) => break,
+            // The row in which the reading of the values ends.
+            Ok(Some(cell)) if extent.ends_at(index, 0) && last_row < Some(cell.pos.0) => break,
             Ok(Some(cell)) => {
+                last_row = Some(cell.pos.0);
                 if cell.formula.is_some() && matches!(cell.value, DataRef::Empty) {
                     found.insert(known.unwrap_or(cell.pos));
                 }
@@ -332,6 +351,7 @@ fn damaged(error: XlsxError) -> ReadError {
 struct SheetRows {
     rows: Vec<(u32, SheetRow)>,
     index: usize,
+    is_cut: bool,
 }
 
 impl RowSource for SheetRows {
@@ -356,6 +376,10 @@ impl RowSource for SheetRows {
     fn rewind(&mut self) -> Result<(), ReadError> {
         self.index = 0;
         Ok(())
+    }
+
+    fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     fn has_field_counts(&self) -> bool {

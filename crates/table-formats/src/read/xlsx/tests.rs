@@ -17,7 +17,7 @@ use self::{
     package::{PACKAGE, RELATIONS, WORKBOOK},
 };
 use super::*;
-use crate::read::{ReadOptions, ReadTable, open_table};
+use crate::read::{ReadOptions, ReadTable, open_table, table::open_extent};
 
 /// A workbook of these parts, besides those that each has.
 fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
@@ -531,5 +531,44 @@ proptest! {
     #[test]
     fn any_sheet_is_read_or_refused(sheet in "(<row r=\"[0-9]{1,3}\">|<c r=\"[A-D][0-9]{0,3}\">|<v>[0-9]{0,9}</v>|</c>|</row>){0,30}") {
         let _ = open_with(workbook(&sheet), json!({}));
+    }
+}
+
+#[test]
+fn the_head_of_a_sheet_ends_between_two_rows() {
+    let rows: String = (1..=4)
+        .map(|line| {
+            row(
+                line,
+                &[
+                    inline(&format!("A{line}"), "x"),
+                    number(&format!("B{line}"), "1"),
+                ],
+            )
+        })
+        .collect();
+    let sheet =
+        format!("<worksheet><dimension ref=\"A1:B4\"/><sheetData>{rows}</sheetData></worksheet>");
+    let bytes = packed(&[
+        ("xl/workbook.xml", WORKBOOK),
+        ("xl/_rels/workbook.xml.rels", RELATIONS),
+        ("xl/worksheets/sheet1.xml", &sheet),
+    ]);
+    for (cells, read, is_cut) in [(3, 1, true), (4, 1, true), (5, 2, true), (8, 3, false)] {
+        let source = Box::new(Cursor::new(bytes.clone()));
+        let extent = Extent::Head {
+            cells,
+            bytes: u64::MAX,
+        };
+        let options = json!({"header_row": 1});
+        let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
+        let table = open_extent(source, &options, 100, extent).unwrap();
+        assert_eq!(
+            (table.row_count(), table.is_cut()),
+            (read, is_cut),
+            "{cells}"
+        );
+        // As the sheet declares it.
+        assert_eq!(table.sheets().unwrap()[0].rows, 4);
     }
 }

@@ -22,10 +22,11 @@ use crate::http::{
 };
 
 /// Fields besides the file, its key and the options of its reading.
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "mode",
     "columns",
     "lookups",
+    "linked",
     "on_match",
     "dry_run",
     "job_execution_id",

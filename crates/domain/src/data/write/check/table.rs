@@ -381,7 +381,7 @@ impl<'a> TableChecker<'a, '_> {
                 && let Some(first) = first.filter(|first| first.table == self.index)
             {
                 let displayed = values.key(row).map(|key| key.to_string());
-                let first = self.problems.names().row(first.row);
+                let first = self.problems.names().row(first);
                 self.at_cell(row, position, name, || {
                     Reason::new(
                         ErrorCode::DuplicateKey,

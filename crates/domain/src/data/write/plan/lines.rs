@@ -61,7 +61,7 @@ impl TableStep {
                     entry.insert(row);
                 }
                 Entry::Occupied(first) => {
-                    let first = self.row_names.row(*first.get());
+                    let first = self.row_names.row(self.address(*first.get()));
                     let message = format!("must be unique, but {first} has the same value");
                     let reason = Reason::new(ErrorCode::UniqueViolation, message);
                     problems.push(Problem::at(path(row), reason));

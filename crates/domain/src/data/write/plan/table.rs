@@ -268,7 +268,11 @@ impl TablePlanner<'_> {
                         row,
                     };
                     let names = self.key_names();
-                    let first = self.problems.names().row(*first.get());
+                    let first = RowAddress {
+                        row: *first.get(),
+                        ..address
+                    };
+                    let first = self.problems.names().row(first);
                     self.problems.at_row(address, || {
                         Reason::new(
                             ErrorCode::DuplicateKey,

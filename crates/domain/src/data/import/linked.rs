@@ -1,0 +1,324 @@
+//! Tables to whose rows those of an import refer, made of the same lines of its file.
+//!
+//! A line of a plate's sheet may name its plate, the sample in the well, and what was measured: three tables.
+//! Each linked table takes fields of the header, and its rows are told apart by a key, so that lines with the same
+//! key are one row. The write upserts them first, and the rows of the import refer to them by label.
+
+use std::collections::BTreeMap;
+
+use super::{ImportColumns, ImportField, columns::only_unique_text};
+use crate::{
+    catalog::{Catalog, ColumnRef, KeyedTable, Table},
+    data::write::{OnMatch, Problem, Reason, quoted, unknown_column},
+    refusal::ErrorCode,
+    scalar::DataType,
+};
+
+/// Maximum number of linked tables of an import.
+pub const MAX_LINKED_TABLES: usize = 8;
+
+/// A linked table, as a caller describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkedTable {
+    /// The table.
+    pub table: String,
+    /// Its columns for fields of the header.
+    pub columns: BTreeMap<String, String>,
+    /// Columns that identify a row; its only unique text column unless given.
+    pub key: Option<Vec<String>>,
+    /// Table whose rows refer to it: one that is linked later, or the import's own, which it is unless given.
+    pub of: Option<String>,
+    /// Column with the reference; the only one to this table unless given.
+    pub reference: Option<String>,
+    /// Effect on the columns of a row that exists.
+    pub on_match: OnMatch,
+}
+
+/// A linked table whose columns are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkedColumns {
+    /// The table.
+    pub(super) table: KeyedTable,
+    /// Its columns for the fields of the header.
+    pub columns: ImportColumns,
+    /// Columns that identify a row.
+    pub(super) key: Vec<String>,
+    pub(super) on_match: OnMatch,
+    /// Index of the linked table that refers to it; `None` for the import's own.
+    pub(super) referrer: Option<usize>,
+    /// Column of the referrer with the reference.
+    pub(super) reference: ColumnRef,
+    /// Indices of the linked tables that it refers to, which come before it, with the columns.
+    pub(super) parents: Vec<(usize, ColumnRef)>,
+}
+
+impl LinkedColumns {
+    /// Chooses the columns of linked tables. `table` is the import's own.
+    ///
+    /// # Errors
+    /// Problems below `linked[<index>]`.
+    pub fn choose(
+        linked: &[LinkedTable],
+        header: &[ImportField],
+        table: &Table,
+        catalog: &Catalog,
+    ) -> Result<Vec<Self>, Vec<Problem>> {
+        let choice = Choice {
+            linked,
+            header,
+            own: table,
+            catalog,
+        };
+        let mut chosen: Vec<Self> = Vec::with_capacity(linked.len());
+        for index in 0..linked.len() {
+            // What refers to a table that is wrong would be wrong as well, so the first one ends the list.
+            let found = choice.of(index, &chosen).map_err(|problems| {
+                let problems = problems.into_iter().map(|problem| {
+                    let path = problem.path.as_deref().unwrap_or_default();
+                    Problem {
+                        path: Some(format!("linked[{index}].{path}")),
+                        ..problem
+                    }
+                });
+                problems.collect::<Vec<_>>()
+            })?;
+            chosen.extend(found);
+        }
+        Ok(chosen)
+    }
+
+    /// Leaves the fields of linked tables out of the import's own table, unless its columns name them.
+    pub fn claim_fields(linked: &[Self], chosen: &mut BTreeMap<String, Option<String>>) {
+        for (field, _) in linked.iter().flat_map(|it| it.columns.chosen()) {
+            chosen.entry(field.to_owned()).or_insert(None);
+        }
+    }
+
+    /// Adds the types of the fields of linked tables to those of the import's own.
+    ///
+    /// # Errors
+    /// The problem of a field that would be read as values of two types, or of a reference that is also the column
+    /// of a field.
+    pub fn add_types(
+        linked: &[Self],
+        own: &ImportColumns,
+        types: &mut [Option<DataType>],
+    ) -> Result<(), Problem> {
+        for (index, table) in linked.iter().enumerate() {
+            let is_own = table.referrer.is_none();
+            if is_own
+                && own
+                    .chosen()
+                    .any(|(_, column)| *column == table.reference.name)
+            {
+                let path = format!("linked[{index}].reference");
+                return Err(Problem::at(path, taken_twice(&table.reference.name)));
+            }
+            let fields = table.columns.types().into_iter().zip(&table.columns.header);
+            for (wanted, (data_type, field)) in types.iter_mut().zip(fields) {
+                let Some(data_type) = data_type else { continue };
+                if wanted.is_some_and(|wanted| !reads_alike(wanted, data_type)) {
+                    let message =
+                        "another table of the import reads this field as values of another type";
+                    let reason = Reason::new(ErrorCode::WrongType, message);
+                    let path = format!("linked[{index}].columns.{}", quoted(field));
+                    return Err(Problem::at(path, reason));
+                }
+                *wanted = Some(data_type);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Choice of the columns of linked tables.
+struct Choice<'a> {
+    linked: &'a [LinkedTable],
+    header: &'a [ImportField],
+    /// The import's own table.
+    own: &'a Table,
+    catalog: &'a Catalog,
+}
+
+impl Choice<'_> {
+    /// Chooses the columns of the linked table of that index; `earlier` are those before it.
+    fn of(
+        &self,
+        index: usize,
+        earlier: &[LinkedColumns],
+    ) -> Result<Option<LinkedColumns>, Vec<Problem>> {
+        let Some(given) = self.linked.get(index) else {
+            return Ok(None);
+        };
+        let table = self.table(index, given)?;
+        let columns = choose_columns(given, self.header, &table, self.catalog)?;
+        let (referrer, referring) = self
+            .referrer(index, given)
+            .map_err(|reason| vec![Problem::at("of", reason)])?;
+        let reference = reference(referring, given.reference.as_deref(), &table.name)
+            .map_err(|reason| vec![Problem::at("reference", reason)])?;
+        let parents = earlier.iter().enumerate();
+        let parents: Vec<(usize, ColumnRef)> = parents
+            .filter(|(_, parent)| parent.referrer == Some(index))
+            .map(|(parent, it)| (parent, it.reference.clone()))
+            .collect();
+        let is_reference = |name: &str| parents.iter().any(|(_, column)| column.name == name);
+        let twice = columns.chosen().find(|(_, column)| is_reference(column));
+        if let Some((field, column)) = twice {
+            let path = format!("columns.{}", quoted(field));
+            return Err(vec![Problem::at(path, taken_twice(column))]);
+        }
+        Ok(Some(LinkedColumns {
+            key: key(given, &table, &columns, is_reference)?,
+            table,
+            columns,
+            on_match: given.on_match,
+            referrer,
+            reference,
+            parents,
+        }))
+    }
+
+    fn table(&self, index: usize, given: &LinkedTable) -> Result<KeyedTable, Vec<Problem>> {
+        let name = quoted(&given.table);
+        let mut earlier = self.linked.iter().take(index);
+        if given.table == self.own.name || earlier.any(|it| it.table == given.table) {
+            let message = format!("\"{name}\" is a table of this import already");
+            let reason = Reason::new(ErrorCode::InvalidValue, message);
+            return Err(vec![Problem::at("table", reason)]);
+        }
+        let table = ImportColumns::table(self.catalog, &given.table);
+        table.map_err(|problem| vec![problem])?.ok_or_else(|| {
+            let message = format!("there is no table \"{name}\"");
+            vec![Problem::at(
+                "table",
+                Reason::new(ErrorCode::UnknownTable, message),
+            )]
+        })
+    }
+
+    /// The table that refers to a linked one, with its index unless it is the import's own.
+    fn referrer(
+        &self,
+        index: usize,
+        given: &LinkedTable,
+    ) -> Result<(Option<usize>, &Table), Reason> {
+        let Some(name) = given.of.as_deref().filter(|name| *name != self.own.name) else {
+            return Ok((None, self.own));
+        };
+        let mut later = self.linked.iter().enumerate().skip(index + 1);
+        let found = later.find(|(_, it)| it.table == name);
+        let table =
+            found.and_then(|(position, _)| Some((position, self.catalog.table(name)?.as_ref())));
+        let (position, table) = table.ok_or_else(|| {
+            let message = format!(
+                "\"{}\" is neither the table of the import nor one that is linked after this one",
+                quoted(name)
+            );
+            Reason::new(ErrorCode::InvalidValue, message)
+        })?;
+        Ok((Some(position), table))
+    }
+}
+
+/// Chooses the columns of a linked table: only the fields that it names.
+fn choose_columns(
+    given: &LinkedTable,
+    header: &[ImportField],
+    table: &KeyedTable,
+    catalog: &Catalog,
+) -> Result<ImportColumns, Vec<Problem>> {
+    if given.columns.is_empty() {
+        let reason = Reason::new(
+            ErrorCode::MissingValue,
+            "a linked table takes at least one field of the header",
+        );
+        return Err(vec![Problem::at("columns", reason)]);
+    }
+    let others = header
+        .iter()
+        .filter(|field| !given.columns.contains_key(&field.text));
+    let others = others.map(|field| (field.text.clone(), None));
+    let own = given.columns.iter();
+    let own = own.map(|(field, column)| (field.clone(), Some(column.clone())));
+    ImportColumns::choose(header, &others.chain(own).collect(), table)
+        .and_then(|columns| columns.with_lookups(&BTreeMap::new(), table, catalog))
+}
+
+/// The column by which a table refers to another one.
+fn reference(table: &Table, wanted: Option<&str>, target: &str) -> Result<ColumnRef, Reason> {
+    let mut references = table
+        .references()
+        .filter(|(_, referenced)| *referenced == target)
+        .map(|(column, _)| column);
+    let message = if let Some(name) = wanted {
+        if let Some(found) = references.find(|column| column.name == name) {
+            return Ok(found.clone());
+        }
+        format!(
+            "column \"{}\" of \"{}\" is no reference to \"{target}\"",
+            quoted(name),
+            table.name
+        )
+    } else {
+        match (references.next(), references.next()) {
+            (Some(only), None) => return Ok(only.clone()),
+            (Some(_), Some(_)) => format!(
+                "\"{}\" refers to \"{target}\" by several columns; name one",
+                table.name
+            ),
+            (None, _) => format!("no column of \"{}\" refers to \"{target}\"", table.name),
+        }
+    };
+    Err(Reason::new(ErrorCode::InvalidLookup, message))
+}
+
+/// The columns that identify a row of a linked table.
+fn key(
+    given: &LinkedTable,
+    table: &Table,
+    columns: &ImportColumns,
+    is_reference: impl Fn(&str) -> bool,
+) -> Result<Vec<String>, Vec<Problem>> {
+    let Some(names) = &given.key else {
+        let only = only_unique_text(table).map(|column| column.name.clone());
+        let is_given = |name: &String| columns.chosen().any(|(_, column)| column == name);
+        return only.filter(is_given).map(|name| vec![name]).ok_or_else(|| {
+            let message = format!(
+                "name the columns that identify a row of \"{}\": the fields give no only unique text column",
+                table.name
+            );
+            vec![Problem::at("key", Reason::new(ErrorCode::InvalidKey, message))]
+        });
+    };
+    for (position, name) in names.iter().enumerate() {
+        let path = format!("key[{position}]");
+        if table.column(name).is_none() {
+            return Err(vec![Problem::at(path, unknown_column(table, name))]);
+        }
+        let is_given = columns.chosen().any(|(_, column)| column == name);
+        if !is_given && !is_reference(name) {
+            let message = "neither a field of the header nor a linked table gives this column";
+            return Err(vec![Problem::at(
+                path,
+                Reason::new(ErrorCode::InvalidKey, message),
+            )]);
+        }
+    }
+    if names.is_empty() {
+        let reason = Reason::new(ErrorCode::InvalidKey, "a key needs at least one column");
+        return Err(vec![Problem::at("key", reason)]);
+    }
+    Ok(names.clone())
+}
+
+fn taken_twice(column: &str) -> Reason {
+    let message = format!("column \"{column}\" is given twice: by a field, and by a linked table");
+    Reason::new(ErrorCode::DuplicateColumn, message)
+}
+
+/// Returns whether a cell is read alike as values of both types.
+fn reads_alike(one: DataType, other: DataType) -> bool {
+    let is_text = |data_type| matches!(data_type, DataType::String | DataType::Text);
+    one == other || is_text(one) && is_text(other)
+}

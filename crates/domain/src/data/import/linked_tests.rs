@@ -1,0 +1,306 @@
+//! Tests of linked tables.
+
+use std::collections::BTreeMap;
+
+use super::{
+    ImportColumns, ImportField, ImportMode, ImportRows, ImportWrite, LinkedColumns, LinkedTable,
+};
+use crate::{
+    catalog::{Catalog, CatalogVersion, ColumnDefinition, KeyedTable, Table, TableDefinition},
+    data::write::{FileCell, Mode, OnMatch, WriteRequest, cell::Cell},
+    scalar::DataType,
+};
+
+/// Plates, wells of plates, and readings of wells.
+fn catalog() -> Catalog {
+    let column = |name: &str| ColumnDefinition::new(name, DataType::String);
+    let unique = |name: &str| {
+        let mut column = column(name);
+        column.is_unique = true;
+        column
+    };
+    let reference = |name: &str, target: &str| {
+        let mut column = column(name);
+        column.references = Some(target.to_owned());
+        column
+    };
+    let definitions = [
+        TableDefinition::new("plate", vec![unique("barcode"), column("kind")]),
+        TableDefinition::new(
+            "well",
+            vec![reference("plate", "plate"), column("position")],
+        ),
+        TableDefinition::new(
+            "reading",
+            vec![
+                reference("well", "well"),
+                ColumnDefinition::new("od", DataType::Float),
+            ],
+        ),
+        TableDefinition::new("remark", vec![column("text")]),
+    ];
+    let mut tables: Vec<Table> = Vec::new();
+    for definition in definitions {
+        let known = Catalog::new(CatalogVersion(1), tables.clone());
+        tables.push(definition.resolve(&known).unwrap());
+    }
+    Catalog::new(CatalogVersion(1), tables)
+}
+
+fn reading(catalog: &Catalog) -> KeyedTable {
+    ImportColumns::table(catalog, "reading").unwrap().unwrap()
+}
+
+fn link(table: &str, columns: &[(&str, &str)]) -> LinkedTable {
+    let columns = columns.iter();
+    LinkedTable {
+        table: table.to_owned(),
+        columns: columns
+            .map(|(field, column)| ((*field).to_owned(), (*column).to_owned()))
+            .collect(),
+        ..LinkedTable::default()
+    }
+}
+
+/// The plates and wells of a sheet.
+fn plates_and_wells() -> Vec<LinkedTable> {
+    vec![
+        LinkedTable {
+            of: Some("well".to_owned()),
+            ..link("plate", &[("Plate", "barcode"), ("Type", "kind")])
+        },
+        LinkedTable {
+            key: Some(vec!["plate".to_owned(), "position".to_owned()]),
+            ..link("well", &[("Well", "position")])
+        },
+    ]
+}
+
+const HEADER: [&str; 4] = ["Plate", "Type", "Well", "OD"];
+
+fn fields() -> Vec<ImportField> {
+    let fields = HEADER.iter().map(|text| ImportField {
+        text: (*text).to_owned(),
+        key: text.to_lowercase(),
+    });
+    fields.collect()
+}
+
+fn choose(linked: &[LinkedTable]) -> Result<Vec<LinkedColumns>, Vec<(String, String)>> {
+    let catalog = catalog();
+    let chosen = LinkedColumns::choose(linked, &fields(), &reading(&catalog), &catalog);
+    chosen.map_err(|problems| {
+        let problems = problems.into_iter();
+        problems
+            .map(|problem| (problem.path.unwrap(), problem.message))
+            .collect()
+    })
+}
+
+/// The first problem's path.
+fn refused(linked: &[LinkedTable]) -> String {
+    choose(linked).unwrap_err().remove(0).0
+}
+
+/// A line: plate, type, well and OD; an empty text is a blank cell.
+type Line = (u64, [&'static str; 4]);
+
+fn import(lines: &[Line]) -> Result<WriteRequest, Vec<(String, String)>> {
+    let catalog = catalog();
+    let linked = choose(&plates_and_wells()).unwrap();
+    let mut chosen = BTreeMap::new();
+    LinkedColumns::claim_fields(&linked, &mut chosen);
+    let columns = ImportColumns::choose(&fields(), &chosen, &reading(&catalog)).unwrap();
+    let mut types = columns.types();
+    LinkedColumns::add_types(&linked, &columns, &mut types).unwrap();
+    let text = Some(DataType::String);
+    assert_eq!(types, [text, text, text, Some(DataType::Float)]);
+    let write = ImportWrite {
+        table: "reading".to_owned(),
+        mode: ImportMode::Insert,
+        key: None,
+        on_match: OnMatch::default(),
+        blank: None,
+        dry_run: false,
+    };
+    let mut rows = ImportRows::new(columns, write).with_linked(linked);
+    for (line, cells) in lines {
+        let mut cells: Vec<Option<FileCell>> = cells
+            .iter()
+            .map(|text| (!text.is_empty()).then(|| FileCell::Text((*text).to_owned())))
+            .collect();
+        rows.add(*line, &mut cells).unwrap();
+    }
+    let request = rows.into_request().map_err(|problems| {
+        let problems = problems.into_iter();
+        problems
+            .map(|problem| (problem.path.unwrap(), problem.message))
+            .collect::<Vec<_>>()
+    });
+    request.map(|(request, _)| request)
+}
+
+/// The cells of a column, one per row.
+fn cells(request: &WriteRequest, table: usize, column: &str) -> Vec<Cell> {
+    let column = request.tables[table].rows.column(column).unwrap();
+    column.cells().cloned().collect()
+}
+
+fn file(text: &str) -> Cell {
+    Cell::File(FileCell::Text(text.to_owned()))
+}
+
+fn label(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+#[test]
+fn lines_of_one_key_are_one_row_to_which_the_others_refer() {
+    let request = import(&[
+        (3, ["P1", "", "A1", "0.1"]),
+        (4, ["P1", "96", "A2", "0.2"]),
+        (6, ["P2", "96", "A1", "0.3"]),
+        (7, ["P1", "", "A1", "0.4"]),
+    ])
+    .unwrap();
+    let tables = request.tables.iter();
+    let tables: Vec<(&str, Mode, usize)> = tables
+        .map(|write| (write.table.as_str(), write.mode, write.rows.len()))
+        .collect();
+    let upsert = Mode::Upsert;
+    let expected = [
+        ("plate", upsert, 2),
+        ("well", upsert, 3),
+        ("reading", Mode::Insert, 4),
+    ];
+    assert_eq!(tables, expected);
+    assert_eq!(request.tables[0].key, Some(vec!["barcode".to_owned()]));
+    assert_eq!(cells(&request, 0, "barcode"), [file("P1"), file("P2")]);
+    // The type that a later line gives.
+    assert_eq!(cells(&request, 0, "kind"), [file("96"), file("96")]);
+    assert_eq!(cells(&request, 0, "_ref"), [label("0.0"), label("0.1")]);
+    assert_eq!(
+        cells(&request, 1, "plate"),
+        ["@0.0", "@0.0", "@0.1"].map(label)
+    );
+    assert_eq!(cells(&request, 1, "position"), ["A1", "A2", "A1"].map(file));
+    let wells = ["@1.0", "@1.1", "@1.2", "@1.0"].map(label);
+    assert_eq!(cells(&request, 2, "well"), wells);
+    assert!(request.tables[2].rows.column("Plate").is_none());
+}
+
+#[test]
+fn lines_that_contradict_each_other_are_a_problem_that_names_both() {
+    let problems = import(&[
+        (3, ["P1", "96", "A1", "0.1"]),
+        (5, ["P1", "384", "A2", "0.2"]),
+    ])
+    .unwrap_err();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].0, "rows[5].plate.kind");
+    let message = "is \"384\" here, but \"96\" on line 3, which gives the same row of \"plate\"";
+    assert_eq!(problems[0].1, message);
+}
+
+#[test]
+fn a_blank_line_of_linked_tables_refers_to_nothing_but_half_a_key_is_a_problem() {
+    let request = import(&[(3, ["", "", "", "0.1"]), (4, ["P1", "", "A1", "0.2"])]).unwrap();
+    let wells = cells(&request, 2, "well");
+    assert_eq!(wells, [Cell::Null, label("@1.0")]);
+    let problems = import(&[(3, ["P1", "", "", "0.1"]), (4, ["", "96", "A1", "0.1"])]).unwrap_err();
+    let paths: Vec<&str> = problems.iter().map(|(path, _)| path.as_str()).collect();
+    let expected = [
+        "rows[3].well.position",
+        "rows[4].plate.barcode",
+        "rows[4].well.plate",
+    ];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn linked_tables_are_checked_against_the_header_and_the_catalog() {
+    let plates = || plates_and_wells().remove(0);
+    let wells = || plates_and_wells().remove(1);
+    assert!(choose(&plates_and_wells()).is_ok());
+    let reference = |mut link: LinkedTable, name: &str| {
+        link.reference = Some(name.to_owned());
+        link
+    };
+    let key = |mut link: LinkedTable, names: &[&str]| {
+        link.key = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        link
+    };
+    let cases = [
+        (
+            vec![link("nothing", &[("Plate", "barcode")])],
+            "linked[0].table",
+        ),
+        (vec![link("reading", &[("OD", "od")])], "linked[0].table"),
+        (vec![plates(), wells(), wells()], "linked[2].table"),
+        (vec![link("plate", &[])], "linked[0].columns"),
+        (
+            vec![link("well", &[("Place", "position")])],
+            "linked[0].columns.Place",
+        ),
+        (
+            vec![link("well", &[("Well", "place")])],
+            "linked[0].columns.Well",
+        ),
+        // What it is linked to comes after it.
+        (vec![wells(), plates()], "linked[0].key[0]"),
+        (
+            vec![link("plate", &[("Plate", "barcode")])],
+            "linked[0].reference",
+        ),
+        (
+            vec![link("remark", &[("Type", "text")])],
+            "linked[0].reference",
+        ),
+        (vec![reference(wells(), "od")], "linked[0].reference"),
+        (
+            vec![key(wells(), &["position", "place"])],
+            "linked[0].key[1]",
+        ),
+        (vec![key(wells(), &[])], "linked[0].key"),
+        // No unique text.
+        (vec![link("well", &[("Well", "position")])], "linked[0].key"),
+        (
+            vec![link("plate", &[("Type", "kind")])],
+            "linked[0].reference",
+        ),
+    ];
+    for (linked, path) in cases {
+        assert_eq!(refused(&linked), path, "{linked:?}");
+    }
+}
+
+#[test]
+fn a_field_is_read_as_values_of_one_type_and_a_reference_is_given_once() {
+    let catalog = catalog();
+    let linked = choose(&[key_of_wells(link("well", &[("OD", "position")]))]).unwrap();
+    let columns = |chosen: &[(&str, &str)]| {
+        let chosen = chosen.iter();
+        let chosen =
+            chosen.map(|(field, column)| ((*field).to_owned(), Some((*column).to_owned())));
+        let mut chosen: BTreeMap<_, _> = chosen.collect();
+        for field in HEADER {
+            chosen.entry(field.to_owned()).or_insert(None);
+        }
+        ImportColumns::choose(&fields(), &chosen, &reading(&catalog)).unwrap()
+    };
+    let refused = |chosen: &[(&str, &str)]| {
+        let own = columns(chosen);
+        let mut types = own.types();
+        let refused = LinkedColumns::add_types(&linked, &own, &mut types).unwrap_err();
+        refused.path.unwrap()
+    };
+    assert_eq!(refused(&[("OD", "od")]), "linked[0].columns.OD");
+    assert_eq!(refused(&[("Well", "well")]), "linked[0].reference");
+}
+
+fn key_of_wells(link: LinkedTable) -> LinkedTable {
+    LinkedTable {
+        key: Some(vec!["position".to_owned()]),
+        ..link
+    }
+}
