@@ -12,6 +12,7 @@ import unasync  # pyright: ignore[reportMissingTypeStubs]
 PACKAGE = Path(__file__).parent.parent / "src" / "labdata_client"
 HEADER = "# Generated from ../_async by scripts/generate_sync.py: change that one.\n"
 NAMES = {
+    "AsyncAdministration": "Administration",
     "AsyncClient": "Client",
     "AsyncExecution": "Execution",
     "AsyncLab": "Lab",

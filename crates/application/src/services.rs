@@ -14,7 +14,7 @@ use labdata_domain::{
     storage::StorageQuota,
     work::{LeaseWatch, LogRetention},
 };
-use labdata_ports::Ports;
+use labdata_ports::{Ports, notifications::mailer::Mailer};
 
 use crate::{
     files::{ongoing_uploads::OngoingUploads, quota::UnrecordedBytes},
@@ -46,6 +46,8 @@ pub struct Services {
     pub log_retention: LogRetention,
     /// Caps on notifications.
     pub notification_caps: Caps,
+    /// Sender of e-mails; `None` where the operator has set no mail server.
+    pub mailer: Option<Arc<dyn Mailer>>,
     /// Writers may make tables and add columns.
     pub writers_define_tables: bool,
     /// Days for which earlier versions of rows and series are retained; for ever unless given.
@@ -86,6 +88,7 @@ impl Services {
             export_time: EXPORT_TIME,
             log_retention: LogRetention::default(),
             notification_caps,
+            mailer: None,
             writers_define_tables: true,
             history_days: None,
             trash_days: TRASH_DAYS,

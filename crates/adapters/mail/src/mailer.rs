@@ -86,7 +86,7 @@ impl SmtpMailer {
             .parse()
             .map_err(|error| format!("the recipient: {error}"))?;
         // The same in each attempt, so that mailboxes can recognize a second copy.
-        let id = format!("<notification-{}@{}>", email.id, self.from.email.domain());
+        let id = format!("<{}@{}>", email.id, self.from.email.domain());
         let mut message = Message::builder()
             .message_id(Some(id))
             .from(self.from.clone())
@@ -98,22 +98,22 @@ impl SmtpMailer {
                 email.html.clone(),
             ))
             .map_err(|error| error.to_string())?;
-        let unsubscribe = format!("<{}>", one_line(&email.unsubscribe_url));
-        for (name, value) in [
-            (
+        // Prevents automatic replies (RFC 3834).
+        let mut headers = vec![(
+            HeaderName::new_from_ascii_str("Auto-Submitted"),
+            "auto-generated".to_owned(),
+        )];
+        if let Some(url) = &email.unsubscribe_url {
+            headers.push((
                 HeaderName::new_from_ascii_str("List-Unsubscribe"),
-                unsubscribe,
-            ),
-            (
+                format!("<{}>", one_line(url)),
+            ));
+            headers.push((
                 HeaderName::new_from_ascii_str("List-Unsubscribe-Post"),
                 "List-Unsubscribe=One-Click".to_owned(),
-            ),
-            // Prevents automatic replies (RFC 3834).
-            (
-                HeaderName::new_from_ascii_str("Auto-Submitted"),
-                "auto-generated".to_owned(),
-            ),
-        ] {
+            ));
+        }
+        for (name, value) in headers {
             message
                 .headers_mut()
                 .insert_raw(HeaderValue::new(name, value));

@@ -193,7 +193,7 @@ pub(super) async fn checked_worker_settings(
     public_url: &str,
 ) -> anyhow::Result<WorkerSettings> {
     match check_backend(services, backend_policy(settings, WorkKind::Run)).await {
-        Ok(()) => worker_settings(settings, public_url),
+        Ok(()) => worker_settings(settings, services.mailer.clone(), public_url),
         Err(CheckBackendError::Shared(refusal)) => Err(SettingsError::from(refusal).into()),
         Err(CheckBackendError::Failed(error)) => Err(error.into()),
     }

@@ -5,14 +5,14 @@ use labdata_application::people::{
     first_start::{ADMINISTRATOR, ORGANIZATION},
     sessions::sign_in_link,
 };
-use labdata_domain::people::session::PlainToken;
+use labdata_domain::people::{invitation_email::link_with_token, session::PlainToken};
 
 use super::{arguments::SignIn, output::say};
 use crate::{compose::DatabaseServer, dependencies::ServerDependencies, settings::Settings};
 
 /// The link that opens the console signed in. The token is in the fragment, which browsers do not send.
 pub(super) fn link(url: &str, token: &PlainToken) -> String {
-    format!("{}/#token={}", url.trim_end_matches('/'), token.reveal())
+    link_with_token(url, token.reveal())
 }
 
 /// Prints a link for a user on the configured database, which a server may be using.

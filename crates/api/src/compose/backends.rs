@@ -19,6 +19,7 @@ use labdata_local_runner::LocalRunner;
 use labdata_object_store::Location;
 use labdata_ports::{
     models::TrainingScripts,
+    notifications::mailer::Mailer,
     outward::webhooks::WebhookSender,
     work::runner::{JobRunner, RunLimits, RunResources},
 };
@@ -35,7 +36,6 @@ use labdata_worker::{
     BACKEND_TIMEOUT, BackendSettings, MailSettings, WebhookSettings, WorkSettings, WorkerSettings,
 };
 
-use super::mailer;
 use crate::settings::{Backend, JobNetwork, Settings};
 
 /// Hidden command of this program that runs [`labdata_sandbox::supervise`].
@@ -53,8 +53,12 @@ const UNKNOWN_MEMORY: u64 = 8 << 30;
 /// Settings of a worker whose scripts and e-mails refer to the platform by `public_url`.
 ///
 /// # Errors
-/// When the address of a backend or the mail server is unusable.
-pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<WorkerSettings> {
+/// When the address of a backend is unusable.
+pub fn worker_settings(
+    settings: &Settings,
+    mailer: Option<Arc<dyn Mailer>>,
+    public_url: &str,
+) -> anyhow::Result<WorkerSettings> {
     let public_url = public_url.trim_end_matches('/').to_owned();
     let runners = Runners::open(settings, &public_url)?;
     let runs = WorkSettings {
@@ -80,7 +84,6 @@ pub fn worker_settings(settings: &Settings, public_url: &str) -> anyhow::Result<
         },
         context: WorkContext::Training(training_context(settings, public_url.clone())),
     };
-    let mailer = mailer(&settings.notifications)?;
     let mail = mailer.map(|mailer| MailSettings { mailer, public_url });
     Ok(WorkerSettings {
         work: vec![trainings, runs],

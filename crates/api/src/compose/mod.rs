@@ -305,7 +305,8 @@ impl DatabaseServer {
     /// public URL. `dependencies` creates the checks of the server, given its database and its storage.
     ///
     /// # Errors
-    /// When the storage does not accept files, or the database does not respond.
+    /// When the storage does not accept files, the database does not respond, or the mail server's address is
+    /// unusable.
     pub async fn services(
         &self,
         settings: &Settings,
@@ -367,6 +368,7 @@ impl DatabaseServer {
                 endpoint: None,
                 is_shared: settings.sql.is_shared,
             },
+            mailer: mailer(&settings.notifications)?,
             triggered_version: if settings.jobs_require_published {
                 TriggeredVersion::Published
             } else {

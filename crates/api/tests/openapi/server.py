@@ -17,11 +17,13 @@ START_SECONDS = 180
 class Server:
     """`labdata serve` with a data directory and an embedded PostgreSQL.
 
-    It has no worker: no run and no training starts.
+    Without `worker` no run and no training starts, and no webhook is sent. Variables are settings of the server.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, worker: bool = False, **variables: str) -> None:
         self.directory = directory
+        self.options = [] if worker else ["--no-worker"]
+        self.variables = variables
         self.log = directory / "server.log"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -35,10 +37,11 @@ class Server:
             LABDATA_BIND=f"127.0.0.1:{self.port}",
             LABDATA_DATA_DIR=str(self.directory / "data"),
             LABDATA_BOOTSTRAP_KEY=KEY,
+            **self.variables,
         )
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [os.environ["LABDATA_BIN"], "serve", "--no-worker"],
+                [os.environ["LABDATA_BIN"], "serve", *self.options],
                 env=environment,
                 cwd=self.directory,
                 stdout=log,

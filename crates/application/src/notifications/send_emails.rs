@@ -82,7 +82,7 @@ async fn attempt(
         subject,
         text,
         html,
-        unsubscribe_url: format!("{public_url}/unsubscribe/{token}"),
+        unsubscribe_url: Some(format!("{public_url}/unsubscribe/{token}")),
     };
     let outcome = mailer.send(&email).await;
     let at = services.clock.now();

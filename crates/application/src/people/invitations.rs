@@ -8,6 +8,7 @@ use labdata_domain::{
         credential::InvalidCredential,
         group::{Group, GroupChange, UnknownGroup},
         invitation::{INVITATION_LIFETIME, Invitation},
+        invitation_email::{InvitationEmail, link_with_token},
         role::Role,
         scope::Scope,
         session::PlainToken,
@@ -21,6 +22,7 @@ use crate::{
     audit::record::{Record, audited, record},
     maintenance::disk_reserve::require_reserve,
     people::{
+        email_invitation::email_invitation,
         sessions::{random_token, record_refusal},
         update_user::role_changed,
     },
@@ -35,6 +37,21 @@ pub struct CreateInvitation {
     pub role: Role,
     /// Names of groups that the colleague joins.
     pub groups: Vec<String>,
+    /// True sends the link to the colleague by e-mail.
+    pub sends_email: bool,
+    /// Base of the link: the platform's URL as the administrator reaches it.
+    pub base_url: String,
+}
+
+/// A new invitation.
+#[derive(Clone, Debug)]
+pub struct NewInvitation {
+    /// The invitation.
+    pub named: NamedInvitation,
+    /// The link, which is stored nowhere.
+    pub link: String,
+    /// Outcome of sending the link.
+    pub email: InvitationEmail,
 }
 
 /// An invitation, and the names of its groups.
@@ -46,7 +63,8 @@ pub struct NamedInvitation {
     pub groups: Vec<String>,
 }
 
-/// Makes an invitation. The token is returned this once and retained nowhere.
+/// Makes an invitation. The link is returned this once and stored nowhere. An e-mail that cannot be sent is no
+/// error: the invitation stands.
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `Invalid` for an address that is none, and an unknown group.
@@ -55,7 +73,7 @@ pub async fn create_invitation(
     services: &Services,
     actor: &Actor,
     command: CreateInvitation,
-) -> Result<(NamedInvitation, PlainToken), Error> {
+) -> Result<NewInvitation, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
     let email = command.email.trim().to_owned();
@@ -80,15 +98,36 @@ pub async fn create_invitation(
         created_at: now,
         expires_at: now + INVITATION_LIFETIME,
     };
+    let inviter = services
+        .tenancy
+        .user(actor.organization, actor.user)
+        .await?;
     let named = named(invitation, &known);
-    audited(services, actor, |within| async move {
+    let made = audited(services, actor, |within| async move {
         within.invitations.add(&named.invitation).await?;
         let record = Record::of(AuditAction::InvitationCreated, target(&named.invitation))
             .with("role", named.invitation.role.as_str())
-            .with("groups", named.groups.clone());
-        Ok(((named, token), Some(record)))
-    })
-    .await
+            .with("groups", named.groups.clone())
+            .with("email_requested", command.sends_email);
+        Ok((named, Some(record)))
+    });
+    let named = made.await?;
+    let link = link_with_token(&command.base_url, token.reveal());
+    // After the transaction, which must not last as long as a mail server takes, and whose failure would leave the
+    // colleague with a link that is refused.
+    let email = if command.sends_email {
+        email_invitation(
+            services,
+            &inviter,
+            &named.invitation,
+            &command.base_url,
+            &link,
+        )
+        .await
+    } else {
+        InvitationEmail::NotRequested
+    };
+    Ok(NewInvitation { named, link, email })
 }
 
 /// The organization's pending invitations, newest first, expired ones too.

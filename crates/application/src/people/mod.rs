@@ -4,6 +4,7 @@ pub mod authenticate;
 pub(crate) mod check_key;
 pub mod create_api_key;
 pub mod create_user;
+mod email_invitation;
 pub mod first_start;
 pub mod groups;
 pub mod identify;

@@ -48,6 +48,16 @@ impl EmailText {
             html: html(title, body, link.as_deref(), &sender),
         }
     }
+
+    /// Renders an e-mail that is no notification: a title, a paragraph, a link of the platform and its sender.
+    pub(crate) fn with_link(title: &str, body: &str, link: &str, sender: &str) -> Self {
+        let (title, sender) = (one_line(title), one_line(sender));
+        Self {
+            text: format!("{title}\n\n{body}\n\n{link}\n\n{sender}\n"),
+            html: html(&title, body, Some(link), &sender),
+            subject: title,
+        }
+    }
 }
 
 fn html(title: &str, body: &str, link: Option<&str>, sender: &str) -> String {

@@ -5,6 +5,7 @@ pub mod author;
 pub mod credential;
 pub mod group;
 pub mod invitation;
+pub mod invitation_email;
 pub mod oidc;
 pub mod rights;
 pub mod role;

@@ -19,8 +19,9 @@ pub struct Email {
     pub text: String,
     /// The HTML part.
     pub html: String,
-    /// URL where the recipient can turn such e-mails off with one POST and no key.
-    pub unsubscribe_url: String,
+    /// URL where the recipient can turn such e-mails off with one POST and no key; `None` for an e-mail that is
+    /// sent only once.
+    pub unsubscribe_url: Option<String>,
 }
 
 impl fmt::Debug for Email {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._administration import AsyncAdministration
 from ._execution import AsyncExecution
-from ._operations import AsyncOperations
 
 if TYPE_CHECKING:
     import ssl
@@ -32,7 +32,7 @@ def connect_async(
     )
 
 
-class AsyncLab(AsyncOperations):
+class AsyncLab(AsyncAdministration):
     """A client of one platform, with one key."""
 
     async def close(self) -> None:

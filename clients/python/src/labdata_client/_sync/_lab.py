@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._administration import Administration
 from ._execution import Execution
-from ._operations import Operations
 
 if TYPE_CHECKING:
     import ssl
@@ -33,7 +33,7 @@ def connect(
     )
 
 
-class Lab(Operations):
+class Lab(Administration):
     """A client of one platform, with one key."""
 
     def close(self) -> None:

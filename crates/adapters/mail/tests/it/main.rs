@@ -19,8 +19,12 @@ fn email() -> Email {
         subject: "Run 7 done".to_owned(),
         text: "All 96 wells.\n.\nNo more.".to_owned(),
         html: "<p>All 96 wells.</p>".to_owned(),
-        unsubscribe_url: format!("https://lab.example.org/unsubscribe/{}", "a".repeat(86)),
+        unsubscribe_url: Some(unsubscribe_url()),
     }
+}
+
+fn unsubscribe_url() -> String {
+    format!("https://lab.example.org/unsubscribe/{}", "a".repeat(86))
 }
 
 fn mailer(sink: &Sink) -> SmtpMailer {
@@ -40,11 +44,11 @@ async fn an_email_arrives_as_text_and_html_with_its_headers() {
     assert_eq!(header("From"), "Lab <lab@example.org>");
     assert_eq!(header("To"), "ada@example.org");
     assert_eq!(header("Subject"), "Run 7 done");
-    let id = "<notification-00000000-0000-0000-0000-000000000007@example.org>";
+    let id = "<00000000-0000-0000-0000-000000000007@example.org>";
     assert_eq!(header("Message-ID"), id);
     assert_eq!(
         header("List-Unsubscribe"),
-        format!("<{}>", email().unsubscribe_url)
+        format!("<{}>", unsubscribe_url())
     );
     assert_eq!(
         header("List-Unsubscribe-Post"),
@@ -73,7 +77,7 @@ async fn no_text_becomes_a_header_or_a_recipient() {
     let nasty = "x\r\nBcc: eve@example.org\r\n\r\nbody\u{2028}ü";
     let nasty = Email {
         subject: nasty.to_owned(),
-        unsubscribe_url: nasty.to_owned(),
+        unsubscribe_url: Some(nasty.to_owned()),
         ..email()
     };
     assert_eq!(mailer(&sink).send(&nasty).await, MailOutcome::Sent);

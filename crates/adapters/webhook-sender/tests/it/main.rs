@@ -8,16 +8,26 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
-use labdata_domain::outward::webhooks::AttemptResult;
+use labdata_domain::{
+    ids::{DeliveryId, WebhookId},
+    outward::webhooks::{
+        AttemptResult, DeliverySubject, SecretVersion, WebhookFormat, WebhookSecret, message,
+        signatures,
+    },
+};
 use labdata_http_client::Authorities;
 use labdata_ports::outward::webhooks::{WebhookRequest, WebhookSender};
 use labdata_webhook_sender::HttpWebhookSender;
+use standardwebhooks::Webhook;
+use time::OffsetDateTime;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
     sync::mpsc,
 };
+use uuid::Uuid;
 
 /// Permits what is not loopback, as the platform's rule does among others.
 fn is_permitted(address: IpAddr, allow: &[IpNet]) -> bool {
@@ -149,4 +159,54 @@ async fn an_address_of_this_machine_is_refused_although_it_is_not_loopback() {
         .await;
     let refused = AttemptResult::Failed("its address is not permitted".to_owned());
     assert_eq!(result, refused);
+}
+
+/// Headers and body of a request as they arrived.
+fn parsed(request: &str) -> (HeaderMap, &str) {
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let headers = head.lines().filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        (name, HeaderValue::from_str(value).unwrap())
+    });
+    (headers.collect(), body)
+}
+
+/// The public library of Standard Webhooks verifies what arrives, by the old and by the new secret after a rotation.
+#[tokio::test]
+async fn what_arrives_verifies_with_the_public_library() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the library compares the time with that of the machine"
+    )]
+    let now = OffsetDateTime::now_utc();
+    let (platform, webhook) = ([7; 32], WebhookId::new(Uuid::from_u128(1)));
+    let id = DeliveryId::new(Uuid::from_u128(2));
+    let rotated = SecretVersion::FIRST.rotated(now);
+    let body = message(WebhookFormat::Standard, &DeliverySubject::Test, now).unwrap();
+    let (port, mut received) = receiver("HTTP/1.1 204 No Content\r\n\r\n").await;
+    let request = WebhookRequest {
+        url: format!("http://127.0.0.1:{port}/"),
+        headers: vec![
+            ("webhook-id", id.to_string()),
+            ("webhook-timestamp", now.unix_timestamp().to_string()),
+            (
+                "webhook-signature",
+                signatures(&platform, webhook, rotated, id, now, &body),
+            ),
+        ],
+        body,
+    };
+    let result = sender(&["127.0.0.0/8"]).send(&request).await;
+    assert_eq!(result, AttemptResult::Responded(204));
+    let arrived = received.recv().await.unwrap();
+    let (headers, body) = parsed(&arrived);
+    let verify = |version, body: &str| {
+        let secret = WebhookSecret::derive(&platform, webhook, version).reveal();
+        let library = Webhook::new(&secret).unwrap();
+        library.verify(body.as_bytes(), &headers).is_ok()
+    };
+    assert!(verify(1, body) && verify(2, body));
+    assert!(!verify(3, body), "a secret that was never the webhook's");
+    assert!(!verify(1, &body.replace("test", "tost")), "another body");
 }

@@ -9,3 +9,4 @@ mod ledger;
 mod members;
 mod replica;
 mod replicated;
+mod webhook_outage;

@@ -1,5 +1,5 @@
 //! What other programs reach, or are told: SQL logins and webhooks.
 
-mod receiver;
+pub(crate) mod receiver;
 mod sql_logins;
 mod webhooks;

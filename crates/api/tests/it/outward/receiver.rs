@@ -15,13 +15,13 @@ use tokio::{
 };
 
 /// A request: its head, in lower case, and its body.
-pub(super) struct Received {
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Received {
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Received {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let start = format!("{name}: ");
         let mut lines = self.head.lines();
         lines.find_map(|line| line.strip_prefix(&start)).unwrap()
@@ -29,15 +29,21 @@ impl Received {
 }
 
 /// A receiver on this machine, whose answer a test sets.
-pub(super) struct Receiver {
-    pub(super) url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     status: Arc<AtomicU16>,
     received: mpsc::UnboundedReceiver<Received>,
 }
 
 impl Receiver {
-    pub(super) async fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    pub(crate) async fn start() -> Self {
+        Self::start_at(0).await
+    }
+
+    /// The same on that port.
+    pub(crate) async fn start_at(port: u16) -> Self {
+        let address = (Ipv4Addr::LOCALHOST, port);
+        let listener = TcpListener::bind(address).await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let status = Arc::new(AtomicU16::new(204));
         let (sender, received) = mpsc::unbounded_channel();
@@ -64,15 +70,15 @@ impl Receiver {
         }
     }
 
-    pub(super) fn answer(&self, status: u16) {
+    pub(crate) fn answer(&self, status: u16) {
         self.status.store(status, Ordering::Relaxed);
     }
 
-    pub(super) async fn next(&mut self) -> Received {
+    pub(crate) async fn next(&mut self) -> Received {
         self.received.recv().await.unwrap()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.received.is_empty()
     }
 }

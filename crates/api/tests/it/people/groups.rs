@@ -1,6 +1,6 @@
 //! `/api/v1/groups`, and tables that are opened to groups.
 
-use labdata_domain::people::scope::Scope;
+use labdata_domain::people::{ApiKey, scope::Scope};
 use reqwest::Method;
 use serde_json::{Value, json};
 use time::Duration;
@@ -420,5 +420,32 @@ async fn a_narrowed_key_starts_no_scripts() {
         .await;
     for refused in [runs, changed, created] {
         assert_eq!(refused.code(403), "key_narrowed");
+    }
+}
+
+/// Webhooks name tables in their filters, and are sent events of all.
+#[tokio::test]
+async fn a_narrowed_key_manages_no_webhooks() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let webhook = json!({
+        "url": "https://lab.example/", "events": ["*"], "filters": {"table": "secret"},
+    });
+    let made = admin.post("/api/v1/webhooks", &webhook).await.json(200);
+    let one = format!("/api/v1/webhooks/{}", made["id"].as_str().unwrap());
+    let narrow = |key: &mut ApiKey| key.tables = Some(vec!["experiment".to_owned()]);
+    let narrowed = server.with_key(&server.key(&Scope::ALL, narrow).await);
+    for refused in [
+        narrowed.get("/api/v1/webhooks").await,
+        narrowed.get(&one).await,
+        narrowed.get(&format!("{one}/deliveries")).await,
+        narrowed.delete(&one).await,
+        narrowed.patch(&one, &json!({"events": ["*"]})).await,
+        narrowed.post(&format!("{one}/rotate"), &Value::Null).await,
+        narrowed.post(&format!("{one}/test"), &Value::Null).await,
+        narrowed.post("/api/v1/webhooks", &webhook).await,
+    ] {
+        assert_eq!(refused.code(403), "key_narrowed");
+        assert!(!refused.text.contains("secret"), "{}", refused.text);
     }
 }

@@ -7,10 +7,10 @@ use labdata_domain::{
         DisabledBy, EventPattern, MAX_WEBHOOKS, SecretVersion, TooManyWebhooks, Webhook,
         WebhookFilters, WebhookFormat, WebhookSecret, WebhookState, WebhookUrl,
     },
-    people::{actor::Actor, scope::Scope},
+    people::actor::Actor,
 };
 
-use super::{check_filters, event_names, record_of, secret_of};
+use super::{check_filters, event_names, record_of, require_administration, secret_of};
 use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::require_reserve};
 
 /// The webhook to make.
@@ -31,15 +31,15 @@ pub struct CreateWebhook {
 /// Makes a webhook; also returns its secret, which is given out only now.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound` for an instrument or a job that the organization does not
-/// have; `Invalid` when it has too many webhooks.
+/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound` for an instrument or a job
+/// that the organization does not have; `Invalid` when it has too many webhooks.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_webhook(
     services: &Services,
     actor: &Actor,
     command: CreateWebhook,
 ) -> Result<(Webhook, WebhookSecret), Error> {
-    actor.require(Scope::Admin)?;
+    require_administration(actor)?;
     require_reserve(services)?;
     check_filters(services, actor.organization, &command.filters).await?;
     let webhook = Webhook {

@@ -16,13 +16,24 @@ pub mod update_webhook;
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::OrganizationId,
-    outward::webhooks::{Webhook, WebhookFilters, WebhookSecret},
+    outward::webhooks::{NarrowedWebhooks, Webhook, WebhookFilters, WebhookSecret},
+    people::{actor::Actor, scope::Scope},
 };
 
 use crate::{Error, Services, audit::record::Record, maintenance::ensure_secret::ensure_secret};
 
 /// Name of the secret from which those of webhooks are derived.
 const SECRET: &str = "webhooks";
+
+/// Refuses who may not manage webhooks. They name tables in their filters and are sent events of every table, so that a
+/// key that is narrowed to some tables does not see them.
+fn require_administration(actor: &Actor) -> Result<(), Error> {
+    actor.require(Scope::Admin)?;
+    match actor.rights.tables() {
+        None => Ok(()),
+        Some(_) => Err(Error::refused(NarrowedWebhooks)),
+    }
+}
 
 /// The secret from which those of webhooks are derived.
 async fn platform_secret(services: &Services) -> Result<[u8; 32], Error> {

@@ -3,15 +3,16 @@
 use labdata_domain::{
     ids::{DeliveryId, WebhookId},
     outward::webhooks::{Delivery, WebhookDisabled},
-    people::{actor::Actor, scope::Scope},
+    people::actor::Actor,
 };
 
+use super::require_administration;
 use crate::{Error, Services};
 
 /// Sends a delivery again, under the same id and with all its attempts. A worker does it within a second.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`; `Invalid` while the webhook is disabled.
+/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound`; `Invalid` while the webhook is disabled.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn resend_delivery(
     services: &Services,
@@ -19,7 +20,7 @@ pub async fn resend_delivery(
     webhook: WebhookId,
     delivery: DeliveryId,
 ) -> Result<Delivery, Error> {
-    actor.require(Scope::Admin)?;
+    require_administration(actor)?;
     let organization = actor.organization;
     let state = services.webhooks.get(organization, webhook).await?.state;
     if !state.is_enabled() {

@@ -4,16 +4,16 @@ use labdata_domain::{
     audit::AuditAction,
     ids::WebhookId,
     outward::webhooks::{Webhook, WebhookChange},
-    people::{actor::Actor, scope::Scope},
+    people::actor::Actor,
 };
 
-use super::{check_filters, event_names, record_of};
+use super::{check_filters, event_names, record_of, require_administration};
 use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::require_reserve};
 
 /// Changes a webhook. What waits for one that is disabled ends as failed, and can be sent again by hand.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`, also for an instrument or a job of the filters.
+/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound`, also for an instrument or a job of the filters.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_webhook(
     services: &Services,
@@ -21,7 +21,7 @@ pub async fn update_webhook(
     id: WebhookId,
     change: WebhookChange,
 ) -> Result<Webhook, Error> {
-    actor.require(Scope::Admin)?;
+    require_administration(actor)?;
     require_reserve(services)?;
     if let Some(filters) = &change.filters {
         check_filters(services, actor.organization, filters).await?;

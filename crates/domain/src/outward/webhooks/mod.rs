@@ -21,7 +21,7 @@ pub use self::{
     format::WebhookFormat,
     message::message,
     outcome::{DeliveryOutcome, DeliveryState, MAX_STORED_ERROR},
-    refusal::{MAX_WEBHOOKS, TooManyWebhooks, WebhookDisabled},
+    refusal::{MAX_WEBHOOKS, NarrowedWebhooks, TooManyWebhooks, WebhookDisabled},
     schedule::{ATTEMPT_TIMEOUT, Attempt, AttemptResult, DELIVERY_TIME},
     secret::{OLD_SECRET_TIME, SecretVersion, WebhookSecret, signatures},
     url::{InvalidWebhookUrl, MAX_URL_LENGTH, WebhookUrl},

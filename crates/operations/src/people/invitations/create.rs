@@ -2,10 +2,11 @@
 
 use labdata_application::{
     Error,
-    people::invitations::{CreateInvitation, create_invitation},
+    people::invitations::{CreateInvitation, NewInvitation, create_invitation},
 };
 use labdata_domain::people::{
     group::MAX_GROUP_NAME_LENGTH,
+    invitation_email::InvitationEmail,
     role::Role,
     tenancy::{EMAIL_PATTERN, MAX_EMAIL_LENGTH},
 };
@@ -13,7 +14,7 @@ use labdata_request_body::{
     Reader as _,
     fields::{or, required},
     output,
-    readers::{choice_of, list, text},
+    readers::{boolean, choice_of, list, text},
     shape,
 };
 use serde_json::json;
@@ -31,19 +32,29 @@ shape! {
         role: Role = or(json!("member"), choice_of(Role::ALL, Role::as_str)),
         /// Names of groups that the colleague joins.
         groups: Vec<String> = or(json!([]), list(text(1..=MAX_GROUP_NAME_LENGTH)).of(0..=100)),
+        /// Sends the link to the colleague by e-mail, where the platform has a mail server.
+        send_email: bool = or(json!(true), boolean()),
     }
-    example json!({"email": "ada@lab.example", "role": "member", "groups": []});
+    example json!({"email": "ada@lab.example", "role": "member", "groups": [], "send_email": true});
 }
 
 output! {
     /// A new invitation, with its link.
     #[derive(Clone)]
-    pub struct NewInvitationView as "NewInvitation" {
+    pub struct NewInvitationView as "NewInvitation" from new: NewInvitation {
         #[flatten]
-        about: InvitationView,
+        about: InvitationView = new.named.into(),
         /// The link, for the colleague. It is displayed this once and stored nowhere.
         #[example = "https://lab.example/#token=…"]
-        url: String,
+        url: String = new.link,
+        /// True if the mail server took an e-mail with the link.
+        email_sent: bool = new.email == InvitationEmail::Sent,
+        /// Why no e-mail was sent although it was asked for. The invitation and its link are valid nevertheless.
+        #[example = json!(null)]
+        email_error: Option<String> = match new.email {
+            InvitationEmail::NotSent(reason) => Some(reason.to_string()),
+            InvitationEmail::Sent | InvitationEmail::NotRequested => None,
+        },
     }
 }
 
@@ -54,7 +65,8 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/invitations",
         tag: Tag::Users,
         summary: "Invites a colleague",
-        description: "The response holds a link, which is never displayed again: send it to the colleague. Good for \
+        description: "The response holds a link, which is never displayed again. The platform sends it to the colleague, \
+            or says in `email_error` why it did not: send it yourself then. Good for \
             7 days and one use, it makes the user with role and groups, and signs in. A user of this address who \
             exists is enabled, joins the groups, and loses no rights.",
         returns: "The invitation, with its link",
@@ -71,11 +83,9 @@ async fn run(
         email: call.body.email,
         role: call.body.role,
         groups: call.body.groups,
+        sends_email: call.body.send_email,
+        base_url: call.base_url.reached,
     };
-    let (invitation, token) = create_invitation(&call.services, &call.actor, command).await?;
-    let url = format!("{}/#token={}", call.base_url.reached, token.reveal());
-    Ok(NewInvitationView {
-        about: invitation.into(),
-        url,
-    })
+    let invitation = create_invitation(&call.services, &call.actor, command).await?;
+    Ok(invitation.into())
 }
