@@ -174,6 +174,7 @@ wheel:
 # Make the pictures of docs/CONSOLE.md anew, from the pages as a test sees them
 console-pictures:
     CONSOLE_PICTURES="{{ justfile_directory() }}/docs/images" {{ just_executable() }} test-console -k Mouse
+    CONSOLE_LAYOUT=update {{ just_executable() }} test-console -k look_as
 
 # The OpenAPI document: lints, generated clients in Python and TypeScript, and generated requests. The console's types and functions
 test-openapi *args:

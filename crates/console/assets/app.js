@@ -3,40 +3,36 @@
 import { ApiError, call, get, post, whenEnded } from "./api.js";
 import { failure, h, show, titled } from "./dom.js";
 import { forget, isUnsaved, mayLeave } from "./guard.js";
-import { palette, shortcuts } from "./palette.js";
+import { palette, shortcuts } from "./keys.js";
 import { may, signedInAs } from "./rights.js";
 import { moved, parts } from "./state.js";
 import { turn } from "./stream.js";
-import { keep } from "./uploads.js";
-import { admin } from "./pages/admin.js";
-import { chat, chats } from "./pages/chat.js";
-import { execution, executions } from "./pages/executions.js";
-import { file, files } from "./pages/files.js";
-import { home } from "./pages/home.js";
-import { instrument, instruments } from "./pages/instruments.js";
-import { job, jobs } from "./pages/jobs.js";
-import { model, models } from "./pages/models.js";
-import { plate, plates } from "./pages/plates.js";
-import { query } from "./pages/query.js";
 import { keyForm, signIn } from "./pages/sign_in.js";
-import { table, tables } from "./pages/tables.js";
-import { trash } from "./pages/trash.js";
 
-/** Pages by the first part of the fragment: of a list, and of one thing in it. */
-const PAGES = /** @type {Record<string, {name: string, all: () => Node[], one?: (id: string) => Node[]}>} */ ({
-  home: { name: "Home", all: home },
-  tables: { name: "Tables", all: tables, one: table },
-  plates: { name: "Plates", all: plates, one: plate },
-  files: { name: "Files", all: files, one: file },
-  instruments: { name: "Instruments", all: instruments, one: instrument },
-  executions: { name: "Executions", all: executions, one: execution },
-  jobs: { name: "Jobs", all: jobs, one: job },
-  models: { name: "Models", all: models, one: model },
-  chat: { name: "Chat", all: chats, one: chat },
-  sql: { name: "SQL", all: query },
-  trash: { name: "Trash", all: trash },
-  admin: { name: "Admin", all: admin },
-});
+/** @typedef {{all: () => (Node | string)[], one?: (id: string) => (Node | string)[]}} Page of a list, and of one of its entries */
+
+/**
+ * Pages by the first part of the fragment. A page's modules are read when it is shown for the first time: over a slow
+ * network all of them would hold up the first one.
+ * @type {Record<string, {name: string, load: () => Promise<Page>}>}
+ */
+const PAGES = {
+  home: { name: "Home", load: () => import("./pages/home.js").then((it) => ({ all: it.home })) },
+  tables: { name: "Tables", load: () => import("./pages/tables.js").then((it) => ({ all: it.tables, one: it.table })) },
+  plates: { name: "Plates", load: () => import("./pages/plates.js").then((it) => ({ all: it.plates, one: it.plate })) },
+  files: { name: "Files", load: () => import("./pages/files.js").then((it) => ({ all: it.files, one: it.file })) },
+  instruments: { name: "Instruments", load: () => import("./pages/instruments.js").then((it) => ({ all: it.instruments, one: it.instrument })) },
+  executions: { name: "Executions", load: () => import("./pages/executions.js").then((it) => ({ all: it.executions, one: it.execution })) },
+  jobs: { name: "Jobs", load: () => import("./pages/jobs.js").then((it) => ({ all: it.jobs, one: it.job })) },
+  models: { name: "Models", load: () => import("./pages/models.js").then((it) => ({ all: it.models, one: it.model })) },
+  chat: { name: "Chat", load: () => import("./pages/chat.js").then((it) => ({ all: it.chats, one: it.chat })) },
+  sql: { name: "SQL", load: () => import("./pages/query.js").then((it) => ({ all: it.query })) },
+  trash: { name: "Trash", load: () => import("./pages/trash.js").then((it) => ({ all: it.trash })) },
+  admin: { name: "Admin", load: () => import("./pages/admin.js").then((it) => ({ all: it.admin })) },
+};
+
+/** Pages whose modules have been read. @type {Map<string, Page>} */
+const LOADED = new Map();
 
 const FIRST = "home";
 
@@ -72,6 +68,8 @@ function frame(me) {
       }
     }
   };
+  /** Numbers the drawings, so that a page that is read slowly does not replace a later one. */
+  let drawing = 0;
   const draw = () => {
     turn();
     forget();
@@ -87,7 +85,26 @@ function frame(me) {
     nav.classList.remove("open");
     menu.setAttribute("aria-expanded", "false");
     titled(one ? null : page.name);
-    show(main, ...(one && page.one ? page.one(one) : page.all()));
+    const mine = ++drawing;
+    const put = (/** @type {Page} */ loaded) => show(main, ...(one && loaded.one ? loaded.one(one) : loaded.all()));
+    const known = LOADED.get(path);
+    if (known) {
+      put(known);
+      return;
+    }
+    // What the page before would still do ends as it leaves the document.
+    show(main);
+    page.load().then(
+      (loaded) => {
+        LOADED.set(path, loaded);
+        // Another page may have been chosen in the meantime.
+        if (mine === drawing) {
+          put(loaded);
+          (window.requestIdleCallback ?? setTimeout)(readAhead);
+        }
+      },
+      () => mine === drawing && show(main, failure("The page cannot be read. Is the platform running? Then load it again.")),
+    );
   };
   const open = () => {
     const isOpen = nav.classList.toggle("open");
@@ -133,6 +150,14 @@ function frame(me) {
     main,
   );
   draw();
+}
+
+/** Reads the modules of every page, so that the next one is there at once and offline. */
+function readAhead() {
+  const pages = Object.entries(PAGES).map(async ([path, { load }]) => LOADED.set(path, await load()));
+  const all = [...pages, import("./palette.js"), import("./uploads.js")];
+  // What cannot be read now says so when it is used.
+  Promise.allSettled(all);
 }
 
 /**
@@ -216,11 +241,13 @@ function takeDrops() {
     }
     event.preventDefault();
     if (files.length > 0 && may("write") && document.querySelector("nav")) {
-      keep(files);
-      location.hash = "#/files";
-      if (parts().page === "files") {
-        window.dispatchEvent(new HashChangeEvent("hashchange"));
-      }
+      import("./uploads.js").then(({ keep }) => {
+        keep(files);
+        location.hash = "#/files";
+        if (parts().page === "files") {
+          window.dispatchEvent(new HashChangeEvent("hashchange"));
+        }
+      });
     }
   });
 }

@@ -48,10 +48,11 @@ export function axisType(table, name) {
  * @param {unknown[]} parents
  * @param {string} x
  * @param {string} y
- * @returns {Promise<{key: any, x: any[], y: any[]}[]>}
+ * @param {string} [second] a further column
+ * @returns {Promise<{key: any, x: any[], y: any[], second: any[]}[]>}
  */
-export async function series(table, parentColumn, parents, x, y) {
-  const columns = [...new Set([x, y])].filter((it) => it !== NUMBER);
+export async function series(table, parentColumn, parents, x, y, second = "") {
+  const columns = [...new Set([x, y, second])].filter((it) => it !== NUMBER && it !== "");
   const isDate = isTime(typeOf(table, x));
   const all = [];
   for (let from = 0; from < parents.length; from += AT_ONCE) {
@@ -60,6 +61,6 @@ export async function series(table, parentColumn, parents, x, y) {
   return all.map((/** @type {any} */ one) => {
     const values = one.columns[y];
     const at = x === NUMBER ? values.map((/** @type {any} */ _, /** @type {number} */ index) => index) : one.columns[x];
-    return { key: one.parent, x: isDate ? at.map((/** @type {any} */ it) => it && Date.parse(it)) : at, y: values };
+    return { key: one.parent, x: isDate ? at.map((/** @type {any} */ it) => it && Date.parse(it)) : at, y: values, second: one.columns[second] ?? [] };
   });
 }

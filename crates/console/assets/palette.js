@@ -1,28 +1,32 @@
-// Search over everything (Ctrl+K), and the keys of the console (?).
+// Search over everything (Ctrl+K).
 
 import { get } from "./api.js";
 import { h, show } from "./dom.js";
 import { address } from "./state.js";
 import { keyOf, labelOf, read, rowLink, schema } from "./tables.js";
+import { savedViews } from "./views.js";
 
 /** Pause after a letter before the platform is asked, in ms. */
-const PAUSE = 80;
+const PAUSE = 40;
 
 /** Entries of each kind that are listed. */
 const EACH = 5;
 
-/** Tables that are searched for rows. */
-const TABLES = 12;
+/** Tables that are searched for rows, those with few rows first: they answer at once. */
+const TABLES = 24;
+
+/** Rows of a table from which on to look through all of them takes long. */
+const LARGE = 10_000;
 
 /** @typedef {{kind: string, name: string, more?: string, to: string}} Entry */
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
-/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: import("./tables.js").Table[], jobs: any[], models: any[]}> | null} */
+/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: import("./tables.js").Table[], jobs: any[], models: any[], views: any[]}> | null} */
 let known = null;
 
 function everything() {
-  known ??= Promise.all([schema(), get("/jobs"), get("/ml-models")]).then(([tables, jobs, models]) => ({ tables, jobs, models }));
+  known ??= Promise.all([schema(), get("/jobs"), get("/ml-models"), savedViews()]).then(([tables, jobs, models, views]) => ({ tables, jobs, models, views }));
   return known;
 }
 
@@ -38,14 +42,17 @@ function ofPages(text, pages) {
 }
 
 /**
- * What bears the text in its name: each part of the platform is asked by itself, so that a slow one holds up none.
+ * Finds what bears the text in its name. Each part of the platform and each table is asked by itself, so that a slow one
+ * holds up none.
  * @param {string} text
- * @returns {Promise<Entry[]>[]}
+ * @param {(entries: Entry[]) => void} add
+ * @returns {Promise<any>} done once all have answered
  */
-function searches(text) {
+function searches(text, add) {
   const low = text.toLowerCase();
   const has = (/** @type {any} */ it) => it.name.toLowerCase().includes(low);
-  const lists = everything().then(({ tables, jobs, models }) => [
+  const lists = everything().then(({ tables, jobs, models, views }) => [
+    ...views.filter(has).slice(0, EACH).map((it) => ({ kind: "Saved view", name: it.name, to: it.address })),
     ...tables.filter(has).slice(0, EACH).map((it) => ({ kind: "Table", name: it.name, more: it.description ?? "", to: address("tables", it.name) })),
     ...tables.filter((it) => it.semantic_category === "raw" && has(it)).slice(0, EACH).map((it) => ({ kind: "Curves", name: it.name, to: address("plates", it.name) })),
     ...jobs.filter(has).slice(0, EACH).map((it) => ({ kind: "Job", name: it.name, to: `#/jobs/${it.id}` })),
@@ -54,24 +61,34 @@ function searches(text) {
   const files = get(`/files?${new URLSearchParams({ query: text, limit: String(EACH) })}`).then((found) =>
     found.map((/** @type {any} */ it) => ({ kind: "File", name: it.file_name, to: `#/files/${it.file_id}` })),
   );
-  const rows = everything().then(async ({ tables }) => {
-    const curated = tables.filter((it) => it.id !== null && it.semantic_category === "curated" && labelOf(it) !== keyOf(it)).slice(0, TABLES);
-    const found = await Promise.all(curated.map((table) => rowsOf(table, text)));
-    return found.flat();
+  const rows = everything().then(({ tables }) => {
+    const curated = tables.filter((it) => it.id !== null && it.semantic_category === "curated" && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).slice(0, TABLES);
+    return Promise.all(curated.map((table) => rowsOf(table, text, add).catch(() => {})));
   });
-  const id = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(low) ? get(`/job-executions/${low}`).then((it) => [{ kind: "Execution", name: it.job_name, to: `#/executions/${low}` }]) : null;
-  return [lists, rows, files, ...(id ? [id] : [])].map((search) => search.catch(() => []));
+  const id = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(low) ? get(`/job-executions/${low}`).then((it) => [{ kind: "Execution", name: it.job_name, to: `#/executions/${low}` }]) : Promise.resolve([]);
+  return Promise.all([rows.catch(() => {}), ...[lists, files, id].map((search) => search.then(add, () => {}))]);
 }
 
 /**
+ * Rows of a table with the text in their name. Of a large one first those whose name begins with it, which an index finds
+ * at once among a million.
  * @param {import("./tables.js").Table} table
  * @param {string} text
- * @returns {Promise<Entry[]>}
+ * @param {(entries: Entry[]) => void} add
  */
-async function rowsOf(table, text) {
+async function rowsOf(table, text, add) {
   const [key, label] = [keyOf(table), labelOf(table)];
-  const { body } = await read(table, { filters: { [`${label}__contains`]: text }, columns: [key, label], limit: EACH });
-  return body.map((/** @type {any} */ row) => ({ kind: table.name, name: String(row[label]), to: rowLink(table.name, row[key]) }));
+  const columns = [key, label];
+  const entry = (/** @type {any} */ row) => ({ kind: table.name, name: String(row[label]), to: rowLink(table.name, row[key]) });
+  const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
+  const begins = async () => (await read(table, { filters: range, columns, order_by: [label], limit: EACH })).body.filter((/** @type {any} */ row) => String(row[label]).startsWith(text));
+  const first = table.row_count_estimate < LARGE ? [] : await begins();
+  add(first.map(entry));
+  if (first.length < EACH) {
+    const { body } = await read(table, { filters: { [`${label}__contains`]: text }, columns, limit: EACH });
+    const known = new Set(first.map((/** @type {any} */ row) => row[key]));
+    add(body.filter((/** @type {any} */ row) => !known.has(row[key])).slice(0, EACH - first.length).map(entry));
+  }
 }
 
 /**
@@ -129,15 +146,13 @@ export function palette(pages) {
     if (text === "") {
       return;
     }
-    const all = searches(text).map((each) =>
-      each.then((more) => {
-        if (mine === number) {
-          entries = [...entries, ...more];
-          draw();
-        }
-      }),
-    );
-    Promise.all(all).then(() => mine === number && entries.length === 0 && show(told, `Nothing is called "${text}".`));
+    const add = (/** @type {Entry[]} */ more) => {
+      if (mine === number && more.length > 0) {
+        entries = [...entries, ...more];
+        draw();
+      }
+    };
+    searches(text, add).then(() => mine === number && entries.length === 0 && show(told, `Nothing is called "${text}".`));
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter") {
@@ -158,70 +173,4 @@ export function palette(pages) {
   document.body.append(dialog);
   dialog.showModal();
   search();
-}
-
-/** Keys that lead to pages, after g. */
-const GOES = /** @type {Record<string, string>} */ ({ h: "home", p: "plates", t: "tables", f: "files", s: "sql", e: "executions", j: "jobs", m: "models", c: "chat", a: "admin" });
-
-let installed = false;
-
-/**
- * Listens to the keys of the console.
- * @param {Pages} pages
- */
-export function shortcuts(pages) {
-  if (installed) {
-    return;
-  }
-  installed = true;
-  let isGoing = false;
-  document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-      event.preventDefault();
-      if (document.querySelector("nav")) {
-        palette(pages);
-      }
-      return;
-    }
-    const at = /** @type {HTMLElement} */ (event.target);
-    const isTyping = at.closest("input, textarea, select, [contenteditable], dialog") !== null;
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !document.querySelector("nav")) {
-      return;
-    }
-    if (isGoing) {
-      isGoing = false;
-      if (GOES[event.key]) {
-        location.hash = `#/${GOES[event.key]}`;
-      }
-      return;
-    }
-    isGoing = event.key === "g";
-    if (event.key === "/") {
-      event.preventDefault();
-      palette(pages);
-    } else if (event.key === "?") {
-      help(pages);
-    }
-  });
-}
-
-/** @param {Pages} pages */
-function help(pages) {
-  if (document.querySelector("dialog[open]")) {
-    return;
-  }
-  const line = (/** @type {string} */ keys, /** @type {string} */ what) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, what));
-  const goes = Object.entries(GOES).map(([key, page]) => line(`g ${key}`, pages[page].name));
-  const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
-  const dialog = /** @type {HTMLDialogElement} */ (
-    h(
-      "dialog",
-      { class: "box", "aria-label": "Keys", close: () => dialog.remove() },
-      h("h2", null, "Keys"),
-      h("dl", { class: "keys" }, line("Ctrl K or /", "Search everything"), line("?", "These keys"), line("Enter", "Edit the cell that has the focus"), goes),
-      h("p", null, close),
-    )
-  );
-  document.body.append(dialog);
-  dialog.showModal();
 }

@@ -20,6 +20,8 @@ import { sequential } from "./science.js";
  * @property {(number | null)[]} [error] lengths of the error bars
  * @property {{low: any[], high: any[]}} [band] drawn around the curve
  * @property {"lines" | "markers"} [kind] unless the plot has one for all
+ * @property {boolean} [isSecond] on the second axis
+ * @property {boolean} [isPinned] stands out from those that are not
  */
 
 /**
@@ -34,6 +36,8 @@ import { sequential } from "./science.js";
  * @typedef {object} Options
  * @property {"lines" | "markers" | "bars"} [kind]
  * @property {boolean} [isPlate]
+ * @property {Axis} [second] the axis at the right, of the curves that are on it
+ * @property {(curve: Curve) => void} [pin] called when a curve is clicked with the Shift key
  */
 
 const COLORS = {
@@ -46,6 +50,9 @@ const DASHES = ["solid", "dash", "dot", "dashdot"];
 
 /** Most names that a legend lists. */
 const LEGEND = 24;
+
+/** Opacity of curves beside those that are pinned. */
+const DIMMED = 0.15;
 
 /** Points of a curve up to which each is marked. */
 const MARKED = 60;
@@ -117,6 +124,7 @@ function figure(curves, x, y, options) {
   const color = new Map(groups.map((group, index) => [group, palette[index % palette.length]]));
   const dash = new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]]));
   const named = new Set();
+  const isAnyPinned = curves.some((curve) => curve.isPinned);
   const bands = curves.filter((curve) => curve.band).map((curve) => bandOf(curve, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
   const lines = curves.map((curve) => {
     const group = curve.group ?? curve.name;
@@ -133,10 +141,12 @@ function figure(curves, x, y, options) {
       showlegend: isFirst,
       x: x.type === "category" ? curve.x.map(plain) : curve.x,
       y: curve.y,
-      line: { width: curve.band ? 2 : 1.25, color: own, dash: shade ? "solid" : dash.get(group) },
+      ...(curve.isSecond ? { yaxis: "y2" } : {}),
+      opacity: isAnyPinned && !curve.isPinned ? DIMMED : 1,
+      line: { width: curve.isPinned ? 3 : curve.band ? 2 : 1.25, color: own, dash: curve.isSecond ? "dot" : shade ? "solid" : dash.get(group) },
       ...(curve.error ? { error_y: { type: "data", array: curve.error, color: own, thickness: 1 } } : {}),
       marker: { size: 5, color: own },
-      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hovertemplate: template(curve, x, y) }),
+      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hovertemplate: template(curve, x, (curve.isSecond && options.second) || y) }),
     };
   });
   const traces = [...bands, ...lines];
@@ -152,6 +162,7 @@ function figure(curves, x, y, options) {
     dragmode: "zoom",
     xaxis: { ...axisLayout(x, colors), ...(options.isPlate ? { showgrid: false, side: "top" } : {}) },
     yaxis: { ...axisLayout(y, colors), ...(options.isPlate ? { showgrid: false } : {}) },
+    ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors), overlaying: "y", side: "right", showgrid: false } } : {}),
     shapes: options.isPlate ? wells(x, y, colors.line) : [],
   };
   return { traces, first: bands.length, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
@@ -300,12 +311,35 @@ export class Plot extends HTMLElement {
     }
     this.#isHeld = true;
     resized.observe(this);
-    /** @type {any} */ (this).on("plotly_click", (/** @type {any} */ event) => {
-      const link = this.#drawn?.curves[event.points[0].curveNumber - this.#first]?.link;
-      if (link) {
-        location.hash = link;
+    const self = /** @type {any} */ (this);
+    const curveOf = (/** @type {any} */ event) => this.#drawn?.curves[event.points[0].curveNumber - this.#first];
+    self.on("plotly_click", (/** @type {any} */ event) => {
+      const curve = curveOf(event);
+      const pin = this.#drawn?.options.pin;
+      if (curve && pin && event.event?.shiftKey) {
+        pin(curve);
+      } else if (curve?.link) {
+        location.hash = curve.link;
       }
     });
+    self.on("plotly_hover", (/** @type {any} */ event) => this.#light(event.points[0].curveNumber));
+    self.on("plotly_unhover", () => this.#light(null));
+  }
+
+  /**
+   * Dims every curve but one, in the picture alone: to draw hundreds of curves again takes longer than a hand rests.
+   * @param {number | null} index of its trace
+   */
+  #light(index) {
+    const isDim = index !== null && index >= this.#first && !this.#drawn?.options.isPlate && (this.#drawn?.curves.length ?? 0) > 1;
+    this.classList.toggle("dims", isDim);
+    for (const lit of this.querySelectorAll(".trace.lit")) {
+      lit.classList.remove("lit");
+    }
+    const uid = isDim ? /** @type {any} */ (this)._fullData[/** @type {number} */ (index)]?.uid : null;
+    if (uid) {
+      this.querySelectorAll(`.trace${uid}`).forEach((it) => it.classList.add("lit"));
+    }
   }
 
   /** plotly.js. The element says so if loading it takes a while: it has 4.6 MB. */
@@ -326,7 +360,7 @@ export class Plot extends HTMLElement {
    */
   async zoom(factor) {
     const library = await plotly();
-    const { xaxis, yaxis } = /** @type {any} */ (this).layout;
+    const { xaxis, yaxis, yaxis2 } = /** @type {any} */ (this).layout;
     if (factor === undefined) {
       await this.#paint();
       return;
@@ -337,7 +371,7 @@ export class Plot extends HTMLElement {
       const middle = (from + to) / 2;
       return [middle - half, middle + half];
     };
-    await library.relayout(this, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis) });
+    await library.relayout(this, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis), ...(yaxis2 ? { "yaxis2.range": about(yaxis2) } : {}) });
   }
 
   /**

@@ -7,10 +7,14 @@ const ROLES = { viewer: ["read"], member: ["read", "write"], admin: ALL };
 
 let scopes = new Set(ALL);
 
+/** Id of the user who is signed in. */
+let user = "";
+
 /**
  * @param {Api["Me"]} me
  */
 export function signedInAs(me) {
+  user = me.user.id;
   const role = ROLES[/** @type {any} */ (me.user).role] ?? ALL;
   const key = me.api_key?.scopes ?? ALL;
   scopes = new Set(key.filter((scope) => role.includes(scope)));
@@ -21,6 +25,14 @@ export function signedInAs(me) {
  */
 export function may(scope) {
   return scopes.has(scope);
+}
+
+/**
+ * Whether a user is the one who is signed in.
+ * @param {string} id
+ */
+export function isMe(id) {
+  return id === user;
 }
 
 /**

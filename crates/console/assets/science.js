@@ -89,16 +89,15 @@ export const MEASURES = /** @type {const} */ (["value at", "maximum", "X of the 
  * @returns {number | null} null where the curve has no such value
  */
 export function measured({ x, y }, measure, at) {
+  if (measure === "value at") {
+    return nearest(x, y, at);
+  }
   const known = y.flatMap((value, index) => (typeof value === "number" && x[index] !== null ? [index] : []));
   if (known.length === 0) {
     return null;
   }
   const top = known.reduce((best, index) => (Number(y[index]) > Number(y[best]) ? index : best));
   switch (measure) {
-    case "value at": {
-      const nearest = known.reduce((best, index) => (Math.abs(x[index] - at) < Math.abs(x[best] - at) ? index : best));
-      return Number(y[nearest]);
-    }
     case "maximum":
       return Number(y[top]);
     case "X of the maximum":
@@ -108,6 +107,26 @@ export function measured({ x, y }, measure, at) {
     default:
       return greatestSlope(known.map((index) => [x[index], Number(y[index])]));
   }
+}
+
+/**
+ * The value at the place that is nearest to another; the first one of two that are equally near. A loop, as a slider asks it
+ * of every point of every well at each of its steps.
+ * @param {any[]} x
+ * @param {any[]} y
+ * @param {number} at
+ */
+function nearest(x, y, at) {
+  let best = null;
+  let distance = Infinity;
+  for (let index = 0; index < y.length; index++) {
+    const away = Math.abs(x[index] - at);
+    if (away < distance && typeof y[index] === "number" && x[index] !== null) {
+      best = y[index];
+      distance = away;
+    }
+  }
+  return best;
 }
 
 /** Points of a line that a slope is taken from: fewer follow the noise. */

@@ -113,9 +113,10 @@ export function quoted(name) {
  * @param {Table} table
  * @param {Table[]} all
  * @param {any[]} rows
+ * @param {string | null} [asOf] moment of which the names are
  * @returns {Promise<Map<string, Map<any, string>>>}
  */
-export async function names(table, all, rows) {
+export async function names(table, all, rows, asOf = null) {
   const found = references(table).map(async (column) => {
     const other = named(all, column.foreign_key_table_name);
     const [key, label] = [keyOf(other), labelOf(other)];
@@ -123,7 +124,7 @@ export async function names(table, all, rows) {
     /** @type {Map<any, string>} */
     const known = new Map();
     if (keys.length > 0 && label !== key) {
-      const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [key, label], limit: keys.length });
+      const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [key, label], limit: keys.length, ...(asOf && other.history ? { as_of: asOf } : {}) });
       for (const row of body) {
         known.set(row[key], row[label] ?? row[key]);
       }

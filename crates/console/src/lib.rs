@@ -38,6 +38,7 @@ assets! {
     "app.js" SCRIPT,
     "cells.js" SCRIPT,
     "code.js" SCRIPT,
+    "column_changes.js" SCRIPT,
     "curves.js" SCRIPT,
     "dom.js" SCRIPT,
     "editor.js" SCRIPT,
@@ -49,6 +50,7 @@ assets! {
     "guard.js" SCRIPT,
     "heat.js" SCRIPT,
     "images.js" SCRIPT,
+    "keys.js" SCRIPT,
     "list.js" SCRIPT,
     "log.js" SCRIPT,
     "markdown.js" SCRIPT,
@@ -60,16 +62,20 @@ assets! {
     "rights.js" SCRIPT,
     "row_form.js" SCRIPT,
     "science.js" SCRIPT,
+    "selection.js" SCRIPT,
     "state.js" SCRIPT,
     "stream.js" SCRIPT,
     "svg.js" SCRIPT,
     "tables.js" SCRIPT,
     "toast.js" SCRIPT,
     "uploads.js" SCRIPT,
+    "views.js" SCRIPT,
     "pages/admin.js" SCRIPT,
+    "pages/alter.js" SCRIPT,
     "pages/annotations.js" SCRIPT,
     "pages/changed_rows.js" SCRIPT,
     "pages/chat.js" SCRIPT,
+    "pages/choices.js" SCRIPT,
     "pages/curves.js" SCRIPT,
     "pages/definition.js" SCRIPT,
     "pages/device.js" SCRIPT,
@@ -83,6 +89,7 @@ assets! {
     "pages/models.js" SCRIPT,
     "pages/parameters.js" SCRIPT,
     "pages/people.js" SCRIPT,
+    "pages/plate_parts.js" SCRIPT,
     "pages/plates.js" SCRIPT,
     "pages/publishing.js" SCRIPT,
     "pages/query.js" SCRIPT,
@@ -107,6 +114,13 @@ const VERSION_PLACE: &str = "{version}";
 /// Placeholder of the version of plotly.js in the page.
 const PLOTS_PLACE: &str = "{plots}";
 
+/// Placeholder of the links to the modules that the first page needs.
+const PRELOADS_PLACE: &str = "{preloads}";
+
+/// Modules that the first page is made of, with those that they import. Without links to them a browser would
+/// find each only after the one that imports it has arrived.
+const FIRST_MODULES: [&str; 2] = ["app.js", "pages/home.js"];
+
 /// Number of bytes of the hash that a version shows.
 const VERSION_BYTES: usize = 8;
 
@@ -121,9 +135,51 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 static RENDERED: LazyLock<String> = LazyLock::new(|| {
-    PAGE.replace(VERSION_PLACE, version())
+    let preloads: String = first_modules()
+        .iter()
+        .map(|path| {
+            format!("<link rel=\"modulepreload\" href=\"console/{VERSION_PLACE}/{path}\">\n")
+        })
+        .collect();
+    PAGE.replace(PRELOADS_PLACE, &preloads)
+        .replace(VERSION_PLACE, version())
         .replace(PLOTS_PLACE, &plots().version)
 });
+
+/// Paths of the modules that an asset imports statically.
+fn imports(asset: &Asset) -> Vec<String> {
+    let text = std::str::from_utf8(asset.bytes).unwrap_or_default();
+    let directory = asset
+        .path
+        .rsplit_once('/')
+        .map_or("", |(directory, _)| directory);
+    let lines = text
+        .lines()
+        .filter(|line| line.starts_with("import ") && line.contains(" from "));
+    let names = lines.filter_map(|line| line.split('"').nth(1));
+    let paths = names.map(|name| match name.strip_prefix("../") {
+        Some(above) => above.to_owned(),
+        None if directory.is_empty() => name.trim_start_matches("./").to_owned(),
+        None => format!("{directory}/{}", name.trim_start_matches("./")),
+    });
+    paths.collect()
+}
+
+/// [`FIRST_MODULES`] and all that they import, each once.
+fn first_modules() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Vec<String> = FIRST_MODULES.map(str::to_owned).to_vec();
+    while let Some(path) = open.pop() {
+        if found.contains(&path) {
+            continue;
+        }
+        if let Some(asset) = ASSETS.iter().find(|asset| asset.path == path) {
+            open.extend(imports(asset));
+        }
+        found.push(path);
+    }
+    found
+}
 
 /// The first bytes of a hash in hexadecimal digits.
 fn shortened(digest: &[u8]) -> String {
@@ -191,7 +247,9 @@ mod tests {
 
     #[test]
     fn the_page_names_files_that_are_there_and_runs_no_script_of_its_own() {
-        assert!(!page().contains(VERSION_PLACE) && !page().contains(PLOTS_PLACE));
+        for place in [VERSION_PLACE, PLOTS_PLACE, PRELOADS_PLACE] {
+            assert!(!page().contains(place), "{place}");
+        }
         assert!(page().contains(&format!("{}/{}", plots().version, Plots::PATH)));
         let prefix = format!("console/{}/", version());
         let mut named = 0;
@@ -203,7 +261,7 @@ mod tests {
             assert!(asset(version(), path).is_some(), "{part}");
             named += 1;
         }
-        assert_eq!(named, 4);
+        assert_eq!(named, 4 + first_modules().len());
         assert!(!page().contains("<style") && !page().contains("style="));
         assert!(!page().contains("<script>") && !page().contains("onclick"));
     }
@@ -238,7 +296,26 @@ mod tests {
                 let target = root.join(directory).join(name);
                 assert!(target.exists(), "{}: {name}", asset.path);
             }
+            for name in text.split("import(\"").skip(1) {
+                let name = name.split('"').next().unwrap();
+                let directory = Path::new(asset.path).parent().unwrap();
+                assert!(
+                    root.join(directory).join(name).exists(),
+                    "{}: {name}",
+                    asset.path
+                );
+            }
         }
+    }
+
+    #[test]
+    fn the_first_page_needs_few_modules_and_none_of_the_other_pages() {
+        let first = first_modules();
+        assert!(first.len() <= 18, "{first:?}");
+        let pages = first.iter().filter(|path| path.starts_with("pages/"));
+        let mut pages: Vec<&String> = pages.collect();
+        pages.sort_unstable();
+        assert_eq!(pages, ["pages/home.js", "pages/sign_in.js"]);
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub enum Conflict {
     /// The organization has a group of that name.
     #[error("there is a group named \"{0}\" already")]
     GroupName(String),
+    /// The organization has a saved view of that name.
+    #[error("there is a saved view named \"{0}\" already")]
+    SavedViewName(String),
     /// The access of a table names the group.
     #[error("the access of a table names the group \"{0}\"")]
     GroupInUse(String),
@@ -34,7 +37,10 @@ pub enum Conflict {
 impl Refuse for Conflict {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::JobName(_) | Self::InstrumentName(_) | Self::GroupName(_) => ErrorCode::NameTaken,
+            Self::JobName(_)
+            | Self::InstrumentName(_)
+            | Self::GroupName(_)
+            | Self::SavedViewName(_) => ErrorCode::NameTaken,
             Self::GroupInUse(_) => ErrorCode::GroupInUse,
             Self::UserEmail(_) => ErrorCode::EmailTaken,
             Self::KeyPrefix(_) => ErrorCode::KeyPrefixTaken,

@@ -71,6 +71,10 @@ id!(
     InvitationId
 );
 id!(
+    /// A saved view.
+    SavedViewId
+);
+id!(
     /// An API key.
     ApiKeyId
 );

@@ -113,6 +113,8 @@ tags! {
     Trash = "trash",
     /// PostgreSQL for people's own tools.
     SqlLogins = "sql-logins",
+    /// Views of the console under a name.
+    SavedViews = "saved-views",
     /// Addresses that are told of events.
     Webhooks = "webhooks",
     /// Who did what in the organization.

@@ -76,6 +76,7 @@ macro_rules! store {
         $crate::users! { $harness $(, $test)? }
         $crate::groups! { $harness $(, $test)? }
         $crate::invitations! { $harness $(, $test)? }
+        $crate::saved_views! { $harness $(, $test)? }
         $crate::api_keys! { $harness $(, $test)? }
         $crate::oidc! { $harness $(, $test)? }
         $crate::sessions! { $harness $(, $test)? }

@@ -6,7 +6,7 @@ use crate::{
     agent::WriteSessions,
     audit::AuditLog,
     catalog::CatalogStore,
-    data::DataStore,
+    data::{DataStore, saved_views::SavedViewRepository},
     events::EventLog,
     executions::ExecutionRepository,
     files::FileRepository,
@@ -61,6 +61,8 @@ pub struct Repositories {
     pub catalog: Arc<dyn CatalogStore>,
     /// Rows and series.
     pub data: Arc<dyn DataStore>,
+    /// Saved views.
+    pub saved_views: Arc<dyn SavedViewRepository>,
     /// The audit log.
     pub audit: Arc<dyn AuditLog>,
     /// The event log.

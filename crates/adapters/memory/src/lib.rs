@@ -65,6 +65,7 @@ pub use catalog::InMemoryCatalogStore;
 pub use clock::{FixedClock, StepClock};
 pub use data::InMemoryDataStore;
 pub use data::queries::NoQueryRunner;
+pub use data::saved_views::InMemorySavedViewRepository;
 pub use events::InMemoryEventLog;
 pub use executions::InMemoryExecutionRepository;
 pub use files::InMemoryFileRepository;

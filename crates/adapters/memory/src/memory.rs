@@ -10,6 +10,7 @@ use futures::channel::mpsc;
 use labdata_domain::{
     agent::{Usage, UsageMonth},
     audit::AuditEntry,
+    data::saved_view::SavedView,
     executions::{Execution, started_by::StartedBy},
     files::{File, ObjectKey},
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
@@ -101,6 +102,7 @@ pub(crate) struct State {
     pub(crate) users: Vec<User>,
     pub(crate) groups: Vec<Group>,
     pub(crate) invitations: Vec<Invitation>,
+    pub(crate) saved_views: Vec<SavedView>,
     /// Entries of the audit logs, oldest first.
     pub(crate) audit_log: Vec<Owned<AuditEntry>>,
     pub(crate) secrets: BTreeMap<String, [u8; 32]>,

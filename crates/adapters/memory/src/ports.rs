@@ -11,12 +11,12 @@ use crate::{
     InMemoryFileRepository, InMemoryGroupRepository, InMemoryIdempotency,
     InMemoryInstrumentRepository, InMemoryInvitationRepository, InMemoryJobRepository,
     InMemoryModelRepository, InMemoryNotificationRepository, InMemoryOidcStore,
-    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySessionRepository,
-    InMemorySqlLoginRepository, InMemoryStoreHealth, InMemoryTenancyRepository,
-    InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore, InMemoryUnits,
-    InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore, InMemoryWorkQueue,
-    InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader, ScriptedPython,
-    SequentialIds, ThreadTableReader,
+    InMemoryPeriodicTaskStore, InMemoryPredictor, InMemoryRunKeys, InMemorySavedViewRepository,
+    InMemorySessionRepository, InMemorySqlLoginRepository, InMemoryStoreHealth,
+    InMemoryTenancyRepository, InMemoryTrainingStore, InMemoryTrashStore, InMemoryTriggerStore,
+    InMemoryUnits, InMemoryUrlSigner, InMemoryWebhookRepository, InMemoryWorkLogStore,
+    InMemoryWorkQueue, InMemoryWriteSessions, Memory, NoQueryRunner, ScriptedFileReader,
+    ScriptedPython, SequentialIds, ThreadTableReader,
 };
 
 /// The repositories over that memory.
@@ -37,6 +37,7 @@ pub fn repositories(memory: &Memory) -> Repositories {
         jobs: Arc::new(InMemoryJobRepository::new(memory)),
         catalog: Arc::new(InMemoryCatalogStore::new(memory)),
         data: Arc::new(InMemoryDataStore::new(memory)),
+        saved_views: Arc::new(InMemorySavedViewRepository::new(memory)),
         events: Arc::new(InMemoryEventLog::new(memory)),
         executions: Arc::new(InMemoryExecutionRepository::new(memory)),
         work: Arc::new(InMemoryWorkQueue::new(memory)),

@@ -30,6 +30,7 @@ pub use audit::PgAuditLog;
 pub use catalog::PgCatalogStore;
 pub use data::PgDataStore;
 pub use data::query::PgQueryRunner;
+pub use data::saved_views::PgSavedViewRepository;
 pub use database::idempotency::PgIdempotency;
 pub use database::migrate::{
     DatabaseState, MIGRATIONS, inspect, knows_migration, migrate, revert_all_migrations,

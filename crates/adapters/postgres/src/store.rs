@@ -11,9 +11,9 @@ use crate::{
     PgDatasetRepository, PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository,
     PgGroupRepository, PgIdempotency, PgInstrumentRepository, PgInvitationRepository,
     PgJobRepository, PgModelRepository, PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore,
-    PgRunKeys, PgSessionRepository, PgSqlLoginRepository, PgStoreHealth, PgTenancyRepository,
-    PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore,
-    PgWorkQueue, PgWriteSessions, database::units::PgUnits,
+    PgRunKeys, PgSavedViewRepository, PgSessionRepository, PgSqlLoginRepository, PgStoreHealth,
+    PgTenancyRepository, PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository,
+    PgWorkLogStore, PgWorkQueue, PgWriteSessions, database::units::PgUnits,
 };
 
 /// The database as a store: what its repositories share, however often they are composed.
@@ -78,6 +78,7 @@ impl PgStore {
             jobs: Arc::new(PgJobRepository::new(database.clone())),
             data: Arc::new(self.data.on(database.clone(), Arc::clone(&catalog))),
             catalog,
+            saved_views: Arc::new(PgSavedViewRepository::new(database.clone())),
             events: Arc::new(PgEventLog::new(database.clone())),
             executions: Arc::new(PgExecutionRepository::new(database.clone())),
             work: Arc::new(PgWorkQueue::new(database.clone())),

@@ -18,6 +18,7 @@ pub(crate) async fn measure(report: &mut Report) {
     users_and_keys(report).await;
     groups(report).await;
     invitations(report).await;
+    saved_views(report).await;
     instruments(report).await;
     webhooks(report).await;
     notifications(report).await;
@@ -150,6 +151,34 @@ async fn invitations(report: &mut Report) {
             "DELETE /invitations/{invitation_id}",
             "",
             each(&invitations, remove),
+        )
+        .await;
+}
+
+async fn saved_views(report: &mut Report) {
+    let view = |n| {
+        let body = json!({ "name": format!("View {n}"), "address": "#/tables/sample" });
+        post("/saved-views", &body)
+    };
+    let created = report.run("POST /saved-views", "", many(FEW, view)).await;
+    let views = ids(&created, "/id");
+    report
+        .run("GET /saved-views", "48", same(READS, &get("/saved-views")))
+        .await;
+    let change = |id: &str| patch(format!("/saved-views/{id}"), &json!({ "is_pinned": true }));
+    report
+        .run(
+            "PATCH /saved-views/{saved_view_id}",
+            "",
+            each(&views, change),
+        )
+        .await;
+    let remove = |id: &str| delete(format!("/saved-views/{id}"));
+    report
+        .run(
+            "DELETE /saved-views/{saved_view_id}",
+            "",
+            each(&views, remove),
         )
         .await;
 }

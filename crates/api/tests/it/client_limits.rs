@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Forms of the console with lengths, by page: the schema of the body that each one sends, in the
 /// order of the page, and the field with that length.
-const FORMS: [(&str, &[(&str, &str)]); 7] = [
+const FORMS: [(&str, &[(&str, &str)]); 8] = [
     ("pages/admin.js", &[("CreateApiKeyBody", "name")]),
     (
         "pages/people.js",
@@ -25,6 +25,7 @@ const FORMS: [(&str, &[(&str, &str)]); 7] = [
     ),
     ("pages/annotations.js", &[("NewAnnotationBody", "label")]),
     ("pages/sql_logins.js", &[("CreateSqlLoginBody", "name")]),
+    ("assets/views.js", &[("CreateSavedViewBody", "name")]),
 ];
 
 fn repository() -> &'static Path {

@@ -13,6 +13,7 @@ pub mod read_rows;
 pub mod read_series;
 pub mod revert_execution;
 pub mod row_history;
+pub mod saved_views;
 pub mod sweep_history;
 pub mod write_data;
 

@@ -1,14 +1,16 @@
 // The curves of plates: over each other, at their wells, as means of conditions, or as colors.
 
 import { axes, axisType, series } from "../curves.js";
-import { failure, h, load, show } from "../dom.js";
+import { failure, h, show } from "../dom.js";
 import { filterBar, filters } from "../filters.js";
 import { counted, instant, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { MEASURES, extent, letters, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
+import { MEASURES, extent, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
 import { address, change, values } from "../state.js";
-import { isNumeric, keyOf, labelOf, named, names as namesOf, read, references, rowLink, title, written } from "../tables.js";
+import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
+import { check, choice, several } from "./choices.js";
+import { byPlate, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, swatch } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -16,7 +18,7 @@ import { wellColumn } from "./plates.js";
  * @typedef {import("../tables.js").Column} Column
  * @typedef {{table: Table, owner: Column, owners: Column[], wells: Table, plate: Column | null, all: Table[]}} Subject
  * @typedef {{x: any[], y: any[], key: any, row: any, name: string, well: {row: number, column: number} | null, wellName: string,
- *   plate: string, condition: string, order: any[], isBlank: boolean}} Well a curve with what is known of its well
+ *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean}} Well a curve with what is known of its well
  */
 
 /** Most curves of a view: a plate of 1,536 wells, and some. */
@@ -28,66 +30,10 @@ const ROWS = 400;
 /** Most requests for rows that are looked through for curves. */
 const PAGES = 10;
 
-/** Part of a well that its curve fills. */
-const FILLED = 0.88;
-
 /** Names that a legend lists; a plot of more has none. */
 const LEGEND = 24;
 
 const LAYOUTS = ["overlaid", "as a plate", "means by condition", "heat map"];
-
-/**
- * A choice that stands in the address.
- * @param {string} label
- * @param {string} name in the address
- * @param {string[]} options
- * @param {string} usual what stands there unless something was chosen
- * @param {() => void} changed
- */
-function choice(label, name, options, usual, changed) {
-  const chosen = values().get(name) ?? usual;
-  const select = /** @type {HTMLSelectElement} */ (h("select", null, options.map((it) => h("option", { value: it, selected: it === chosen }, it || "–"))));
-  select.addEventListener("change", () => {
-    change({ [name]: select.value === usual ? null : select.value || "-" });
-    changed();
-  });
-  return { select, field: h("label", null, label, select), value: () => (select.value === "-" ? "" : select.value) };
-}
-
-/**
- * @param {string} label
- * @param {string} name in the address
- * @param {() => void} changed
- */
-function check(label, name, changed) {
-  const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has(name) }));
-  box.addEventListener("change", () => {
-    change({ [name]: box.checked && "1" });
-    changed();
-  });
-  return { box, field: h("label", { class: "check" }, box, label) };
-}
-
-/**
- * A choice of several, in the address.
- * @param {string} label
- * @param {string} name
- * @param {[string, string][]} options values and their texts
- * @param {() => void} changed
- */
-function several(label, name, options, changed) {
-  const chosen = new Set(values().getAll(name));
-  const box = (/** @type {[string, string]} */ [value, words]) => {
-    const input = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: chosen.has(value) }));
-    input.addEventListener("change", () => {
-      chosen[input.checked ? "add" : "delete"](value);
-      change({ [name]: options.map(([it]) => it).filter((it) => chosen.has(it)) });
-      changed();
-    });
-    return h("label", { class: "check" }, input, words);
-  };
-  return { value: () => [...chosen], field: h("fieldset", null, h("legend", null, label), options.map(box)) };
-}
 
 /**
  * The view of the curves of rows.
@@ -102,6 +48,8 @@ export function curveView(subject) {
   const place = h("div", null);
   /** @type {Well[]} */
   let curves = [];
+  /** Ends of the x of all curves, once they are known. @type {number[] | null} */
+  let rangeOfX = null;
   /** @type {Map<string, Map<any, any>>} values of the referenced rows, by path and then the key */
   let known = new Map();
   let isCut = false;
@@ -111,6 +59,7 @@ export function curveView(subject) {
   const of = choice("Curves of", "_of", owners.map((it) => it.name), owner.name, () => (location.hash = address("plates", table.name, { _of: of.value(), _all: "1" })));
   const across = choice("X axis", "_x", first.xs, first.x, again);
   const up = choice("Y axis", "_y", first.ys, first.y, again);
+  const second = choice("Second axis", "_y2", ["", ...first.ys.filter((it) => it !== first.x)], "", again);
   const layout = choice("Layout", "_layout", LAYOUTS, plate && values().has("_plate") ? "as a plate" : "overlaid", redraw);
   const texts = own.filter((it) => it.data_type === "string" && !it.is_foreign_key).map((it) => it.name);
   const well = choice("Well column", "_well", texts, wellColumn(wells), redraw);
@@ -125,11 +74,22 @@ export function curveView(subject) {
   const measure = choice("Color shows", "_measure", [...MEASURES], "maximum", redraw);
   const at = /** @type {HTMLInputElement} */ (h("input", { type: "range", "aria-label": "X of the value" }));
   const atWords = h("output", null);
+  /** Place of the slider, which the address has once it is let go. @type {number | null} */
+  let placeAt = values().has("_at") ? Number(values().get("_at")) : null;
+  let isDue = false;
   at.addEventListener("input", () => {
-    change({ _at: at.value });
-    redraw();
+    placeAt = Number(at.value);
+    if (!isDue) {
+      isDue = true;
+      requestAnimationFrame(() => {
+        isDue = false;
+        redraw();
+      });
+    }
   });
+  at.addEventListener("change", () => change({ _at: at.value }));
   const step = h("div", { class: "step", hidden: true }, at, atWords);
+  const pins = h("div", null);
   const filter = filterBar(wells, all, again);
 
   let reading = 0;
@@ -141,6 +101,7 @@ export function curveView(subject) {
       const others = await readKnown(got.map((it) => it.row));
       if (mine === reading) {
         known = others;
+        rangeOfX = null;
         curves = got.map(({ row, curve }) => ({ ...curve, row, ...described(row) }));
         draw();
       }
@@ -164,7 +125,7 @@ export function curveView(subject) {
     for (let page = 0; page < PAGES && next !== null && got.length < MOST; page++) {
       const rows = await read(wells, { filters: wanted, limit: ROWS }, next);
       const keys = rows.body.map((/** @type {any} */ row) => row[keyOf(wells)]);
-      const found = keys.length ? await series(table, owner.name, keys, across.value(), up.value()) : [];
+      const found = keys.length ? await series(table, owner.name, keys, across.value(), up.value(), second.value()) : [];
       got.push(...found.map((curve, index) => ({ row: rows.body[index], curve })).filter((it) => it.curve.y.length > 0));
       next = rows.next;
     }
@@ -235,8 +196,8 @@ export function curveView(subject) {
     return [[it.name, it.plate, it.wellName === it.name ? "" : it.wellName].filter(Boolean).join(" · "), it.condition, more].filter(Boolean);
   }
 
-  async function drawCurves() {
-    describe();
+  /** Shows the choices that the layout has, and returns it. */
+  function arrange() {
     const kind = layout.value();
     const isMeans = kind === "means by condition";
     const isHeat = kind === "heat map";
@@ -247,7 +208,16 @@ export function curveView(subject) {
     measure.field.hidden = !isHeat || color.value() !== "";
     step.hidden = !isHeat || measure.value() !== "value at" || color.value() !== "";
     logY.field.hidden = isHeat;
-    logX.field.hidden = isHeat || kind === "as a plate";
+    const isTime = axisType(table, across.value()) === "date";
+    logX.field.hidden = isHeat || kind === "as a plate" || isTime;
+    second.field.hidden = kind !== "overlaid" || second.select.length < 3;
+    pins.hidden = kind !== "overlaid";
+    return kind;
+  }
+
+  async function drawCurves() {
+    describe();
+    const kind = arrange();
     /** @type {string[]} */
     const said = [];
     const shown = subtracted(said);
@@ -255,16 +225,19 @@ export function curveView(subject) {
     if (isCut) {
       said.push(`These are the first ${counted(curves.length, "curve")}; a filter chooses others.`);
     }
-    if (logY.box.checked && !isHeat) {
-      leftOut(shown, said);
+    if (logY.box.checked && kind !== "heat map") {
+      leftOut(shown, "y", said);
+    }
+    if (isLogX()) {
+      leftOut(shown, "x", said);
     }
     try {
       const began = performance.now();
       if (curves.length === 0) {
         show(place, h("p", { class: "empty" }, "No row with a curve meets the condition."));
-      } else if (isHeat) {
+      } else if (kind === "heat map") {
         heat(shown, said);
-      } else if (isMeans) {
+      } else if (kind === "means by condition") {
         await means(shown, said);
       } else if (kind === "as a plate") {
         await atWells(shown, said);
@@ -304,28 +277,12 @@ export function curveView(subject) {
     return result;
   }
 
-  /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {string[]} said */
-  function leftOut(shown, said) {
-    let left = 0;
-    let whole = 0;
-    for (const { y } of shown) {
-      const own = y.reduce((sum, value) => sum + (value !== null && value <= 0 ? 1 : 0), 0);
-      left += own;
-      whole += own > 0 && y.every((value) => value === null || value <= 0) ? 1 : 0;
-    }
-    if (left > 0) {
-      said.push(`A log scale has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative${whole ? `: ${counted(whole, "curve")} cannot be seen at all` : ""}.`);
-    }
+  /** Whether x is logarithmic: times are not. */
+  function isLogX() {
+    return logX.box.checked && !logX.field.hidden;
   }
 
-  /** Names of the groups in their natural order, with their places on the scale of colors if they are numbers. @param {{name: string, value: any}[]} all_ @returns {Map<string, number | undefined>} */
-  function colorsOf(all_) {
-    const groups = [...new Map(all_.map((it) => [it.name, it.value]))].sort(([, a], [, b]) => naturally(a, b));
-    const areNumbers = groups.length > 2 && groups.every(([, value]) => value === null || typeof value === "number");
-    return new Map(groups.map(([name], index) => [name, areNumbers ? index / (groups.length - 1) : undefined]));
-  }
-
-  const axisX = () => ({ title: title(table, across.value()), type: /** @type {"date" | "linear" | "log"} */ (logX.box.checked ? "log" : axisType(table, across.value())) });
+  const axisX = () => ({ title: title(table, across.value()), type: /** @type {"date" | "linear" | "log"} */ (isLogX() ? "log" : axisType(table, across.value())) });
 
   /** @param {Well[]} shown */
   function colored(shown) {
@@ -360,35 +317,31 @@ export function curveView(subject) {
     if (groups > LEGEND && color.value()) {
       said.push(`${counted(groups, "group")}: a legend lists no more than ${LEGEND}. Hover a curve for its group.`);
     }
-    const figure = onePlot(`${curves.length} curves of ${up.value()} over ${across.value()}`);
-    await figure.draw(drawn, axisX(), { title: title(table, up.value()), type: logY.box.checked ? "log" : "linear" });
+    const pinned = new Set(values().getAll("_pin"));
+    const lost = [...pinned].filter((key) => !drawn.some((it) => String(it.key) === key)).length;
+    if (lost > 0) {
+      said.push(`${counted(lost, "pinned curve")} ${lost === 1 ? "is" : "are"} not among those that are shown.`);
+    }
+    // What is drawn last lies above the rest.
+    const ordered = drawn.map((it) => ({ ...it, isPinned: pinned.has(String(it.key)) })).sort((a, b) => Number(a.isPinned) - Number(b.isPinned));
+    const name = second.value();
+    const others = name ? ordered.map((it) => ({ ...it, y: it.second, isSecond: true, group: `${it.group ?? it.name}: ${name}` })) : [];
+    if (name && blank.value()) {
+      said.push(`${name} at the second axis is as it was measured: blanks are subtracted from ${up.value()} only.`);
+    }
+    show(pins, pinField(wells.name, shown, pin));
+    const figure = onePlot(`${curves.length} curves of ${up.value()}${name ? ` and ${name}` : ""} over ${across.value()}`);
+    await figure.draw([...ordered, ...others], axisX(), { title: title(table, up.value()), type: logY.box.checked ? "log" : "linear" }, {
+      pin: (curve) => pin(String(/** @type {any} */ (curve).key)),
+      ...(name ? { second: { title: `${title(table, name)} (dotted)`, type: /** @type {const} */ ("linear") } } : {}),
+    });
   }
 
-  /** The curves by plates, in natural order. @param {Well[]} shown */
-  function byPlate(shown) {
-    /** @type {Map<string, Well[]>} */
-    const groups = new Map();
-    for (const it of shown) {
-      groups.set(it.plate, [...(groups.get(it.plate) ?? []), it]);
-    }
-    return [...groups].sort(([a], [b]) => naturally(a, b));
-  }
-
-  /** Says which curves have no place of their own. @param {Well[]} own @param {string} name @param {string[]} said */
-  function crowded(own, name, said) {
-    const seen = new Map();
-    for (const it of own) {
-      seen.set(it.wellName, (seen.get(it.wellName) ?? 0) + 1);
-    }
-    const shared = [...seen].filter(([it, count]) => count > 1 && wellOf(it));
-    if (shared.length > 0) {
-      const [[first_, count]] = shared;
-      said.push(`${name ? `${name}: ` : ""}${counted(shared.length, "well")} ${shared.length === 1 ? "holds" : "hold"} several curves, such as ${first_} with ${count}${plate ? "" : ". No column says on which plate a row is; a filter shows one plate at a time"}.`);
-    }
-    const without = own.filter((it) => !it.well).length;
-    if (without > 0) {
-      said.push(`${name ? `${name}: ` : ""}${without} of them have no well in ${well.value()}.`);
-    }
+  /** Pins a curve, or frees it. @param {string} key */
+  function pin(key) {
+    const now = values().getAll("_pin");
+    change({ _pin: now.includes(key) ? now.filter((it) => it !== key) : [...now, key] });
+    redraw();
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -400,7 +353,7 @@ export function curveView(subject) {
     const up_ = range(shown.map((it) => it.y.map(height)));
     const drawn = colored(shown);
     const figures = groups.map(([name, own]) => {
-      crowded(own, name, said);
+      crowded(own, name, well.value(), plate !== null, said);
       const figure = plot(`${name} ${own.length} curves of ${up.value()} over ${across.value()}`);
       return { name, figure, element: h("figure", null, name ? h("figcaption", null, name) : null, groups.length > 1 ? null : tools(figure), figure) };
     });
@@ -470,11 +423,12 @@ export function curveView(subject) {
   /** @param {Well[]} shown @param {string[]} said */
   function heat(shown, said) {
     const name = color.value();
-    const ends = extent(shown.flatMap((it) => it.x)) ?? [0, 0];
+    const ends = rangeOfX ?? extent(shown.flatMap((it) => it.x)) ?? [0, 0];
+    rangeOfX = ends;
     at.min = String(ends[0]);
     at.max = String(ends[1]);
     at.step = "any";
-    const place_ = Number(values().get("_at") ?? ends[1]);
+    const place_ = placeAt ?? ends[1];
     at.value = String(place_);
     show(atWords, `${title(table, across.value())} ${placed(place_)}`);
     const what = measure.value() === "value at" ? `${title(table, up.value())} at ${placed(place_)}` : `${measure.value()} of ${title(table, up.value())}`;
@@ -486,7 +440,7 @@ export function curveView(subject) {
     const placeOf = (/** @type {string | undefined} */ group) => (distinct.length > 1 ? distinct.indexOf(group ?? "") / (distinct.length - 1) : 0.5);
     const size = plateOf(shown.map((it) => it.well));
     const parts = byPlate(shown).map(([plateName, own]) => {
-      crowded(own, plateName, said);
+      crowded(own, plateName, well.value(), plate !== null, said);
       const spots = found
         .filter(({ it }) => it.plate === plateName && it.well)
         .map(({ it, value }) => {
@@ -517,6 +471,7 @@ export function curveView(subject) {
     saveValues(header, lines, `${table.name}.csv`);
   }
 
+  arrange();
   readCurves();
   const chosen = plate ? plateChips(subject, again) : null;
   return h(
@@ -525,117 +480,13 @@ export function curveView(subject) {
     plate ? h("p", { class: "crumbs" }, h("a", { href: address("plates", table.name) }, "All plates")) : null,
     chosen,
     filter,
-    h("div", { class: "fields" }, owners.length > 1 ? of.field : null, across.field, up.field, layout.field, well.field, color.field, measure.field, band.field, blank.field, logY.field, logX.field),
+    h("div", { class: "fields" }, owners.length > 1 ? of.field : null, across.field, up.field, second.field, layout.field, well.field, color.field, measure.field, band.field, blank.field, logY.field, logX.field),
     h("details", { open: by.value().length > 0 }, h("summary", null, "Conditions"), by.field),
     step,
+    pins,
     told,
     notes,
     place,
-    h("p", { class: "quiet" }, "Drag over a part of a plot to zoom in, double-click to reset, click a curve or a well to open its row."),
+    h("p", { class: "quiet" }, "Drag over a part of a plot to zoom in, double-click to reset, click a curve or a well to open its row, with Shift to highlight a curve."),
   );
-}
-
-/** @param {string} color */
-function swatch(color) {
-  const element = h("span", { class: "swatch", "aria-hidden": "true" });
-  element.style.background = color;
-  return element;
-}
-
-/**
- * The plates of the address, each with a button that takes it out, and a field that adds one.
- * @param {Subject} subject
- * @param {() => void} changed
- */
-function plateChips({ plate, wells, all }, changed) {
-  const place = h("div", null);
-  const column = /** @type {Column} */ (plate);
-  const draw = () =>
-    load(place, "Reading the plates", async () => {
-      const chosen = values().getAll("_plate");
-      const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
-      const [key, label] = other ? [keyOf(other), labelOf(other)] : ["", ""];
-      const known = other ? (await read(other, { columns: [...new Set([key, label])], limit: 200 })).body : [];
-      const set = (/** @type {string[]} */ next) => {
-        change({ _plate: next }, true);
-        draw();
-        changed();
-      };
-      const nameOf = (/** @type {string} */ id) => String(known.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id);
-      const chip = (/** @type {string} */ id) =>
-        h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
-      const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
-      const more = /** @type {HTMLSelectElement} */ (
-        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, it[label] ?? it[key])))
-      );
-      more.addEventListener("change", () => more.value && set([...chosen, more.value]));
-      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null);
-    });
-  draw();
-  return place;
-}
-
-/**
- * Columns that may tell conditions apart: those of the rows, and of the rows that they refer to.
- * @param {Table} wells
- * @param {Table[]} all
- * @returns {{name: string, column: Column, reference: Column | null}[]}
- */
-function pathsOf(wells, all) {
-  const own = written(wells).filter((it) => !it.is_primary_key && it.data_type !== "json").map((column) => ({ name: column.name, column, reference: null }));
-  const through = references(wells).flatMap((reference) => {
-    const other = all.find((it) => it.name === reference.foreign_key_table_name);
-    const columns = other ? written(other).filter((it) => !it.is_primary_key && it.name !== labelOf(other) && (isNumeric(it) || ["string", "text", "boolean"].includes(it.data_type)) && !it.is_foreign_key) : [];
-    return columns.map((column) => ({ name: `${reference.name}__${column.name}`, column, reference }));
-  });
-  return [...own, ...through];
-}
-
-/**
- * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
- * 384 wells is one plot.
- * @param {import("../plot.js").Plot} place
- * @param {[number, number]} size
- * @param {(import("../plot.js").Curve & Well)[]} curves
- * @param {{x: string, y: string}} names
- * @param {{across: (value: number) => number, up: (value: number) => number, height: (value: any) => number | null, isLog: boolean}} scales
- */
-async function drawPlate(place, [rows, columns], curves, names, { across, up, height, isLog }) {
-  const moved = [];
-  for (const curve of curves) {
-    const { well } = curve;
-    if (!well) {
-      continue;
-    }
-    const left = well.column + 1 - FILLED / 2;
-    const bottom = well.row + 1 + FILLED / 2;
-    const about = [curve.name, curve.plate, curve.wellName === curve.name ? "" : curve.wellName, ...(curve.about ?? []).slice(1)].filter(Boolean).join("\u2003");
-    moved.push({
-      ...curve,
-      x: curve.x.map((at) => left + FILLED * across(at)),
-      y: curve.y.map((value) => {
-        const placed = height(value);
-        return placed === null ? null : bottom - FILLED * up(placed);
-      }),
-      group: curve.group ?? names.y,
-      text: curve.y.map((value, point) => `${about}\u2003${names.x} ${curve.x[point]}\u2003${names.y} ${value === null ? "no value" : number(value)}`),
-    });
-  }
-  const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => index + 1);
-  await place.draw(
-    moved,
-    { title: `${names.y} over ${names.x}${isLog ? ", logarithmic" : ""}`, type: "linear", range: [0.5, columns + 0.5], ticks: { at: numbers(columns), text: numbers(columns).map(String) } },
-    { title: "", type: "linear", range: [rows + 0.5, 0.5], ticks: { at: numbers(rows), text: numbers(rows).map((it) => letters(it - 1)) } },
-    { kind: "lines", isPlate: true },
-  );
-}
-
-/**
- * A function from values to their place in the range of all of them, 0 to 1.
- * @param {any[][]} lists
- */
-function range(lists) {
-  const [low, high] = extent(lists.flat()) ?? [0, 1];
-  const span = high - low || 1;
-  return (/** @type {number} */ value) => (value - low) / span;
 }

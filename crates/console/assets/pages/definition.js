@@ -1,19 +1,49 @@
 // A form that defines a table.
 
 import { call } from "../api.js";
-import { h, once } from "../dom.js";
+import { h, input, once } from "../dom.js";
 import { keyOf } from "../tables.js";
 
-/** @typedef {import("../tables.js").Table} Table */
+/**
+ * @typedef {import("../tables.js").Table} Table
+ * @typedef {import("../tables.js").Column} Column
+ */
 
 const TYPES = ["string", "text", "integer", "float", "boolean", "datetime", "date", "uuid", "json"];
+
+/** Types that a column's values can become without a loss. @type {Record<string, string[]>} */
+const EXACT = { integer: ["float", "text"], string: ["text"], date: ["datetime", "text"] };
 
 /**
  * @param {string} label
  * @param {HTMLElement} input
  */
-function labeled(label, input) {
+export function labeled(label, input) {
   return h("label", null, label, input);
+}
+
+/**
+ * The choice of a column's type: every type and table for a new column, what loses nothing for one that has values.
+ * @param {Table[]} targets
+ * @param {Column | null} before
+ */
+function typeChoice(targets, before) {
+  const option = (/** @type {string} */ it) => h("option", { value: it }, it);
+  if (before) {
+    const { data_type: type, foreign_key_table_name: target } = before;
+    const fixed = before.is_foreign_key ? [h("option", { value: `→${target ?? ""}` }, target ?? "a table that you cannot see")] : null;
+    const kinds = [type, ...(before.is_primary_key ? [] : (EXACT[type] ?? (type === "text" ? [] : ["text"])))];
+    return select(fixed ?? kinds.map(option), fixed !== null);
+  }
+  return select([
+    h("optgroup", { label: "Values" }, TYPES.map(option)),
+    h("optgroup", { label: "A row of" }, targets.map((it) => h("option", { value: `→${it.name}` }, it.name))),
+  ]);
+}
+
+/** @param {HTMLElement[]} options @param {boolean} [disabled] */
+function select(options, disabled = false) {
+  return /** @type {HTMLSelectElement} */ (h("select", { disabled }, options));
 }
 
 /**
@@ -21,45 +51,51 @@ function labeled(label, input) {
  * @param {Table[]} all
  * @param {string} name
  * @param {(element: HTMLElement) => void} removed
+ * @param {Column | null} [before] the column as it is; null for a new one
  */
-function columnFields(all, name, removed) {
-  const named = /** @type {HTMLInputElement} */ (h("input", { value: name, pattern: "[a-z][a-z0-9_]*", maxlength: 63, autocapitalize: "off" }));
+export function columnFields(all, name, removed, before = null) {
+  const named = input({ value: name, pattern: "[a-z][a-z0-9_]*", maxlength: 63, autocapitalize: "off" });
   const targets = all.filter((table) => table.semantic_category !== "raw" && table.columns.some((it) => it.is_primary_key));
-  const type = /** @type {HTMLSelectElement} */ (
-    h(
-      "select",
-      null,
-      h("optgroup", { label: "Values" }, TYPES.map((it) => h("option", { value: it }, it))),
-      h("optgroup", { label: "A row of" }, targets.map((it) => h("option", { value: `→${it.name}` }, it.name))),
-    )
-  );
-  const unit = /** @type {HTMLInputElement} */ (h("input", { placeholder: "ug/mL", autocapitalize: "off", autocomplete: "off" }));
-  const check = () => /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
-  const [needed, unique, key] = [check(), check(), check()];
-  const box = (/** @type {string} */ text, /** @type {HTMLInputElement} */ input) => h("label", { class: "check" }, input, text);
+  const type = typeChoice(targets, before);
+  const label = input({ value: before?.label ?? "", placeholder: "on axes and headers" });
+  const unit = input({ value: before?.unit ?? "", placeholder: "ug/mL", autocapitalize: "off", autocomplete: "off", size: 8 });
+  const about = input({ value: before?.description ?? "" });
+  const check = (/** @type {boolean} */ checked, disabled = false) => input({ type: "checkbox", checked, disabled });
+  const isKey = before?.is_primary_key ?? false;
+  const needed = check(before !== null && !before.is_nullable, isKey);
+  const unique = check(before?.is_unique ?? false, isKey);
+  const key = check(isKey, before !== null);
+  const box = (/** @type {string} */ text, /** @type {HTMLInputElement} */ it) => h("label", { class: "check" }, it, text);
   const remove = () => removed(element);
   const element = h(
     "div",
-    { class: "fields" },
+    { class: "fields column", role: "group", "aria-label": name ? `Column ${name}` : "New column" },
     labeled("Column", named),
+    labeled("Label", label),
     labeled("Type", type),
     labeled("Unit", unit),
+    labeled("Description", about),
     box("Required", needed),
     box("Unique", unique),
-    box("Primary key", key),
-    h("button", { type: "button", click: remove, "aria-label": "Leave out this column" }, "×"),
+    before && !isKey ? null : box("Primary key", key),
+    isKey ? null : h("button", { type: "button", click: remove, "aria-label": before ? `Remove ${name}` : "Leave out this column" }, "×"),
   );
   const value = () => {
     const target = type.value.startsWith("→") ? targets.find((it) => it.name === type.value.slice(1)) : undefined;
-    const data_type = target ? target.columns.find((it) => it.name === keyOf(target))?.data_type : type.value;
+    const own = before?.is_foreign_key ? before.data_type : type.value;
+    const data_type = target ? target.columns.find((it) => it.name === keyOf(target))?.data_type : own;
+    const text = (/** @type {HTMLInputElement} */ it) => it.value.trim() || null;
     return {
       name: named.value.trim(),
       data_type,
       is_nullable: !needed.checked && !key.checked,
       is_unique: unique.checked && !key.checked,
       is_primary_key: key.checked,
-      ...(unit.value.trim() ? { unit: unit.value.trim() } : {}),
-      ...(target ? { references: target.name } : {}),
+      label: text(label),
+      unit: text(unit),
+      description: text(about),
+      ...(before ? { default: before.default } : {}),
+      ...(target ? { references: target.name } : before?.is_foreign_key ? { references: before.foreign_key_table_name } : {}),
     };
   };
   return { element, value, named };
@@ -70,8 +106,8 @@ function columnFields(all, name, removed) {
  * @param {Table[]} all
  */
 export function definition(all) {
-  const name = /** @type {HTMLInputElement} */ (h("input", { required: true, pattern: "[a-z][a-z0-9_]*", maxlength: 63, placeholder: "sample", autocapitalize: "off" }));
-  const description = /** @type {HTMLInputElement} */ (h("input", null));
+  const name = input({ required: true, pattern: "[a-z][a-z0-9_]*", maxlength: 63, placeholder: "sample", autocapitalize: "off" });
+  const description = input();
   const kind = /** @type {HTMLSelectElement} */ (
     h("select", null, h("option", { value: "curated" }, "rows (curated)"), h("option", { value: "raw" }, "points of curves (raw)"))
   );
@@ -93,7 +129,7 @@ export function definition(all) {
   const send = once(go, told, async () => {
     const table = name.value.trim();
     if (all.some((it) => it.name === table)) {
-      throw new Error(`There is a table "${table}" already. A changed definition is sent by a script: PUT /api/v1/tables/${table}.`);
+      throw new Error(`There is a table "${table}" already. It is changed on its page.`);
     }
     const values = columns.map((it) => it.value()).filter((it) => it.name);
     const body = { description: description.value || null, semantic_category: kind.value, columns: values };

@@ -117,6 +117,7 @@ export function execution(id) {
           ["By", starter(it.started_by)],
           ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
           ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
+          ...(/** @type {any} */ (it).retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${/** @type {any} */ (it).retry_of}` }, "the run before")])] : []),
           ["Id", h("code", null, id)],
         ]),
         Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,

@@ -5,6 +5,7 @@ import { badge, button, h, load } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { happenings } from "../stream.js";
+import { viewList } from "../views.js";
 
 /** Pause between an event and reading again, in ms: events come in groups. */
 const PAUSE = 300;
@@ -37,6 +38,7 @@ export function home() {
   happenings(happened, () => Object.values(draw).forEach((each) => each()));
   return [
     h("h1", null, "Home"),
+    h("section", null, h("h2", null, "Saved views"), viewList()),
     h("section", null, h("h2", null, "Inbox"), inbox),
     h("section", null, h("h2", null, "Running, waiting or failed"), runs),
     h(

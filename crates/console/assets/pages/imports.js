@@ -5,7 +5,7 @@ import { restore } from "../cells.js";
 import { failure, h, input, load, show } from "../dom.js";
 import { counted } from "../format.js";
 import { grid } from "../grid.js";
-import { labelOf, labeled, references, written } from "../tables.js";
+import { keyOf, labelOf, labeled, references, written } from "../tables.js";
 import { toast } from "../toast.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -139,6 +139,32 @@ export function importForm(table, all, done) {
   let options = {};
   /** The column of each header. @type {Map<string, HTMLSelectElement>} */
   const mapped = new Map();
+  /** The column of the referenced table by which each reference finds its row; what is missing leaves it to the platform. @type {Map<string, string>} */
+  const lookups = new Map();
+
+  /**
+   * A choice of what a reference's cells hold, for the header whose column it is.
+   * @param {HTMLSelectElement} select
+   */
+  const lookupChoice = (select) => {
+    const place = h("div", null);
+    const draw = () => {
+      const column = columns.find((it) => it.name === select.value && it.is_foreign_key);
+      const other = column ? all.find((it) => it.name === column.foreign_key_table_name) : null;
+      const unique = other ? written(other).filter((it) => it.is_primary_key || it.is_unique) : [];
+      if (!column || !other || unique.length < 2) {
+        show(place);
+        return;
+      }
+      const options = [["", `key${labelOf(other) === keyOf(other) ? "" : ` or ${labelOf(other)}`} of the ${other.name}`], ...unique.map((it) => [it.name, `${it.name} of the ${other.name}`])];
+      const box = h("select", { "aria-label": `What ${column.name} holds` }, options.map(([value, words]) => h("option", { value, selected: value === (lookups.get(column.name) ?? "") }, words)));
+      box.addEventListener("change", () => lookups.set(column.name, /** @type {HTMLSelectElement} */ (box).value));
+      show(place, box);
+    };
+    select.addEventListener("change", draw);
+    draw();
+    return place;
+  };
 
   const preview = () =>
     load(read, "Reading the file", async () => {
@@ -220,7 +246,7 @@ export function importForm(table, all, done) {
       const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name])];
       const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words))));
       mapped.set(it.header, select);
-      return h("div", null, h("div", null, it.header), select);
+      return h("div", null, h("div", null, it.header), select, lookupChoice(select));
     });
     const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more));
@@ -244,6 +270,10 @@ export function importForm(table, all, done) {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
     form.append("columns", JSON.stringify(Object.fromEntries([...mapped].map(([header, select]) => [header, select.value || null]))));
+    const used = [...lookups].filter(([name, by]) => by && [...mapped.values()].some((select) => select.value === name));
+    if (used.length) {
+      form.append("lookups", JSON.stringify(Object.fromEntries(used)));
+    }
     form.append("file", chosen, chosen.name);
     show(told, h("p", { class: "quiet", role: "status" }, `${isTrial ? "Checking" : "Importing"} ${chosen.name}…`));
     try {
@@ -269,6 +299,7 @@ export function importForm(table, all, done) {
   file.addEventListener("change", () => {
     options = {};
     mapped.clear();
+    lookups.clear();
     show(told);
     show(read);
     preview();

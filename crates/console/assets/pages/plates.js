@@ -8,6 +8,7 @@ import { heatMap, scale } from "../heat.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, values } from "../state.js";
 import { keyOf, labelOf, named, quoted, read, references, schema, sql, written } from "../tables.js";
+import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
 
 /**
@@ -86,7 +87,7 @@ function view(table, all) {
   const column = plateColumn(wells);
   const isFiltered = [...values().keys()].some((it) => !it.startsWith("_") || it === "_plate" || it === "_all");
   if (!column || isFiltered) {
-    return curveView({ table, owner, owners, wells, plate: column, all });
+    return h("div", null, curveView({ table, owner, owners, wells, plate: column, all }), saveView());
   }
   return listOf(table, owner, wells, column, all);
 }
@@ -112,7 +113,7 @@ function listOf(table, owner, wells, column, all) {
     );
     if (data.length < 2) {
       show(head);
-      return curveView({ table, owner, owners: references(table), wells, plate: column, all });
+      return h("div", null, curveView({ table, owner, owners: references(table), wells, plate: column, all }), saveView());
     }
     const listed = data.slice(0, LISTED);
     const names = await namesOf(column, listed.map(([key]) => key), all);

@@ -8,6 +8,7 @@ import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { change, values } from "../state.js";
 import { schema, sql } from "../tables.js";
+import { saveView, viewsOf } from "../views.js";
 
 /** @typedef {{columns: string[], data: any[][]}} Result */
 
@@ -49,6 +50,8 @@ function history(organization) {
 export function query() {
   const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
   const place = h("div", { "aria-live": "polite" });
+  // A statement stands in the address once it has run.
+  const save = h("div", { hidden: true }, saveView());
   const before = h("details", null, h("summary", null, "History"));
   const statements = h("div", null);
   before.append(statements);
@@ -103,6 +106,7 @@ export function query() {
       await session;
       known?.add(statement);
       list();
+      save.hidden = false;
       return shown(result, took);
     });
   };
@@ -115,11 +119,14 @@ export function query() {
   if (given) {
     run(null);
   }
+  const queries = h("div", null);
+  const saved = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
+  saved.addEventListener("toggle", () => saved.open && viewsOf(queries, "sql"));
   const hint = h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.");
   return [
     h("h1", null, "SQL"),
     h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
-    h("div", { class: "tools" }, before, tree(box)),
+    h("div", { class: "tools" }, saved, before, tree(box), save),
     place,
   ];
 }
@@ -281,6 +288,12 @@ function chart(result) {
     change({ _log: log.checked && "1" });
     again();
   });
+  const logX = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has("_logx") }));
+  logX.addEventListener("change", () => {
+    change({ _logx: logX.checked && "1" });
+    again();
+  });
+  const logXField = h("label", { class: "check" }, logX, "Log X");
   const place = plot();
   const told = h("div", { "aria-live": "polite" });
   const again = async () => {
@@ -309,6 +322,12 @@ function chart(result) {
       said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
     }
     const left = log.checked ? result.data.filter((row) => row[y] !== null && Number(row[y]) <= 0).length : 0;
+    logXField.hidden = type !== "linear" || isBars;
+    const isLogX = logX.checked && !logXField.hidden;
+    const beside = isLogX ? result.data.filter((row) => row[x] !== null && Number(row[x]) <= 0).length : 0;
+    if (beside > 0) {
+      said.push(`A log X has no place for ${counted(beside, "row")} whose ${columns[x]} is zero or negative.`);
+    }
     if (left > 0) {
       said.push(`A log scale has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative.`);
     }
@@ -321,14 +340,14 @@ function chart(result) {
     const title = isBars && shared > 0 ? `${together.box.value} of ${columns[y]}` : columns[y];
     place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw(curves, { title: columns[x], type }, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
+      await place.draw(curves, { title: columns[x], type: isLogX ? "log" : type }, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
       show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (failed) {
       show(told, failure(failed));
     }
   };
   again();
-  const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale")];
+  const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale"), logXField];
   const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
   return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
 }

@@ -1,16 +1,19 @@
 // Tables: what there is, and the rows of one.
 
 import { cells } from "../cells.js";
-import { failure, h, load, show, titled } from "../dom.js";
+import { failure, form, h, input, load, show, titled } from "../dom.js";
 import { filterBar, filters } from "../filters.js";
-import { text } from "../format.js";
+import { instant, text } from "../format.js";
 import { grid } from "../grid.js";
 import { PAGE, list } from "../list.js";
 import { picture } from "../picture.js";
 import { may } from "../rights.js";
 import { rowForm } from "../row_form.js";
-import { change, values } from "../state.js";
+import { selection } from "../selection.js";
+import { address, change, parts, values } from "../state.js";
+import { saveView } from "../views.js";
 import { isNumeric, keyOf, labelOf, labeled, named, names, read, rowLink, schema, title, written } from "../tables.js";
+import { alterTable } from "./alter.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
@@ -77,10 +80,12 @@ export function table(address) {
   }
   titled(address);
   const place = h("div", null);
-  load(place, "Reading the table", async () => {
-    const all = await schema();
-    return rows(named(all, address), all);
-  });
+  const draw = () =>
+    load(place, "Reading the table", async () => {
+      const all = await schema();
+      return rows(named(all, address), all, draw);
+    });
+  draw();
   return [h("p", { class: "crumbs" }, h("a", { href: "#/tables" }, "← Tables")), h("h1", null, address), place];
 }
 
@@ -98,14 +103,17 @@ function usual(found) {
  * A filter, an order, chosen columns, and pages; all of them in the address.
  * @param {Table} found
  * @param {Table[]} all
+ * @param {() => void} draw draws the page again
  */
-function rows(found, all) {
+function rows(found, all, draw) {
   const given = values().get("_columns")?.split(",").filter((name) => found.columns.some((it) => it.name === name));
   const chosen = new Set(given?.length ? given : usual(found));
   const key = keyOf(found);
   const label = labelOf(found);
   const isRaw = found.semantic_category === "raw";
-  const isWritable = (found.semantic_category === "curated" || WRITABLE.includes(found.name)) && may("write");
+  const isKept = found.semantic_category === "curated" || WRITABLE.includes(found.name);
+  const asOf = () => values().get("_as_of");
+  const isWritable = isKept && may("write") && !asOf();
   const shown = () => found.columns.filter((it) => chosen.has(it.name));
   const header = (/** @type {string} */ name) => {
     const order = values().get("_sort") ?? "";
@@ -120,7 +128,10 @@ function rows(found, all) {
   };
   /** @type {Map<string, Map<any, string>>} */
   let known = new Map();
-  const content = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) => {
+  const picked = isRaw || !isKept ? null : selection({ table: found, isWritable, asOf, changed: () => listed.again() });
+  const content = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) =>
+    picked && column === shown()[0] ? h("span", { class: "picked" }, picked.box(it), valueOf(it, column)) : valueOf(it, column);
+  const valueOf = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) => {
     const value = it[column.name];
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
       return h("a", { href: rowLink(found.name, it[key]) }, value);
@@ -131,33 +142,44 @@ function rows(found, all) {
     return text(value, column.data_type);
   };
   const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: () => listed.again() }) : null;
+  const then = () => (asOf() ? { as_of: asOf() } : {});
   const read_ = async (/** @type {string | null} */ cursor) => {
-    const needed = isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(sheet ? ["updated_at"] : []), ...shown().map((it) => it.name)])];
+    const needed = isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(picked ? ["updated_at", label] : []), ...shown().map((it) => it.name)])];
     const order = values().get("_sort");
-    const body = { filters: filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}) };
+    const body = { filters: filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}), ...then() };
     return read(found, body);
   };
   const listed = list({
     reason: "Reading rows",
-    columns: () => shown().map((it) => header(it.name)),
+    columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(it.name)) : header(it.name))),
     read: read_,
     prepare: async (lines) => {
-      known = await names({ ...found, columns: shown() }, all, lines);
+      known = await names({ ...found, columns: shown() }, all, lines, asOf());
       sheet?.begin(lines, shown());
+      picked?.begin(lines);
     },
     row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
     empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : "No rows yet. Add one above, or import a file."),
-    live: (type) => type === "data.written" || type === "job_execution.reverted",
+    // What was then does not change.
+    live: (type) => !asOf() && (type === "data.written" || type === "job_execution.reverted"),
   });
   const name = encodeURIComponent(found.name);
   const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>
-    h("a", { href: `api/v1/tables/${name}/export?format=${format}`, download: true }, label);
+    h("a", { href: `api/v1/tables/${name}/export?format=${format}${asOf() ? `&as_of=${encodeURIComponent(String(asOf()))}` : ""}`, download: true }, label);
+  const altered = (/** @type {string} */ now) => {
+    if (now === found.name) {
+      draw();
+    } else {
+      location.hash = address("tables", now);
+    }
+  };
   const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   return h(
     "div",
     null,
     found.description ? h("p", null, found.description) : null,
     isRaw ? h("p", null, h("a", { href: `#/plates/${name}` }, "Draw the curves")) : null,
+    moment(found),
     filterBar(found, all, listed.again),
     h(
       "div",
@@ -165,11 +187,38 @@ function rows(found, all) {
       columnChoice(found, chosen, listed.again),
       isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null,
       isWritable ? folded("Import a file", () => importForm(found, all, listed.first)) : null,
+      found.history && isKept ? folded("As it was at…", momentForm) : null,
+      found.id !== null && may("admin") && !asOf() ? folded("Change the table", () => alterTable(found, all, altered)) : null,
+      saveView(),
       h("p", { class: "quiet" }, found.id === null ? null : ["The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")]),
     ),
     sheet ? h("p", { class: "quiet" }, "Double-click a cell, or press Enter in it, to change it. A block copied from a spreadsheet is pasted from the cell that has the focus.") : null,
+    picked?.bar,
     listed.place,
   );
+}
+
+/**
+ * Says that the rows are those of an earlier moment.
+ * @param {Table} found
+ */
+function moment(found) {
+  const at = values().get("_as_of");
+  if (!at) {
+    return null;
+  }
+  const now = address("tables", found.name, { ...Object.fromEntries([...values()].filter(([name]) => name !== "_as_of" && name !== "_page")) });
+  return h("p", { class: "note warns", role: "status" }, `The rows as they stood at ${instant(at)}, with the columns of today. `, h("a", { href: now }, "The rows of now"));
+}
+
+/** A form for an earlier moment, in the browser's time zone. */
+function momentForm() {
+  const at = input({ type: "datetime-local", step: "1", required: true });
+  const show_ = async () => {
+    const { one, values: all } = parts();
+    location.hash = address("tables", one, { ...Object.fromEntries([...all].filter(([name]) => name !== "_page")), _as_of: new Date(at.value).toISOString() });
+  };
+  return form([["Moment", at]], "Show the rows of then", show_);
 }
 
 /**

@@ -26,8 +26,9 @@ PAGES = [
     "admin",
 ]
 
-# What the issue asks for: our own scripts and styles together, compressed, in kB; the first page in milliseconds.
-LARGEST = 160
+# Our own scripts and styles of the first page, compressed, in kB (a test of the crate holds all of them to 160 kB); the
+# first page in milliseconds.
+LARGEST = 40
 FIRST_PAGE = 300
 SLACK = 8
 
@@ -57,18 +58,19 @@ def test_the_first_page_is_shown_at_once(page):
     assert took < SLACK * FIRST_PAGE
 
 
-def test_scripts_and_styles_are_small(server, page):
-    addresses: set[str] = set()
-    page.on("request", lambda request: addresses.add(request.url))
+def test_the_first_page_needs_few_and_small_scripts_and_styles(server, page):
     page.goto("/")
     expect(page.locator("nav")).to_be_visible()
-    own = [it for it in addresses if re.search(r"/console/.*\.(js|css)$", it)]
+    # The page names them; the modules of other pages are read once the browser is idle.
+    links = "link[rel=modulepreload], link[rel=stylesheet]"
+    own = page.evaluate(f"[...document.querySelectorAll('{links}')].map((it) => it.href)")
     assert not [it for it in own if "plotly" in it]
     size = 0
     for address in own:
         with urllib.request.urlopen(address) as response:
             size += len(gzip.compress(response.read()))
     print(f"\n{len(own)} scripts and styles: {size / 1000:.0f} kB of {LARGEST} compressed")
+    assert len(own) > 10
     assert size < LARGEST * 1000
 
 
@@ -131,7 +133,9 @@ def test_a_file_dropped_anywhere_goes_to_the_uploads(server, page):
     }"""
     page.evaluate(drop)
     expect(page.locator("h1")).to_have_text("Files")
-    if page.get_by_text("choose the instrument that made it").is_visible():
+    question = page.get_by_text("choose the instrument that made it")
+    expect(question.or_(page.get_by_text("Stored")).first).to_be_visible()
+    if question.is_visible():
         page.get_by_label("Instrument").select_option(label="Dropped here")
     expect(page.get_by_role("list", name="Uploads")).to_contain_text("Stored")
     expect(page.locator("td", has_text="dropped.csv").first).to_be_visible()

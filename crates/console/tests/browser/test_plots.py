@@ -293,3 +293,64 @@ def test_a_chart_says_what_it_adds_up(three_plates, page):
     page.get_by_role("combobox", name="Color by").select_option("name")
     expect(page.locator(".chart .note")).to_have_count(0)
     expect(page.locator(".scatterlayer .js-line")).to_have_count(6)
+
+
+def test_curves_are_highlighted_by_hand_and_in_the_address(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=overlaid")
+    expect(page.locator(".told").first).to_contain_text("curves")
+    field = page.get_by_label("Highlight a curve")
+    name = page.locator("#curves-to-pin option").first.get_attribute("value")
+    field.fill(name)
+    page.keyboard.press("Tab")
+    chosen = page.get_by_role("list", name="Highlighted curves")
+    expect(chosen.get_by_role("link", name=name)).to_be_visible()
+    assert "_pin=" in page.url
+    page.reload()
+    expect(chosen.get_by_role("link", name=name)).to_be_visible()
+    drawn = "document.querySelector('lab-plot').data"
+    wait_until(page, f"{drawn}?.length > 0")
+    opacities = page.evaluate(f"{drawn}.map((it) => it.opacity)")
+    assert opacities.count(1) == 1
+    assert opacities[-1] == 1
+    check_accessible(page)
+    chosen.get_by_role("button", name=f"Unpin {name}").click()
+    wait_until(page, f"{drawn}.every((it) => it.opacity === 1)")
+    # The hand over a point of a curve dims the others.
+    page.locator("lab-plot").scroll_into_view_if_needed()
+    at = page.evaluate("""() => {
+      const line = [...document.querySelectorAll(".scatterlayer .js-line")].at(-1);
+      const { x, y } = line.getPointAtLength(0).matrixTransform(line.getScreenCTM());
+      return [x, y];
+    }""")
+    page.mouse.move(at[0] + 5, at[1] + 5)
+    page.mouse.move(*at)
+    expect(page.locator("lab-plot.dims .trace.lit")).not_to_have_count(0)
+
+
+def test_a_second_axis_shows_another_measure_of_the_same_curves(server, page):
+    key = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    server.call("PUT", "/tables/fermenter", {"semantic_category": "curated", "columns": [key]})
+    owner = {"name": "fermenter", "data_type": "string", "references": "fermenter", "is_nullable": False}
+    columns = [
+        owner,
+        {"name": "hours", "data_type": "float", "unit": "h"},
+        {"name": "biomass", "data_type": "float", "unit": "g/L"},
+        {"name": "ph", "data_type": "float", "label": "pH"},
+    ]
+    server.call("PUT", "/tables/fermentation", {"semantic_category": "raw", "columns": columns})
+    written = server.call(
+        "POST", "/data/write", {"tables": [{"table": "fermenter", "rows": [{"name": "F1"}, {"name": "F2"}]}]}
+    )
+    points = {"hours": [0.0, 1.0, 2.0], "biomass": [0.1, 1.5, 9.0], "ph": [7.0, 6.8, 6.1]}
+    series = [{"table": "fermentation", "parent": key, "columns": points} for key in written["tables"][0]["ids"]]
+    server.call("POST", "/data/write", {"series": series})
+    page.goto("/#/plates/fermentation")
+    page.get_by_label("Second axis").select_option("ph")
+    page.get_by_label("Log X").check()
+    drawn = "document.querySelector('lab-plot').data"
+    wait_until(page, f"{drawn}?.filter((it) => it.yaxis === 'y2').length === 2")
+    assert page.evaluate(f"{drawn}.find((it) => it.yaxis === 'y2').y") == [7.0, 6.8, 6.1]
+    expect(page.locator(".y2title")).to_have_text("pH (dotted)")
+    expect(page.locator(".note")).to_have_text("A log X has no place for 2 values that are zero or negative.")
+    assert "_y2=ph" in page.url
+    check_accessible(page)

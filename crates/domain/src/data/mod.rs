@@ -9,4 +9,5 @@ pub mod query;
 pub mod read;
 pub mod restore;
 pub mod revert;
+pub mod saved_view;
 pub mod write;

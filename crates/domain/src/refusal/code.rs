@@ -209,6 +209,8 @@ error_codes! {
     NotFound = "not_found",
     /// Only a published version of the job's script may run, and it has none.
     NotPublished = "not_published",
+    /// Another user saved the view.
+    NotYourView = "not_your_view",
     /// No version of the model is pending or training.
     NothingInFlight = "nothing_in_flight",
     /// The cap on delivered notifications is reached.
@@ -297,6 +299,8 @@ error_codes! {
     TokenBudgetUsed = "token_budget_used",
     /// The request has more rows than the limit.
     TooManyRows = "too_many_rows",
+    /// The organization has as many saved views as it may have.
+    TooManySavedViews = "too_many_saved_views",
     /// The organization has as many SQL logins as it may have.
     TooManySqlLogins = "too_many_sql_logins",
     /// The request has more values than the limit.

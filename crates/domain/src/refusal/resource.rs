@@ -52,6 +52,8 @@ pub enum Resource {
     Parent,
     /// A row of a table.
     Row,
+    /// A saved view.
+    SavedView,
     /// A version of a job's script.
     ScriptVersion,
     /// The job whose end a trigger waits for.
@@ -98,6 +100,7 @@ impl fmt::Display for Resource {
             Self::Page => "page",
             Self::Parent => "parent",
             Self::Row => "row",
+            Self::SavedView => "saved view",
             Self::ScriptVersion => "script version",
             Self::SourceJob => "source job",
             Self::Session => "session",

@@ -1,4 +1,4 @@
-//! Rows and series: writing and importing them, reading them, and SQL.
+//! Rows and series: writing and importing them, reading them, SQL, and saved views.
 
 use labdata_domain::data::read::RowJson;
 use labdata_request_body::{Definitions, Output, Schema, output::serde};
@@ -10,18 +10,21 @@ pub mod import;
 pub mod many_series;
 pub mod query;
 pub mod read;
+pub mod saved_views;
 pub mod series;
 pub mod write;
 
 pub(crate) fn operations() -> Vec<Operation> {
-    vec![
+    let mut operations = vec![
         read::operation(),
         query::operation(),
         series::operation(),
         many_series::operation(),
         write::operation(),
         import::operation(),
-    ]
+    ];
+    operations.extend(saved_views::operations());
+    operations
 }
 
 /// An object that the database has rendered. Its fields are columns of the organization's tables.

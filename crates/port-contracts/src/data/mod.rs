@@ -1,4 +1,4 @@
-//! All suites of [`labdata_ports::data::DataStore`] together.
+//! All suites of [`labdata_ports::data::DataStore`] together, and that of saved views.
 
 pub mod as_of;
 pub mod attribution;
@@ -17,6 +17,7 @@ pub mod read_series;
 pub mod refusals;
 pub mod restore;
 pub mod revert;
+pub mod saved_views;
 pub mod series;
 pub mod stream;
 pub mod write;

@@ -2,6 +2,7 @@
 
 pub mod parts;
 pub mod query;
+pub mod saved_views;
 
 use std::collections::BTreeMap;
 

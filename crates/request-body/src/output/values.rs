@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use labdata_domain::ids::{
     AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, DeliveryId,
     EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId, ModelId,
-    ModelVersionId, NotificationId, OrganizationId, SqlLoginId, TrashId, TriggerId, UserId,
-    WebhookId,
+    ModelVersionId, NotificationId, OrganizationId, SavedViewId, SqlLoginId, TrashId, TriggerId,
+    UserId, WebhookId,
 };
 use labdata_domain::refusal::ErrorCode;
 use serde_json::{Map, Number, Value, json, value::RawValue};
@@ -32,7 +32,7 @@ fn integer(format: &str) -> Schema {
 describe! {
     String, &'static str => Schema::of("string");
     AgentRunId, AnnotationId, ApiKeyId, AuditEntryId, ChatFileId, ChatId, DatasetId, DeliveryId, EventId, ExecutionId, FileId, GroupId, InstrumentId, InvitationId, JobId,
-    ModelId, ModelVersionId, NotificationId, OrganizationId, SqlLoginId, TrashId, TriggerId, UserId, WebhookId => Schema::of("string");
+    ModelId, ModelVersionId, NotificationId, OrganizationId, SavedViewId, SqlLoginId, TrashId, TriggerId, UserId, WebhookId => Schema::of("string");
     bool => Schema::of("boolean");
     i32 => integer("int32");
     i64 => integer("int64");

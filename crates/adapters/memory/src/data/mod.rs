@@ -11,6 +11,7 @@ pub(crate) mod queries;
 mod read;
 mod restore;
 mod revert;
+pub(crate) mod saved_views;
 mod stream;
 pub(crate) mod tables;
 

@@ -24,6 +24,7 @@ mod restore;
 mod revert;
 mod row_counts;
 mod row_images;
+pub(crate) mod saved_views;
 mod series;
 mod small;
 mod store;

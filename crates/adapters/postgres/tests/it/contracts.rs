@@ -7,7 +7,7 @@ use labdata_ports::{
     agent::{AgentRunRepository, ChatRepository, WriteSessions},
     audit::AuditLog,
     catalog::CatalogStore,
-    data::DataStore,
+    data::{DataStore, saved_views::SavedViewRepository},
     events::EventLog,
     executions::ExecutionRepository,
     files::FileRepository,
@@ -36,10 +36,10 @@ use labdata_postgres::{
     PgAuditLog, PgCatalogStore, PgChatRepository, PgDataStore, PgDatasetRepository,
     PgDeviceRepository, PgEventLog, PgExecutionRepository, PgFileRepository, PgGroupRepository,
     PgInstrumentRepository, PgInvitationRepository, PgJobRepository, PgModelRepository,
-    PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore, PgRunKeys, PgSessionRepository,
-    PgSqlLoginRepository, PgStore, PgStoreHealth, PgTenancyRepository, PgTrainingStore,
-    PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore, PgWorkQueue,
-    PgWriteSessions, SearchLimits,
+    PgNotificationRepository, PgOidcStore, PgPeriodicTaskStore, PgRunKeys, PgSavedViewRepository,
+    PgSessionRepository, PgSqlLoginRepository, PgStore, PgStoreHealth, PgTenancyRepository,
+    PgTrainingStore, PgTrashStore, PgTriggerStore, PgWebhookRepository, PgWorkLogStore,
+    PgWorkQueue, PgWriteSessions, SearchLimits,
 };
 use labdata_test_database::TestDatabase;
 
@@ -95,6 +95,7 @@ subjects! {
     TenancyRepository => PgTenancyRepository,
     GroupRepository => PgGroupRepository,
     InvitationRepository => PgInvitationRepository,
+    SavedViewRepository => PgSavedViewRepository,
     SessionRepository => PgSessionRepository,
     ApiKeyRepository => PgApiKeyRepository,
     ChatRepository => PgChatRepository,

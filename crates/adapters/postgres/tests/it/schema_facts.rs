@@ -133,7 +133,7 @@ async fn the_program_declares_its_tables_as_they_are() {
          FROM information_schema.columns WHERE table_schema = 'labdata' \
          AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
          AND table_name NOT IN ('write_ledger', 'row_change', 'deleted_version', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry', \
-             'user_group', 'group_member', 'table_access', 'trash', 'trashed_annotation') ORDER BY 1",
+             'user_group', 'group_member', 'table_access', 'saved_view', 'trash', 'trashed_annotation') ORDER BY 1",
     )
     .await;
     stored.sort();

@@ -12,5 +12,6 @@ mod queries;
 mod readers;
 mod reads;
 mod results;
+mod saved_views;
 mod write_limits;
 mod write_rules;

@@ -24,7 +24,8 @@ fn schemas_have_the_names_of_the_specification() {
         assert!(schemas.contains_key(name), "{name}");
     }
     for name in schemas.keys() {
-        assert!(!name.ends_with("View"), "{name}");
+        // A saved view is one of the console's; other names that end so are those of Rust structs.
+        assert!(name == "SavedView" || !name.ends_with("View"), "{name}");
     }
 }
 

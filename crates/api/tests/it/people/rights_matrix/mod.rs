@@ -96,6 +96,12 @@ impl Lab {
                 json!({ "email": "invited@example.org" }),
                 "id",
             ),
+            (
+                "saved_view_id",
+                "/api/v1/saved-views",
+                json!({ "name": "given view", "address": "#/sql" }),
+                "id",
+            ),
             ("id", "/api/v1/notifications", notification, "id"),
             ("webhook_id", "/api/v1/webhooks", webhook, "id"),
             (

@@ -1,0 +1,79 @@
+// The keys of the console: search (Ctrl+K), help (?), and pages.
+
+import { h } from "./dom.js";
+
+/** @typedef {Record<string, {name: string}>} Pages */
+
+/**
+ * Opens the search, whose modules are read with its first use.
+ * @param {Pages} pages
+ */
+export async function palette(pages) {
+  (await import("./palette.js")).palette(pages);
+}
+
+/** Keys that lead to pages, after g. */
+const GOES = /** @type {Record<string, string>} */ ({ h: "home", p: "plates", t: "tables", f: "files", s: "sql", e: "executions", j: "jobs", m: "models", c: "chat", a: "admin" });
+
+let installed = false;
+
+/**
+ * Listens to the keys of the console.
+ * @param {Pages} pages
+ */
+export function shortcuts(pages) {
+  if (installed) {
+    return;
+  }
+  installed = true;
+  let isGoing = false;
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      if (document.querySelector("nav")) {
+        palette(pages);
+      }
+      return;
+    }
+    const at = /** @type {HTMLElement} */ (event.target);
+    const isTyping = at.closest("input, textarea, select, [contenteditable], dialog") !== null;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !document.querySelector("nav")) {
+      return;
+    }
+    if (isGoing) {
+      isGoing = false;
+      if (GOES[event.key]) {
+        location.hash = `#/${GOES[event.key]}`;
+      }
+      return;
+    }
+    isGoing = event.key === "g";
+    if (event.key === "/") {
+      event.preventDefault();
+      palette(pages);
+    } else if (event.key === "?") {
+      help(pages);
+    }
+  });
+}
+
+/** @param {Pages} pages */
+function help(pages) {
+  if (document.querySelector("dialog[open]")) {
+    return;
+  }
+  const line = (/** @type {string} */ keys, /** @type {string} */ what) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, what));
+  const goes = Object.entries(GOES).map(([key, page]) => line(`g ${key}`, pages[page].name));
+  const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
+  const dialog = /** @type {HTMLDialogElement} */ (
+    h(
+      "dialog",
+      { class: "box", "aria-label": "Keys", close: () => dialog.remove() },
+      h("h2", null, "Keys"),
+      h("dl", { class: "keys" }, line("Ctrl K or /", "Search everything"), line("?", "These keys"), line("Enter", "Edit the cell that has the focus"), goes),
+      h("p", null, close),
+    )
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,174 @@
+// A form that changes a table's definition: what would change is said before anything does.
+
+import { call, get } from "../api.js";
+import { accessChanges, columnChanges } from "../column_changes.js";
+import { button, failure, h, input, load, once, show } from "../dom.js";
+import { counted } from "../format.js";
+import { quoted, sql, written } from "../tables.js";
+import { toast } from "../toast.js";
+import { columnFields, labeled } from "./definition.js";
+
+/**
+ * @typedef {import("../tables.js").Table} Table
+ * @typedef {import("../tables.js").Column} Column
+ * @typedef {import("../column_changes.js").Change} Change
+ */
+
+/**
+ * The form.
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {(name: string) => void} done gets the table's name
+ */
+export function alterTable(table, all, done) {
+  const name = input({ value: table.name, required: true, pattern: "[a-z][a-z0-9_]*", autocapitalize: "off" });
+  const description = input({ value: table.description ?? "" });
+  const access = accessFields(table);
+  const place = h("div", null);
+  const said = h("div", { "aria-live": "polite" });
+  /** @type {{before: Column | null, fields: ReturnType<typeof columnFields>}[]} */
+  let columns = [];
+  /** @type {Column[]} */
+  let removed = [];
+  const bin = h("ul", { class: "chips", "aria-label": "Columns to remove" });
+
+  const drawBin = () => {
+    const back = (/** @type {Column} */ column) => () => {
+      removed = removed.filter((it) => it !== column);
+      add(column.name, column);
+      drawBin();
+    };
+    show(bin, ...removed.map((it) => h("li", { class: "chip" }, `${it.name} is removed`, h("button", { type: "button", "aria-label": `Keep ${it.name}`, click: back(it) }, "Keep"))));
+    bin.hidden = removed.length === 0;
+    show(said);
+  };
+
+  /** @param {string} text @param {Column | null} before */
+  const add = (text, before = null) => {
+    const fields = columnFields(
+      all,
+      text,
+      (element) => {
+        columns = columns.filter((it) => it.fields.element !== element);
+        element.remove();
+        if (before) {
+          removed = [...removed, before];
+        }
+        drawBin();
+      },
+      before,
+    );
+    columns.push({ before, fields });
+    place.append(fields.element);
+    return fields;
+  };
+
+  for (const column of written(table)) {
+    // The key that the platform generates is nobody's to change.
+    if (!(column.is_primary_key && column.name === "id")) {
+      add(column.name, column);
+    }
+  }
+
+  /** The definition of all columns, those that are to be removed among them: they are dropped afterwards. */
+  const body = () => {
+    const given = columns.map(({ before, fields }) => {
+      const value = fields.value();
+      return before && before.name !== value.name ? { ...value, renamed_from: before.name } : value;
+    });
+    const called = new Map(columns.flatMap(({ before, fields }) => (before ? [/** @type {[string, string]} */ ([before.name, fields.value().name])] : [])));
+    const left = removed.map((it) => ({ name: it.name, data_type: it.data_type, is_nullable: it.is_nullable, is_unique: it.is_unique, unit: it.unit, label: it.label, description: it.description, default: it.default, ...(it.is_foreign_key ? { references: it.foreign_key_table_name } : {}) }));
+    return {
+      ...(name.value.trim() === table.name ? {} : { renamed_from: table.name }),
+      description: description.value || null,
+      semantic_category: table.semantic_category,
+      history: table.history,
+      // Left out, the access stays as it is.
+      ...(access.isChanged() ? { access: access.value() } : {}),
+      unique_together: (table.unique_together ?? []).map((set) => set.map((it) => called.get(it) ?? it)),
+      columns: [...given.filter((it) => it.name), ...left],
+    };
+  };
+
+  /** @returns {Promise<Change[]>} */
+  const changes = async () => {
+    const kept = columns.flatMap(({ before, fields }) => (before ? columnChanges(before, fields.value()) : fields.value().name ? [{ words: `${fields.value().name} is added, empty in every row` }] : []));
+    const lost = await Promise.all(
+      removed.map(async (column) => {
+        const { data } = await sql(`select count(${quoted(column.sql_column_name)}) from ${quoted(table.sql_table_name ?? table.name)}`);
+        const count = Number(data[0][0]);
+        return { words: `${column.name} is removed${count ? ` with ${counted(count, "value")}: it can be restored from the trash` : "; it holds no value"}`, isLoss: count > 0 };
+      }),
+    );
+    return [
+      ...(name.value.trim() === table.name ? [] : [{ words: `The table is called ${name.value.trim()}; references to it follow, scripts and saved views have to.` }]),
+      ...(description.value === (table.description ?? "") ? [] : [{ words: "The table's description changes" }]),
+      ...accessChanges(table.access, access.value()),
+      ...kept,
+      ...lost,
+    ];
+  };
+
+  const apply = async () => {
+    const now = name.value.trim();
+    const path = `/tables/${encodeURIComponent(now)}`;
+    await call("PUT", path, body());
+    for (const column of removed) {
+      await call("DELETE", `${path}/columns/${encodeURIComponent(column.name)}?force=true`);
+    }
+    toast(`${now} is changed.`);
+    done(now);
+  };
+
+  const go = h("button", { class: "primary" }, "Show what changes");
+  const send = once(go, said, async () => {
+    const found = await changes();
+    if (found.length === 0) {
+      throw new Error("Nothing is changed yet.");
+    }
+    const isLoss = found.some((it) => it.isLoss);
+    const sure = button(isLoss ? "Change the table, and remove the values" : "Change the table", apply, isLoss ? "danger" : "primary");
+    show(said, h("ul", { "aria-label": "What changes" }, found.map((it) => h("li", { class: it.isLoss ? "failure" : false }, it.words))), h("p", null, sure));
+    sure.focus();
+  });
+  // What was said is of the definition before the last letter.
+  const stale = () => show(said);
+  drawBin();
+  const form = h(
+    "form",
+    { submit: send, input: stale },
+    h("div", { class: "fields" }, labeled("Name", name), labeled("Description", description)),
+    h("p", { class: "quiet" }, "A type changes only where every stored value converts exactly: integer to float, date to datetime, everything to text."),
+    place,
+    bin,
+    access.element,
+    h("p", { class: "pages" }, h("button", { type: "button", click: () => add("").named.focus() }, "Another column"), go),
+    said,
+  );
+  return columns.length ? form : failure("This table has no column that can be changed.");
+}
+
+/**
+ * Boxes for the groups that read and write a table; nothing where the organization has no groups.
+ * @param {Table} table
+ */
+function accessFields(table) {
+  const element = h("div", null);
+  const now = { read: [...(table.access.read ?? [])], write: [...(table.access.write ?? [])] };
+  const sorted = (/** @type {string[]} */ names) => [...names].sort();
+  const value = () => ({ read: sorted(now.read), write: sorted(now.write) });
+  const boxes = (/** @type {"read" | "write"} */ right, /** @type {string} */ words, /** @type {string[]} */ groups) => {
+    const box = (/** @type {string} */ name) => {
+      const it = input({ type: "checkbox", checked: now[right].includes(name) });
+      it.addEventListener("change", () => (now[right] = it.checked ? [...now[right], name] : now[right].filter((other) => other !== name)));
+      return h("label", { class: "check" }, it, name);
+    };
+    return h("fieldset", null, h("legend", null, words), groups.map(box));
+  };
+  load(element, "Reading the groups", async () => {
+    const groups = (await get("/groups?limit=1000")).map((/** @type {Api["Group"]} */ it) => it.name);
+    return groups.length ? h("div", { class: "fields" }, boxes("read", "Read by", groups), boxes("write", "Written by", groups), h("p", { class: "quiet" }, "None: everyone of the organization. Administrators always may.")) : null;
+  });
+  const before = JSON.stringify(value());
+  return { element, value, isChanged: () => JSON.stringify(value()) !== before };
+}

@@ -1,0 +1,203 @@
+// Parts of the view of plates and curves that stand by themselves.
+
+import { h, load } from "../dom.js";
+import { counted, naturally, number } from "../format.js";
+import { extent, letters, wellOf } from "../science.js";
+import { change, values } from "../state.js";
+import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } from "../tables.js";
+
+/**
+ * @typedef {import("../tables.js").Table} Table
+ * @typedef {import("../tables.js").Column} Column
+ * @typedef {import("./curves.js").Subject} Subject
+ * @typedef {import("./curves.js").Well} Well
+ */
+
+/** Part of a well that its curve fills. */
+const FILLED = 0.88;
+
+/** @param {string} color */
+export function swatch(color) {
+  const element = h("span", { class: "swatch", "aria-hidden": "true" });
+  element.style.background = color;
+  return element;
+}
+
+/**
+ * The plates of the address, each with a button that takes it out, and a field that adds one.
+ * @param {Subject} subject
+ * @param {() => void} changed
+ */
+export function plateChips({ plate, wells, all }, changed) {
+  const place = h("div", null);
+  const column = /** @type {Column} */ (plate);
+  const draw = () =>
+    load(place, "Reading the plates", async () => {
+      const chosen = values().getAll("_plate");
+      const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
+      const [key, label] = other ? [keyOf(other), labelOf(other)] : ["", ""];
+      const known = other ? (await read(other, { columns: [...new Set([key, label])], limit: 200 })).body : [];
+      const set = (/** @type {string[]} */ next) => {
+        change({ _plate: next }, true);
+        draw();
+        changed();
+      };
+      const nameOf = (/** @type {string} */ id) => String(known.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id);
+      const chip = (/** @type {string} */ id) =>
+        h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
+      const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
+      const more = /** @type {HTMLSelectElement} */ (
+        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, it[label] ?? it[key])))
+      );
+      more.addEventListener("change", () => more.value && set([...chosen, more.value]));
+      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null);
+    });
+  draw();
+  return place;
+}
+
+/**
+ * Columns that may tell conditions apart: those of the rows, and of the rows that they refer to.
+ * @param {Table} wells
+ * @param {Table[]} all
+ * @returns {{name: string, column: Column, reference: Column | null}[]}
+ */
+export function pathsOf(wells, all) {
+  const own = written(wells).filter((it) => !it.is_primary_key && it.data_type !== "json").map((column) => ({ name: column.name, column, reference: null }));
+  const through = references(wells).flatMap((reference) => {
+    const other = all.find((it) => it.name === reference.foreign_key_table_name);
+    const columns = other ? written(other).filter((it) => !it.is_primary_key && it.name !== labelOf(other) && (isNumeric(it) || ["string", "text", "boolean"].includes(it.data_type)) && !it.is_foreign_key) : [];
+    return columns.map((column) => ({ name: `${reference.name}__${column.name}`, column, reference }));
+  });
+  return [...own, ...through];
+}
+
+/**
+ * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
+ * 384 wells is one plot.
+ * @param {import("../plot.js").Plot} place
+ * @param {[number, number]} size
+ * @param {(import("../plot.js").Curve & Well)[]} curves
+ * @param {{x: string, y: string}} names
+ * @param {{across: (value: number) => number, up: (value: number) => number, height: (value: any) => number | null, isLog: boolean}} scales
+ */
+export async function drawPlate(place, [rows, columns], curves, names, { across, up, height, isLog }) {
+  const moved = [];
+  for (const curve of curves) {
+    const { well } = curve;
+    if (!well) {
+      continue;
+    }
+    const left = well.column + 1 - FILLED / 2;
+    const bottom = well.row + 1 + FILLED / 2;
+    const about = [curve.name, curve.plate, curve.wellName === curve.name ? "" : curve.wellName, ...(curve.about ?? []).slice(1)].filter(Boolean).join("\u2003");
+    moved.push({
+      ...curve,
+      x: curve.x.map((at) => left + FILLED * across(at)),
+      y: curve.y.map((value) => {
+        const placed = height(value);
+        return placed === null ? null : bottom - FILLED * up(placed);
+      }),
+      group: curve.group ?? names.y,
+      text: curve.y.map((value, point) => `${about}\u2003${names.x} ${curve.x[point]}\u2003${names.y} ${value === null ? "no value" : number(value)}`),
+    });
+  }
+  const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => index + 1);
+  await place.draw(
+    moved,
+    { title: `${names.y} over ${names.x}${isLog ? ", logarithmic" : ""}`, type: "linear", range: [0.5, columns + 0.5], ticks: { at: numbers(columns), text: numbers(columns).map(String) } },
+    { title: "", type: "linear", range: [rows + 0.5, 0.5], ticks: { at: numbers(rows), text: numbers(rows).map((it) => letters(it - 1)) } },
+    { kind: "lines", isPlate: true },
+  );
+}
+
+/**
+ * A function from values to their place in the range of all of them, 0 to 1.
+ * @param {any[][]} lists
+ */
+export function range(lists) {
+  const [low, high] = extent(lists.flat()) ?? [0, 1];
+  const span = high - low || 1;
+  return (/** @type {number} */ value) => (value - low) / span;
+}
+
+/** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */
+export function leftOut(shown, axis, said) {
+  let left = 0;
+  let whole = 0;
+  for (const it of shown) {
+    const own = it[axis].reduce((sum, value) => sum + (value !== null && value <= 0 ? 1 : 0), 0);
+    left += own;
+    whole += own > 0 && it[axis].every((value) => value === null || value <= 0) ? 1 : 0;
+  }
+  if (left > 0) {
+    said.push(`A log ${axis === "x" ? "X" : "scale"} has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative${whole ? `: ${counted(whole, "curve")} cannot be seen at all` : ""}.`);
+  }
+}
+
+/** Names of the groups in their natural order, with their places on the scale of colors if they are numbers. @param {{name: string, value: any}[]} all_ @returns {Map<string, number | undefined>} */
+export function colorsOf(all_) {
+  const groups = [...new Map(all_.map((it) => [it.name, it.value]))].sort(([, a], [, b]) => naturally(a, b));
+  const areNumbers = groups.length > 2 && groups.every(([, value]) => value === null || typeof value === "number");
+  return new Map(groups.map(([name], index) => [name, areNumbers ? index / (groups.length - 1) : undefined]));
+}
+
+/** The curves by plates, in natural order. @param {Well[]} shown */
+export function byPlate(shown) {
+  /** @type {Map<string, Well[]>} */
+  const groups = new Map();
+  for (const it of shown) {
+    groups.set(it.plate, [...(groups.get(it.plate) ?? []), it]);
+  }
+  return [...groups].sort(([a], [b]) => naturally(a, b));
+}
+
+/**
+ * The pinned curves, and a field that pins one by its name.
+ * @param {string} table of the wells
+ * @param {Well[]} shown
+ * @param {(key: string) => void} pin pins a curve, or frees it
+ */
+export function pinField(table, shown, pin) {
+  const pinned = values().getAll("_pin");
+  const words = (/** @type {Well} */ it) => [it.name, it.plate, it.wellName === it.name ? "" : it.wellName].filter(Boolean).join(" · ");
+  const known = new Map(shown.map((it) => [String(it.key), words(it)]));
+  const chips = pinned.map((key) => {
+    const label = known.get(key) ?? key;
+    return h("li", { class: "chip" }, h("a", { href: rowLink(table, key) }, label), h("button", { type: "button", "aria-label": `Unpin ${label}`, click: () => pin(key) }, "×"));
+  });
+  const rest = shown.filter((it) => !pinned.includes(String(it.key))).sort((a, b) => naturally(words(a), words(b)));
+  const list = h("datalist", { id: "curves-to-pin" }, rest.map((it) => h("option", { value: words(it) })));
+  const box = /** @type {HTMLInputElement} */ (h("input", { list: list.id, "aria-label": "Highlight a curve", placeholder: "Highlight a curve…", autocomplete: "off" }));
+  box.addEventListener("change", () => {
+    const found = rest.find((it) => words(it) === box.value);
+    if (found) {
+      pin(String(found.key));
+    }
+  });
+  return h("ul", { class: "chips", "aria-label": "Highlighted curves" }, chips, h("li", null, box, list));
+}
+
+/**
+ * Says which curves have no place of their own.
+ * @param {Well[]} own
+ * @param {string} name of the plate
+ * @param {string} column of the wells
+ * @param {boolean} hasPlates
+ * @param {string[]} said
+ */
+export function crowded(own, name, column, hasPlates, said) {
+  const seen = new Map();
+  for (const it of own) {
+    seen.set(it.wellName, (seen.get(it.wellName) ?? 0) + 1);
+  }
+  const shared = [...seen].filter(([it, count]) => count > 1 && wellOf(it));
+  if (shared.length > 0) {
+    const [[first_, count]] = shared;
+    said.push(`${name ? `${name}: ` : ""}${counted(shared.length, "well")} ${shared.length === 1 ? "holds" : "hold"} several curves, such as ${first_} with ${count}${hasPlates ? "" : ". No column says on which plate a row is; a filter shows one plate at a time"}.`);
+  }
+  const without = own.filter((it) => !it.well).length;
+  if (without > 0) {
+    said.push(`${name ? `${name}: ` : ""}${without} of them have no well in ${column}.`);
+  }
+}

@@ -1,0 +1,148 @@
+// Rows of a table that are chosen, over its pages: what may be done with all of them.
+
+import { post } from "./api.js";
+import { restore } from "./cells.js";
+import { button, failure, h, show } from "./dom.js";
+import { counted } from "./format.js";
+import { saveValues } from "./plot.js";
+import { keyOf, labelOf, read } from "./tables.js";
+import { toast } from "./toast.js";
+
+/** @typedef {import("./tables.js").Table} Table */
+
+/** Rows of one request of the export. */
+const AT_ONCE = 1000;
+
+/** Most rows that are chosen: those of one write. */
+const MOST = 10_000;
+
+/**
+ * @param {{table: Table, isWritable: boolean, asOf: () => string | null, changed: () => void}} of
+ */
+export function selection({ table, isWritable, asOf, changed }) {
+  const [key, label] = [keyOf(table), labelOf(table)];
+  /** Chosen rows by their keys. @type {Map<any, any>} */
+  const chosen = new Map();
+  /** Boxes of the rows on the page. @type {{row: any, box: HTMLInputElement}[]} */
+  let boxes = [];
+  const every = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "aria-label": "Choose every row of this page" }));
+  const said = h("div", { "aria-live": "polite" });
+  const bar = h("div", { class: "bar", role: "group", "aria-label": "Chosen rows", hidden: true });
+
+  const draw = () => {
+    const here = boxes.filter(({ row }) => chosen.has(row[key])).length;
+    every.checked = here > 0 && here === boxes.length;
+    every.indeterminate = here > 0 && here < boxes.length;
+    bar.hidden = chosen.size === 0;
+    show(said);
+    const clear = () => {
+      chosen.clear();
+      boxes.forEach(({ box }) => (box.checked = false));
+      draw();
+    };
+    show(
+      bar,
+      h("strong", { role: "status" }, `${counted(chosen.size, "row")} chosen`),
+      button("Save as CSV", save),
+      isWritable && !asOf() ? h("button", { type: "button", class: "danger", click: ask }, "Delete…") : null,
+      h("button", { type: "button", click: clear }, "Choose none"),
+      said,
+    );
+  };
+
+  /** @param {any} row @param {boolean} isChosen */
+  const set = (row, isChosen) => {
+    if (isChosen && chosen.size < MOST) {
+      chosen.set(row[key], row);
+    } else if (!isChosen) {
+      chosen.delete(row[key]);
+    }
+  };
+
+  every.addEventListener("change", () => {
+    for (const { row, box } of boxes) {
+      set(row, every.checked);
+      box.checked = chosen.has(row[key]);
+    }
+    draw();
+  });
+
+  /** Every column of the chosen rows, as the platform has them now. */
+  const save = async () => {
+    const keys = [...chosen.keys()];
+    const rows = [];
+    for (let from = 0; from < keys.length; from += AT_ONCE) {
+      const at = asOf();
+      const { body } = await read(table, { filters: { [`${key}__in`]: keys.slice(from, from + AT_ONCE) }, limit: AT_ONCE, ...(at ? { as_of: at } : {}) });
+      rows.push(...body);
+    }
+    const found = new Map(rows.map((row) => [row[key], row]));
+    const names = table.columns.map((column) => column.name);
+    // In the order in which they were chosen.
+    const lines = keys.flatMap((it) => (found.has(it) ? [names.map((name) => found.get(it)[name])] : []));
+    saveValues(names, lines, `${table.name}.csv`);
+    const lost = keys.length - lines.length;
+    show(said, lost ? h("span", { class: "failure" }, `${counted(lost, "row")} of them ${lost === 1 ? "is" : "are"} deleted, and not in the file.`) : null);
+  };
+
+  /** @param {boolean} isTrial */
+  const remove = (isTrial) => {
+    const rows = [...chosen.values()].map((row) => ({ [key]: row[key], ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) }));
+    return post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows }] });
+  };
+
+  const ask = async () => {
+    try {
+      const { cascade_deleted: others = {} } = (await remove(true)).tables[0];
+      const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
+      const names = [...chosen.values()].slice(0, 3).map((row) => String(row[label] ?? row[key]));
+      const what = `${names.join(", ")}${chosen.size > names.length ? ` and ${chosen.size - names.length} more` : ""}`;
+      const go = button(`Delete ${counted(chosen.size, "row")}${more.length ? ` and what refers to them: ${more.join(", ")}` : ""}`, confirmed, "danger");
+      show(said, h("span", null, `${what}. `), go);
+      go.focus();
+    } catch (error) {
+      show(said, failure(error));
+    }
+  };
+
+  const confirmed = async () => {
+    const count = chosen.size;
+    const { job_execution_id: execution } = await remove(false);
+    chosen.clear();
+    draw();
+    toast(`${counted(count, "row")} deleted.`, async () => {
+      await restore(execution);
+      changed();
+    });
+    changed();
+  };
+
+  return {
+    every,
+    bar,
+    /** The rows of another page are about to be drawn. @param {any[]} rows */
+    begin: (rows) => {
+      boxes = [];
+      for (const row of rows) {
+        if (chosen.has(row[key])) {
+          chosen.set(row[key], row);
+        }
+      }
+      // Once the rows are in the page.
+      setTimeout(draw);
+    },
+    /** The box of a row. @param {any} row */
+    box: (row) => {
+      const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}` }));
+      box.addEventListener("change", () => {
+        set(row, box.checked);
+        box.checked = chosen.has(row[key]);
+        draw();
+      });
+      // Two clicks on a box are not the double click that edits its cell.
+      box.addEventListener("dblclick", (event) => event.stopPropagation());
+      boxes = [...boxes.filter((it) => it.row !== row), { row, box }];
+      return box;
+    },
+  };
+}

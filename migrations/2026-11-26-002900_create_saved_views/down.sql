@@ -1,0 +1,1 @@
+DROP TABLE labdata.saved_view;
