@@ -44,6 +44,7 @@ class Server:
             LABDATA_JOB_ISOLATION="none",
             LABDATA_WEBHOOK_ALLOW="127.0.0.0/8",
             LABDATA_SQL_BIND="127.0.0.1:0",
+            LABDATA_SQL_SHARED="true",
         )
         with (self.directory / "server.log").open("ab") as log:
             self.process = subprocess.Popen(

@@ -24,7 +24,7 @@ PAGES = [
     "clients/python/README.md",
 ]
 EXPORT = ROOT / "docs/demo/simulated_growth_curves.txt"
-# Run by tests of crates/api, in jobs on the platform and with the SDK of MCP, by test_webhooks.py and test_sql.py.
+# Run in crates/api, in jobs on the platform, with the SDK of MCP, by test_webhooks.py and test_sql.py.
 ELSEWHERE = ["docs/MCP.md", "docs/SQL.md", "docs/WEBHOOKS.md", "docs/WRITING-JOBS.md"]
 
 

@@ -165,9 +165,9 @@ def test_a_messy_sheet_becomes_three_linked_tables_in_one_preview_and_one_call(l
     assert (result.created, result.columns) == (4, {"OD (600 nm)": "od"})
     joined = (
         f"SELECT p.barcode, p.read_on::text, w.position, r.od FROM {reading} r "
-        f"JOIN {well} w ON w.id = r.well JOIN {plate} p ON p.id = w.plate ORDER BY r.od"
+        f"JOIN {well} w ON w.id = r.well_id JOIN {plate} p ON p.id = w.plate_id ORDER BY r.od"
     )
-    assert [list(row) for row in lab.query(joined).data] == [
+    assert [list(row.values()) for row in lab.query(joined)] == [
         ["P-1", "2026-03-13", "A1", 0.512],
         ["P-2", "2026-03-14", "A1", 0.75],
         ["P-2", "2026-03-14", "A1", 0.76],

@@ -11,8 +11,6 @@ import psycopg
 import pytest
 from conftest import KEY
 
-import labdata_client as labdata
-
 PAGE = Path(__file__).parent.parent.parent.parent / "docs/SQL.md"
 
 
@@ -21,11 +19,12 @@ def blocks(language):
 
 
 @pytest.fixture
-def login(lab, tables):
+def login(lab):
     return lab.sql_login("tests")
 
 
-def test_the_examples_in_python(server, tables, monkeypatch):
+@pytest.mark.usefixtures("tables")
+def test_the_examples_in_python(server, monkeypatch):
     monkeypatch.setenv("LABDATA_BASE_URL", server.url)
     monkeypatch.setenv("LABDATA_API_KEY", KEY)
     namespace = {"__name__": "__main__"}
@@ -33,6 +32,7 @@ def test_the_examples_in_python(server, tables, monkeypatch):
     assert len(examples) == 2
     for number, example in enumerate(examples, 1):
         exec(compile(example, f"docs/SQL.md, example {number}", "exec"), namespace)
+    namespace["lab"].close()
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
@@ -43,7 +43,8 @@ def test_the_example_in_a_shell(login):
     subprocess.run(["bash", "-ec", command], env=environment, check=True)
 
 
-def test_a_dataframe_by_adbc(lab, login, tables):
+@pytest.mark.usefixtures("tables")
+def test_a_dataframe_by_adbc(lab, login):
     with postgresql.connect(login["dsn"]) as connection, connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"

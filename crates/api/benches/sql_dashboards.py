@@ -40,7 +40,10 @@ def serve(directory):
     environment.pop("DATABASE_URL", None)
     environment["LABDATA_SQL_BIND"] = "127.0.0.1:0"
     program = [os.path.abspath(os.environ["LABDATA_BIN"]), "serve", "--bind", "127.0.0.1:0"]
-    server = subprocess.Popen(program, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True)
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(
+        program, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=quiet, text=True
+    )
     key = None
     for line in server.stdout:
         key = key or (re.fullmatch(r"(ldk_\S+)\n", line) or [None, None])[1]

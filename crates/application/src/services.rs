@@ -21,7 +21,6 @@ use crate::{
     maintenance::check_dependencies::RecentChecks,
     models::prediction::ServedModels,
     outward::sql_logins::SqlAccess,
-    people::key_cache::KeyCache,
     people::{key_cache::KeyCache, oidc::OidcService},
     slots::Slots,
 };

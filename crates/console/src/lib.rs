@@ -117,6 +117,12 @@ const PLOTS_PLACE: &str = "{plots}";
 /// Placeholder of the links to the modules that the first page needs.
 const PRELOADS_PLACE: &str = "{preloads}";
 
+/// A link to a module, before its path.
+const PRELOAD_START: &str = "<link rel=\"modulepreload\" href=\"console/{version}/";
+
+/// A link to a module, after its path.
+const PRELOAD_END: &str = "\">\n";
+
 /// Modules that the first page is made of, with those that they import. Without links to them a browser would
 /// find each only after the one that imports it has arrived.
 const FIRST_MODULES: [&str; 2] = ["app.js", "pages/home.js"];
@@ -135,11 +141,10 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 static RENDERED: LazyLock<String> = LazyLock::new(|| {
-    let preloads: String = first_modules()
-        .iter()
-        .map(|path| {
-            format!("<link rel=\"modulepreload\" href=\"console/{VERSION_PLACE}/{path}\">\n")
-        })
+    let modules = first_modules();
+    let links = modules.iter();
+    let preloads: String = links
+        .flat_map(|path| [PRELOAD_START, path.as_str(), PRELOAD_END])
         .collect();
     PAGE.replace(PRELOADS_PLACE, &preloads)
         .replace(VERSION_PLACE, version())

@@ -141,7 +141,7 @@ mod tests {
     const RS256: &str = "Rg4l9PtbQhRl4zytlI2YTBWSoiCazOlGfCyfsKOUlRvKOv569w6FsBHRC1jOcXGDWOMG75yathL03wF0C0uJy_atGZT5YRX5w7cazTFZE0Ugz5ZeGAPvdGQBVOq1JwgH2XidecIYmfs4oNnIVOD1pUicpGTMTq-pF-4WfH6-SvFdCjYEbQwgV41X6NeN578FC1wvzZFlio2zK-6rJ7AU-TGSKbdCe1ptMMgVkkr0x0u0PUhcWFt2Bd4wzQckhvgea9PW4-as7dy7lM1Co5qTidFAEUVRIos2PUc00hyEi6WYUQRKLlp14crj-bWT4X9XYTmTA7Wj3_hnz3bg_kyIsA";
     const PS256: &str = "bG7-eXh4s2eDVrbBkPKxJMjjfVnasohORDV8rl-11M5WxnVWVZ0yQfnpPak2bW72nkWzm6m2hTyG8ltGAy3f5_D2FHSDiNsInJT3ghwhQNKpzuCGQLJSFeBzX6i0cAyRIOmOMWtHDqK4IVQpRP_6TzIDcIdON3ZL03tZVfwnWkxcTW3stViRYlxwMJvcGencpML5AVVY3bCpGbOk24rE1uLOkmCwDu1iQQG4FRgJqBbqkHRdcUV0nk527rGrRlaoL8H1mWJRCf6qWSsID8e_d-eBqOTe2cWB47a8CvlkhmhNZ7p3AsS465b6M6myxwLtFPGDYmPwuCIO37mTHhicag";
 
-    fn key(change: serde_json::Value) -> Jwk {
+    fn key(change: &serde_json::Value) -> Jwk {
         let mut key = json!({"kty": "RSA", "kid": "1", "n": MODULUS, "e": "AQAB"});
         let change = change.as_object().unwrap().clone();
         key.as_object_mut().unwrap().extend(change);
@@ -151,8 +151,9 @@ mod tests {
     #[test]
     fn signatures_of_rsa_are_checked_in_the_way_that_the_token_names() {
         let [rs, ps] = [RS256, PS256].map(|signature| URL_SAFE_NO_PAD.decode(signature).unwrap());
-        let verifies =
-            |algorithm, text, signature: &[u8]| key(json!({})).verifies(algorithm, text, signature);
+        let verifies = |algorithm, text, signature: &[u8]| {
+            key(&json!({})).verifies(algorithm, text, signature)
+        };
         assert!(verifies(Algorithm::Rs256, "signed text", &rs));
         assert!(verifies(Algorithm::Ps256, "signed text", &ps));
         assert!(!verifies(Algorithm::Rs256, "signed text", &ps));
@@ -160,15 +161,15 @@ mod tests {
         assert!(!verifies(Algorithm::Rs256, "other text", &rs));
         assert!(!verifies(Algorithm::Es256, "signed text", &rs));
         assert!(!verifies(Algorithm::Rs256, "signed text", b""));
-        assert!(!key(json!({"alg": "PS256"})).verifies(Algorithm::Rs256, "signed text", &rs));
+        assert!(!key(&json!({"alg": "PS256"})).verifies(Algorithm::Rs256, "signed text", &rs));
     }
 
     #[test]
     fn a_key_fits_by_its_id_and_purpose() {
-        assert!(key(json!({})).fits(Some("1")));
-        assert!(key(json!({"use": "sig"})).fits(None));
-        assert!(!key(json!({})).fits(Some("2")));
-        assert!(!key(json!({"use": "enc"})).fits(Some("1")));
+        assert!(key(&json!({})).fits(Some("1")));
+        assert!(key(&json!({"use": "sig"})).fits(None));
+        assert!(!key(&json!({})).fits(Some("2")));
+        assert!(!key(&json!({"use": "enc"})).fits(Some("1")));
     }
 
     #[test]

@@ -26,6 +26,7 @@ const MAX_ERROR_CODE: usize = 100;
 
 /// Response of the token endpoint.
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "these are the names of OAuth")]
 pub(crate) struct Tokens {
     pub(crate) id_token: Option<String>,
     pub(crate) access_token: Option<String>,

@@ -1,6 +1,6 @@
 //! One-row writes over HTTP at 8 connections without the trigger of webhooks, with it, and with ten webhooks that are
-//! sent one type of events, or all. They take turns on one server, and each round is compared with its own first part. The server
-//! is the real program on a separate database, with fsync on. Workers are left out: what counts is what a write waits for.
+//! sent one type of events, or all. They take turns on one server, and each round is compared with its own first part.
+//! The server is the real program on a separate database, with fsync on. Workers are left out: what counts is what a write waits for.
 //! Run with `just bench -- webhooks`.
 
 #![expect(
@@ -92,13 +92,13 @@ async fn set_up(server: &Server, database: &Client) {
     let define = client
         .put(server.url("/tables/webhook_bench"))
         .json(&definition);
-    let defined = define.bearer_auth(support::KEY).send().await.unwrap();
-    assert!(defined.status().is_success());
+    let response = define.bearer_auth(support::KEY).send().await.unwrap();
+    assert!(response.status().is_success());
     for _ in 0..WEBHOOKS {
         let webhook = json!({"url": "https://lab.example/hook", "events": ["*"]});
         let make = client.post(server.url("/webhooks")).json(&webhook);
-        let made = make.bearer_auth(support::KEY).send().await.unwrap();
-        assert!(made.status().is_success());
+        let response = make.bearer_auth(support::KEY).send().await.unwrap();
+        assert!(response.status().is_success());
     }
     let remember = "CREATE TABLE webhooks_of_bench AS SELECT * FROM labdata.webhook";
     database.batch_execute(remember).await.unwrap();

@@ -312,11 +312,9 @@ pub(crate) fn agent_without_model(services: &Services) -> Agent {
     }
 }
 
-/// Services over an empty store in memory.
-pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
-    let mut services = Services::unlimited(ports(&Memory::new(), clock));
-    services.ids = Arc::new(SystemIds);
-    services.sql = SqlAccess {
+/// SQL logins, served at an address where nothing listens.
+pub(crate) fn sql_access() -> SqlAccess {
+    SqlAccess {
         endpoint: Some(SqlEndpoint {
             host: None,
             port: 5433,
@@ -324,7 +322,14 @@ pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
             requires_tls: false,
         }),
         is_shared: true,
-    };
+    }
+}
+
+/// Services over an empty store in memory.
+pub(crate) fn in_memory(clock: Arc<dyn Clock>) -> Services {
+    let mut services = Services::unlimited(ports(&Memory::new(), clock));
+    services.ids = Arc::new(SystemIds);
+    services.sql = sql_access();
     // Hostile files would end the process of the tests.
     services.table_reader = Arc::new(table_reader(env!("CARGO_BIN_EXE_labdata").into()));
     services

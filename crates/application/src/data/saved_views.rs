@@ -118,7 +118,8 @@ async fn require_changeable(
     id: SavedViewId,
 ) -> Result<(), Error> {
     let view = services.saved_views.get(actor.organization, id).await?;
-    if !is_visible(&view, &*visible_catalog(services, actor).await?) {
+    let catalog = visible_catalog(services, actor).await?;
+    if !is_visible(&view, &catalog) {
         return Err(Error::not_found(Resource::SavedView));
     }
     view.require_owner(actor).map_err(Error::refused)

@@ -39,10 +39,8 @@ pub async fn update_user(
         return Err(Error::refused(DisablesSelf));
     }
     let changed = audited(services, actor, |within| async move {
-        if change.takes_administration() {
-            if is_last_admin(&within, actor.organization, id).await? {
-                return Err(Error::refused(LastAdmin));
-            }
+        if change.takes_administration() && is_last_admin(&within, actor.organization, id).await? {
+            return Err(Error::refused(LastAdmin));
         }
         let before = within.tenancy.user(actor.organization, id).await?;
         let now = within.clock.now();

@@ -119,7 +119,7 @@ def test_a_viewer_reads_and_does_not_write(lab, visitor):
     sign_in(visitor, "vera")
     visitor.wait_for_selector("nav")
     assert roles(lab)["vera@example.org"] == "viewer"
-    assert status(visitor, "GET", "/api/v1/tables") == 200
+    assert status(visitor, "GET", "/api/v1/tools/schema") == 200
     assert status(visitor, "POST", "/api/v1/data/write", '{"tables": []}') == 403
 
 

@@ -129,7 +129,7 @@ def test_the_doctor_tells_what_works_and_what_is_to_be_fixed(page):
     page.goto("/#/admin")
     doctor = page.locator("section", has=page.get_by_role("heading", name="Doctor"))
     expect(doctor.get_by_text("works", exact=True)).to_have_count(6)
-    expect(doctor.get_by_text("not set up")).to_have_count(2)
+    expect(doctor.get_by_text("not set up")).to_have_count(3)
     expect(doctor).not_to_contain_text("To be fixed")
     states = [{"name": "storage", "state": "ok"}, {"name": "SMTP", "state": "failed"}]
     report = {"checked_at": "2026-11-25T08:00:00Z", "dependencies": states}

@@ -77,6 +77,7 @@ fn alter(
     let (mut columns, changed) =
         existing_columns(&before, wanted, definition, is_referenced, &mut refusals);
     let added = added_columns(&before, wanted, &mut refusals);
+    // Only here, so that one response lists every reason.
     if !refusals.is_empty() {
         return Err(CatalogRefusal::Definition(refusals));
     }

@@ -10,12 +10,12 @@ pub use refusal::RestoreRefusal;
 
 use crate::{
     audit::{AuditTarget, AuditTargetKind},
-    catalog::{Catalog, Column, Table},
+    catalog::{Catalog, Column, Table, TableAccess},
     ids::{ApiKeyId, TrashId, UserId},
     page::Cursor,
     people::{
         author::Author,
-        rights::{Rights, TableAccess, TableRight},
+        rights::{Rights, TableRight},
     },
 };
 

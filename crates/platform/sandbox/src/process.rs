@@ -71,7 +71,7 @@ impl StopSignal {
     pub(crate) async fn stopped(&mut self) {
         if self.0.wait_for(Option::is_some).await.is_err() {
             // The handle was dropped, so no request can follow.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

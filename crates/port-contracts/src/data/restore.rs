@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Itself,
-    catalog::definitions::{curated, raw, reference, required, sample, unique},
+    catalog::definitions::{curated, raw, reference, required, unique},
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
     fixtures::Executions,
     given::at,

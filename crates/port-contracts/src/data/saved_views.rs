@@ -125,7 +125,8 @@ crate::suite!(
             assert_not_found(lab.views.update(lab.ours, id, &renamed("b")).await);
             assert_not_found(lab.views.remove(lab.ours, id).await);
         }
-        assert_eq!(lab.views.list(lab.theirs).await.unwrap(), [theirs.clone()]);
+        let listed = lab.views.list(lab.theirs).await.unwrap();
+        assert_eq!(listed, std::slice::from_ref(&theirs));
         lab.views.remove(lab.theirs, theirs.id).await.unwrap();
         assert_eq!(lab.views.list(lab.theirs).await.unwrap(), []);
         assert_not_found(lab.views.remove(lab.theirs, theirs.id).await);

@@ -1,4 +1,4 @@
-//! Contract of [`OidcStore`](labdata_ports::people::oidc::OidcStore).
+//! Contract of [`OidcStore`].
 
 use futures::future::join_all;
 use labdata_domain::{
@@ -9,6 +9,7 @@ use labdata_ports::people::{
     oidc::{OidcStore, ProviderSession},
     sessions::SessionRepository,
 };
+use time::OffsetDateTime;
 
 use crate::{assertions::assert_not_found, given::at, lab::lab};
 

@@ -6,11 +6,10 @@ pub mod files;
 use std::sync::Arc;
 
 use labdata_domain::{
-    catalog::{CatalogRefusal, Table, TableDefinition, Violation},
+    catalog::{CatalogRefusal, Table, TableAccess, TableDefinition, Violation},
     data::write::Mode,
     ids::{OrganizationId, TrashId},
     page::{Page, PageRequest},
-    people::rights::TableAccess,
     scalar::DataType,
     trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
 };
@@ -388,7 +387,8 @@ crate::suite!(
     }
 
     /// An entry of a table or a column has the access of its table, wherever that is.
-    async fn an_entry_has_the_access_of_its_table(lab: &TrashLab) {
+    async fn an_entry_has_the_access_of_its_table(harness: &Itself<impl TrashHarness>) {
+        let lab = TrashLab::over(&**harness).await;
         let group = given::group(lab.organization, "qc", &[lab.user]);
         lab.groups.add(&group).await.unwrap();
         let access = TableAccess {

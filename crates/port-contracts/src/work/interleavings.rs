@@ -105,7 +105,7 @@ impl<'l> Round<'l> {
             work: held.work,
             attempt: held.lease.attempt,
         });
-        let held = || claim.expect("a held run");
+        let held = || claim.unwrap();
         match change {
             Claim => {
                 let slots = FreeSlots::for_any(1);

@@ -119,7 +119,7 @@ mod tests {
             cells: 100,
             bytes: 100,
         };
-        assert_eq!(encoding(head), json!("UTF-8"));
+        assert_eq!(encoding(head), json!("utf-8"));
     }
 
     #[test]

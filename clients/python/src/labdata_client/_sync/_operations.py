@@ -644,8 +644,8 @@ class Operations:
     def sql_login(self, name: str, *, expires_at: str | None = None) -> Record:
         """Make a login of PostgreSQL for your own tools, with your rights, read only.
 
-        `login["dsn"]` is the URL that psycopg, ADBC and SQLAlchemy read, `login["examples"]` has lines for others. It
-        holds the password, which is given this once.
+        `login["dsn"]` is the URL that psycopg, ADBC and SQLAlchemy read, `login["examples"]` has lines for
+        others. It holds the password, which is given this once.
         """
         return self.request("POST", "/sql-logins", json={"name": name, "expires_at": expires_at})
 

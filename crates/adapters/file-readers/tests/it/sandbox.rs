@@ -1,6 +1,6 @@
 //! Readings in the sandbox.
 
-use std::time::Instant;
+use std::{fmt::Debug, time::Instant};
 
 use futures::FutureExt;
 use labdata_domain::{
@@ -60,6 +60,18 @@ async fn a_file_that_no_reader_takes_is_no_failure() {
     assert_eq!(reading.refusals.len(), 1);
 }
 
+/// What a reading writes. The document beside it has ids that are random each time.
+fn values(reading: &Reading) -> impl PartialEq + Debug + '_ {
+    let Reading {
+        reader,
+        candidates,
+        measurements,
+        curves,
+        ..
+    } = reading;
+    (reader, candidates, measurements, curves)
+}
+
 /// Requests of one organization.
 fn requests() -> impl Fn(&str, Vec<u8>, &str) -> ReadingRequest {
     let organization = OrganizationId::new(given::uuid());
@@ -79,7 +91,7 @@ async fn a_process_reads_the_files_of_one_organization_one_after_the_other() {
     assert_eq!(refused.await.unwrap().reader, None);
     let again = reader.read(request("a.txt", demo(), "auto")).await.unwrap();
     println!("two files by a warm process: {:?}", begun.elapsed());
-    assert_eq!(again, first);
+    assert_eq!(values(&again), values(&first));
     assert_eq!(reader.started(), 1);
     let other = requests();
     reader.read(other("a.txt", demo(), "auto")).await.unwrap();
@@ -111,8 +123,8 @@ async fn the_memory_of_a_reading_is_limited() {
     let reader = reader_with(settings);
     let request = requests();
     reader.read(request("a.txt", demo(), "auto")).await.unwrap();
-    // Short lines: a list of them takes thirty times their size.
-    let lines = b"1\n".repeat(16 << 20);
+    // Short lines: a list of them takes twenty times their size.
+    let lines = b"12\n".repeat(16 << 20);
     match reader
         .read(request("lines.txt", lines, "AGILENT_GEN5"))
         .await
@@ -178,7 +190,7 @@ async fn damaged_copies_end_clearly_and_harm_no_later_file() {
             assert!(is_clear(&reading), "{reading:?}");
         }
         let after = reader.read(request(name, content, vendor)).await.unwrap();
-        assert_eq!(after, intact);
+        assert_eq!(values(&after), values(&intact));
     }
     assert_eq!(reader.started(), 1);
 }

@@ -5,13 +5,13 @@ mod tables;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::KeyedTable,
+    catalog::{KeyedTable, TableAccess},
     events::LoggedEventKind,
     files::{File, ObjectKey},
     ids::{ExecutionId, FileId, OrganizationId, TrashId},
     instruments::images::Annotation,
     page::{Page, PageRequest},
-    people::{author::Author, rights::TableAccess},
+    people::author::Author,
     refusal::Resource,
     scalar::KeyValue,
     trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},

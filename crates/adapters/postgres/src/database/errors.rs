@@ -95,6 +95,7 @@ impl Fault {
 /// The error of a commit during which the connection broke.
 pub(super) fn outcome_unknown(error: &DieselError) -> PortError {
     tracing::error!(%error, "the connection to the database broke during a commit");
+    // Never tried again by itself: the commit may have taken effect, and another would repeat it.
     PortError::OutcomeUnknown("the connection broke during the commit".to_owned())
 }
 

@@ -67,6 +67,7 @@ pub(super) async fn stored(
     request: &IdempotentRequest,
 ) -> Result<Option<CompletedRequest>, PortError> {
     let found: Vec<StoredResponseRow> = diesel::sql_query(
+        // The hash of the body too: the same key with another body is a mistake of the client, not a retry.
         "SELECT body_sha256, status, content_type, response, created_at \
          FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
     )

@@ -45,6 +45,7 @@ impl Units for PgUnits {
         if self.database.is_bound() {
             // No savepoint: where a part of a request fails, all of it does.
             return Ok(Box::new(PgPartOfUnit {
+                // Shares the transaction of the unit around: its changes are seen here, and end with it.
                 store: Arc::clone(&self.store),
                 database: self.database.clone(),
             }));

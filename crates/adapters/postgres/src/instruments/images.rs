@@ -1,7 +1,7 @@
 //! Annotations of images.
 
 use async_trait::async_trait;
-use diesel::{dsl::count_star, prelude::*};
+use diesel::{dsl::count_star, prelude::*, sql_types::Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     executions::ExecutionState,

@@ -6,13 +6,11 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
+    catalog::TableAccess,
     files::ObjectKey,
     ids::{ApiKeyId, OrganizationId, TrashId, UserId},
     page::{Page, PageRequest},
-    people::{
-        author::{Author, NamedKey, NamedUser},
-        rights::TableAccess,
-    },
+    people::author::{Author, NamedKey, NamedUser},
     refusal::Resource,
     trash::{TrashEntry, TrashKind},
 };

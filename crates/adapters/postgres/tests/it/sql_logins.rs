@@ -1,11 +1,12 @@
 //! SQL logins on a real server: what a person's tool can do over a session of its own, attacks among it.
 
 use labdata_domain::{
+    catalog::TableAccess,
     ids::{GroupId, OrganizationId, SqlLoginId},
     outward::sql_logins::{EndReason, LOGIN_CONNECTIONS, SqlLogin, SqlPassword},
     people::{
         group::{Group, GroupChange},
-        rights::TableAccess,
+        role::Role,
         tenancy::User,
     },
     scalar::DataType::Text,
@@ -46,7 +47,11 @@ impl LoginLab {
         // The first query revokes what everyone may do, as the start of the program does.
         lab.rows("select 1").await;
         let tenancy = PgTenancyRepository::new(lab.database.clone());
-        let ada = given::user(lab.ours, "ada@example.org");
+        // From an administrator nothing is hidden.
+        let ada = User {
+            role: Role::Member,
+            ..given::user(lab.ours, "ada@example.org")
+        };
         tenancy.ensure_user(&ada).await.expect("a user");
         let logins = PgSqlLoginRepository::new(lab.database.clone());
         let login = Self::add(&logins, lab.ours, &ada).await;
@@ -139,7 +144,10 @@ async fn a_tool_finds_tables_points_keys_and_comments() {
     );
     let comment = "SELECT col_description('curve'::regclass, a.attnum) FROM pg_catalog.pg_attribute a \
         WHERE a.attrelid = 'curve'::regclass AND a.attname = 'sample_id'";
-    assert_eq!(texts(&session, comment).await, ["(references sample)"]);
+    assert_eq!(
+        texts(&session, comment).await,
+        ["What sample holds (references sample)"]
+    );
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@
 )]
 
 mod damage;
-mod memory;
 
 use std::{
     io::{Cursor, Read as _, Write as _},

@@ -188,12 +188,17 @@ impl Outbox {
     /// Lets eight hours pass.
     async fn pass_time(&self) {
         let webhook = &self.webhook;
-        let statements = format!(
+        let deliveries = format!(
             "UPDATE labdata.webhook_delivery SET at = at - {PART}, started_at = started_at - {PART}, \
-             due_at = due_at - {PART} WHERE webhook_id = '{webhook}' AND status = 'pending'; \
-             UPDATE labdata.webhook SET failing_since = failing_since - {PART} WHERE id = '{webhook}'"
+             due_at = due_at - {PART} WHERE webhook_id = '{webhook}' AND status = 'pending'"
         );
-        self.database.batch_execute(&statements).await.unwrap();
+        let failures = format!(
+            "UPDATE labdata.webhook SET failing_since = failing_since - {PART} WHERE id = '{webhook}'"
+        );
+        // Each by itself: workers lock both tables, in another order.
+        for statement in [deliveries, failures] {
+            self.database.batch_execute(&statement).await.unwrap();
+        }
     }
 
     async fn until_more_attempts(&self, count: i64) {
@@ -269,6 +274,29 @@ impl Lab {
     }
 }
 
+/// Causes that many events, from several connections.
+async fn write_all(caller: &Caller, events: usize) {
+    let writers = (0..WRITERS).map(async |writer| {
+        for number in (writer..events).step_by(WRITERS) {
+            caller.write(&format!("event {number}")).await;
+        }
+    });
+    join_all(writers).await;
+}
+
+/// Waits until each event has arrived; kills a worker on the way.
+async fn receive_all(lab: &mut Lab, outbox: &Outbox, mut receiver: Receiver, events: usize) {
+    let mut arrived = BTreeSet::new();
+    while arrived.len() < events {
+        let is_new = arrived.insert(receiver.next().await.header("webhook-id").to_owned());
+        if is_new && arrived.len() == events / 3 {
+            lab.kill_a_worker().await;
+            // The leases of that worker end.
+            outbox.pass_time().await;
+        }
+    }
+}
+
 #[expect(
     clippy::print_stdout,
     reason = "shown with --nocapture: docs/adr/0048 has the figures of 10,000 events"
@@ -289,16 +317,9 @@ async fn each_event_is_delivered_after_two_days_without_a_receiver_and_killed_wo
     let healthy = Healthy::start(lab.healthy.clone(), receiver);
 
     let events = events();
-    let writers = (0..WRITERS).map(async |writer| {
-        for number in (writer..events).step_by(WRITERS) {
-            lab.down.write(&format!("event {number}")).await;
-        }
-    });
-    join_all(writers).await;
-    assert_eq!(
-        outbox.count("count(*)").await,
-        i64::try_from(events).unwrap()
-    );
+    write_all(&lab.down, events).await;
+    let expected = i64::try_from(events).unwrap();
+    assert_eq!(outbox.count("count(*)").await, expected);
 
     for _ in 0..PARTS {
         // Those of the other organization arrive although all of these wait.
@@ -314,28 +335,15 @@ async fn each_event_is_delivered_after_two_days_without_a_receiver_and_killed_wo
         0
     );
 
-    let mut receiver = Receiver::start_at(port).await;
-    let mut arrived = BTreeSet::new();
+    let receiver = Receiver::start_at(port).await;
     outbox.pass_time().await;
-    for part in 1..=events {
-        while arrived.len() < part {
-            arrived.insert(receiver.next().await.header("webhook-id").to_owned());
-        }
-        if part == events / 3 {
-            lab.kill_a_worker().await;
-            // The leases of that worker end.
-            outbox.pass_time().await;
-        }
-    }
+    receive_all(&mut lab, &outbox, receiver, events).await;
     let settled = async || {
         outbox
             .count("count(*) FILTER (WHERE status = 'delivered')")
             .await
     };
-    until("all are delivered", async || {
-        settled().await == i64::try_from(events).unwrap()
-    })
-    .await;
+    until("all are delivered", async || settled().await == expected).await;
     let latencies = healthy.stop().await;
     let percentile = |share: usize| latencies[(latencies.len() - 1) * share / 100];
     println!(

@@ -5,7 +5,6 @@ mod given;
 mod hostile_bodies;
 mod import;
 mod import_ends;
-mod import_linked;
 mod many_series;
 mod preview_table;
 mod queries;

@@ -19,10 +19,10 @@ async fn the_log_is_verified_beside_a_server_and_a_changed_entry_is_named() {
     };
     let good = verify().await;
     assert_eq!(good.status.code(), Some(0), "{good:?}");
-    // The key of the first start.
+    // The administrator of the first start, and the key.
     let printed = text(&good.stdout);
     assert!(
-        printed.contains("default: 1 entries, each fits"),
+        printed.contains("default: 2 entries, each fits"),
         "{printed}"
     );
     // The owner of the database can switch its guard off, and is found out.

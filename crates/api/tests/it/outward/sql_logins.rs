@@ -6,9 +6,11 @@ use std::{
     sync::Arc,
 };
 
+use labdata_api::system::SystemClock;
 use labdata_application::{Services, outward::sql_logins::SqlAccess};
 use labdata_domain::people::scope::Scope;
 use labdata_memory::FixedClock;
+use labdata_ports::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio_postgres::NoTls;
@@ -168,7 +170,7 @@ impl Served {
     }
 
     /// The outcome of psql with that URL.
-    fn psql(&self, dsn: &str, command: &str) -> Output {
+    fn psql(dsn: &str, command: &str) -> Output {
         let mut psql = Command::new(psql());
         psql.args([
             "--no-psqlrc",
@@ -201,7 +203,7 @@ fn psql() -> String {
 #[tokio::test]
 async fn psql_reads_tables_as_they_are_described() {
     let served = Served::start(&[("LABDATA_SQL_BIND", "127.0.0.1:0")]).await;
-    let read = served.psql(served.dsn(), "SELECT name, volume FROM sample");
+    let read = Served::psql(served.dsn(), "SELECT name, volume FROM sample");
     assert!(read.status.success(), "{}", text(&read.stderr));
     assert_eq!(text(&read.stdout), "A1|1.5\n");
     for (command, expected) in [
@@ -212,7 +214,7 @@ async fn psql_reads_tables_as_they_are_described() {
         (r"\dn", "org_"),
         (r"\l", "labdata"),
     ] {
-        let listed = served.psql(served.dsn(), command);
+        let listed = Served::psql(served.dsn(), command);
         let (out, error) = (text(&listed.stdout), text(&listed.stderr));
         assert!(
             listed.status.success() && out.contains(expected),
@@ -237,11 +239,11 @@ async fn only_logins_get_in_and_only_with_their_password() {
     ] {
         let dsn = served.dsn().replace(from, to);
         assert_ne!(dsn, served.dsn());
-        let refused = served.psql(&dsn, "SELECT 1");
+        let refused = Served::psql(&dsn, "SELECT 1");
         assert!(!refused.status.success(), "{dsn}");
     }
     let replication = format!("{}&replication=database", served.dsn());
-    let refused = served.psql(&replication, "IDENTIFY_SYSTEM");
+    let refused = Served::psql(&replication, "IDENTIFY_SYSTEM");
     assert!(text(&refused.stderr).contains("do not replicate"));
 }
 
@@ -249,7 +251,7 @@ async fn only_logins_get_in_and_only_with_their_password() {
 async fn notifications_of_the_platform_do_not_reach_a_listener() {
     let served = Served::start(&[("LABDATA_SQL_BIND", "127.0.0.1:0")]).await;
     let listen = "LISTEN labdata_event_log; LISTEN mine; NOTIFY mine, 'heard'; SELECT 1";
-    let listened = served.psql(served.dsn(), listen);
+    let listened = Served::psql(served.dsn(), listen);
     assert!(listened.status.success(), "{}", text(&listened.stderr));
     // psql prints notifications that arrive with a command's end.
     assert!(
@@ -280,9 +282,10 @@ async fn sessions_end_with_their_login_and_with_their_user() {
     let one = format!("sql-logins/{}", served.login["id"].as_str().unwrap());
     served.call(Method::DELETE, &one, &Value::Null).await;
     until_ended(&session).await;
-    assert!(!served.psql(served.dsn(), "SELECT 1").status.success());
+    assert!(!Served::psql(served.dsn(), "SELECT 1").status.success());
 
-    let soon = (time::OffsetDateTime::now_utc() + time::Duration::seconds(2)).unix_timestamp();
+    let now = SystemClock.now();
+    let soon = (now + time::Duration::seconds(2)).unix_timestamp();
     let soon = time::OffsetDateTime::from_unix_timestamp(soon).unwrap();
     let soon = soon
         .format(&time::format_description::well_known::Rfc3339)
@@ -307,15 +310,15 @@ async fn other_machines_need_tls() {
         ("LABDATA_SQL_KEY", &file("server.key")),
     ])
     .await;
-    let read = served.psql(served.dsn(), "SELECT ssl FROM (SELECT true) t (ssl)");
+    let read = Served::psql(served.dsn(), "SELECT ssl FROM (SELECT true) t (ssl)");
     assert!(read.status.success(), "{}", text(&read.stderr));
     let plain = served.dsn().replace("sslmode=require", "sslmode=disable");
-    let refused = served.psql(&plain, "SELECT 1");
+    let refused = Served::psql(&plain, "SELECT 1");
     assert!(text(&refused.stderr).contains("requires TLS"));
     let verified = served.dsn().replace("127.0.0.1", "localhost").replace(
         "sslmode=require",
         &format!("sslmode=verify-full&sslrootcert={}", file("authority.pem")),
     );
-    let read = served.psql(&verified, "SELECT name FROM sample");
+    let read = Served::psql(&verified, "SELECT name FROM sample");
     assert_eq!(text(&read.stdout), "A1\n", "{}", text(&read.stderr));
 }

@@ -1,17 +1,25 @@
 //! Begins a sign-in with the identity provider.
 
+use std::fmt;
+
 use labdata_domain::people::oidc::{ReturnPath, SignInAttempt};
 
 use super::{of_provider, secret, service};
 use crate::{Error, Services};
 
 /// A sign-in that the browser continues at the provider.
-#[derive(Debug)]
 pub struct BegunSignIn {
     /// URL of the provider.
     pub url: String,
     /// Value of the cookie by which the browser proves that it began.
     pub cookie: String,
+}
+
+impl fmt::Debug for BegunSignIn {
+    /// Without URL and cookie, which let who has both sign in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BegunSignIn").finish_non_exhaustive()
+    }
 }
 
 /// Begins a sign-in that returns to that path. Nothing is stored: anybody may begin any number of them.

@@ -63,28 +63,101 @@ impl LinkedColumns {
         table: &Table,
         catalog: &Catalog,
     ) -> Result<Vec<Self>, Vec<Problem>> {
-        let choice = Choice {
-            linked,
-            header,
-            own: table,
-            catalog,
-        };
+        let mut problems = Vec::new();
         let mut chosen: Vec<Self> = Vec::with_capacity(linked.len());
-        for index in 0..linked.len() {
-            // What refers to a table that is wrong would be wrong as well, so the first one ends the list.
-            let found = choice.of(index, &chosen).map_err(|problems| {
-                let problems = problems.into_iter().map(|problem| {
+        for (index, given) in linked.iter().enumerate() {
+            let is_repeated = given.table == table.name
+                || linked.iter().take(index).any(|it| it.table == given.table);
+            let found = if is_repeated {
+                let message = format!(
+                    "\"{}\" is a table of this import already",
+                    quoted(&given.table)
+                );
+                Err(vec![Problem::at(
+                    "table",
+                    Reason::new(ErrorCode::InvalidValue, message),
+                )])
+            } else {
+                let later = linked.get(index + 1..).unwrap_or_default();
+                Self::of(given, index + 1, later, &chosen, header, table, catalog)
+            };
+            match found {
+                Ok(found) => chosen.push(found),
+                Err(found) => problems.extend(found.into_iter().map(|problem| {
                     let path = problem.path.as_deref().unwrap_or_default();
                     Problem {
                         path: Some(format!("linked[{index}].{path}")),
                         ..problem
                     }
-                });
-                problems.collect::<Vec<_>>()
-            })?;
-            chosen.extend(found);
+                })),
+            }
         }
-        Ok(chosen)
+        if problems.is_empty() {
+            Ok(chosen)
+        } else {
+            Err(Problem::first_of(problems))
+        }
+    }
+
+    fn of(
+        given: &LinkedTable,
+        next: usize,
+        later: &[LinkedTable],
+        earlier: &[Self],
+        header: &[ImportField],
+        own: &Table,
+        catalog: &Catalog,
+    ) -> Result<Self, Vec<Problem>> {
+        let one = |path: &str, reason: Reason| vec![Problem::at(path, reason)];
+        let table = ImportColumns::table(catalog, &given.table)
+            .map_err(|problem| vec![problem])?
+            .ok_or_else(|| {
+                let message = format!("there is no table \"{}\"", quoted(&given.table));
+                one("table", Reason::new(ErrorCode::UnknownTable, message))
+            })?;
+        let columns = choose_columns(given, header, &table, catalog)?;
+        let (referrer, referring) = match given.of.as_deref() {
+            None => (None, own.name.as_str()),
+            Some(name) if name == own.name => (None, name),
+            Some(name) => {
+                let position = later.iter().position(|it| it.table == name);
+                let position = position.ok_or_else(|| {
+                    let message = format!(
+                        "\"{}\" is neither the table of the import nor one that is linked after this one",
+                        quoted(name)
+                    );
+                    one("of", Reason::new(ErrorCode::InvalidValue, message))
+                })?;
+                (Some(next + position), name)
+            }
+        };
+        let referring = catalog.table(referring).ok_or_else(|| {
+            let message = format!("there is no table \"{}\"", quoted(referring));
+            one("of", Reason::new(ErrorCode::UnknownTable, message))
+        })?;
+        let reference = reference(referring, given.reference.as_deref(), &table.name)
+            .map_err(|reason| one("reference", reason))?;
+        // References by linked tables of before, which rows may be told apart by.
+        let index = next - 1;
+        let parents = earlier.iter().enumerate();
+        let parents: Vec<(usize, ColumnRef)> = parents
+            .filter(|(_, parent)| parent.referrer == Some(index))
+            .map(|(parent, it)| (parent, it.reference.clone()))
+            .collect();
+        let is_reference = |name: &str| parents.iter().any(|(_, column)| column.name == name);
+        if let Some((field, column)) = columns.chosen().find(|(_, column)| is_reference(column)) {
+            let reason = taken_twice(column);
+            return Err(one(&format!("columns.{}", quoted(field)), reason));
+        }
+        Ok(Self {
+            key: key(given, &table, &columns, is_reference)?,
+            table,
+            columns,
+            on_match: given.on_match,
+            referrer,
+            reference,
+            parents,
+        })
     }
 
     /// Leaves the fields of linked tables out of the import's own table, unless its columns name them.
@@ -128,96 +201,6 @@ impl LinkedColumns {
             }
         }
         Ok(())
-    }
-}
-
-/// Choice of the columns of linked tables.
-struct Choice<'a> {
-    linked: &'a [LinkedTable],
-    header: &'a [ImportField],
-    /// The import's own table.
-    own: &'a Table,
-    catalog: &'a Catalog,
-}
-
-impl Choice<'_> {
-    /// Chooses the columns of the linked table of that index; `earlier` are those before it.
-    fn of(
-        &self,
-        index: usize,
-        earlier: &[LinkedColumns],
-    ) -> Result<Option<LinkedColumns>, Vec<Problem>> {
-        let Some(given) = self.linked.get(index) else {
-            return Ok(None);
-        };
-        let table = self.table(index, given)?;
-        let columns = choose_columns(given, self.header, &table, self.catalog)?;
-        let (referrer, referring) = self
-            .referrer(index, given)
-            .map_err(|reason| vec![Problem::at("of", reason)])?;
-        let reference = reference(referring, given.reference.as_deref(), &table.name)
-            .map_err(|reason| vec![Problem::at("reference", reason)])?;
-        let parents = earlier.iter().enumerate();
-        let parents: Vec<(usize, ColumnRef)> = parents
-            .filter(|(_, parent)| parent.referrer == Some(index))
-            .map(|(parent, it)| (parent, it.reference.clone()))
-            .collect();
-        let is_reference = |name: &str| parents.iter().any(|(_, column)| column.name == name);
-        let twice = columns.chosen().find(|(_, column)| is_reference(column));
-        if let Some((field, column)) = twice {
-            let path = format!("columns.{}", quoted(field));
-            return Err(vec![Problem::at(path, taken_twice(column))]);
-        }
-        Ok(Some(LinkedColumns {
-            key: key(given, &table, &columns, is_reference)?,
-            table,
-            columns,
-            on_match: given.on_match,
-            referrer,
-            reference,
-            parents,
-        }))
-    }
-
-    fn table(&self, index: usize, given: &LinkedTable) -> Result<KeyedTable, Vec<Problem>> {
-        let name = quoted(&given.table);
-        let mut earlier = self.linked.iter().take(index);
-        if given.table == self.own.name || earlier.any(|it| it.table == given.table) {
-            let message = format!("\"{name}\" is a table of this import already");
-            let reason = Reason::new(ErrorCode::InvalidValue, message);
-            return Err(vec![Problem::at("table", reason)]);
-        }
-        let table = ImportColumns::table(self.catalog, &given.table);
-        table.map_err(|problem| vec![problem])?.ok_or_else(|| {
-            let message = format!("there is no table \"{name}\"");
-            vec![Problem::at(
-                "table",
-                Reason::new(ErrorCode::UnknownTable, message),
-            )]
-        })
-    }
-
-    /// The table that refers to a linked one, with its index unless it is the import's own.
-    fn referrer(
-        &self,
-        index: usize,
-        given: &LinkedTable,
-    ) -> Result<(Option<usize>, &Table), Reason> {
-        let Some(name) = given.of.as_deref().filter(|name| *name != self.own.name) else {
-            return Ok((None, self.own));
-        };
-        let mut later = self.linked.iter().enumerate().skip(index + 1);
-        let found = later.find(|(_, it)| it.table == name);
-        let table =
-            found.and_then(|(position, _)| Some((position, self.catalog.table(name)?.as_ref())));
-        let (position, table) = table.ok_or_else(|| {
-            let message = format!(
-                "\"{}\" is neither the table of the import nor one that is linked after this one",
-                quoted(name)
-            );
-            Reason::new(ErrorCode::InvalidValue, message)
-        })?;
-        Ok((Some(position), table))
     }
 }
 

@@ -31,8 +31,7 @@ pub fn column_comment(table: &Table, column: &Column) -> Option<String> {
 mod tests {
     use super::*;
     use crate::{
-        catalog::{Origin, SemanticCategory},
-        people::rights::TableAccess,
+        catalog::{Origin, SemanticCategory, TableAccess},
         scalar::DataType,
     };
 
@@ -43,7 +42,7 @@ mod tests {
             description: None,
             category,
             origin: Origin::Organization,
-            columns: Vec::new(),
+            columns: Vec::new().into(),
             unique_together: Vec::new(),
             history: true,
             access: TableAccess::default(),

@@ -1,5 +1,7 @@
 //! What a person's tool needs to connect.
 
+use std::fmt::Write;
+
 use super::SqlPassword;
 
 /// Where PostgreSQL's protocol is served.
@@ -132,7 +134,8 @@ fn encoded(name: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(char::from(byte));
         } else {
-            text.push_str(&format!("%{byte:02X}"));
+            // Writing to a text cannot fail.
+            let _ = write!(text, "%{byte:02X}");
         }
     }
     text

@@ -12,6 +12,7 @@ mod url;
 
 use time::{Duration, OffsetDateTime};
 
+pub use self::outcome::{DeliveryOutcome, DeliveryState, MAX_STORED_ERROR};
 pub use self::{
     delivery::{Delivery, DeliverySubject, TEST_TYPE},
     fairness::{
@@ -20,7 +21,6 @@ pub use self::{
     },
     format::WebhookFormat,
     message::message,
-    outcome::{DeliveryOutcome, DeliveryState, MAX_STORED_ERROR},
     refusal::{MAX_WEBHOOKS, NarrowedWebhooks, TooManyWebhooks, WebhookDisabled},
     schedule::{ATTEMPT_TIMEOUT, Attempt, AttemptResult, DELIVERY_TIME},
     secret::{OLD_SECRET_TIME, SecretVersion, WebhookSecret, signatures},

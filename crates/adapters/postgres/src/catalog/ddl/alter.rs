@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     catalog::{Alteration, ColumnChange, MAX_INEXACT_VALUES, Table, sql_name},
-    scalar::{DataType, Scalar},
+    scalar::DataType,
 };
 
 use super::{

@@ -14,7 +14,7 @@ use self::raw::create_raw;
 pub(crate) use self::{
     alter::{alter_table, inexact_values, rename},
     drop::{drop_column, drop_table, holds_value},
-    raw::{POINTS_PER_CHUNK, point_expression, points_from, stored_columns},
+    raw::{POINTS_PER_CHUNK, point_expression, points_from},
     trash::{add_values, complete_column, copy_values, move_away, move_back},
 };
 use crate::database::sql::{Schemas, ident, key_type, literal, sql_type};

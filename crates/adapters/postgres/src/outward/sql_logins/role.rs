@@ -18,9 +18,9 @@ use crate::{
         verifier::scram_sha_256,
     },
     database::{
-        errors::{Fault, end, port_error},
+        errors::{Fault, port_error},
         sql::{ident, literal},
-        transaction,
+        transaction::{self, end},
     },
 };
 

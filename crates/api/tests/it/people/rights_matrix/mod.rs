@@ -25,7 +25,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 pub(in crate::people) use self::requests::{arguments, call_tool, example, naming, path_of};
-use crate::server::{Client, TestServer, agent_without_model, send};
+use crate::server::{Client, TestServer, agent_without_model, send, sql_access};
 
 /// An id that no record has.
 pub(in crate::people) const UNKNOWN: &str = "0191d5a4-0000-7000-8000-000000000000";
@@ -55,7 +55,6 @@ impl Lab {
     async fn start() -> Self {
         let server = with_chats().await;
         let admin = server.admin().await;
-        let mut records = Records::new();
         let backend = TrainingBackend {
             worker: server.services.ids.next_id(),
             checked_at: server.services.clock.now(),
@@ -67,6 +66,54 @@ impl Lab {
         let table = json!({ "semantic_category": "curated", "columns": columns });
         let put = admin.request(Method::PUT, &format!("/api/v1/tables/{TABLE}"));
         send(put.json(&table)).await.json(200);
+        let mut records = Self::make_records(&admin).await;
+        let test = format!("/api/v1/webhooks/{}/test", records["webhook_id"]);
+        records.insert("delivery_id", id_of(&admin, &test, Value::Null, "id").await);
+        let execution = records["execution_id"].clone();
+        records.insert("job_execution_id", execution);
+        let file = upload(&admin, &records["instrument_id"]).await;
+        let annotation = annotation(&server, file.parse().unwrap()).await;
+        records.insert("annotation_id", annotation.to_string());
+        records.insert("file_id", file);
+        records.insert("dataset_id", dataset(&server).await.to_string());
+        let model = json!({
+            "name": "given", "dataset_id": records["dataset_id"], "target_column": "cultivar",
+            "feature_columns": ["alcohol"], "quality_preset": "medium_quality",
+        });
+        let model = id_of(&admin, "/api/v1/ml-models", model, "id").await;
+        // A running training would have a stream of progress without an end.
+        let cancel = format!("/api/v1/ml-models/{model}/cancel-training");
+        admin.post(&cancel, &Value::Null).await.json(200);
+        records.insert("ml_model_id", model);
+        records.insert("chat_id", chat(&server).await.to_string());
+        for (name, value) in [
+            ("name", TABLE),
+            ("table", TABLE),
+            ("target_name", TABLE),
+            ("column", "given_column"),
+            ("version_number", "1"),
+        ] {
+            records.insert(name, value.to_owned());
+        }
+        let unknown = records.keys().map(|name| {
+            let value = match *name {
+                "name" | "table" | "column" | "target_name" => "unknown_name",
+                "version_number" => "1",
+                _ => UNKNOWN,
+            };
+            (*name, value.to_owned())
+        });
+        Self {
+            unknown: unknown.collect(),
+            server,
+            admin,
+            records,
+        }
+    }
+
+    /// Makes the records that one request each makes.
+    async fn make_records(admin: &Client) -> Records {
+        let mut records = Records::new();
         let named = json!({ "name": "given" });
         let job = json!({ "name": "given", "code": "print()" });
         let user = json!({ "email": "given@example.org" });
@@ -111,50 +158,9 @@ impl Lab {
                 "id",
             ),
         ] {
-            records.insert(name, id_of(&admin, path, body, field).await);
+            records.insert(name, id_of(admin, path, body, field).await);
         }
-        let test = format!("/api/v1/webhooks/{}/test", records["webhook_id"]);
-        records.insert("delivery_id", id_of(&admin, &test, Value::Null, "id").await);
-        let execution = records["execution_id"].clone();
-        records.insert("job_execution_id", execution);
-        let file = upload(&admin, &records["instrument_id"]).await;
-        let annotation = annotation(&server, file.parse().unwrap()).await;
-        records.insert("annotation_id", annotation.to_string());
-        records.insert("file_id", file);
-        records.insert("dataset_id", dataset(&server).await.to_string());
-        let model = json!({
-            "name": "given", "dataset_id": records["dataset_id"], "target_column": "cultivar",
-            "feature_columns": ["alcohol"], "quality_preset": "medium_quality",
-        });
-        let model = id_of(&admin, "/api/v1/ml-models", model, "id").await;
-        // A running training would have a stream of progress without an end.
-        let cancel = format!("/api/v1/ml-models/{model}/cancel-training");
-        admin.post(&cancel, &Value::Null).await.json(200);
-        records.insert("ml_model_id", model);
-        records.insert("chat_id", chat(&server).await.to_string());
-        for (name, value) in [
-            ("name", TABLE),
-            ("table", TABLE),
-            ("target_name", TABLE),
-            ("column", "given_column"),
-            ("version_number", "1"),
-        ] {
-            records.insert(name, value.to_owned());
-        }
-        let unknown = records.keys().map(|name| {
-            let value = match *name {
-                "name" | "table" | "column" | "target_name" => "unknown_name",
-                "version_number" => "1",
-                _ => UNKNOWN,
-            };
-            (*name, value.to_owned())
-        });
-        Self {
-            unknown: unknown.collect(),
-            server,
-            admin,
-            records,
-        }
+        records
     }
 
     /// A key of a run of the organization, with the scopes that it has at most.
@@ -201,6 +207,7 @@ async fn with_chats() -> TestServer {
     let displayed: Arc<dyn Clock> = clock.clone();
     let mut services = Services::unlimited(labdata_memory::ports(&memory, displayed));
     services.ids = Arc::new(SystemIds);
+    services.sql = sql_access();
     let agent = Agent {
         chats: Arc::new(InMemoryChatRepository::new(&memory)),
         ..agent_without_model(&services)
