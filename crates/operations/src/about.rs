@@ -115,7 +115,7 @@ tags! {
     SqlLogins = "sql-logins",
     /// Views of the console under a name.
     SavedViews = "saved-views",
-    /// Addresses that are told of events.
+    /// Addresses to which events are sent.
     Webhooks = "webhooks",
     /// Who did what in the organization.
     Audit = "audit",

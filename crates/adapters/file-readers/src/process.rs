@@ -11,11 +11,10 @@ use labdata_domain::{
     instruments::{MAX_READING_BYTES, READING_TIME_LIMIT, Reading, ReadingFailure},
 };
 use labdata_ports::instruments::ReadingRequest;
-use labdata_redacted::Variables;
 use labdata_sandbox::{
-    ActiveWorkspace, EndCause, HostCapabilities, KillOnDrop, Limits, Network, PlatformProgram,
-    ProcessOutcome, ProcessPipes, ProcessSpec, SandboxError, ScriptEnvironment, StopSignal,
-    Streams, Workspace, frames, process_pipes, stop_channel,
+    ActiveWorkspace, EndCause, HostCapabilities, KillOnDrop, Limits, PlatformProgram,
+    ProcessOutcome, ProcessPipes, SandboxError, StopSignal, Streams, Workspace, frames,
+    process_pipes, stop_channel,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -25,7 +24,7 @@ use tokio::{
 use crate::program::unavailable;
 
 /// Number of threads of numeric libraries.
-const THREADS: &str = "1";
+const THREADS: u32 = 1;
 
 /// Total size of the files of a process, in bytes. Readers unpack archives.
 const SCRATCH: u64 = 512 << 20;
@@ -121,44 +120,23 @@ impl Launch {
         signal: &mut StopSignal,
     ) -> Result<ProcessOutcome, ReadingFailure> {
         let packages = self.program.installed(&self.host, active, signal).await;
-        let spec = self.specification(active, packages.map_err(unavailable)?);
+        let packages = packages.map_err(unavailable)?;
+        let spec = PlatformProgram::process(active, packages, THREADS, self.limits());
         let running = self.host.serve(active, &spec, pipes, signal, |_| ());
         running.await.map_err(unavailable)
     }
 
-    fn specification(
-        &self,
-        active: &ActiveWorkspace,
-        packages: Option<ScriptEnvironment>,
-    ) -> ProcessSpec {
-        let script = active.script_path().to_string_lossy().into_owned();
-        let environment = [
-            ("MPLBACKEND", "Agg"),
-            ("OMP_NUM_THREADS", THREADS),
-            ("OPENBLAS_NUM_THREADS", THREADS),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-        ];
-        ProcessSpec {
-            // Isolated: modules in the working directory do not replace installed ones.
-            arguments: vec!["-I".to_owned(), script],
-            packages,
-            environment: environment
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into_iter()
-                .collect::<Variables>(),
-            // Readers parse files that anyone may have made.
-            network: Network::Denied,
-            limits: Limits {
-                wall_clock: LIFETIME,
-                // Of each process, and so of each file: children inherit the limit, not what was used.
-                cpu_time: 2 * READING_TIME_LIMIT,
-                memory: self.memory,
-                file_size: SCRATCH,
-                scratch: SCRATCH,
-                processes: PROCESSES,
-                grace: Duration::from_secs(1),
-            },
-            logged: 0,
+    /// Limits of the process. Readers parse files that anyone may have made.
+    fn limits(&self) -> Limits {
+        Limits {
+            wall_clock: LIFETIME,
+            // Of each process, and so of each file: children inherit the limit, not what was used.
+            cpu_time: 2 * READING_TIME_LIMIT,
+            memory: self.memory,
+            file_size: SCRATCH,
+            scratch: SCRATCH,
+            processes: PROCESSES,
+            grace: Duration::from_secs(1),
         }
     }
 }

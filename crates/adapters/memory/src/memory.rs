@@ -163,7 +163,7 @@ pub(crate) struct State {
     pub(crate) deliveries: Vec<Owned<Delivery>>,
     /// Number of deliveries of events stored so far.
     pub(crate) deliveries_so_far: u128,
-    /// Webhooks whose administrators are to be told that they are disabled.
+    /// Disabled webhooks of which administrators are not notified yet.
     pub(crate) disabled_webhooks: Vec<DisabledWebhook>,
     /// Responses by organization, API key, operation and idempotency key.
     pub(crate) responses: BTreeMap<(OrganizationId, ApiKeyId, String, String), idempotency::Slot>,

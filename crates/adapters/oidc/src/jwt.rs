@@ -100,7 +100,7 @@ impl Claims {
         (is_fit && self.says("email_verified")).then(|| email.to_owned())
     }
 
-    /// E-mail address of Entra ID, which has a claim of its own for addresses in a domain that the tenant owns.
+    /// E-mail address of Entra ID, which has a separate claim for addresses in a domain that the tenant owns.
     pub(crate) fn email_of_own_domain(&self) -> Option<String> {
         if self.0.contains_key("email_verified") || !self.says("xms_edov") {
             return None;

@@ -20,7 +20,7 @@ use crate::{
     sealing::Sealing,
 };
 
-/// Start of the issuers of Entra ID, which says in a claim of its own that an address is of the tenant's domain.
+/// Start of the issuers of Entra ID, which says in a separate claim that an address is of the tenant's domain.
 const ENTRA: &str = "https://login.microsoftonline.com/";
 
 /// Settings of a provider.

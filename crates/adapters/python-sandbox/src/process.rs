@@ -6,11 +6,10 @@ use labdata_domain::agent::{
     PYTHON_MEMORY, PYTHON_PROCESSES, PYTHON_SCRATCH, PythonEnd, PythonOutcome, PythonUnavailable,
 };
 use labdata_ports::agent::PythonSnippet;
-use labdata_redacted::Variables;
 use labdata_sandbox::{
-    ActiveWorkspace, EndCause, Exit, HostCapabilities, Limits, Network, PlatformProgram,
-    ProcessOutcome, ProcessSpec, SandboxError, ScriptEnvironment, StopHandle, StopRequest,
-    StopSignal, Streams, Workspace, process_pipes,
+    ActiveWorkspace, EndCause, Exit, HostCapabilities, Limits, PlatformProgram, ProcessOutcome,
+    ProcessSpec, SandboxError, ScriptEnvironment, StopHandle, StopRequest, StopSignal, Streams,
+    Workspace, process_pipes,
 };
 use tokio::io::BufReader;
 
@@ -21,7 +20,7 @@ use crate::{
 };
 
 /// Number of threads of numeric libraries.
-const THREADS: &str = "2";
+const THREADS: u32 = 2;
 
 /// Start of a process: all that is needed for it.
 pub(crate) struct SnippetRun {
@@ -94,44 +93,26 @@ impl SnippetRun {
         Ok(interpret(report, outcome))
     }
 
+    /// Snippets are written by a model, perhaps under the influence of data that it has read.
     fn specification(
         &self,
         active: &ActiveWorkspace,
         packages: Option<ScriptEnvironment>,
     ) -> ProcessSpec {
-        let script = active.script_path().to_string_lossy().into_owned();
-        let environment = [
-            // Snippets have no display.
-            ("MPLBACKEND", "Agg"),
-            // Otherwise one thread per processor, each of which counts as a process and has a stack.
-            ("OMP_NUM_THREADS", THREADS),
-            ("OPENBLAS_NUM_THREADS", THREADS),
-            ("ARROW_DEFAULT_MEMORY_POOL", "system"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-        ];
-        ProcessSpec {
-            // Isolated: modules in the working directory do not replace installed ones before the
-            // snippet itself runs.
-            arguments: vec!["-I".to_owned(), script],
-            packages,
-            environment: environment
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into_iter()
-                .collect::<Variables>(),
-            // Snippets are written by a model, perhaps under the influence of data that it has read.
-            network: Network::Denied,
-            limits: Limits {
-                wall_clock: self.time_limit,
-                // Several threads use up more processor time than passes on the clock.
-                cpu_time: 4 * self.time_limit,
-                memory: PYTHON_MEMORY,
-                file_size: PYTHON_SCRATCH,
-                scratch: PYTHON_SCRATCH,
-                processes: PYTHON_PROCESSES,
-                grace: Duration::from_secs(1),
-            },
-            logged: 0,
-        }
+        let limits = Limits {
+            wall_clock: self.time_limit,
+            // Several threads use up more processor time than passes on the clock.
+            cpu_time: 4 * self.time_limit,
+            memory: PYTHON_MEMORY,
+            file_size: PYTHON_SCRATCH,
+            scratch: PYTHON_SCRATCH,
+            processes: PYTHON_PROCESSES,
+            grace: Duration::from_secs(1),
+        };
+        let mut spec = PlatformProgram::process(active, packages, THREADS, limits);
+        let pool = ["ARROW_DEFAULT_MEMORY_POOL", "system"].map(str::to_owned);
+        spec.environment.push(pool.into());
+        spec
     }
 }
 

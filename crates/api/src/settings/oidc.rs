@@ -58,7 +58,7 @@ pub(super) fn read(
         return Ok(None);
     }
     values.check("oidc_issuer", &settings.issuer, checks.issuer)?;
-    // Without either nobody can sign in, so it is a mistake.
+    // Without either every sign-in would be refused, so it is a mistake.
     if client_id.is_none() {
         return Err(missing("LABDATA_OIDC_CLIENT_ID"));
     }

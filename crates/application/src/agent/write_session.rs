@@ -79,7 +79,7 @@ pub async fn end_write_sessions(services: &Services) -> Result<u64, Error> {
     }
 }
 
-/// Ends an idle session with its execution. Returns false if it was used or ended meanwhile.
+/// Ends an idle session with its execution. Returns false if it was used or ended since.
 async fn end_write_session(services: &Services, session: &IdleSession) -> Result<bool, Error> {
     let (organization, key) = (session.organization, session.key);
     // One transaction: a server that stops between the two would leave the execution open for a day.

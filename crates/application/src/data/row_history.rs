@@ -85,7 +85,7 @@ pub async fn row_history(
     })
 }
 
-/// Gives a row the values of an earlier version, in a write of its own that its history shows as restored; a deleted
+/// Gives a row the values of an earlier version, in a separate write that its history shows as restored; a deleted
 /// row is created again.
 ///
 /// # Errors

@@ -54,7 +54,7 @@ pub async fn save_view(
     require_reserve(services)?;
     check_view_name(&command.name).map_err(Error::refused)?;
     check_view_address(&command.address).map_err(Error::refused)?;
-    // Racing requests may exceed the limit by a few, which harms nobody.
+    // Racing requests may exceed the limit by a few, which is harmless.
     let existing = services.saved_views.list(actor.organization).await?;
     if existing.len() >= MAX_SAVED_VIEWS {
         return Err(Error::refused(TooManySavedViews));

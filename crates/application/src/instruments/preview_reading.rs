@@ -28,7 +28,7 @@ pub struct FileReading {
 ///
 /// # Errors
 /// `Forbidden` without the scopes read and write; `NotFound`; `Invalid` for an unknown reader, where neither
-/// the request nor the instrument names one, where the organization has a table of its own by the name of one
+/// the request nor the instrument names one, where the organization has its own table by the name of one
 /// to which readers write, while the file awaits its bytes, and for a file that takes too much to read;
 /// `Unavailable` while readers cannot run.
 #[tracing::instrument(level = "debug", skip_all)]

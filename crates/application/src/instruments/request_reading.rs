@@ -18,7 +18,7 @@ use crate::{
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound`; `Invalid` for an unknown reader, where neither the request
-/// nor the instrument names one, where the organization has a table of its own by the name of one to which
+/// nor the instrument names one, where the organization has its own table by the name of one to which
 /// readers write, and while the file awaits its bytes.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn request_reading(

@@ -86,7 +86,7 @@ async fn notify(services: &Services, device: &WatchedDevice) -> Result<(), Error
             Err(SendError::Port(error)) => return Err(error.into()),
         }
     }
-    // Last: a crash before it notifies nobody twice, as the keys are the same.
+    // Last: a crash before it causes no second notice, as the keys are the same.
     let noticed =
         services
             .devices

@@ -25,9 +25,9 @@ pub async fn sweep_trash(services: &Services) -> Result<u64, Error> {
         let before = purged;
         for (organization, id) in due {
             match purge(services, organization, id).await {
-                Ok(gone) => {
+                Ok(objects) => {
                     purged += 1;
-                    remove_objects(services, organization, &gone).await?;
+                    remove_objects(services, organization, &objects).await?;
                 }
                 // Another server was faster, somebody has restored it, or a backup holds its table.
                 Err(Error::Refused(_) | Error::Unavailable(_)) => {}

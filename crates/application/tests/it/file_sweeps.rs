@@ -7,14 +7,13 @@ use futures::TryStreamExt;
 use labdata_application::{
     Error,
     files::{
-        begin_upload::{BeginUpload, begin_upload},
+        begin_upload::begin_upload,
         confirm_upload::confirm_upload,
         sweep_uploads::{Swept, sweep_objects, sweep_uploads},
-        upload_file::UploadFile,
     },
 };
 use labdata_domain::{
-    files::{FilePath, ObjectKey},
+    files::ObjectKey,
     people::scope::Scope,
     refusal::{Refusal, RefusalKind},
     storage::ReserveState,
@@ -28,7 +27,7 @@ use labdata_ports::{
 use mockall::predicate::eq;
 
 use crate::{
-    files::{instrument, mock_blobs, upload_file},
+    files::{instrument, mock_blobs, upload, upload_file, wanted},
     lab::Lab,
 };
 
@@ -67,14 +66,8 @@ async fn objects(lab: &Lab) -> Vec<ObjectKey> {
 async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_was_uploaded() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Write]);
-    let wanted = BeginUpload {
-        path: FilePath::parse("a.csv").unwrap(),
-        content_type: None,
-        execution: None,
-        instrument: Some(instrument(&lab).await),
-        source: None,
-    };
-    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
+    let command = wanted(instrument(&lab).await);
+    let begun = begin_upload(&lab.services, &actor, command).await.unwrap();
     put(&lab, begun.file.state.object()).await;
     lab.clock.advance(time::Duration::hours(24));
     assert_eq!(
@@ -105,15 +98,8 @@ async fn a_record_that_was_never_confirmed_goes_a_day_after_its_url_with_what_wa
 async fn objects_that_nothing_refers_to_are_removed_when_they_are_old() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Write]);
-    let upload = UploadFile {
-        path: FilePath::parse("a.csv").unwrap(),
-        content_type: None,
-        execution: None,
-        instrument: Some(instrument(&lab).await),
-        source: None,
-        bytes: Bytes::from_static(b"a"),
-    };
-    let file = upload_file(&lab.services, &actor, upload).await.unwrap();
+    let command = upload(instrument(&lab).await);
+    let file = upload_file(&lab.services, &actor, command).await.unwrap();
     put(&lab, ObjectKey::new(lab.services.ids.next_id())).await;
     assert_eq!(sweep_objects(&lab.services).await.unwrap(), 0);
     lab.clock.advance(time::Duration::hours(49));

@@ -90,7 +90,19 @@ pub(crate) async fn instrument(lab: &Lab) -> InstrumentId {
     instrument.id
 }
 
-fn upload(instrument: InstrumentId) -> UploadFile {
+/// The upload by a signed URL that [`upload`] makes at once.
+pub(crate) fn wanted(instrument: InstrumentId) -> BeginUpload {
+    BeginUpload {
+        path: FilePath::parse("a.csv").unwrap(),
+        content_type: None,
+        execution: None,
+        instrument: Some(instrument),
+        source: None,
+    }
+}
+
+/// An upload of one byte.
+pub(crate) fn upload(instrument: InstrumentId) -> UploadFile {
     UploadFile {
         path: FilePath::parse("a.csv").unwrap(),
         content_type: None,
@@ -330,14 +342,8 @@ async fn an_upload_that_was_superseded_while_it_was_checked_is_not_confirmed() {
 async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Write]);
-    let wanted = BeginUpload {
-        path: FilePath::parse("a.csv").unwrap(),
-        content_type: None,
-        execution: None,
-        instrument: Some(instrument(&lab).await),
-        source: None,
-    };
-    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
+    let command = wanted(instrument(&lab).await);
+    let begun = begin_upload(&lab.services, &actor, command).await.unwrap();
     let request = SignedRequest {
         method: "PUT",
         path: begun
@@ -379,14 +385,8 @@ async fn what_the_gateway_received_is_not_read_again_by_the_confirmation() {
 async fn what_a_cloud_took_beyond_the_limit_is_discarded_with_its_record() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Write]);
-    let wanted = BeginUpload {
-        path: FilePath::parse("a.csv").unwrap(),
-        content_type: None,
-        execution: None,
-        instrument: Some(instrument(&lab).await),
-        source: None,
-    };
-    let begun = begin_upload(&lab.services, &actor, wanted).await.unwrap();
+    let command = wanted(instrument(&lab).await);
+    let begun = begin_upload(&lab.services, &actor, command).await.unwrap();
     // The cloud alone knows how long it is.
     let mut blobs = mock_blobs();
     blobs

@@ -184,7 +184,7 @@ impl Refuse for NoReader {
     }
 }
 
-/// Error: the organization has a table of its own by the name of one to which readers write.
+/// Error: the organization has its own table by the name of one to which readers write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this organization has a table {0:?} of its own, to which readers cannot write: rename it first \

@@ -75,7 +75,7 @@ impl TrashEntry {
         }
     }
 
-    /// Returns whether a caller may see it: a table and its columns by whoever may read the table.
+    /// Returns whether a caller may see it: a table and its columns by those who may read the table.
     #[must_use]
     pub fn is_visible_to(&self, rights: &Rights) -> bool {
         let table = match self.kind {
@@ -86,7 +86,7 @@ impl TrashEntry {
         rights.on_named(table, &self.access) > TableRight::None
     }
 
-    /// What the audit log tells of it.
+    /// Target of its entries in the audit log.
     #[must_use]
     pub fn target(&self) -> AuditTarget {
         let kind = match self.kind {

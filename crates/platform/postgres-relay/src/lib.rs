@@ -3,7 +3,7 @@
 //! The relay reads the first message of a client, which names role and database, and refuses what it does not admit:
 //! the superuser, other databases, replication. It asks for TLS where it must. Then it forwards bytes, as the role that
 //! the client logs in as; it knows no password. Notifications of the server do not pass: `LISTEN` needs no right in
-//! PostgreSQL, and they tell of others.
+//! PostgreSQL, and their texts are of other people.
 //!
 //! **Invariants.** Knows no other crate of the platform. A client that has not logged in after [`LOGIN_TIME`] is
 //! disconnected, and no more than [`Settings::connections`] are connected at a time.

@@ -220,7 +220,7 @@ impl DependencyCache {
         // After the marker, because an environment that is partly removed must not count as
         // complete.
         remove_any(&self.cache.join(ENVIRONMENTS).join(name))?;
-        // Nobody holds it: installations share the lock of the scope, which the eviction has to itself.
+        // No one else holds it: installations share the lock of the scope, which the eviction has to itself.
         match fs::remove_file(self.environment_lock(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(true),

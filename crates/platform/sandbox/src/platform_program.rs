@@ -6,6 +6,7 @@ use std::{
 };
 
 use labdata_python_packages::DeclaredPackages;
+use labdata_redacted::Variables;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     process::{StopSignal, stop_channel},
     sandbox::Sandbox,
     script_environment::{EnvironmentOutcome, EnvironmentRequest, PLATFORM_SCOPE},
-    spec::{Limits, ScriptEnvironment},
+    spec::{Limits, Network, ProcessSpec, ScriptEnvironment},
 };
 
 /// Time limit of the installation.
@@ -191,6 +192,36 @@ impl PlatformProgram {
                 tracing::warn!(program, cause = ?outcome.cause, errors, "packages were not installed");
                 Err(ProgramError::NotInstalled)
             }
+        }
+    }
+
+    /// Specifies a process of the program without network, whose numeric libraries have that number of threads.
+    #[must_use]
+    pub fn process(
+        active: &ActiveWorkspace,
+        packages: Option<ScriptEnvironment>,
+        threads: u32,
+        limits: Limits,
+    ) -> ProcessSpec {
+        let threads = threads.to_string();
+        let variables = [
+            // There is no display.
+            ("MPLBACKEND", "Agg"),
+            // Otherwise one thread per processor, each of which counts as a process and has a stack.
+            ("OMP_NUM_THREADS", &threads),
+            ("OPENBLAS_NUM_THREADS", &threads),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let script = active.script_path().to_string_lossy().into_owned();
+        ProcessSpec {
+            // Isolated: modules in the working directory do not replace installed ones.
+            arguments: vec!["-I".to_owned(), script],
+            packages,
+            environment: variables.into_iter().collect::<Variables>(),
+            network: Network::Denied,
+            limits,
+            logged: 0,
         }
     }
 }

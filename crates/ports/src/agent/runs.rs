@@ -28,7 +28,7 @@ pub struct BeginRun {
 /// What the server of a run learns when it renews the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewedRun {
-    /// The run goes on.
+    /// The run continues.
     Held,
     /// Its user cancels it.
     CancelRequested,

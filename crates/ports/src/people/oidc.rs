@@ -80,7 +80,7 @@ pub trait IdentityProvider: Send + Sync {
     async fn refresh(&self, sealed: &[u8], subject: &str) -> Result<Identity, ProviderError>;
 }
 
-/// A session that the provider began, with the refresh token by which it goes on.
+/// A session that the provider began, with the refresh token that renews it.
 #[derive(Clone)]
 pub struct ProviderSession {
     /// Hash of the session's token.

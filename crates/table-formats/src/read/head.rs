@@ -27,7 +27,7 @@ impl Extent {
         bytes: HEAD_BYTES,
     };
 
-    /// Returns whether no row is read behind so many cells and bytes.
+    /// Returns whether no row is read after that many cells and bytes.
     pub(super) const fn ends_at(self, cells: usize, bytes: u64) -> bool {
         match self {
             Self::Whole => false,

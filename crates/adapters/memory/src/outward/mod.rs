@@ -1,4 +1,4 @@
-//! What other programs reach from outside, or are told, in memory: webhooks.
+//! What other programs use from outside, in memory: webhooks and SQL logins.
 
 pub(crate) mod sql_logins;
 pub(crate) mod webhooks;

@@ -38,11 +38,11 @@ impl State {
         event: &LoggedEventKind,
     ) {
         let records = self.filtered_records(organization, event);
-        let told: Vec<WebhookId> = owned(&self.webhooks, organization)
+        let receivers: Vec<WebhookId> = owned(&self.webhooks, organization)
             .filter(|webhook| webhook.receives(event, user, &records))
             .map(|webhook| webhook.id)
             .collect();
-        for webhook in told {
+        for webhook in receivers {
             self.deliveries_so_far += 1;
             let id = DeliveryId::new(Uuid::from_u128(self.deliveries_so_far));
             let subject = DeliverySubject::Event(event.clone());

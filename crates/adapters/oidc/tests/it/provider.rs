@@ -63,7 +63,7 @@ pub(crate) fn hmac_signed(claims: &Value, secret: &[u8]) -> String {
     format!("{signed}.{signature}")
 }
 
-/// Signed well, under a header with an extension that nobody knows.
+/// Signed well, under a header with an extension that is unknown.
 pub(crate) fn critical(provider: &Provider, claims: &Value) -> String {
     let header = encode(&json!({"alg": "ES256", "kid": "1", "crit": ["x"], "x": 1}));
     provider.signed(&header, claims)

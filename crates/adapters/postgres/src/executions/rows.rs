@@ -268,3 +268,27 @@ pub(crate) async fn lock(
     // Loaded after the lock: a join under FOR UPDATE would lock the job's row as well.
     load(connection, organization, id).await
 }
+
+/// Returns whether an execution accepts what is stored under it, which it then does until the transaction ends;
+/// `None` if there is none.
+pub(crate) async fn is_open(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    execution: ExecutionId,
+    now: OffsetDateTime,
+) -> Result<Option<bool>, Fault> {
+    let found: Option<(String, Option<OffsetDateTime>)> = job_execution::table
+        .filter(job_execution::id.eq(execution.as_uuid()))
+        .filter(job_execution::organization_id.eq(organization.as_uuid()))
+        .select((job_execution::status, job_execution::deadline))
+        // SHARE, not UPDATE: several requests store under one execution at a time, and only its end and its revert
+        // conflict.
+        .for_share()
+        .first(connection)
+        .await
+        .optional()?;
+    Ok(found.map(|(status, deadline)| {
+        let state = ExecutionState::Running { deadline };
+        status == state.as_str() && state.is_open(now)
+    }))
+}

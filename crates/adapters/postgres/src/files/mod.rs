@@ -12,9 +12,8 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
-    executions::ExecutionState,
     files::{File, FileFilter, FileState, ObjectKey, Recorded, StoredBytes, UploadState},
-    ids::{ExecutionId, FileId, InstrumentId, OrganizationId},
+    ids::{FileId, InstrumentId, OrganizationId},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
     storage::{BytesByKind, InsufficientStorage, StorageQuota},
@@ -33,13 +32,14 @@ use crate::{
         transaction,
     },
     events::record::record,
+    executions,
     files::{
         list::{SearchLimits, read_page},
         rows::{FileRow, IdentityRow, StateColumns, UploadRow, path_hash, size_column},
         usage::{Counted, bytes_by_kind, check_quota, lock_usage, used_bytes},
     },
     maintenance::backup,
-    schema::{file, instrument, job_execution},
+    schema::{file, instrument},
     triggers::outbox,
 };
 
@@ -105,7 +105,7 @@ async fn check_attribution(
     now: OffsetDateTime,
 ) -> Result<Option<AddFileError>, Fault> {
     if let Some(execution) = file.attribution.execution() {
-        match execution_is_open(connection, organization, execution, now).await? {
+        match executions::rows::is_open(connection, organization, execution, now).await? {
             None => return Ok(Some(AddFileError::UnknownExecution)),
             Some(false) => return Ok(Some(AddFileError::ExecutionClosed)),
             Some(true) => {}
@@ -117,27 +117,6 @@ async fn check_attribution(
         return Ok(Some(AddFileError::UnknownInstrument));
     }
     Ok(None)
-}
-
-async fn execution_is_open(
-    connection: &mut Connection,
-    organization: OrganizationId,
-    execution: ExecutionId,
-    now: OffsetDateTime,
-) -> Result<Option<bool>, Fault> {
-    let found: Option<(String, Option<OffsetDateTime>)> = job_execution::table
-        .filter(job_execution::id.eq(execution.as_uuid()))
-        .filter(job_execution::organization_id.eq(organization.as_uuid()))
-        .select((job_execution::status, job_execution::deadline))
-        // FOR SHARE: files of one execution are stored side by side, but its end waits for them.
-        .for_share()
-        .first(connection)
-        .await
-        .optional()?;
-    Ok(found.map(|(status, deadline)| {
-        let state = ExecutionState::Running { deadline };
-        status == state.as_str() && state.is_open(now)
-    }))
 }
 
 async fn instrument_exists(
@@ -323,7 +302,7 @@ async fn confirm(
     }
     if let Some(execution) = file.attribution.execution()
         && let Some(now) = confirmed.uploaded_at()
-        && execution_is_open(connection, organization, execution, now).await? != Some(true)
+        && executions::rows::is_open(connection, organization, execution, now).await? != Some(true)
     {
         return Ok(Err(ConfirmFileError::ExecutionClosed));
     }

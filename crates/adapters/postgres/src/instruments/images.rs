@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use diesel::{dsl::count_star, prelude::*, sql_types::Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    executions::ExecutionState,
     files::ObjectKey,
     ids::{AnnotationId, ExecutionId, FileId, OrganizationId, UserId},
     instruments::images::{
@@ -26,8 +25,9 @@ use crate::{
         errors::{Fault, corrupt, port_error, transacted},
         pool::{Connection, Database},
     },
+    executions,
     files::usage::{check_quota, lock_usage},
-    schema::{annotation, file, job_execution},
+    schema::{annotation, file},
 };
 
 /// Number of annotations that one statement inserts; each has 17 values, and a statement takes 65,535.
@@ -162,31 +162,18 @@ pub(crate) async fn delete_of_execution(
 
 type Refused<T> = Result<Result<T, AddAnnotationsError>, Fault>;
 
-/// Locks the execution until the annotations are stored: its end and its revert wait.
+/// Refuses an execution that is not open. Its end and its revert wait until the annotations are stored.
 async fn check_execution(
     connection: &mut Connection,
     organization: OrganizationId,
     execution: ExecutionId,
     now: OffsetDateTime,
 ) -> Refused<()> {
-    let found: Option<(String, Option<OffsetDateTime>)> = job_execution::table
-        .filter(job_execution::id.eq(execution.as_uuid()))
-        .filter(job_execution::organization_id.eq(organization.as_uuid()))
-        .select((job_execution::status, job_execution::deadline))
-        // SHARE, not UPDATE: several saves under one execution may run at a time, and only its end and its revert
-        // conflict.
-        .for_share()
-        .first(connection)
-        .await
-        .optional()?;
-    let Some((status, deadline)) = found else {
-        return Ok(Err(AddAnnotationsError::UnknownExecution));
-    };
-    let running = ExecutionState::Running { deadline };
-    Ok(if status == running.as_str() && running.is_open(now) {
-        Ok(())
-    } else {
-        Err(AddAnnotationsError::ExecutionClosed)
+    let open = executions::rows::is_open(connection, organization, execution, now).await?;
+    Ok(match open {
+        None => Err(AddAnnotationsError::UnknownExecution),
+        Some(false) => Err(AddAnnotationsError::ExecutionClosed),
+        Some(true) => Ok(()),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What other programs reach from outside, or are told: SQL logins and webhooks.
+//! What other programs use from outside: SQL logins and webhooks.
 
 pub(crate) mod sql_logins;
 mod webhooks;

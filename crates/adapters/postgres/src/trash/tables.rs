@@ -68,7 +68,7 @@ pub(super) async fn drop(
     Ok(())
 }
 
-/// What is kept of a table's history, and where.
+/// Copies of a table's history, and what they are made of.
 const COPIES: [(&str, &str); 2] = [("_history", "row_change"), ("_versions", "deleted_version")];
 
 /// Copies the recorded changes of a table, which [`undefine`] deletes.
@@ -129,13 +129,13 @@ pub(super) async fn restore(
     Ok(())
 }
 
-/// Refuses a table of whose groups one is gone: without it, others could see what only the group saw.
+/// Refuses a table of whose groups one was deleted: without it, others could see what only the group saw.
 async fn check_groups(
     connection: &mut AsyncPgConnection,
     held: &HeldRow,
     name: &str,
 ) -> Result<(), RestoreError> {
-    let gone: Vec<Gone> = diesel::sql_query(
+    let deleted: Vec<DeletedGroup> = diesel::sql_query(
         "SELECT a.group_id FROM labdata.trash t, \
              jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) a \
          WHERE t.id = $1 AND NOT EXISTS (SELECT FROM labdata.user_group g WHERE g.id = a.group_id)",
@@ -144,8 +144,8 @@ async fn check_groups(
     .load(connection)
     .await
     .map_err(port_error)?;
-    match gone.as_slice() {
-        [Gone { group_id }, ..] => Err(RestoreRefusal::ReferenceGone {
+    match deleted.as_slice() {
+        [DeletedGroup { group_id }, ..] => Err(RestoreRefusal::ReferenceGone {
             name: name.to_owned(),
             target: format!("group {group_id}"),
         }
@@ -154,9 +154,9 @@ async fn check_groups(
     }
 }
 
-/// A group that is no longer there.
+/// A deleted group.
 #[derive(diesel::QueryableByName)]
-struct Gone {
+struct DeletedGroup {
     #[diesel(sql_type = SqlUuid)]
     group_id: uuid::Uuid,
 }

@@ -1,4 +1,4 @@
-//! SQL logins on a real server: what a person's tool can do over a session of its own, attacks among it.
+//! SQL logins on a real server: what a person's tool can do in its session, attacks among it.
 
 use labdata_domain::{
     catalog::TableAccess,
@@ -181,7 +181,7 @@ async fn a_session_is_as_harmless_as_a_query() {
         format!("ALTER ROLE {} CONNECTION LIMIT 100", lab.login.role()),
         "CREATE ROLE mine".to_owned(),
         "SELECT set_config('role', 'labdata', false)".to_owned(),
-        // Writes, whatever the session sets.
+        // Writes, with any settings of the session.
         "SET default_transaction_read_only = off; DELETE FROM sample".to_owned(),
         "BEGIN READ WRITE; UPDATE sample SET name = 'x'".to_owned(),
         "ROLLBACK; SET default_transaction_read_only = off".to_owned()

@@ -1,4 +1,4 @@
-//! What other programs reach, or are told: SQL logins and webhooks.
+//! What other programs use from outside: SQL logins and webhooks.
 
 pub(crate) mod receiver;
 mod sql_logins;

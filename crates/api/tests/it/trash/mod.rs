@@ -65,6 +65,13 @@ async fn actions(client: &Client) -> Vec<String> {
         .collect()
 }
 
+/// Number of schemas that hold tables of the trash.
+async fn schemas_in_trash(lab: &OnPostgres) -> i64 {
+    let count = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '_trash_'";
+    let behind = lab.behind().await;
+    behind.query_one(count, &[]).await.unwrap().get(0)
+}
+
 #[tokio::test]
 async fn a_dropped_table_is_nowhere_until_it_is_restored() {
     let lab = lab().await;
@@ -287,15 +294,7 @@ async fn the_trash_is_purged_when_its_time_has_come() {
     let (first, second) = tokio::join!(sweep_trash(services), sweep_trash(services));
     assert_eq!(first.unwrap() + second.unwrap(), 2);
     assert_eq!(entries(client).await, Vec::<Value>::new());
-    let held = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '_trash_'";
-    let held: i64 = lab
-        .behind()
-        .await
-        .query_one(held, &[])
-        .await
-        .unwrap()
-        .get(0);
-    assert_eq!(held, 0);
+    assert_eq!(schemas_in_trash(&lab).await, 0);
     // They are due at the same time, in any order.
     let mut purged = actions(client).await.split_off(2);
     purged.sort();
@@ -321,15 +320,7 @@ async fn without_a_trash_what_is_dropped_is_gone_at_once() {
     delete(client, "/api/v1/tables/sample/columns/b").await;
     delete(client, "/api/v1/tables/sample").await;
     assert_eq!(entries(client).await, Vec::<Value>::new());
-    let held = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '_trash_'";
-    let held: i64 = lab
-        .behind()
-        .await
-        .query_one(held, &[])
-        .await
-        .unwrap()
-        .get(0);
-    assert_eq!(held, 0);
+    assert_eq!(schemas_in_trash(&lab).await, 0);
 }
 
 #[tokio::test]

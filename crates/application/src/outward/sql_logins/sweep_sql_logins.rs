@@ -1,4 +1,4 @@
-//! Ends SQL logins whose time has come, and keeps PostgreSQL in step.
+//! Ends SQL logins whose time has come, and grants what PostgreSQL lacks.
 
 use labdata_domain::audit::AuditAction;
 use labdata_ports::{

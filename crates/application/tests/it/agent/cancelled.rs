@@ -280,7 +280,7 @@ async fn end_after_loss(scripted: &Scripted, lose: impl AsyncFnOnce(AgentRunId))
     let Some(AgentEvent::RunStarted { run_id, .. }) = events.next().await else {
         panic!("the run began with another event");
     };
-    // It goes on while its lease is held.
+    // It continues while its lease is held.
     renewals.add_permits(1);
     while !matches!(events.next().await, Some(AgentEvent::TextDelta(_))) {}
     lose(run_id).await;

@@ -1,7 +1,7 @@
 //! Tables to whose rows those of an import refer, made of the same lines of its file.
 //!
 //! A line of a plate's sheet may name its plate, the sample in the well, and what was measured: three tables.
-//! Each linked table takes fields of the header, and its rows are told apart by a key, so that lines with the same
+//! Each linked table takes fields of the header, and its rows are distinguished by a key, so that lines with the same
 //! key are one row. The write upserts them first, and the rows of the import refer to them by label.
 
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ impl LinkedColumns {
         })?;
         let reference = reference(referring, given.reference.as_deref(), &table.name)
             .map_err(|reason| one("reference", reason))?;
-        // References by linked tables of before, which rows may be told apart by.
+        // References by linked tables of before, which may distinguish rows.
         let index = next - 1;
         let parents = earlier.iter().enumerate();
         let parents: Vec<(usize, ColumnRef)> = parents

@@ -112,7 +112,7 @@ impl EndReason {
     }
 }
 
-/// What decides whether an active login goes on.
+/// What decides whether an active login stays so.
 #[derive(Clone, Copy, Debug)]
 pub struct LoginFacts {
     /// True if its user is disabled.
@@ -158,7 +158,7 @@ impl SqlLogin {
         matches!(self.state, SqlLoginState::Active)
     }
 
-    /// Returns why it must end; `None` if it goes on, or has ended already.
+    /// Returns why it must end; `None` if it stays active, or has ended already.
     #[must_use]
     pub fn due(&self, facts: LoginFacts, now: OffsetDateTime) -> Option<EndReason> {
         if !self.is_active() {

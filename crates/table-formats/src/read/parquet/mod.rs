@@ -39,7 +39,7 @@ const MAX_CELL: usize = 16 << 20;
 /// Size of a cell without its text, in bytes.
 const CELL_BYTES: usize = 8;
 
-/// Maximum size of all texts in bytes, whatever the size of the file. Few bytes of a dictionary can stand for
+/// Maximum size of all texts in bytes, at any size of the file. Few bytes of a dictionary can stand for
 /// many in the table.
 const MAX_TEXTS: u64 = 512 << 20;
 

@@ -232,7 +232,7 @@ pub(super) async fn create(
 ) -> Result<(), Fault> {
     let group = ensure_group(connection).await?;
     let role = ident(&login.role());
-    // The password is random, so a salt that can be guessed helps nobody.
+    // The password is random, so a salt that can be guessed is no help.
     let salt = Sha256::digest(login.id.as_uuid().as_bytes());
     // Hashed here, so that no log of statements contains the password.
     let verifier = scram_sha_256(password.reveal(), &salt, ITERATIONS);
@@ -306,7 +306,7 @@ pub(super) async fn remove_ended(connection: &mut AsyncPgConnection) -> Result<u
     let mut removed = 0;
     for role in ended {
         let name = ident(&role.name);
-        // Its rights are gone since its end. Another server may drop it at this moment.
+        // Its end has taken its rights. Another server may drop it at this moment.
         let drop = format!("DROP OWNED BY {name}; DROP ROLE {name}");
         transaction::begin(connection).await.map_err(port_error)?;
         let outcome = attempt(connection, &drop).await;

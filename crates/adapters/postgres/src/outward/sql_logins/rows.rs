@@ -76,7 +76,7 @@ impl<'l> NewLoginRow<'l> {
     }
 }
 
-/// An active login, and what decides whether it goes on.
+/// An active login, and what decides whether it stays active.
 #[derive(QueryableByName)]
 pub(super) struct DueRow {
     #[diesel(sql_type = SqlUuid)]

@@ -1,4 +1,4 @@
-//! Who may see the hidden tables does, and the events of a table reach nobody else.
+//! Who may see the hidden tables does, and the events of a table reach them alone.
 
 use labdata_application::{
     events::follow_events::follow_events, people::authenticate::authenticate,

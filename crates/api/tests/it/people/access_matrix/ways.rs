@@ -269,7 +269,7 @@ async fn each_way_gives_each_caller_what_its_rights_say() {
     for way in WAYS {
         let named = format!("{} {}", way.operation, way.path);
         for outsider in &lab.outsiders {
-            // A stranger makes the webhook, each with a secret of its own, in another organization.
+            // A stranger makes the webhook, each with its own secret, in another organization.
             if outsider.name == "a stranger" && way.operation == "create_webhook" {
                 continue;
             }
