@@ -4,12 +4,28 @@ import { h } from "./dom.js";
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
+/** The modules of the search, read with its first use. @type {typeof import("./palette.js") | null} */
+let search = null;
+
+/** What was typed while they were read; null if they are not being read. @type {string | null} */
+let early = null;
+
 /**
- * Opens the search, whose modules are read with its first use.
+ * Opens the search. A person types on at once, so no letter is lost or taken for a shortcut while its modules are read.
  * @param {Pages} pages
  */
 export async function palette(pages) {
-  (await import("./palette.js")).palette(pages);
+  if (search) {
+    search.palette(pages);
+  } else if (early === null) {
+    early = "";
+    try {
+      search = await import("./palette.js");
+      search.palette(pages, early);
+    } finally {
+      early = null;
+    }
+  }
 }
 
 /** Keys that lead to pages, after g. */
@@ -33,6 +49,11 @@ export function shortcuts(pages) {
       if (document.querySelector("nav")) {
         palette(pages);
       }
+      return;
+    }
+    if (early !== null) {
+      event.preventDefault();
+      early = event.key === "Backspace" ? early.slice(0, -1) : early + (event.key.length === 1 ? event.key : "");
       return;
     }
     const at = /** @type {HTMLElement} */ (event.target);

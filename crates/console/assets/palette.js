@@ -94,8 +94,9 @@ async function rowsOf(table, text, add) {
 /**
  * Opens the search.
  * @param {Pages} pages
+ * @param {string} [text] what is searched for at first
  */
-export function palette(pages) {
+export function palette(pages, text = "") {
   if (document.querySelector("dialog[open]")) {
     return;
   }
@@ -103,6 +104,7 @@ export function palette(pages) {
   const input = /** @type {HTMLInputElement} */ (
     h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, tables…", autocomplete: "off" })
   );
+  input.value = text;
   const found = h("ul", { id: "found", role: "listbox", "aria-label": "Found" });
   const told = h("p", { class: "quiet", role: "status" });
   /** @type {Entry[]} */

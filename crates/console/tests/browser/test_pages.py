@@ -103,6 +103,22 @@ def test_everything_is_found_by_its_name(server, page):
     expect(page.locator("h1")).to_have_text("Tables")
 
 
+def test_letters_typed_before_the_search_is_read_are_searched_for(page):
+    held = []
+    page.route("**/palette.js", lambda route: held.append(route))
+    with page.expect_request("**/palette.js"):
+        page.goto("/#/home")
+    expect(page.locator("nav")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("gt tablex")
+    page.keyboard.press("Backspace")
+    for route in held:
+        route.continue_()
+    page.unroute("**/palette.js")
+    expect(page.get_by_role("combobox", name="Search")).to_have_value("gt table")
+    assert page.url.endswith("#/home")
+
+
 def test_a_script_that_was_edited_is_not_lost_by_a_click(page):
     page.goto("/#/jobs")
     page.click("text=New job")
