@@ -30,7 +30,7 @@ fn renamed(from: &str, definition: TableDefinition) -> TableDefinition {
 }
 
 /// Values of each type that becomes text, and their texts.
-fn texts() -> [(DataType, Vec<Value>, Vec<&'static str>); 7] {
+pub(crate) fn texts() -> [(DataType, Vec<Value>, Vec<&'static str>); 7] {
     [
         (
             DataType::Integer,

@@ -124,15 +124,15 @@ impl Tables {
                 for rename in &renamed {
                     tables.rename(&after.name, rename);
                 }
-                for change in changed.iter().filter(|change| change.is_retyped()) {
-                    tables.retype(&after, change)?;
-                }
-                tables.fill(&after, &added);
                 if !after.history {
                     tables.changes.retain(|change| change.table != after.name);
                     let deleted = &mut tables.deleted_versions;
                     deleted.retain(|(table, _), _| *table != after.name);
                 }
+                for change in changed.iter().filter(|change| change.is_retyped()) {
+                    tables.retype(&after, change)?;
+                }
+                tables.fill(&after, &added);
                 let after = tables.with_ids(after, definition);
                 for table in tables
                     .defined
@@ -221,20 +221,16 @@ impl Tables {
     fn retype(&mut self, table: &Table, change: &ColumnChange) -> Result<(), CatalogRefusal> {
         let name = change.after.sql_name();
         let mut inexact = Vec::new();
-        for cells in self.cells_mut(&table.name) {
-            let Some(value) = cells.get_mut(&*name) else {
-                continue;
-            };
-            match value.converted(change.after.data_type) {
-                Some(converted) => *value = converted,
-                None => inexact.push(value.clone()),
+        let mut convert = |cells: &mut Cells| {
+            if let Some(value) = cells.get_mut(&*name) {
+                match value.converted(change.after.data_type) {
+                    Some(converted) => *value = converted,
+                    None => inexact.push(value.clone()),
+                }
             }
-        }
-        for cells in self.former_cells_mut(&table.name) {
-            let value = cells.remove(&*name);
-            let value = value.and_then(|value| value.converted(change.after.data_type));
-            cells.extend(value.map(|value| (name.clone().into_owned(), value)));
-        }
+        };
+        self.cells_mut(&table.name).for_each(&mut convert);
+        self.former_cells_mut(&table.name).for_each(&mut convert);
         if change.after.is_primary_key {
             self.rekey(&table.name, &name);
         }

@@ -301,10 +301,6 @@ async fn define(
                 uncover(connection, organization, table).await?;
             }
             run(connection, &ddl::rename(schemas, &alteration)).await?;
-            for change in changed.iter().filter(|change| change.is_retyped()) {
-                require_exact(connection, schemas, after, change).await?;
-            }
-            run(connection, &ddl::alter_table(schemas, &alteration)).await?;
             if let Some(former) = former_name {
                 rename_table(connection, organization, former, &after.name).await?;
             }
@@ -312,11 +308,19 @@ async fn define(
                 rename_column(connection, id, rename).await?;
                 rename_in_history(connection, organization, after, rename).await?;
             }
-            for column in added {
-                default_in_history(connection, organization, after, column).await?;
-            }
             if !after.history {
                 forget_history(connection, organization, &after.name).await?;
+            }
+            let retyped: Vec<_> = changed.iter().filter(|it| it.is_retyped()).collect();
+            for change in &retyped {
+                require_exact(connection, organization, after, change).await?;
+            }
+            run(connection, &ddl::alter_table(schemas, &alteration)).await?;
+            let recorded = retyped.iter();
+            let recorded = recorded.filter_map(|it| ddl::retype_recorded(organization, after, it));
+            run(connection, &recorded.collect::<Vec<_>>()).await?;
+            for column in added {
+                default_in_history(connection, organization, after, column).await?;
             }
             diesel::sql_query(
                 "UPDATE labdata.catalog_table SET description = $2, history = $3, \
@@ -342,11 +346,11 @@ async fn define(
 /// Refuses a new type of a column that cannot store all of its values exactly.
 async fn require_exact(
     connection: &mut AsyncPgConnection,
-    schemas: &Schemas,
+    organization: OrganizationId,
     table: &Table,
     change: &ColumnChange,
 ) -> Result<(), DefineError> {
-    let Some(query) = ddl::inexact_values(schemas, table, change) else {
+    let Some(query) = ddl::inexact_values(organization, table, change) else {
         return Ok(());
     };
     let values: Vec<IdRow> = statement(query)

@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     catalog::{Alteration, ColumnChange, MAX_INEXACT_VALUES, Table, sql_name},
+    ids::OrganizationId,
     scalar::DataType,
 };
 
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     catalog::constraints::{rename_constraints, rename_constraints_of_table},
-    database::sql::{Schemas, ident, key_type, rendered, sql_type},
+    database::sql::{Schemas, ident, key_type, literal, rendered, sql_type},
 };
 
 /// Statements that rename a table and its columns, as a checked change asks. All other statements use
@@ -196,22 +197,99 @@ fn conversion(from: DataType, to: DataType, value: &str) -> String {
     }
 }
 
-/// The query for values of a column that its new type cannot store exactly, the smallest first;
-/// `None` if there can be none.
-pub(crate) fn inexact_values(
-    schemas: &Schemas,
+/// The values of a column in the recorded changes of its table, as FROM and an expression for each value.
+fn recorded_values(table: &Table, change: &ColumnChange) -> (String, String) {
+    let from = change.before.data_type;
+    let name = literal(&change.after.sql_name());
+    // JSON is one value of its column, however it is written; all else is read from its text.
+    let is_json = from == DataType::Json;
+    let typed = |text: &str, json: &str| {
+        if is_json {
+            format!("nullif({json}::jsonb, 'null')")
+        } else {
+            format!("{text}::{}", sql_type(from))
+        }
+    };
+    if table.is_raw() {
+        let elements = if is_json {
+            "json_array_elements"
+        } else {
+            "json_array_elements_text"
+        };
+        let values = format!("{elements}(c.before -> {name}) WITH ORDINALITY AS u(value, place)");
+        (values, typed("u.value", "u.value"))
+    } else {
+        let text = format!("(c.before ->> {name})");
+        (
+            String::new(),
+            typed(&text, &format!("(c.before -> {name})")),
+        )
+    }
+}
+
+/// The condition that a recorded change is one of the table's and has a value in the column.
+fn has_recorded(organization: OrganizationId, table: &Table, change: &ColumnChange) -> String {
+    format!(
+        "c.organization_id = {}::uuid AND c.table_name = {} AND c.before ->> {} IS NOT NULL",
+        literal(&organization.to_string()),
+        literal(&table.name),
+        literal(&change.after.sql_name()),
+    )
+}
+
+/// The statement that converts a column in the recorded changes of its table, which has its new name; `None` if
+/// both types are one in PostgreSQL.
+pub(crate) fn retype_recorded(
+    organization: OrganizationId,
     table: &Table,
     change: &ColumnChange,
 ) -> Option<String> {
+    let (from, to) = (change.before.data_type, change.after.data_type);
+    if sql_type(from) == sql_type(to) {
+        return None;
+    }
+    let (elements, value) = recorded_values(table, change);
+    let mut converted = format!("to_jsonb({})", conversion(from, to, &value));
+    if table.is_raw() {
+        converted = format!(
+            "(SELECT coalesce(jsonb_agg({converted} ORDER BY u.place), '[]') FROM {elements})"
+        );
+    }
+    Some(format!(
+        "UPDATE labdata.row_change c \
+         SET before = (c.before::jsonb || jsonb_build_object({}, {converted}))::json WHERE {}",
+        literal(&change.after.sql_name()),
+        has_recorded(organization, table, change),
+    ))
+}
+
+/// The query for values of a column that its new type cannot store exactly, the smallest first, those of earlier
+/// versions included; `None` if there can be none.
+pub(crate) fn inexact_values(
+    organization: OrganizationId,
+    table: &Table,
+    change: &ColumnChange,
+) -> Option<String> {
+    let schemas = &Schemas::of(organization);
     let is_narrower =
         (change.before.data_type, change.after.data_type) == (DataType::Integer, DataType::Float);
     let name = ident(&change.after.sql_name());
     let stored = stored_table(schemas, table);
-    let values = if table.is_raw() {
-        format!("{stored} c CROSS JOIN LATERAL unnest(c.{name}) AS u(value)")
+    let current = if table.is_raw() {
+        format!("SELECT e.value FROM {stored} c CROSS JOIN LATERAL unnest(c.{name}) AS e(value)")
     } else {
-        format!("(SELECT {name} AS value FROM {stored}) u")
+        format!("SELECT {name} AS value FROM {stored}")
     };
+    let (elements, value) = recorded_values(table, change);
+    let elements = if table.is_raw() {
+        format!(" CROSS JOIN LATERAL {elements}")
+    } else {
+        elements
+    };
+    let values = format!(
+        "({current} UNION ALL SELECT {value} FROM labdata.row_change c{elements} WHERE {}) u",
+        has_recorded(organization, table, change),
+    );
     is_narrower.then(|| {
         format!(
             // A float holds 53 bits, so the quotient by the lowest bit that is set must be below 2^53.

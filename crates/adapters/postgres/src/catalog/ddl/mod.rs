@@ -12,7 +12,7 @@ use labdata_domain::{
 
 use self::raw::create_raw;
 pub(crate) use self::{
-    alter::{alter_table, inexact_values, rename},
+    alter::{alter_table, inexact_values, rename, retype_recorded},
     drop::{drop_column, drop_table, holds_value},
     raw::{POINTS_PER_CHUNK, point_expression, points_from},
     trash::{add_values, complete_column, copy_values, move_away, move_back},
