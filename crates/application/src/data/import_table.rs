@@ -194,6 +194,7 @@ pub(super) fn read(
         .map(|column| ImportField {
             text: column.header.clone(),
             key: column.match_key(),
+            unit: column.unit.clone(),
         })
         .collect();
     // Chosen by headers as the file has them, or as a preview shows them.

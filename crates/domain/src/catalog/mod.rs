@@ -39,5 +39,5 @@ pub use rename::ColumnRename;
 pub use snapshot::{Catalog, CatalogVersion, HIDDEN_TABLE};
 pub use system_columns::SystemColumn;
 pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SemanticCategory, Table};
-pub use unit::is_ucum;
+pub use unit::{is_ucum, ucum_of};
 pub use violation::{ViolatedKey, Violation};

@@ -46,6 +46,16 @@ pub(super) const STYLES: [NumberStyle; 8] = [
     NumberStyle::new(Decimal::Comma, Some('\'')),
 ];
 
+/// Reads a float; `None` for numbers that are too large for one, and for those other than zero that are too small.
+fn float(text: &str) -> Option<Number> {
+    let number: f64 = text.parse().ok()?;
+    let is_zero = || {
+        let mut digits = text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+        digits.all(|byte| !(b'1'..=b'9').contains(&byte))
+    };
+    (number.is_finite() && (number != 0.0 || is_zero())).then_some(Number::Float(number))
+}
+
 /// Value of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
@@ -66,8 +76,7 @@ impl NumberStyle {
         }
         if self.decimal == Decimal::Point && text.bytes().all(is_plain) {
             // The parser refuses what else can be spelled with these bytes, such as `1-2`.
-            let number: f64 = text.parse().ok()?;
-            return number.is_finite().then_some(Number::Float(number));
+            return float(text);
         }
         let parts = self.split(text)?;
         let mut plain = String::with_capacity(text.len());
@@ -86,8 +95,7 @@ impl NumberStyle {
             plain.push('e');
             plain.push_str(exponent);
         }
-        let number: f64 = plain.parse().ok()?;
-        number.is_finite().then_some(Number::Float(number))
+        float(&plain)
     }
 
     /// Divides a number into its parts; `None` if it is none of this style.
@@ -387,6 +395,8 @@ mod tests {
             "inf",
             "nan",
             "1e999",
+            "1e-999",
+            "-0.5e-400",
             "1_000",
             "1,5",
             "- 1",

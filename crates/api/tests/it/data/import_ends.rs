@@ -229,6 +229,29 @@ async fn blank_cells_of_an_insert_are_null_unless_the_default_is_to_hold() {
 }
 
 #[tokio::test]
+async fn a_header_of_another_unit_than_its_column_is_a_problem_until_the_column_is_chosen() {
+    let lab = lab().await;
+    let column = json!({ "name": "volume", "data_type": "float", "unit": "uL" });
+    let name = json!({ "name": "name", "data_type": "string" });
+    let definition = json!({ "semantic_category": "curated", "columns": [name, column] });
+    lab.define("stock", definition).await;
+    for csv in ["name,Volume (ml)\na,1\n", "name,Volume\n,mL\na,1\nb,2\n"] {
+        let refused = import(&lab, "stock", file("insert", csv)).await.json(400);
+        let problem = &refused["errors"][0];
+        assert_eq!(problem["code"], "doubtful_reading", "{csv}");
+        let header = csv.split(['\n', ',']).nth(1).unwrap();
+        assert_eq!(problem["path"], format!("columns.{header}"));
+        let choice = json!({ header: "volume" }).to_string();
+        let chosen = file("insert", csv).field("columns", &choice);
+        import(&lab, "stock", chosen).await.json(200);
+    }
+    let same = file("insert", "name,Volume [\u{b5}l]\nc,3\n");
+    import(&lab, "stock", same).await.json(200);
+    let volumes = lab.column("stock", "volume").await;
+    assert_eq!(volumes, [1.0, 1.0, 2.0, 3.0]);
+}
+
+#[tokio::test]
 async fn matched_rows_can_be_filled_only() {
     let lab = lab().await;
     lab.insert("sample", json!([{ "name": "A", "volume": 1 }]))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table, ucum_of},
     data::write::{CellLookup, Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
     scalar::DataType,
@@ -16,6 +16,8 @@ pub struct ImportField {
     pub text: String,
     /// Letters and digits of its name in lower case, without a unit.
     pub key: String,
+    /// The unit behind its name or below it.
+    pub unit: Option<String>,
 }
 
 /// The column of each field of a file's header, if it has one.
@@ -49,8 +51,8 @@ impl ImportColumns {
     /// whose choice is `None`, and one of a system column, is left out.
     ///
     /// # Errors
-    /// A problem at `columns.<field>` for each field without a column, for fields of one name or for one
-    /// column, and for choices without a field.
+    /// A problem at `columns.<field>` for each field without a column, for one of another unit than the column that
+    /// was not chosen for it, for fields of one name or for one column, and for choices without a field.
     pub fn choose(
         header: &[ImportField],
         chosen: &BTreeMap<String, Option<String>>,
@@ -64,7 +66,12 @@ impl ImportColumns {
         let mut taken: HashMap<&str, &str> = HashMap::new();
         let mut columns = Vec::with_capacity(header.len());
         let mut reported: HashSet<&str> = HashSet::new();
-        for ImportField { text: field, key } in header {
+        for ImportField {
+            text: field,
+            key,
+            unit,
+        } in header
+        {
             let name = match chosen.get(field) {
                 Some(None) => {
                     columns.push(None);
@@ -87,10 +94,11 @@ impl ImportColumns {
                 Some(repeated_field())
             } else if let (Some(other), Some(column)) = (other, column) {
                 Some(taken_column(&column.name, other))
-            } else if column.is_none() {
-                Some(without_column(table, name))
+            } else if let Some(column) = column {
+                let is_chosen = chosen.contains_key(field);
+                other_unit(column, unit.as_deref()).filter(|_| !is_chosen)
             } else {
-                None
+                Some(without_column(table, name))
             };
             if let Some(message) = message
                 // A name that the header repeats is one problem.
@@ -241,6 +249,21 @@ fn taken_column(column: &str, other: &str) -> Reason {
     )
 }
 
+/// The problem of values in another unit than that of the column, which would be wrong by a factor.
+fn other_unit(column: &ColumnRef, unit: Option<&str>) -> Option<Reason> {
+    let (of_column, of_field) = (column.unit.as_deref()?, unit?);
+    let is_other = ucum_of(of_field)? != ucum_of(of_column)?;
+    is_other.then(|| {
+        let message = format!(
+            "the file's values are in {}, those of column \"{}\" in {of_column}; convert them, or choose the column in \
+             \"columns\" if the header is wrong",
+            quoted(of_field),
+            column.name,
+        );
+        Reason::new(ErrorCode::DoubtfulReading, message)
+    })
+}
+
 fn without_column(table: &Table, name: &str) -> Reason {
     let Reason { code, message } = unknown_column(table, name);
     let advice = "choose a column for it in \"columns\", or null to leave it out";
@@ -304,6 +327,7 @@ mod tests {
             .map(|text| ImportField {
                 text: (*text).to_owned(),
                 key: text.to_lowercase().replace([' ', '_', '.'], ""),
+                unit: None,
             })
             .collect();
         let chosen = chosen.iter();
@@ -343,6 +367,32 @@ mod tests {
         assert_eq!(chosen, [("Name", "name"), ("Carrier type", "carrier_type")]);
         let twice = choose(&["name", "NAME"], &[]);
         assert_eq!(paths(twice), ["columns.NAME"]);
+    }
+
+    #[test]
+    fn a_field_of_another_unit_is_a_problem_unless_its_column_is_chosen() {
+        let mut table = carrier();
+        table
+            .columns
+            .update(|column| column.unit = Some("uL".to_owned()));
+        let choose = |unit: Option<&str>, chosen: Option<&str>| {
+            let field = ImportField {
+                text: "Name".to_owned(),
+                key: "name".to_owned(),
+                unit: unit.map(str::to_owned),
+            };
+            let chosen = chosen.map(|column| ("Name".to_owned(), Some(column.to_owned())));
+            ImportColumns::choose(&[field], &chosen.into_iter().collect(), &table)
+        };
+        for unit in [None, Some("\u{b5}l"), Some("uL"), Some("as measured")] {
+            assert!(choose(unit, None).is_ok(), "{unit:?}");
+        }
+        for unit in ["mL", "ml", "min", "\u{b0}C"] {
+            let problems = choose(Some(unit), None).unwrap_err();
+            assert_eq!(problems[0].path.as_deref(), Some("columns.Name"));
+            assert!(problems[0].message.contains(&format!("in {unit}")));
+            assert!(choose(Some(unit), Some("name")).is_ok());
+        }
     }
 
     #[test]

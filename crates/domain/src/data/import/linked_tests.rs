@@ -82,6 +82,7 @@ fn fields() -> Vec<ImportField> {
     let fields = HEADER.iter().map(|text| ImportField {
         text: (*text).to_owned(),
         key: text.to_lowercase(),
+        unit: None,
     });
     fields.collect()
 }
