@@ -5,6 +5,8 @@ mod given;
 mod hostile_bodies;
 mod import;
 mod import_ends;
+mod import_files;
+mod import_headers;
 mod many_series;
 mod preview_table;
 mod queries;

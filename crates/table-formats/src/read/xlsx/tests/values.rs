@@ -1,0 +1,194 @@
+//! Values of cells: times, errors, formulas, numbers.
+
+use super::*;
+
+#[test]
+fn elapsed_times_keep_sign_and_fraction() {
+    let times = ["0", "0.5", "1", "1.010416666666667", "-0.04166666666666666"];
+    let mut rows = row(1, &[inline("A1", "name"), inline("B1", "t")]);
+    for (time, number) in times.iter().zip(2..) {
+        rows += &row(
+            number,
+            &[
+                inline(&format!("A{number}"), "x"),
+                styled(&format!("B{number}"), 3, time),
+            ],
+        );
+    }
+    let mut table = open_clear(workbook(&rows));
+    assert_eq!(table.columns()[1].data_type, DataType::Float);
+    assert_eq!(table.columns()[1].unit.as_deref(), Some("s"));
+    let seconds: Vec<String> = cells(&mut table)
+        .into_iter()
+        .map(|row| row[1].clone())
+        .collect();
+    assert_eq!(seconds, ["0", "43200", "86400", "87300", "-3600"]);
+    let mut table = open_clear(workbook(&rows));
+    table.read_as(&[None, Some(DataType::Text)]);
+    let texts: Vec<String> = cells(&mut table)
+        .into_iter()
+        .map(|row| row[1].clone())
+        .collect();
+    assert_eq!(texts, ["PT0S", "PT12H", "PT24H", "PT24H15M", "-PT1H"]);
+    // Times of a day only are times of day.
+    let rows = row(1, &[inline("A1", "t")]) + &row(2, &[styled("A2", 3, "0.3541666666666667")]);
+    assert_eq!(cells(&mut open_clear(workbook(&rows))), [["08:30:00"]]);
+}
+
+#[test]
+fn errors_and_formulas_without_a_value_are_problems() {
+    let header = row(1, &[inline("A1", "name"), inline("B1", "val")]);
+    let error = row(
+        2,
+        &[
+            inline("A2", "A1"),
+            "<c r=\"B2\" t=\"e\"><v>#DIV/0!</v></c>".to_owned(),
+        ],
+    );
+    let formula = row(
+        3,
+        &[
+            inline("A3", "A2"),
+            "<c r=\"B3\"><f>B2*2</f><v/></c>".to_owned(),
+        ],
+    );
+    let stored = row(
+        4,
+        &[
+            inline("A4", "A3"),
+            "<c r=\"B4\"><f>1+1</f><v>2</v></c>".to_owned(),
+        ],
+    );
+    let empty_text = row(
+        5,
+        &[
+            inline("A5", "A4"),
+            "<c r=\"B5\" t=\"str\"><f>\"\"</f><v></v></c>".to_owned(),
+        ],
+    );
+    let bytes = workbook(&[header, error, formula, stored, empty_text].concat());
+    let table = open_with(bytes.clone(), json!({})).unwrap();
+    let doubts = table.doubts().iter();
+    let doubts: Vec<_> = doubts
+        .map(|doubt| (&*doubt.code, doubt.path.as_str()))
+        .collect();
+    assert_eq!(
+        doubts,
+        [("error_cell", "rows[2]"), ("error_cell", "rows[3]")]
+    );
+    let mut nulls = open_with(bytes, json!({"error_cells": "null"})).unwrap();
+    assert_eq!(nulls.doubts(), []);
+    let found = cells(&mut nulls);
+    assert_eq!(found, [["A1", "-"], ["A2", "-"], ["A3", "2"], ["A4", "-"]]);
+    assert_eq!(nulls.reading().null_error_cells, 2);
+}
+
+#[test]
+fn errors_that_the_library_does_not_know_are_error_cells() {
+    let error =
+        |place: &str, text: &str| format!("<c{place} t=\"e\"><f>SEQUENCE(3)</f><v>{text}</v></c>");
+    // With and without positions, which decide where the cells behind are.
+    for placed in [true, false] {
+        let at = |place: &str| {
+            if placed {
+                format!(" r=\"{place}\"")
+            } else {
+                String::new()
+            }
+        };
+        let number = |place: &str, number: &str| format!("<c{}><v>{number}</v></c>", at(place));
+        for text in [
+            "#SPILL!",
+            "#CALC!",
+            "#FIELD!",
+            "#BLOCKED!",
+            "#CONNECT!",
+            "#UNKNOWN!",
+            "#BUSY!",
+        ] {
+            let rows = [
+                row(
+                    1,
+                    &[inline("A1", "a"), inline("B1", "b"), inline("C1", "c")],
+                ),
+                row(
+                    2,
+                    &[error(&at("A2"), text), number("B2", "1"), number("C2", "2")],
+                ),
+                row(
+                    3,
+                    &[number("A3", "3"), number("B3", "4"), error(&at("C3"), text)],
+                ),
+            ];
+            let bytes = workbook(&rows.concat());
+            let table = open_with(bytes.clone(), json!({})).unwrap();
+            let messages: Vec<&str> = table
+                .doubts()
+                .iter()
+                .map(|it| it.message.as_str())
+                .collect();
+            let expected = [2, 3].map(|row| format!("row {row}: the cell has the error {text}"));
+            assert_eq!(messages, expected, "{placed}");
+            let mut table = open_with(bytes, json!({"error_cells": "null"})).unwrap();
+            assert_eq!(table.columns()[0].data_type, DataType::Integer);
+            assert_eq!(
+                cells(&mut table),
+                [["-", "1", "2"], ["3", "4", "-"]],
+                "{placed} {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_row_of_formulas_is_a_row() {
+    let rows = row(1, &[inline("A1", "a"), inline("B1", "b")])
+        + &row(
+            2,
+            &[
+                "<c r=\"A2\"><f>1+1</f></c>".to_owned(),
+                "<c r=\"B2\"><f>1+1</f></c>".to_owned(),
+            ],
+        );
+    let table = open_with(workbook(&rows), json!({})).unwrap();
+    assert_eq!(table.row_count(), 1);
+    assert_eq!(table.doubts()[0].code, "error_cell");
+}
+
+#[test]
+fn a_percent_cell_is_its_fraction_and_a_format_does_not_round() {
+    let rows = row(1, &[inline("A1", "p"), inline("B1", "x")])
+        + &row(2, &[styled("A2", 4, "0.87"), styled("B2", 5, "1.23456")]);
+    assert_eq!(
+        cells(&mut open_clear(workbook(&rows))),
+        [["0.87", "1.23456"]]
+    );
+}
+
+#[test]
+fn texts_of_sheets_are_numbers_in_their_style() {
+    let rows = row(1, &[inline("A1", "name"), inline("B1", "od")])
+        + &row(2, &[inline("A2", " A1 "), inline("B2", "0,05")])
+        + &row(3, &[inline("A3", "A2"), number("B3", "0.08")]);
+    assert_eq!(
+        cells(&mut open_clear(workbook(&rows))),
+        [[" A1 ", "0.05"], ["A2", "0.08"]]
+    );
+}
+
+#[test]
+fn times_of_sheets_have_no_offset() {
+    let rows = row(1, &[inline("A1", "at")])
+        + &row(2, &[styled("A2", 2, "46082.5")])
+        + &row(3, &[styled("A3", 2, "46083")]);
+    let mut table = open_with(workbook(&rows), json!({})).unwrap();
+    assert_eq!(table.doubts()[0].code, "timezone");
+    assert_eq!(cells(&mut table), [["2026-03-01T12:00:00"], ["2026-03-02"]]);
+    let zone = json!({"timezone": "UTC"});
+    let mut table = open_with(workbook(&rows), zone).unwrap();
+    assert_eq!(table.columns()[0].data_type, DataType::Datetime);
+    let row = table.next_row().unwrap().unwrap();
+    let cell = row.cells[0].clone().unwrap().to_scalar(DataType::Datetime);
+    assert_eq!(cell, Ok(Scalar::Datetime(datetime!(2026-03-01 12:00 UTC))));
+    assert_eq!(cells(&mut table), [["2026-03-02T00:00:00Z"]]);
+}
