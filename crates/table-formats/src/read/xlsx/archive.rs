@@ -111,25 +111,38 @@ struct Search {
     tail: Vec<u8>,
 }
 
-/// Beginnings of the element of a formula, which may have a prefix.
-const FORMULAS: [&[u8]; 12] = [
-    b"<f>", b"<f ", b"<f/", b"<f\t", b"<f\r", b"<f\n", b":f>", b":f ", b":f/", b":f\t", b":f\r",
-    b":f\n",
-];
+/// Bytes before and behind the name of a formula's element, which may have a prefix. Behind it, since every workbook
+/// has elements such as `<fonts>`.
+const BEFORE_FORMULA: &[u8] = b"<:";
+const BEHIND_FORMULA: &[u8] = b"> /\t\r\n";
 
 /// Length of the longest word, less one.
 const SEARCH_TAIL: usize = 8;
+
+/// One pass for all forms: a search of each took half the time of a preview.
+fn holds_formula(text: &[u8]) -> bool {
+    let is_one_of = |index: Option<usize>, signs: &[u8]| {
+        let byte = index.and_then(|index| text.get(index));
+        byte.is_some_and(|byte| signs.contains(byte))
+    };
+    memchr::memchr_iter(b'f', text).any(|index| {
+        is_one_of(index.checked_sub(1), BEFORE_FORMULA)
+            && is_one_of(Some(index + 1), BEHIND_FORMULA)
+    })
+}
 
 impl io::Write for Search {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let seam = bytes.get(..SEARCH_TAIL).unwrap_or(bytes);
         self.tail.extend_from_slice(seam);
         for text in [self.tail.as_slice(), bytes] {
-            let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
-            // The whole name, since every workbook has elements such as `<fonts>`.
-            self.content.has_formulas =
-                self.content.has_formulas || FORMULAS.iter().any(|word| has(word));
-            self.content.has_merged_cells = self.content.has_merged_cells || has(b"mergeCell");
+            let ArchiveContent {
+                has_formulas,
+                has_merged_cells,
+            } = &mut self.content;
+            *has_formulas = *has_formulas || holds_formula(text);
+            *has_merged_cells =
+                *has_merged_cells || memchr::memmem::find(text, b"mergeCell").is_some();
         }
         let start = bytes.len().saturating_sub(SEARCH_TAIL);
         let end = bytes.get(start..).unwrap_or_default();
@@ -174,8 +187,11 @@ mod tests {
             };
             assert_eq!(search.content, expected, "{size}");
         }
+        for formula in ["<f>", "<f/>", "<x:f t=", "<f\n"] {
+            assert!(holds_formula(formula.as_bytes()), "{formula}");
+        }
         let mut search = Search::default();
-        io::Write::write_all(&mut search, b"<fonts/><c><v>1</v></c>").unwrap();
+        io::Write::write_all(&mut search, b"f><fonts/><c><v>1</v></c><if><f").unwrap();
         assert_eq!(search.content, ArchiveContent::default());
     }
 }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod cell;
+mod packed;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -16,6 +17,7 @@ use calamine::{
 use self::{
     archive::{ArchiveContent, content_of},
     cell::{CellValue, is_time_format},
+    packed::PackedCells,
 };
 use super::{
     ReadError, Source,
@@ -106,7 +108,7 @@ fn open(
         SheetError::Read(error) => error,
         SheetError::UnknownError => ReadError::Damaged,
     })?;
-    let columns = || rows.values().filter_map(|row| row.cells.last());
+    let columns = rows.values().filter_map(|row| row.cells.last_column());
     // The declared size may be wrong; that of the sheet that was read is now known.
     if let Some(sheet) = sheets
         .iter_mut()
@@ -114,8 +116,7 @@ fn open(
     {
         let last = rows.keys().next_back().map_or(0, |last| last + 1);
         sheet.rows = last.into();
-        let last = columns().map(|(column, _)| *column).max();
-        sheet.columns = last.map_or(0, |last| last + 1).into();
+        sheet.columns = columns.max().map_or(0, |last| last + 1).into();
     }
     let rows = SheetRows {
         rows: rows.into_iter().collect(),
@@ -177,8 +178,7 @@ fn positions(workbook: &mut Workbook, sheet: &str) -> Result<Vec<CellPosition>, 
 /// Row of a sheet.
 #[derive(Debug, Default)]
 struct SheetRow {
-    /// Columns and values, in order.
-    cells: Vec<(u32, CellValue)>,
+    cells: PackedCells,
     is_title: bool,
 }
 
@@ -244,7 +244,7 @@ fn read_sheet(
             complete.cells.shrink_to_fit();
         }
         last = Some(position);
-        rows.entry(row).or_default().cells.push((column, value));
+        rows.entry(row).or_default().cells.push(column, &value);
     }
     for region in merged {
         merge(&mut rows, region);
@@ -313,30 +313,29 @@ fn merge(rows: &mut Rows, region: Dimensions) {
     let Some(row) = rows.get_mut(&first_row) else {
         return;
     };
-    let at = row
-        .cells
-        .binary_search_by_key(&first_column, |(column, _)| *column);
-    if last_column > first_column && row.cells.len() == 1 && at.is_ok() {
+    let cells = row.cells.unpacked();
+    let Some((_, value)) = cells.iter().find(|(column, _)| *column == first_column) else {
+        return;
+    };
+    if last_column > first_column && cells.len() == 1 {
         row.is_title = true;
         return;
     }
-    let value = at.ok().and_then(|at| row.cells.get(at));
-    let Some((_, value)) = value.cloned() else {
-        return;
-    };
     // A region may reach to the end of the sheet; the table ends with the last value.
     let end = rows.keys().next_back().copied().unwrap_or(first_row);
     for row in first_row..=last_row.min(end) {
+        let packed = &mut rows.entry(row).or_default().cells;
+        let mut cells = packed.unpacked();
         for column in first_column..=last_column {
             if (row, column) == region.start {
                 continue;
             }
-            let cells = &mut rows.entry(row).or_default().cells;
             // A value of the cell itself, which some programs store under a merge, stays.
             if let Err(at) = cells.binary_search_by_key(&column, |(column, _)| *column) {
                 cells.insert(at, (column, value.clone()));
             }
         }
+        *packed = cells.into_iter().collect();
     }
 }
 
@@ -363,8 +362,8 @@ impl RowSource for SheetRows {
         self.index += 1;
         row.line = u64::from(*number) + 1;
         row.is_title = found.is_title;
-        for (column, value) in &found.cells {
-            let column = usize::try_from(*column).unwrap_or(usize::MAX);
+        for (column, value) in found.cells.iter() {
+            let column = usize::try_from(column).unwrap_or(usize::MAX);
             // Workbooks leave blank cells out.
             row.cells.resize(column, RawCell::Blank);
             let cell = value.push_to(row);
