@@ -113,9 +113,9 @@ impl StepWriter<'_> {
             Action::Insert { keys } => {
                 if !is_inserted {
                     let others = columns.iter().map(|given| (given.column(), &*given.values));
+                    let table = self.context.names(&step.table).name;
                     Insertion::of(step.table.key(), keys, others)
-                        .statement(self.context, &self.context.names(&step.table).name)
-                        .execute(self.connection)
+                        .run(self.connection, self.context, &table, false)
                         .await?;
                 }
                 TableOutcome::inserted(step, keys)

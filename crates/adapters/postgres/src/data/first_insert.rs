@@ -96,24 +96,21 @@ fn first_insert(plan: &WritePlan) -> Option<(&TableStep, &Values)> {
 }
 
 async fn insert(
-    mut connection: &AsyncPgConnection,
+    connection: &AsyncPgConnection,
     context: &WriteContext<'_>,
     step: &TableStep,
     keys: &Values,
     table_writes: usize,
 ) -> Result<(), Failure> {
     let others = step.columns.iter();
-    let others = others.map(|given| (&given.column, &given.values));
+    let others = others.map(|given| (&given.column, &*given.values));
     let insertion = Insertion::of(step.table.key(), keys, others);
     let table = context.schemas.table(&step.table.name);
-    let query = insertion.statement(context, &table);
     // A request of many table writes would leave as many prepared statements behind.
-    if table_writes <= MAX_PREPARED {
-        CachedStatement(query).execute(&mut connection).await?;
-    } else {
-        query.execute(&mut connection).await?;
-    }
-    Ok(())
+    let stays_prepared = table_writes <= MAX_PREPARED;
+    Ok(insertion
+        .run(connection, context, &table, stays_prepared)
+        .await?)
 }
 
 /// Checks the version of the organization's definitions. It is read after the lock, with a new

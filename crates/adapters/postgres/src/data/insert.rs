@@ -1,8 +1,12 @@
-//! Statements that create rows, all of a step at once.
+//! Statements that create rows, many of a step at once.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
-use diesel::sql_types::{Timestamptz, Uuid as SqlUuid};
+use diesel::{
+    QueryResult,
+    sql_types::{Timestamptz, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Column, ColumnRef},
     scalar::Values,
@@ -13,7 +17,7 @@ use uuid::Uuid;
 use super::context::WriteContext;
 use crate::database::{
     names::{ArrayParameter, Unnested, column_name},
-    sql::{Statement, statement},
+    sql::{CachedStatement, Statement, statement},
 };
 
 /// An insert from one array per column.
@@ -53,16 +57,36 @@ impl<'v> Insertion<'v> {
         self.selected.push(self.rows.add_values(column, values));
     }
 
-    /// The statement that inserts the rows under the execution of the write.
-    pub(super) fn statement<'f>(
+    /// Inserts the rows under the execution of the write, in as many statements as their size needs. A
+    /// statement of few different texts stays prepared.
+    pub(super) async fn run(
+        &self,
+        mut connection: &AsyncPgConnection,
+        context: &WriteContext<'_>,
+        table: &str,
+        stays_prepared: bool,
+    ) -> QueryResult<()> {
+        for rows in self.rows.row_ranges() {
+            let query = self.statement(context, table, rows);
+            if stays_prepared {
+                CachedStatement(query).execute(&mut connection).await?;
+            } else {
+                query.execute(&mut connection).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn statement<'f>(
         &'f self,
         context: &WriteContext<'_>,
         table: &str,
+        rows: Range<usize>,
     ) -> Statement<'f> {
         let now = self.rows.next_parameter();
         let text = self.text(table, &format!("${now}"), &format!("${}", now + 1));
         self.rows
-            .bind(statement(text))
+            .bind_rows(statement(text), rows)
             .bind::<Timestamptz, _>(context.now)
             .bind::<SqlUuid, _>(context.execution.as_uuid())
     }

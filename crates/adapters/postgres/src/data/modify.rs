@@ -7,9 +7,12 @@ use diesel::{
     sql_types::{Array, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::data::{
-    history::ChangeAction,
-    write::{OnMatch, ResolvedColumns, RowImage, RowsWithKeys, TableOutcome, TableStep},
+use labdata_domain::{
+    data::{
+        history::ChangeAction,
+        write::{OnMatch, ResolvedColumns, RowImage, RowsWithKeys, TableOutcome, TableStep},
+    },
+    scalar::KeyValue,
 };
 
 use super::{
@@ -22,6 +25,7 @@ use super::{
 };
 use crate::database::{
     names::{ArrayParameter, TableNames, Unnested, column_name},
+    row_ranges::row_ranges,
     sql::{gather, statement},
 };
 
@@ -55,12 +59,19 @@ pub(super) async fn modify_rows(
         .map_err(Failure::Problems)?;
     // Created before others are updated: an update may refer to a row that this step creates.
     create_rows(connection, context, step, &columns, &assigned.created).await?;
-    let updates = Update {
-        names: context.names(&step.table),
-        on_match,
-        rows: &assigned.matched,
-    };
-    let changed = updates.run(connection, context, &columns).await?;
+    let matched = &assigned.matched;
+    let values = columns.columns.iter().map(|given| &*given.values);
+    let mut changed = Vec::new();
+    for range in row_ranges(values, matched.rows().iter().copied()) {
+        let update = Update {
+            names: context.names(&step.table),
+            on_match,
+            before: range.start,
+            rows: matched.rows().get(range.clone()).unwrap_or_default(),
+            keys: matched.keys().get(range).unwrap_or_default(),
+        };
+        changed.extend(update.run(connection, context, &columns).await?);
+    }
     let stored = changed
         .iter()
         .filter_map(|row| {
@@ -102,19 +113,22 @@ async fn create_rows(
     }
     let names = context.names(&step.table);
     let key = step.table.key();
-    let keys = names.key_values(created.keys());
-    let mut insertion = Insertion::of(key, &keys, std::iter::empty());
-    for given in columns.iter().filter(|given| given.column() != key) {
-        let values = gather(&given.values, created.rows());
-        insertion.add(given.column(), Cow::Owned(values));
+    let others = || columns.iter().filter(|given| given.column() != key);
+    let values = others().map(|given| &*given.values);
+    for range in row_ranges(values, created.rows().iter().copied()) {
+        let rows = created.rows().get(range.clone()).unwrap_or_default();
+        let keys = names.key_values(created.keys().get(range).unwrap_or_default());
+        let mut insertion = Insertion::of(key, &keys, std::iter::empty());
+        for given in others() {
+            insertion.add(given.column(), Cow::Owned(gather(&given.values, rows)));
+        }
+        insertion
+            .run(connection, context, &names.name, false)
+            .await
+            // Another writer may have created the same rows since they were looked for, which matching
+            // again tells from a request that is at fault.
+            .map_err(|error| Failure::from(error).contended())?;
     }
-    insertion
-        .statement(context, &names.name)
-        .execute(connection)
-        .await
-        // Another writer may have created the same rows since they were looked for, which matching
-        // again tells from a request that is at fault.
-        .map_err(|error| Failure::from(error).contended())?;
     if context.author.restores {
         record_created(connection, context, step, created).await?;
     }
@@ -153,11 +167,14 @@ struct ChangedRow {
     stored: Option<String>,
 }
 
-/// An update of matched rows.
+/// An update of matched rows, as many as a statement takes.
 struct Update<'u> {
     names: TableNames<'u>,
     on_match: OnMatch,
-    rows: &'u RowsWithKeys,
+    /// Number of matched rows before these.
+    before: usize,
+    rows: &'u [usize],
+    keys: &'u [KeyValue],
 }
 
 impl Update<'_> {
@@ -171,11 +188,8 @@ impl Update<'_> {
         let TableNames {
             table, name, key, ..
         } = &self.names;
-        if self.rows.rows().is_empty() {
-            return Ok(Vec::new());
-        }
         let mut given = Unnested::default();
-        let keys = Cow::Owned(self.names.key_values(self.rows.keys()));
+        let keys = Cow::Owned(self.names.key_values(self.keys));
         let own_key = given.add_values(table.key(), keys);
         let (mut assignments, fills) = self.assignments(columns, &mut given);
         // Overwriting nothing still counts as an update, which the row's time shows; filling
@@ -211,7 +225,7 @@ impl Update<'_> {
             assignments = assignments.join(", "),
             rows = given.call(),
             columns = given.columns(),
-            image = row_image(table, "t", "u.place"),
+            image = row_image(table, "t", &format!("{} + u.place", self.before)),
         ));
         let changed = given
             .bind(query)
@@ -231,7 +245,7 @@ impl Update<'_> {
         columns: &ResolvedColumns<'_>,
         given: &mut Unnested<'_>,
     ) -> (Vec<String>, Vec<String>) {
-        let rows = self.rows.rows();
+        let rows = self.rows;
         let (mut assignments, mut fills) = (Vec::new(), Vec::new());
         // Key columns have the stored values already, and the primary key never changes.
         let others = columns.columns.iter();

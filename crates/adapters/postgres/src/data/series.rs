@@ -7,10 +7,7 @@ use std::{
 
 use diesel::{
     QueryableByName,
-    sql_types::{
-        Array, BigInt, Bool, Date, Double, Integer, Jsonb, Nullable, Text, Timestamptz,
-        Uuid as SqlUuid,
-    },
+    sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
@@ -30,8 +27,8 @@ use crate::{
     database::{
         names::{ChunkNames, column_name},
         sql::{
-            Statement, bind_scalar, bind_values, gather, key_from_text, key_values, sql_type,
-            statement,
+            Statement, bind_rows, bind_scalar, bind_values, gather, key_from_text, key_values,
+            sql_type, statement,
         },
     },
 };
@@ -355,7 +352,7 @@ impl<'s> Chunk<'s> {
         let columns = self.columns.iter();
         columns.fold(query, |query, column| match column {
             ChunkColumn::Reference(value) => bind_values(query, value),
-            ChunkColumn::Values(values) => bind_slice(query, values, self.points.clone()),
+            ChunkColumn::Values(values) => bind_rows(query, values, self.points.clone()),
         })
     }
 }
@@ -398,40 +395,6 @@ fn places(order: &Order, points: &Range<usize>) -> (i64, Option<Vec<i64>>) {
                 .windows(2)
                 .all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)));
             (start, (!consecutive).then(|| places.to_vec()))
-        }
-    }
-}
-
-/// Binds a part of a column as an array.
-fn bind_slice<'f>(
-    statement: Statement<'f>,
-    values: &'f Values,
-    points: Range<usize>,
-) -> Statement<'f> {
-    match values {
-        Values::Text(v) => {
-            statement.bind::<Array<Nullable<Text>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Integer(v) => {
-            statement.bind::<Array<Nullable<BigInt>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Float(v) => {
-            statement.bind::<Array<Nullable<Double>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Boolean(v) => {
-            statement.bind::<Array<Nullable<Bool>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Datetime(v) => {
-            statement.bind::<Array<Nullable<Timestamptz>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Date(v) => {
-            statement.bind::<Array<Nullable<Date>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Uuid(v) => {
-            statement.bind::<Array<Nullable<SqlUuid>>, _>(v.get(points).unwrap_or_default())
-        }
-        Values::Json(v) => {
-            statement.bind::<Array<Nullable<Jsonb>>, _>(v.get(points).unwrap_or_default())
         }
     }
 }

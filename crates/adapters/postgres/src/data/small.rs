@@ -79,7 +79,7 @@ impl SmallInsert {
             return None;
         }
         let others = step.columns.iter();
-        let others = others.map(|given| (&given.column, &given.values));
+        let others = others.map(|given| (&given.column, &*given.values));
         let columns = std::iter::once((step.table.key(), keys)).chain(others);
         let sizes = columns.clone().map(|(_, values)| size(values));
         // Long texts cost more than their transaction, and the other requests of a batch would wait for them.

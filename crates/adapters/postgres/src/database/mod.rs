@@ -16,6 +16,7 @@ pub(crate) mod password_guard;
 pub(crate) mod pool;
 pub(crate) mod prepared;
 pub(crate) mod relation;
+pub(crate) mod row_ranges;
 pub(crate) mod server;
 pub(crate) mod shares;
 pub(crate) mod sql;

@@ -1,7 +1,7 @@
 //! SQL names of tables and columns, and arrays that a statement unnests. A statement takes its names
 //! from these values, which are made of handles, so that no name is looked up or left out.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use diesel::sql_types::{Array, Bool, Timestamptz, Uuid as SqlUuid};
 use labdata_domain::{
@@ -11,7 +11,10 @@ use labdata_domain::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::sql::{Schemas, Statement, bind_values, ident, key_from_text, key_values, sql_type};
+use super::{
+    row_ranges::row_ranges,
+    sql::{Schemas, Statement, bind_rows, ident, key_from_text, key_values, sql_type},
+};
 
 /// A column's quoted name in SQL.
 pub(crate) fn column_name(column: &Column) -> String {
@@ -132,14 +135,46 @@ impl<'v> Unnested<'v> {
         columns.collect::<Vec<_>>().join(", ")
     }
 
+    /// Rows of one statement each.
+    pub(crate) fn row_ranges(&self) -> Vec<Range<usize>> {
+        let values = self.arrays.iter().filter_map(|(_, array)| match array {
+            ArrayParameter::Values(values) => Some(&**values),
+            _ => None,
+        });
+        let len = values.clone().map(Values::len).max().unwrap_or(0);
+        row_ranges(values, 0..len)
+    }
+
     /// Binds the arrays after the parameters before them.
     pub(crate) fn bind<'f>(&'f self, statement: Statement<'f>) -> Statement<'f> {
+        self.bind_rows(statement, 0..usize::MAX)
+    }
+
+    /// Binds these rows of the arrays.
+    pub(crate) fn bind_rows<'f>(
+        &'f self,
+        statement: Statement<'f>,
+        rows: Range<usize>,
+    ) -> Statement<'f> {
+        fn part<T>(all: &[T], rows: Range<usize>) -> &[T] {
+            let end = rows.end.min(all.len());
+            all.get(rows.start..end).unwrap_or_default()
+        }
         let arrays = self.arrays.iter().map(|(_, array)| array);
         arrays.fold(statement, |statement, array| match array {
-            ArrayParameter::Values(values) => bind_values(statement, values),
-            ArrayParameter::Flags(flags) => statement.bind::<Array<Bool>, _>(flags),
-            ArrayParameter::Ids(ids) => statement.bind::<Array<SqlUuid>, _>(*ids),
-            ArrayParameter::Times(times) => statement.bind::<Array<Timestamptz>, _>(*times),
+            ArrayParameter::Values(values) => {
+                let end = rows.end.min(values.len());
+                bind_rows(statement, values, rows.start..end)
+            }
+            ArrayParameter::Flags(flags) => {
+                statement.bind::<Array<Bool>, _>(part(flags, rows.clone()))
+            }
+            ArrayParameter::Ids(ids) => {
+                statement.bind::<Array<SqlUuid>, _>(part(ids, rows.clone()))
+            }
+            ArrayParameter::Times(times) => {
+                statement.bind::<Array<Timestamptz>, _>(part(times, rows.clone()))
+            }
         })
     }
 }

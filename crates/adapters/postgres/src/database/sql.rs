@@ -1,5 +1,7 @@
 //! Dynamic SQL: the only place where names become SQL text, and values become parameters.
 
+use std::ops::Range;
+
 use diesel::{
     QueryResult,
     pg::Pg,
@@ -171,6 +173,40 @@ pub(crate) fn bind_values<'f>(statement: Statement<'f>, values: &'f Values) -> S
         Values::Date(v) => statement.bind::<Array<Nullable<Date>>, _>(v),
         Values::Uuid(v) => statement.bind::<Array<Nullable<SqlUuid>>, _>(v),
         Values::Json(v) => statement.bind::<Array<Nullable<Jsonb>>, _>(v),
+    }
+}
+
+/// Binds a part of a column as an array.
+pub(crate) fn bind_rows<'f>(
+    statement: Statement<'f>,
+    values: &'f Values,
+    rows: Range<usize>,
+) -> Statement<'f> {
+    match values {
+        Values::Text(v) => {
+            statement.bind::<Array<Nullable<Text>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Integer(v) => {
+            statement.bind::<Array<Nullable<BigInt>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Float(v) => {
+            statement.bind::<Array<Nullable<Double>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Boolean(v) => {
+            statement.bind::<Array<Nullable<Bool>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Datetime(v) => {
+            statement.bind::<Array<Nullable<Timestamptz>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Date(v) => {
+            statement.bind::<Array<Nullable<Date>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Uuid(v) => {
+            statement.bind::<Array<Nullable<SqlUuid>>, _>(v.get(rows).unwrap_or_default())
+        }
+        Values::Json(v) => {
+            statement.bind::<Array<Nullable<Jsonb>>, _>(v.get(rows).unwrap_or_default())
+        }
     }
 }
 

@@ -375,3 +375,33 @@ async fn more_rows_than_a_data_write_has_are_one_transaction() {
     );
     assert_eq!(messages(&too_many), [expected]);
 }
+
+#[tokio::test]
+async fn rows_of_several_statements_are_one_transaction() {
+    let lab = lab().await;
+    insert(&lab, "id,name\nd,D\n").await.json(200);
+    // Two of them fill a statement.
+    let rows = |sign: &str, last: &str| {
+        let note = sign.repeat(3 << 20);
+        format!("id,name,note\na,A,{note}\nb,B,{note}\nc,C,{note}\n{last}\n")
+    };
+    let refused = insert(&lab, rows("x", "d,D,")).await;
+    assert_eq!(paths(&refused), ["rows[5].id"]);
+    assert_eq!(lab.rows("sample", json!({})).await.len(), 1);
+    let created = insert(&lab, rows("x", "e,E,")).await.json(200);
+    assert_eq!(created["created"], 4);
+    let updated = form("upsert", "rows.csv", rows("y", "f,F,"))
+        .post_to(&lab.client, &path("sample"))
+        .await
+        .json(200);
+    assert_eq!(
+        (&updated["created"], &updated["updated"]),
+        (&json!(1), &json!(3))
+    );
+    let notes = lab.column("sample", "note").await;
+    let starts = |sign: &str| {
+        let notes = notes.iter().filter_map(Value::as_str);
+        notes.filter(|note| note.starts_with(sign)).count()
+    };
+    assert_eq!((starts("x"), starts("y")), (0, 3));
+}

@@ -223,24 +223,24 @@ impl LinkedTableRows {
         Problem::at(path, Reason::new(code, message))
     }
 
-    fn into_write(self, index: usize) -> (TableWrite, FileLines, ImportColumns) {
+    fn into_write(mut self, index: usize) -> (TableWrite, FileLines, ImportColumns) {
         let mut rows = Rows::default();
         let mut lines = Vec::with_capacity(self.rows.len());
-        for (number, row) in self.rows.iter().enumerate() {
+        for (number, row) in std::mem::take(&mut self.rows).into_iter().enumerate() {
             rows.begin_row();
             lines.push(row.line);
             rows.set(0, LABEL_KEY, Cell::Text(label(index, number)));
             let mut hint = 1;
-            for (column, cell) in self.own_columns().zip(&row.cells) {
+            for (column, cell) in self.own_columns().zip(row.cells) {
                 // A blank cell changes nothing.
                 if let Some(cell) = cell {
-                    rows.set(hint, &column.name, Cell::File(cell.clone()));
+                    rows.set(hint, &column.name, Cell::File(cell));
                 }
                 hint += 1;
             }
-            for ((parent, column), of) in self.columns.parents.iter().zip(&row.parents) {
+            for ((parent, column), of) in self.columns.parents.iter().zip(row.parents) {
                 if let Some(of) = of {
-                    let label = Cell::Text(format!("@{}", label(*parent, *of)));
+                    let label = Cell::Text(format!("@{}", label(*parent, of)));
                     rows.set(hint, &column.name, label);
                 }
                 hint += 1;

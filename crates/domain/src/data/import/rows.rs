@@ -9,8 +9,8 @@ use super::{
 use crate::{
     catalog::Column,
     data::write::{
-        FileCell, FileLines, OnMatch, Problem, Reason, RowNames, Rows, TableWrite, WriteOutcome,
-        WriteRequest, cell::Cell,
+        FileCell, FileColumn, FileLines, OnMatch, Problem, Reason, RowNames, Rows, TableWrite,
+        WriteOutcome, WriteRequest, cell::Cell,
     },
     ids::ExecutionId,
     refusal::ErrorCode,
@@ -34,10 +34,19 @@ impl ImportRows {
     /// No rows yet.
     #[must_use]
     pub fn new(columns: ImportColumns, write: ImportWrite) -> Self {
+        let mut rows = Rows::default();
+        for column in columns.columns.iter().flatten() {
+            // The cells of a reference are read with the catalog, which knows the rows that they name.
+            let file = column.references.is_none().then(|| {
+                let blanks_are_null = write.cell_for(column, None).is_some();
+                FileColumn::new(column.data_type, blanks_are_null)
+            });
+            rows.add_column(&column.name, file);
+        }
         Self {
             columns,
             write,
-            rows: Rows::default(),
+            rows,
             lines: Vec::new(),
             linked: LinkedRows::default(),
             problems: Vec::new(),
@@ -78,7 +87,9 @@ impl ImportRows {
             if let Some(FileCell::Text(text)) = &cell {
                 self.text += text.len();
             }
-            if let Some(cell) = self.write.cell_for(column, cell) {
+            if column.references.is_none() {
+                self.rows.push_file_cell(position, cell);
+            } else if let Some(cell) = self.write.cell_for(column, cell) {
                 self.rows.set(position, &column.name, cell);
             }
             position += 1;
@@ -129,6 +140,7 @@ impl ImportRows {
         if !self.problems.is_empty() {
             return Err(Problem::first_of(self.problems));
         }
+        self.rows.retain_given();
         let write = self.write;
         let (mut tables, mut lines, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (table, of_table, fields) in self.linked.into_writes() {

@@ -48,6 +48,19 @@ impl FileCell {
         })
     }
 
+    /// Reads the cell as [`Self::to_scalar`] does, without a copy of its text.
+    ///
+    /// # Errors
+    /// The cell itself, if it is no value of the type.
+    pub(super) fn into_scalar(self, data_type: DataType) -> Result<Scalar, Self> {
+        match (data_type, self) {
+            (DataType::String | DataType::Text, Self::Text(text)) if !text.contains('\0') => {
+                Ok(Scalar::Text(text))
+            }
+            (_, cell) => cell.read(data_type).ok_or(cell),
+        }
+    }
+
     /// Reads the cell, which a file may have as a text, as the key of a row.
     #[must_use]
     pub fn to_key(&self, data_type: DataType) -> Option<KeyValue> {

@@ -12,6 +12,7 @@ pub mod cell;
 mod check;
 mod conversion;
 mod file_cell;
+mod file_column;
 mod ledger;
 mod limits;
 mod matching;
@@ -26,6 +27,7 @@ mod request;
 mod resolved;
 mod returned_rows;
 mod row_image;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ pub use address::{FileLines, LinkedName, RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
 pub use file_cell::FileCell;
+pub use file_column::FileColumn;
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use limits::{IF_UPDATED_AT_KEY, LABEL_KEY, MAX_ROWS, MAX_SERIES_VALUES};
 pub use matching::{MatchedRow, MatchedStep, RowsWithKeys, StoredReference};
@@ -41,10 +44,8 @@ pub use plan::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep
 pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem, Reason};
 pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};
-pub use request::{
-    CellLookup, InputColumn, Mode, OnMatch, Rows, SeriesValues, SeriesWrite, TableWrite,
-    WriteRequest,
-};
+pub use request::{CellLookup, Mode, OnMatch, SeriesValues, SeriesWrite, TableWrite, WriteRequest};
 pub use resolved::{ResolvedColumn, ResolvedColumns};
 pub use returned_rows::{MAX_RETURNED_BYTES, ReturnBudget};
 pub use row_image::{KEPT_BYTES, KEPT_ROWS, RowImage};
+pub use rows::{InputColumn, Rows};

@@ -20,9 +20,9 @@ pub struct ResolvedColumn<'p> {
 }
 
 impl<'p> ResolvedColumn<'p> {
-    const fn new(source: &'p StepColumn) -> Self {
+    fn new(source: &'p StepColumn) -> Self {
         // Copied only where late keys have to be filled in.
-        let values = Cow::Borrowed(&source.values);
+        let values = Cow::Borrowed(&*source.values);
         Self { source, values }
     }
 

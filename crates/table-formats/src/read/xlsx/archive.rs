@@ -119,7 +119,7 @@ const BEHIND_FORMULA: &[u8] = b"> /\t\r\n";
 /// Length of the longest word, less one.
 const SEARCH_TAIL: usize = 8;
 
-/// One pass for all forms: a search of each took half the time of a preview.
+/// Returns whether a text has the element of a formula. One pass finds all its forms.
 fn holds_formula(text: &[u8]) -> bool {
     let is_one_of = |index: Option<usize>, signs: &[u8]| {
         let byte = index.and_then(|index| text.get(index));

@@ -1,5 +1,7 @@
 //! A request whose cells are read.
 
+use std::sync::Arc;
+
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -92,7 +94,8 @@ impl CheckedColumn {
 
 /// Values of a column, one per row or point.
 pub(in crate::data::write) enum Content {
-    Values(Values),
+    /// Shared with the request, where it has them already.
+    Values(Arc<Values>),
     References(Vec<Reference>),
 }
 

@@ -127,7 +127,7 @@ impl<'a> SeriesChecker<'a, '_> {
             }
             let content = match &column.references {
                 Some(target) => Content::References(self.references_of(given, target)),
-                None => Content::Values(self.values(given, column.is_nullable)),
+                None => Content::Values(self.values(given, column.is_nullable).into()),
             };
             read.columns.push(CheckedSeriesColumn {
                 column: column.clone(),
@@ -359,7 +359,7 @@ impl<'a> SeriesChecker<'a, '_> {
                 read.columns.push(CheckedSeriesColumn {
                     column: column.clone(),
                     input: None,
-                    content: Content::Values(values),
+                    content: Content::Values(values.into()),
                 });
             } else if !column.is_nullable && parent_column.is_some() {
                 // Not where the parent's column is unknown: the missing column may be that one.
@@ -379,7 +379,7 @@ impl<'a> SeriesChecker<'a, '_> {
             read.columns.extend(spare.map(|column| CheckedSeriesColumn {
                 column: column.clone(),
                 input: None,
-                content: Content::Values(Values::nulls_of(column.data_type, read.points)),
+                content: Content::Values(Values::nulls_of(column.data_type, read.points).into()),
             }));
         }
     }

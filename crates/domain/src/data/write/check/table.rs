@@ -1,12 +1,14 @@
 //! Reading one table write.
 
+use std::sync::Arc;
+
 use time::OffsetDateTime;
 
 use super::checked::{CheckedColumn, CheckedTable, Content};
 use crate::{
     catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
     data::write::{
-        IF_UPDATED_AT_KEY, InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
+        FileColumn, IF_UPDATED_AT_KEY, InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
         problem::{Reason, missing_column, must_not_be_null, quoted},
         problem_list::ProblemList,
@@ -245,7 +247,7 @@ impl<'a> TableChecker<'a, '_> {
     ) {
         let displayed = quoted(input.name);
         // Once for each row that names it, as for any other problem of a cell.
-        for (row, _) in input.given() {
+        for row in input.given_rows() {
             self.at_cell(row, position, &displayed, &reason);
         }
     }
@@ -256,24 +258,59 @@ impl<'a> TableChecker<'a, '_> {
             position,
             input,
         } = *given;
-        let provided = input.has_gaps().then(|| {
-            let cells = input.cells();
-            cells.map(|cell| *cell != Cell::Absent).collect()
-        });
-        let content = if let Some(target) = &column.references {
+        let provided = input.provided();
+        let content = if let Some(file) = input.file() {
+            let values = self.read_file(given, file);
+            if column.is_primary_key {
+                self.note_keys(given, &values);
+            }
+            Content::Values(values)
+        } else if let Some(target) = &column.references {
             Content::References(self.read_references(given, target))
         } else {
             let values = self.read_values(given);
             if column.is_primary_key {
                 self.note_keys(given, &values);
             }
-            Content::Values(values)
+            Content::Values(values.into())
         };
         CheckedColumn {
             column: column.clone(),
             input: Some(position),
             content,
             provided,
+        }
+    }
+
+    /// Reports the cells of a file that are no values. The values themselves are those of the request: a copy would
+    /// double the memory of an import.
+    fn read_file(&mut self, given: &GivenColumn<'_>, file: &FileColumn) -> Arc<Values> {
+        let GivenColumn {
+            column, position, ..
+        } = *given;
+        if column.references.is_some() || column.data_type != file.data_type() {
+            self.problems.at_table(self.index, &column.name, || {
+                let message =
+                    "the column was changed while the file was read; import the file again";
+                Reason::new(ErrorCode::TablesChanged, message)
+            });
+            let len = self.write.rows.len();
+            return Values::nulls_of(column.data_type, len).into();
+        }
+        for (row, refused) in file.refused() {
+            self.at_cell(row, position, &column.name, || {
+                Reason::new(ErrorCode::WrongType, refused.message(column.data_type))
+            });
+        }
+        if file.blanks_are_null() && !column.is_nullable {
+            for row in file.blank_rows() {
+                self.at_cell(row, position, &column.name, must_not_be_null);
+            }
+        }
+        match column.default_value().filter(|_| !file.blanks_are_null()) {
+            // For a row that is created, as in `read_values`.
+            Some(default) => file.values_or(&default).into(),
+            None => Arc::clone(file.values()),
         }
     }
 
@@ -450,7 +487,9 @@ impl<'a> TableChecker<'a, '_> {
                 columns.push(CheckedColumn {
                     column: column.clone(),
                     input: None,
-                    content: Content::Values(Values::repeat(column.data_type, &default, len)),
+                    content: Content::Values(
+                        Values::repeat(column.data_type, &default, len).into(),
+                    ),
                     // Defaults fill new rows, but must not overwrite matched ones.
                     provided: Some(vec![false; len]),
                 });

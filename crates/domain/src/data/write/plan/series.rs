@@ -95,7 +95,7 @@ impl SeriesPlanner<'_> {
             content,
         } = checked;
         let mut planned = StepColumn {
-            values: Values::with_capacity(column.data_type, 0),
+            values: Values::with_capacity(column.data_type, 0).into(),
             column,
             provided: None,
             late: Vec::new(),
@@ -120,25 +120,27 @@ impl SeriesPlanner<'_> {
         first: PointAddress,
         references: &[Reference],
     ) {
+        let mut values = Values::with_capacity(planned.column.data_type, references.len());
         for (point, reference) in references.iter().enumerate() {
             match self.resolve(reference) {
-                Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                Ok(Some(RowKey::Known(key))) => values.push(key.into()),
                 // Null takes the place of a key that is known only when its row is written.
                 Ok(Some(RowKey::Late(address))) => {
-                    planned.values.push_null();
+                    values.push_null();
                     planned.late.push(LateKey {
                         index: point,
                         address,
                     });
                 }
-                Ok(None) => planned.values.push_null(),
+                Ok(None) => values.push_null(),
                 Err(message) => {
-                    planned.values.push_null();
+                    values.push_null();
                     let address = PointAddress { point, ..first };
                     self.problems
                         .at_point(address, &planned.column.name, || message);
                 }
             }
         }
+        planned.values = values.into();
     }
 }

@@ -1,5 +1,7 @@
 //! A write that holds up: typed columns for an adapter to apply set by set.
 
+use std::sync::Arc;
+
 use time::OffsetDateTime;
 
 use crate::{
@@ -62,8 +64,8 @@ pub struct LateKey {
 pub struct StepColumn {
     /// The column.
     pub column: ColumnRef,
-    /// A value per row or point.
-    pub values: Values,
+    /// A value per row or point. Those of an import are shared with its request.
+    pub values: Arc<Values>,
     /// Rows that give a value (null included); `None` if all do. Other rows have the column's
     /// default as their value, which counts only if they are created.
     pub provided: Option<Vec<bool>>,

@@ -91,7 +91,7 @@ fn take_key(key: &[ColumnRef], len: usize, columns: &mut Vec<StepColumn>) -> Vec
                 // checked.
                 || StepColumn {
                     column: column.clone(),
-                    values: Values::nulls_of(column.data_type, len),
+                    values: Values::nulls_of(column.data_type, len).into(),
                     provided: None,
                     late: Vec::new(),
                 },
@@ -172,7 +172,7 @@ impl TablePlanner<'_> {
         } = checked;
         let mut planned = StepColumn {
             column,
-            values: Values::Text(Vec::new()),
+            values: Values::Text(Vec::new()).into(),
             provided,
             late: Vec::new(),
         };
@@ -191,15 +191,15 @@ impl TablePlanner<'_> {
     ) {
         let column = planned.column.clone();
         let is_key = self.key.contains(&column);
-        planned.values = Values::with_capacity(column.data_type, references.len());
+        let mut values = Values::with_capacity(column.data_type, references.len());
         for (row, reference) in references.iter().enumerate() {
             let known_key = |address| self.known_key(address);
             match self.answered.resolve(reference, known_key) {
-                Ok(None) => planned.values.push_null(),
-                Ok(Some(RowKey::Known(key))) => planned.values.push(key.into()),
+                Ok(None) => values.push_null(),
+                Ok(Some(RowKey::Known(key))) => values.push(key.into()),
                 // The key of a row of an upsert is known only once the stored rows are matched.
                 Ok(Some(RowKey::Late(address))) => {
-                    planned.values.push_null();
+                    values.push_null();
                     if is_key && address.table == self.index {
                         self.at_cell(row, input, &column.name, || {
                             Reason::new(ErrorCode::InvalidKey, "a key column cannot refer to a row of the same table write, whose rows are matched together; put that row into an earlier one")
@@ -212,11 +212,12 @@ impl TablePlanner<'_> {
                     }
                 }
                 Err(message) => {
-                    planned.values.push_null();
+                    values.push_null();
                     self.at_cell(row, input, &column.name, || message);
                 }
             }
         }
+        planned.values = values.into();
     }
 
     fn known_key(&self, address: RowAddress) -> Option<KeyValue> {

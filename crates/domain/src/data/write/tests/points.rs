@@ -86,7 +86,7 @@ fn points_may_reference_rows_of_the_request_and_stored_ones() {
     let column = column.unwrap();
     let known = [Some("E2"), None, None, Some("E3")];
     let known = known.map(|key| key.map(str::to_owned));
-    assert_eq!(column.values, Values::Text(known.to_vec()));
+    assert_eq!(*column.values, Values::Text(known.to_vec()));
     let address = RowAddress { table: 0, row: 0 };
     assert_eq!(column.late, [LateKey { index: 2, address }]);
     let done = [TableOutcome {
@@ -132,7 +132,7 @@ fn references_of_points_are_checked_like_those_of_rows() {
     let step = &plan.series[0];
     let spare = step.columns.iter().find(|it| it.column.name == "v");
     assert_eq!(
-        spare.map(|column| &column.values),
+        spare.map(|column| &*column.values),
         Some(&Values::Float(vec![None, None]))
     );
     assert_eq!(step.columns.len(), 2);

@@ -248,7 +248,7 @@ fn columns_that_every_row_gives_are_marked_so() {
     assert_eq!(values(&plan, 0, "name").provided, None);
     let volume = values(&plan, 0, "volume");
     assert_eq!(volume.provided, Some(vec![true, false]));
-    assert_eq!(volume.values, Values::Integer(vec![Some(1), None]));
+    assert_eq!(*volume.values, Values::Integer(vec![Some(1), None]));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn defaults_of_columns_that_no_row_gives_count_for_created_rows() {
         };
         let plan = plan(&tables([write])).unwrap();
         let state = values(&plan, 0, "state");
-        assert_eq!(state.values, Values::Text(vec![Some("new".to_owned())]));
+        assert_eq!(*state.values, Values::Text(vec![Some("new".to_owned())]));
         assert_eq!(state.provided, Some(vec![false]));
         let volume = plan.tables[0].table.column("volume").unwrap();
         assert!(plan.tables[0].given(volume).is_none());
@@ -277,7 +277,10 @@ fn an_id_is_known_in_the_rows_behind_the_one_that_gives_it() {
     assert_eq!(asked_ids(&tables([chain.clone()])), []);
     let plan = plan_parts(&tables([chain])).unwrap();
     let base = values(&plan, 0, "base");
-    assert_eq!(base.values, Values::Text(vec![None, Some("P1".to_owned())]));
+    assert_eq!(
+        *base.values,
+        Values::Text(vec![None, Some("P1".to_owned())])
+    );
     assert_eq!(base.late, []);
     let itself = table("part", &json!([{ "base": "P1", "id": "P1" }]));
     assert_eq!(asked_ids(&tables([itself])), [text("P1")]);
@@ -305,11 +308,14 @@ fn a_label_of_the_same_insert_is_known_and_of_an_upsert_is_not_yet() {
     let rows = json!([{ "_ref": "a", "base": null, "id": "P1" }, { "base": "@a", "id": "P2" }]);
     let inserted = plan_parts(&tables([table("part", &rows)])).unwrap();
     let base = values(&inserted, 0, "base");
-    assert_eq!(base.values, Values::Text(vec![None, Some("P1".to_owned())]));
+    assert_eq!(
+        *base.values,
+        Values::Text(vec![None, Some("P1".to_owned())])
+    );
     assert_eq!(base.late, []);
     let upserted = plan_parts(&tables([upsert("part", None, &rows)])).unwrap();
     let base = values(&upserted, 0, "base");
-    assert_eq!(base.values, Values::Text(vec![None, None]));
+    assert_eq!(*base.values, Values::Text(vec![None, None]));
     let address = RowAddress { table: 0, row: 0 };
     assert_eq!(base.late, [LateKey { index: 1, address }]);
 }
@@ -396,7 +402,7 @@ fn lookups_of_one_shape_are_one_question() {
     let plan = checked.plan(&results, &mut Uuid::nil).unwrap();
     let found = ["A", "B", "C", "S1", "S1"].map(|key| Some(key.to_owned()));
     assert_eq!(
-        values(&plan, 0, "sample").values,
+        *values(&plan, 0, "sample").values,
         Values::Text(found.to_vec())
     );
 }

@@ -134,7 +134,7 @@ fn whole_numbers_in_a_float_series_stay_numbers() {
     let values: Vec<&crate::scalar::Values> = planned.series[0]
         .columns
         .iter()
-        .map(|column| &column.values)
+        .map(|column| &*column.values)
         .collect();
     assert_eq!(
         values,
