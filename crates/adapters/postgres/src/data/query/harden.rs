@@ -1,13 +1,14 @@
 //! Revokes from PUBLIC, in the platform's database, everything that no query needs: a second line
 //! of defense behind the rights of the role. Only if the platform's role is a superuser, so that the
 //! server is its own. Done at every start, and when the server has another version by now. Elsewhere an
-//! administrator runs the same statements, `docs/deploy/revoke-public.sql`; a test compares the two.
+//! administrator runs the same statements: both read them from `docs/deploy/revoke-public.sql`.
 
 use diesel::{
     QueryableByName,
     sql_types::{Bool, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use labdata_ports::PortError;
 
 use super::role;
 use crate::database::{errors::Fault, transaction};
@@ -22,18 +23,9 @@ struct Found {
 /// changes of one entry of a catalog.
 pub(crate) const LOCK: i64 = 7_810_758_472_110_137_394;
 
-/// Selects functions that everyone may execute and no query needs: they read other roles' objects,
-/// wait, signal, or change what outlives a rollback.
-const OPEN_FUNCTIONS: &str = r"
-SELECT oid FROM pg_catalog.pg_proc
-WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'w')
-AND (proname ~ '^(pg_|lo_|has_.*_privilege$|to_reg|reg.*out$|txid_|inet_|brin_|acl|binary_upgrade_|ts_rewrite)'
-    OR proname ~ '_to_xml'
-    OR proname IN ('set_config', 'loread', 'lowrite', 'ts_stat', 'makeaclitem', 'format_type',
-        'obj_description', 'col_description', 'shobj_description', 'oidvectortypes',
-        'currtid2', 'nextval', 'currval', 'setval', 'lastval'))
-AND proname NOT IN ('pg_typeof', 'pg_size_pretty', 'pg_size_bytes')
-AND has_function_privilege('public', oid, 'EXECUTE')";
+/// The script that an administrator runs with `psql`. A platform whose role is no superuser gets the rights for
+/// itself, and may give them to SQL logins. Concurrent servers wait for each other.
+const SCRIPT: &str = include_str!("../../../../../../docs/deploy/revoke-public.sql");
 
 /// Selects whether anything else is open: the catalogs, schemas, languages, the database. The catalogs
 /// go as a whole: PostgreSQL itself looks things up in them without asking for rights, superusers
@@ -68,66 +60,41 @@ pub(super) async fn harden(connection: &mut AsyncPgConnection) -> Result<(), Fau
         return Ok(());
     }
     tracing::info!("revoking rights of everyone that queries do not need");
+    let revoke = revoke()?;
     transaction::begin(connection).await?;
-    let outcome = connection
-        .batch_execute(&revoke())
-        .await
-        .map_err(Fault::from);
+    let outcome = connection.batch_execute(revoke).await.map_err(Fault::from);
     transaction::end(connection, outcome).await
 }
 
 async fn is_open(connection: &mut AsyncPgConnection) -> Result<bool, Fault> {
+    let functions = open_functions()?;
     let open: Found = diesel::sql_query(format!(
-        "SELECT EXISTS ({OPEN_FUNCTIONS}) OR {OPEN_REST} AS found"
+        "SELECT EXISTS ({functions}) OR {OPEN_REST} AS found"
     ))
     .get_result(connection)
     .await?;
     Ok(open.found)
 }
 
-/// Returns the statements that revoke the rights. A platform whose role is no superuser gets them for itself,
-/// and may give them to SQL logins.
-/// Concurrent servers wait for each other.
-fn revoke() -> String {
-    format!(
-        // `regprocedure` and `regclass` write names quoted, so `%s` inserts them as they are.
-        r"SELECT pg_advisory_xact_lock({LOCK});
-DO $harden$
-DECLARE
-    f regprocedure;
-    t regclass;
-    platform text;
-BEGIN
-    SELECT quote_ident(r.rolname) INTO platform FROM pg_catalog.pg_database d
-    JOIN pg_catalog.pg_roles r ON r.oid = d.datdba
-    WHERE d.datname = current_database() AND NOT r.rolsuper;
-    FOR f IN {OPEN_FUNCTIONS}
-    LOOP
-        IF platform IS NOT NULL THEN
-            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s WITH GRANT OPTION', f, platform);
-        END IF;
-        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
-    END LOOP;
-    IF platform IS NOT NULL THEN
-        FOR t IN SELECT oid FROM pg_catalog.pg_class
-            WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
-            AND has_table_privilege('public', oid, 'SELECT')
-        LOOP
-            EXECUTE format('GRANT SELECT ON %s TO %s WITH GRANT OPTION', t, platform);
-        END LOOP;
-        EXECUTE format('GRANT USAGE ON SCHEMA information_schema TO %s WITH GRANT OPTION', platform);
-        EXECUTE format('GRANT USAGE ON LANGUAGE plpgsql, sql TO %s', platform);
-    END IF;
-    EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
-    IF to_regnamespace('public') IS NOT NULL THEN
-        REVOKE ALL ON SCHEMA public FROM PUBLIC;
-    END IF;
-END
-$harden$;
-REVOKE ALL ON ALL TABLES IN SCHEMA pg_catalog FROM PUBLIC;
-REVOKE USAGE ON SCHEMA information_schema FROM PUBLIC;
-REVOKE USAGE ON LANGUAGE plpgsql, sql FROM PUBLIC"
-    )
+/// Returns the part of [`SCRIPT`] between two texts.
+fn part(start: &str, end: &str) -> Option<&'static str> {
+    let (_, rest) = SCRIPT.split_once(start)?;
+    Some(rest.split_once(end)?.0)
+}
+
+/// Returns the statements that revoke the rights, without the transaction around them.
+fn revoke() -> Result<&'static str, PortError> {
+    part("\nBEGIN;\n", "\nCOMMIT;\n").ok_or_else(incomplete)
+}
+
+/// Returns the query for functions that everyone may execute and no query needs: they read other roles'
+/// objects, wait, signal, or change what outlives a rollback.
+fn open_functions() -> Result<&'static str, PortError> {
+    part("FOR f IN", "    LOOP\n").ok_or_else(incomplete)
+}
+
+fn incomplete() -> PortError {
+    PortError::Internal("revoke-public.sql lacks its statements".into())
 }
 
 #[derive(QueryableByName)]
@@ -153,9 +120,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_for_administrators_revokes_what_the_platform_revokes() {
-        let script = include_str!("../../../../../../docs/deploy/revoke-public.sql");
-        let (_, statements) = script.split_once("BEGIN;\n").unwrap();
-        assert_eq!(statements, format!("{};\nCOMMIT;\n", revoke()));
+    fn the_script_for_administrators_has_what_the_platform_runs() {
+        let statements = revoke().unwrap();
+        assert!(statements.starts_with(&format!("SELECT pg_advisory_xact_lock({LOCK});")));
+        assert!(statements.ends_with("FROM PUBLIC;"), "{statements}");
+        let functions = open_functions().unwrap().trim();
+        assert!(functions.starts_with("SELECT oid FROM pg_catalog.pg_proc"));
+        assert!(functions.ends_with("'EXECUTE')"), "{functions}");
     }
 }
