@@ -19,7 +19,7 @@ pub(super) const DATABASE: &str = "database.dump";
 pub(super) const OBJECTS: &str = "objects.jsonl";
 
 /// Name of the manifest.
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Version of the layout of backups.
 pub(super) const FORMAT: u32 = 1;

@@ -1,5 +1,7 @@
 //! `labdata backup` and `labdata restore`
 
+#[cfg(test)]
+mod faults;
 mod manifest;
 mod objects;
 mod restore;

@@ -110,7 +110,7 @@ async fn refuse_others(
     Ok(())
 }
 
-async fn put_all_back(storage: &dyn BlobStore, directory: &Path) -> anyhow::Result<()> {
+pub(super) async fn put_all_back(storage: &dyn BlobStore, directory: &Path) -> anyhow::Result<()> {
     let from = LocalBlobStore::open(&directory.join(objects::DIRECTORY)).await?;
     let from = &from;
     stream::iter(lines(directory)?)
@@ -121,7 +121,10 @@ async fn put_all_back(storage: &dyn BlobStore, directory: &Path) -> anyhow::Resu
 }
 
 /// Objects of the list that the storage does not have.
-async fn look_up(storage: &dyn BlobStore, directory: &Path) -> anyhow::Result<Vec<String>> {
+pub(super) async fn look_up(
+    storage: &dyn BlobStore,
+    directory: &Path,
+) -> anyhow::Result<Vec<String>> {
     let mut missing: Vec<String> = stream::iter(lines(directory)?)
         .map(|line| async move {
             let line = line?;

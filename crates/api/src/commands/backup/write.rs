@@ -21,7 +21,7 @@ use labdata_application::audit::record_backup::record_backup;
 use labdata_ports::{Clock, files::blob::BlobStore};
 
 use super::{
-    manifest::{self, Contents, DATABASE, Manifest, OBJECTS, Objects},
+    manifest::{self, Contents, DATABASE, MANIFEST, Manifest, OBJECTS, Objects},
     objects::{self, Copied, copy, list},
 };
 use crate::{
@@ -118,14 +118,15 @@ fn prepare(directory: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Removes an unfinished backup. What cannot be removed is not a backup, because it has no manifest.
+/// Removes an unfinished backup.
 fn remove(directory: &Path, made: bool) {
     if made {
         let _ = fs::remove_dir_all(directory);
         return;
     }
     // A directory that existed before belongs to the operator, and stays.
-    for file in [DATABASE, OBJECTS] {
+    // The manifest first: without it the rest is no backup.
+    for file in [MANIFEST, DATABASE, OBJECTS] {
         let _ = fs::remove_file(directory.join(file));
     }
     let _ = fs::remove_dir_all(directory.join(objects::DIRECTORY));

@@ -4,7 +4,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Command, Output},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -378,6 +378,37 @@ async fn what_is_no_whole_backup_is_refused_before_anything_changes() {
     let none = refused(&command(nothing.path(), &["backup", "copy"], &[]).await);
     assert!(none.contains("there is nothing to copy"), "{none}");
     assert_eq!(fs::read_dir(nothing.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_backup_whose_files_cannot_be_written_fails_and_is_not_restored() {
+    let (here, own) = (directory(), TestDatabase::new().await);
+    let environment = [("DATABASE_URL", own.url())];
+    let program = Program::serve(here.path(), &environment);
+    Lab::of(&program).upload("plate.csv", b"1,2,3").await;
+    let empty = TestDatabase::unmigrated().await;
+    let (place, target) = (directory(), [("DATABASE_URL", empty.url())]);
+    for blocks in [0, 1, 8, 64] {
+        let name = format!("copy {blocks}");
+        // Writes beyond that size of a file fail, as on a full disk.
+        let script = format!("ulimit -f {blocks}; exec \"$0\" backup \"$1\"");
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", &script, env!("CARGO_BIN_EXE_labdata"), &name])
+            .current_dir(here.path())
+            .envs(environment);
+        let output = tokio::task::spawn_blocking(move || run(&mut limited)).await;
+        let output = output.unwrap();
+        assert!(!output.status.success(), "{blocks}: {output:?}");
+        let copy = here.path().join(&name);
+        let restore = ["restore", copy.to_str().unwrap()];
+        let said = refused(&command(place.path(), &restore, &target).await);
+        assert!(said.contains("is no whole backup"), "{blocks}: {said}");
+    }
+    succeeded(&command(here.path(), &["backup", "copy"], &environment).await);
+    let copy = here.path().join("copy");
+    let restore = ["restore", copy.to_str().unwrap()];
+    succeeded(&command(place.path(), &restore, &target).await);
 }
 
 /// Everything in a copy of a database that may be a secret: values of 32 bytes.
