@@ -72,6 +72,15 @@ impl Scheduler {
         Some(newest)
     }
 
+    /// Fails the newest execution, whose worker was lost, and queues the one that retries it.
+    fn lose_worker(&mut self) -> Option<&Execution> {
+        let retry = ExecutionId::new(self.new_id());
+        let (failed, retry) = self.executions.pop()?.lose_worker(retry, self.now)?;
+        self.executions.push(failed);
+        self.executions.extend(retry);
+        self.executions.last()
+    }
+
     fn new_id(&mut self) -> Uuid {
         self.next_id += 1;
         Uuid::from_u128(self.next_id)
@@ -148,8 +157,8 @@ fn play() -> Result<Vec<String>, Box<dyn Error>> {
         let claimed = scheduler.transition(|run| run.claim(now, timeout));
         log.push(claimed.ok_or("not queued")?.state.as_str().to_owned());
         if attempt == 1 {
-            let requeued = scheduler.transition(|run| run.lose_worker(attempt, now));
-            log.push(requeued.ok_or("not running")?.state.as_str().to_owned());
+            let retry = scheduler.lose_worker();
+            log.push(retry.ok_or("not running")?.state.as_str().to_owned());
         }
     }
     let ended = scheduler.transition(|run| run.end(&RunEnd::exited(0, ""), now));

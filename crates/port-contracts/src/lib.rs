@@ -118,6 +118,7 @@ macro_rules! store {
         $crate::work_queue_ends! { $harness $(, $test)? }
         $crate::work_logs! { $harness $(, $test)? }
         $crate::runs_of_jobs! { $harness $(, $test)? }
+        $crate::ends_of_runs! { $harness $(, $test)? }
         $crate::run_nonces! { $harness $(, $test)? }
         $crate::events! { $harness $(, $test)? }
         $crate::catalog! { $harness $(, $test)? }

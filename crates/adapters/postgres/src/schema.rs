@@ -158,6 +158,8 @@ diesel::table! {
         exit_code -> Nullable<BigInt>,
         trigger_id -> Nullable<Uuid>,
         run_scopes -> Nullable<Array<Text>>,
+        retry_of_execution_id -> Nullable<Uuid>,
+        retried_by_execution_id -> Nullable<Uuid>,
     }
 }
 

@@ -33,8 +33,13 @@ pub enum NextOfLog {
     Chunk(Bytes),
     /// The execution still runs and has written nothing more.
     NothingYet,
-    /// The execution has ended with this status, and its whole log has been read.
-    End(&'static str),
+    /// The execution has ended, and its whole log has been read.
+    End {
+        /// Its status.
+        status: &'static str,
+        /// The execution that retries it.
+        retried_by: Option<ExecutionId>,
+    },
 }
 
 /// Opens the log of an execution. That of a script which ran elsewhere is empty; one that was deleted for
@@ -147,7 +152,10 @@ impl LogReader {
 
 fn nothing(execution: &Execution) -> NextOfLog {
     if execution.state.has_ended() {
-        NextOfLog::End(execution.state.as_str())
+        NextOfLog::End {
+            status: execution.state.as_str(),
+            retried_by: execution.retried_by(),
+        }
     } else {
         NextOfLog::NothingYet
     }

@@ -2,7 +2,8 @@
 
 use std::sync::PoisonError;
 
-use labdata_ports::work::HeldWork;
+use labdata_domain::ids::ExecutionId;
+use labdata_ports::work::LostWork;
 
 use super::end_work::forget_keys;
 use crate::{Error, Services, notifications::deliver_notices::deliver_soon};
@@ -13,13 +14,13 @@ const BATCH: usize = 100;
 /// Result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweptWork {
-    /// Amount of work that returned to the queue.
+    /// Amount of work that is tried again.
     pub requeued: u32,
     /// Amount of work that failed.
     pub failed: usize,
 }
 
-/// Returns work whose worker was lost to the queue, or fails it if it had lost one before. A worker is lost
+/// Retries work whose worker was lost, or fails it if it had lost one before. A worker is lost
 /// when this process saw its lease unchanged for [`labdata_domain::work::WORK_LEASE`]. No caller requests
 /// it: it is the platform's own housekeeping, for all organizations, and several servers
 /// may do it at once.
@@ -37,17 +38,22 @@ pub async fn sweep_work(services: &Services) -> Result<SweptWork, Error> {
         let mut watch = watch.unwrap_or_else(PoisonError::into_inner);
         watch.ended(leases, asked, responded)
     };
-    let ended: Vec<HeldWork> = held
+    let lost: Vec<LostWork> = held
         .into_iter()
         .filter(|held| ended.contains(&held.work))
         .take(BATCH)
+        .map(|held| LostWork {
+            held,
+            retry: ExecutionId::new(services.ids.next_id()),
+        })
         .collect();
-    if ended.is_empty() {
+    if lost.is_empty() {
         return Ok(SweptWork::default());
     }
-    let expired = services.work.expire(services.clock.now(), &ended).await?;
-    for lost in &expired.failed {
-        forget_keys(services, lost.id());
+    let expired = services.work.expire(services.clock.now(), &lost).await?;
+    // The keys of each, whether it is retried or not: a lost worker may be alive, and its script writing.
+    for lost in &lost {
+        forget_keys(services, lost.held.work);
     }
     if !expired.failed.is_empty() {
         deliver_soon(services).await;

@@ -90,7 +90,11 @@ export function execution(id) {
     load(place, "Reading the execution", async () => {
       const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
       titled(it.job_name);
-      const [job, file] = await Promise.all([it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null), it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null]);
+      const [job, file, earlier] = await Promise.all([
+        it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null),
+        it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null,
+        it.retry_of ? get(`/job-executions/${it.retry_of}/changes`) : null,
+      ]);
       const again = async () => {
         const started = await post(`/jobs/${job.id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
         location.hash = `#/executions/${started.job_execution_id}`;
@@ -117,7 +121,8 @@ export function execution(id) {
           ["By", starter(it.started_by)],
           ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
           ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
-          ...(/** @type {any} */ (it).retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${/** @type {any} */ (it).retry_of}` }, "the run before")])] : []),
+          ...(it.retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${it.retry_of}` }, "the run before")])] : []),
+          ...(it.retried_by ? [/** @type {[string, Node]} */ (["Retried by", h("a", { href: `#/executions/${it.retried_by}` }, "the run after it")])] : []),
           ["Id", h("code", null, id)],
         ]),
         Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
@@ -126,6 +131,7 @@ export function execution(id) {
         written(changes),
         changedRows(id, changes.tables),
         may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", draw)) : null,
+        earlier?.tables.length && may("write") ? h("section", null, h("h2", null, "The run before wrote, too"), undo(it.retry_of, earlier, "Revert what the earlier attempt wrote", draw)) : null,
       );
     });
   draw();

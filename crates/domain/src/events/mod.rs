@@ -34,12 +34,14 @@ pub enum LoggedEventKind {
     FileConfirmed(FileId),
     /// A confirmed file was deleted.
     FileDeleted(FileId),
-    /// An execution began to run; a run that lost its worker begins once more.
+    /// An execution began to run; a run whose worker shut down begins once more.
     ExecutionStarted(ExecutionId),
     /// An execution completed.
     ExecutionCompleted(ExecutionId),
     /// An execution failed.
     ExecutionFailed(ExecutionId),
+    /// An execution lost its worker, and another one retries it. It has failed.
+    ExecutionRetried(ExecutionId),
     /// An execution was cancelled.
     ExecutionCancelled(ExecutionId),
     /// The writes of an execution were reverted.
@@ -105,12 +107,13 @@ impl LoggedEventKind {
     pub const NOTIFICATION_CREATED: &'static str = "notification.created";
 
     /// The names of all types.
-    pub const TYPES: [&'static str; 15] = [
+    pub const TYPES: [&'static str; 16] = [
         "file.confirmed",
         "file.deleted",
         Self::EXECUTION_STARTED,
         "job_execution.completed",
         "job_execution.failed",
+        "job_execution.retried",
         "job_execution.cancelled",
         "job_execution.reverted",
         Self::DATA_WRITTEN,
@@ -153,6 +156,10 @@ impl LoggedEventKind {
         match execution.state {
             ExecutionState::Queued | ExecutionState::Running { .. } => None,
             ExecutionState::Completed { .. } => Some(Self::ExecutionCompleted(id)),
+            // Another type: who waits for failures waits for the retry, too.
+            ExecutionState::Failed { .. } if execution.retried_by().is_some() => {
+                Some(Self::ExecutionRetried(id))
+            }
             ExecutionState::Failed { .. } => Some(Self::ExecutionFailed(id)),
             ExecutionState::Cancelled { .. } => Some(Self::ExecutionCancelled(id)),
         }
@@ -184,6 +191,7 @@ impl LoggedEventKind {
             Self::ExecutionStarted(_) => Self::EXECUTION_STARTED,
             Self::ExecutionCompleted(_) => "job_execution.completed",
             Self::ExecutionFailed(_) => "job_execution.failed",
+            Self::ExecutionRetried(_) => "job_execution.retried",
             Self::ExecutionCancelled(_) => "job_execution.cancelled",
             Self::ExecutionReverted(_) => "job_execution.reverted",
             Self::DataWritten { .. } => Self::DATA_WRITTEN,
@@ -206,6 +214,7 @@ impl LoggedEventKind {
             Self::ExecutionStarted(execution)
             | Self::ExecutionCompleted(execution)
             | Self::ExecutionFailed(execution)
+            | Self::ExecutionRetried(execution)
             | Self::ExecutionCancelled(execution)
             | Self::ExecutionReverted(execution) => references.execution = Some(*execution),
             Self::DataWritten { execution, table } => {
@@ -252,6 +261,7 @@ impl LoggedEventKind {
             "job_execution.started" => Self::ExecutionStarted(execution?),
             "job_execution.completed" => Self::ExecutionCompleted(execution?),
             "job_execution.failed" => Self::ExecutionFailed(execution?),
+            "job_execution.retried" => Self::ExecutionRetried(execution?),
             "job_execution.cancelled" => Self::ExecutionCancelled(execution?),
             "job_execution.reverted" => Self::ExecutionReverted(execution?),
             "data.written" => Self::DataWritten {

@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime};
 use crate::{
     ids::{ExecutionId, JobId},
     refusal::{ErrorCode, Refuse},
-    work::{NewRun, PlatformRun, RunEnd, WORKER_LOST, has_another_attempt},
+    work::{NewRun, PlatformRun, RunEnd, WORKER_LOST, WORKER_LOST_AGAIN, has_another_attempt},
 };
 
 /// Largest `timeout_minutes` (30 days).
@@ -144,6 +144,9 @@ pub enum CancelError {
     /// It has ended.
     #[error("this execution is already {0}, which is final")]
     Ended(&'static str),
+    /// It has failed, and another one retries it.
+    #[error("this execution lost its worker, and execution {0} retries it: cancel that one")]
+    Retried(ExecutionId),
 }
 
 impl Refuse for CancelError {
@@ -201,11 +204,10 @@ impl Execution {
             job_id: run.job,
             job_name,
             origin: Origin::Platform(PlatformRun {
-                script_version: run.script_version,
                 trigger_file: run.trigger_file,
                 parameters: run.parameters.clone(),
                 source: run.source,
-                exit_code: None,
+                ..PlatformRun::of_version(run.script_version)
             }),
             state: ExecutionState::Queued,
             created_at: run.queued_at,
@@ -296,22 +298,67 @@ impl Execution {
         })
     }
 
-    /// The run that has now lost that many workers: queued again, or failed; `None` unless it is a
-    /// running run on the platform.
+    /// Fails a run whose worker was lost. Returns it, and the execution of that id which retries it, unless
+    /// it retries one itself; `None` unless it is a running run on the platform.
+    ///
+    /// What the script wrote before remains attributed to the failed execution, where it can be reverted
+    /// without what the retry writes.
     #[must_use]
-    pub fn lose_worker(self, lost_workers: u32, now: OffsetDateTime) -> Option<Self> {
-        if has_another_attempt(lost_workers) {
-            self.requeue()
-        } else {
-            self.end(&RunEnd::failed(WORKER_LOST), now)
+    pub fn lose_worker(
+        self,
+        retry: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Option<(Self, Option<Self>)> {
+        let run = self.origin.run()?.clone();
+        let lost_workers = 1 + u32::from(run.retry_of.is_some());
+        if !has_another_attempt(lost_workers) {
+            return Some((self.end(&RunEnd::failed(WORKER_LOST_AGAIN), now)?, None));
         }
+        let mut failed = self.end(&RunEnd::failed(WORKER_LOST), now)?;
+        let queued = Self {
+            id: retry,
+            origin: Origin::Platform(PlatformRun {
+                retry_of: Some(failed.id),
+                ..run
+            }),
+            state: ExecutionState::Queued,
+            // Not the time of the first one: lists are by this time, and the retry is the newest run of its file.
+            created_at: now,
+            started_at: None,
+            ..failed.clone()
+        };
+        if let Origin::Platform(run) = &mut failed.origin {
+            run.retried_by = Some(retry);
+        }
+        Some((failed, Some(queued)))
+    }
+
+    /// The execution that it retries.
+    #[must_use]
+    pub fn retry_of(&self) -> Option<ExecutionId> {
+        self.origin.run().and_then(|run| run.retry_of)
+    }
+
+    /// The execution that retries it.
+    #[must_use]
+    pub fn retried_by(&self) -> Option<ExecutionId> {
+        self.origin.run().and_then(|run| run.retried_by)
+    }
+
+    /// Returns true if it has ended and no other execution retries it. Triggers and notices wait for that.
+    #[must_use]
+    pub fn has_finally_ended(&self) -> bool {
+        self.state.has_ended() && self.retried_by().is_none()
     }
 
     /// Cancels it, wherever it runs.
     ///
     /// # Errors
-    /// [`CancelError::Ended`] when it has ended.
+    /// [`CancelError::Ended`] when it has ended, [`CancelError::Retried`] when another execution retries it.
     pub fn cancel(self, now: OffsetDateTime) -> Result<Self, CancelError> {
+        if let Some(retry) = self.retried_by() {
+            return Err(CancelError::Retried(retry));
+        }
         // A run past its deadline is still its worker's, who is about to fail it.
         let state = match self.origin {
             Origin::Platform(_) => self.state,

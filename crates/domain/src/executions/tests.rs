@@ -120,11 +120,10 @@ fn a_queued_run_waits_with_everything_it_was_queued_with() {
         queued_at: NOW,
     };
     let expected = PlatformRun {
-        script_version: 3,
         trigger_file: run.trigger_file,
         parameters: run.parameters.clone(),
         source: run.source,
-        exit_code: None,
+        ..PlatformRun::of_version(3)
     };
     let queued = Execution {
         started_at: None,
@@ -159,6 +158,68 @@ fn only_a_running_run_returns_to_the_queue() {
             is_running.then_some((ExecutionState::Queued, None))
         );
         assert_eq!(execution(Origin::OffPlatform, state).requeue(), None);
+    }
+}
+
+#[test]
+fn a_run_that_lost_its_worker_fails_and_is_retried_once() {
+    let first = Execution {
+        created_at: NOW - Duration::HOUR,
+        ..execution(
+            Origin::Platform(PlatformRun {
+                parameters: Map::from_iter([("a".to_owned(), Value::from(1))]),
+                source: Some(ExecutionId::new(Uuid::from_u128(5))),
+                ..PlatformRun::of_version(3)
+            }),
+            ExecutionState::Running { deadline: None },
+        )
+    };
+    let ids = [7, 8].map(|id| ExecutionId::new(Uuid::from_u128(id)));
+    let (failed, retry) = first.clone().lose_worker(ids[0], NOW).unwrap();
+    let retry = retry.unwrap();
+    assert_eq!(failed.state.error(), Some(WORKER_LOST));
+    assert_eq!(
+        (failed.retry_of(), failed.retried_by()),
+        (None, Some(ids[0]))
+    );
+    assert!(failed.state.has_ended() && !failed.has_finally_ended());
+    assert_eq!(failed.cancel(NOW), Err(CancelError::Retried(ids[0])));
+    let expected = PlatformRun {
+        retry_of: Some(first.id),
+        ..first.origin.run().unwrap().clone()
+    };
+    assert_eq!(
+        retry,
+        Execution {
+            id: ids[0],
+            origin: Origin::Platform(expected.clone()),
+            state: ExecutionState::Queued,
+            created_at: NOW,
+            started_at: None,
+            ..first
+        }
+    );
+    let running = retry.claim(NOW, Duration::HOUR).unwrap();
+    let (failed, retry) = running.lose_worker(ids[1], NOW).unwrap();
+    assert_eq!(
+        (failed.state.error(), retry),
+        (Some(WORKER_LOST_AGAIN), None)
+    );
+    assert!(failed.has_finally_ended());
+    assert_eq!(failed.origin, Origin::Platform(expected));
+}
+
+#[test]
+fn only_a_running_run_on_the_platform_loses_its_worker() {
+    let retry = ExecutionId::new(Uuid::from_u128(7));
+    for state in every_state() {
+        let is_running = state.as_str() == "running";
+        let run = execution(Origin::Platform(PlatformRun::of_version(1)), state.clone());
+        assert_eq!(run.lose_worker(retry, NOW).is_some(), is_running);
+        assert_eq!(
+            execution(Origin::OffPlatform, state).lose_worker(retry, NOW),
+            None
+        );
     }
 }
 

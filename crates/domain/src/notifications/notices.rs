@@ -90,10 +90,11 @@ fn metrics(version: &ModelVersion) -> String {
     }
 }
 
-/// Returns true if the user who started the execution gets a notice of its end: it has failed.
+/// Returns true if the user who started the execution gets a notice of its end: it has failed, and no
+/// other one retries it.
 #[must_use]
-pub const fn has_failure_notice(ended: &Execution) -> bool {
-    matches!(ended.state, ExecutionState::Failed { .. })
+pub fn has_failure_notice(ended: &Execution) -> bool {
+    matches!(ended.state, ExecutionState::Failed { .. }) && ended.has_finally_ended()
 }
 
 /// Makes the notice that an execution has failed; `None` for one that has not. Its deduplication
@@ -149,6 +150,7 @@ mod tests {
     use crate::{
         executions::Origin,
         ids::{ExecutionId, JobId},
+        work::PlatformRun,
     };
 
     use crate::{
@@ -200,6 +202,18 @@ mod tests {
             assert_eq!(has_failure_notice(&execution), expected);
             assert_eq!(failure_notice(&execution).is_some(), expected);
         }
+    }
+
+    #[test]
+    fn a_failed_execution_that_is_retried_has_no_notice() {
+        let run = Origin::Platform(PlatformRun::of_version(1));
+        let running = Execution {
+            origin: run,
+            ..execution("parse", ExecutionState::start(NOW, None))
+        };
+        let retry = ExecutionId::new(Uuid::from_u128(9));
+        let (failed, _) = running.lose_worker(retry, NOW).unwrap();
+        assert!(!has_failure_notice(&failed));
     }
 
     #[test]

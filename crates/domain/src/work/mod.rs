@@ -28,7 +28,7 @@ pub use log::{
     LogAppend, LogChunk, LogRead, LogRetention, MAX_LOG_APPEND, RETAINED_LOG_BYTES, deleted_line,
     platform_line,
 };
-pub use record::{NotStarted, WorkEnd, WorkRecord};
+pub use record::{NotStarted, WorkEnd, WorkRecord, WorkerLoss};
 pub use turns::{FreeSlots, WaitingWork, next_work};
 
 /// Duration of a worker's lease on work. The work of a dead worker is found this long after the
@@ -71,9 +71,13 @@ pub const fn check_parameter_bytes(bytes: usize) -> Result<(), ParametersTooLarg
     }
 }
 
-/// The error message of a run whose workers died.
-pub const WORKER_LOST: &str = "the worker that ran it was lost, and so was the one that tried \
-                               again; nothing is known of how far the script came";
+/// The error message of a run whose worker was lost, and that another execution retries.
+pub const WORKER_LOST: &str = "the worker that ran it was lost, and another execution retries it; \
+                               nothing is known of how far the script came";
+
+/// The error message of a run whose worker was lost, as that of the run which it retried.
+pub const WORKER_LOST_AGAIN: &str = "the worker that ran it was lost, and so was that of the run \
+                                     which it retried; nothing is known of how far the script came";
 
 /// Number of lines of standard error that an error message retains.
 const MESSAGE_LINES: usize = 20;
@@ -134,6 +138,10 @@ pub struct PlatformRun {
     pub source: Option<ExecutionId>,
     /// Exit code of the script, once it has ended.
     pub exit_code: Option<i32>,
+    /// The execution that it retries, whose worker was lost.
+    pub retry_of: Option<ExecutionId>,
+    /// The execution that retries it. It has failed.
+    pub retried_by: Option<ExecutionId>,
 }
 
 impl PlatformRun {
@@ -146,6 +154,8 @@ impl PlatformRun {
             parameters: Map::new(),
             source: None,
             exit_code: None,
+            retry_of: None,
+            retried_by: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use super::{RunEnd, WorkId, WorkKind};
 use crate::{
     executions::Execution,
+    ids::ExecutionId,
     models::{ModelVersion, TrainingEnd},
     notifications::{has_failure_notice, has_training_notice},
 };
@@ -16,6 +17,15 @@ pub enum WorkRecord {
     Run(Execution),
     /// The version that a training makes.
     Training(Box<ModelVersion>),
+}
+
+/// Consequence of the loss of a worker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerLoss {
+    /// The record of the work: failed, or a training that is queued again.
+    pub record: WorkRecord,
+    /// The execution that retries a run. It takes the place of the lost one in the queue, and its starter.
+    pub retry: Option<Execution>,
 }
 
 /// End of work, as its worker reports it.
@@ -88,7 +98,7 @@ impl WorkRecord {
 
     /// Returns true if someone is notified of its end.
     #[must_use]
-    pub const fn has_notice(&self) -> bool {
+    pub fn has_notice(&self) -> bool {
         match self {
             Self::Run(execution) => has_failure_notice(execution),
             Self::Training(version) => has_training_notice(version),
@@ -117,14 +127,27 @@ impl WorkRecord {
         }
     }
 
-    /// The record of running work that has now lost that many workers: queued again, or failed;
-    /// `None` unless it runs.
+    /// Takes running work from a lost worker; `None` unless it runs. A training, which has lost that many
+    /// workers by now, has written nothing and retries under its own id; a run is retried by the execution
+    /// with the id `retry`.
     #[must_use]
-    pub fn lose_worker(self, lost_workers: u32, now: OffsetDateTime) -> Option<Self> {
-        match self {
-            Self::Run(execution) => execution.lose_worker(lost_workers, now).map(Self::Run),
-            Self::Training(version) => version.lose_worker(lost_workers, now).map(Self::training),
-        }
+    pub fn lose_worker(
+        self,
+        lost_workers: u32,
+        retry: ExecutionId,
+        now: OffsetDateTime,
+    ) -> Option<WorkerLoss> {
+        let (record, retry) = match self {
+            Self::Run(execution) => {
+                let (failed, retry) = execution.lose_worker(retry, now)?;
+                (Self::Run(failed), retry)
+            }
+            Self::Training(version) => {
+                let version = version.lose_worker(lost_workers, now)?;
+                (Self::training(version), None)
+            }
+        };
+        Some(WorkerLoss { record, retry })
     }
 
     fn training(version: ModelVersion) -> Self {

@@ -16,7 +16,7 @@ pub(super) fn operation() -> Operation {
         description: "One that waits never starts; the script of one that runs on the platform is \
             stopped. Either takes no writes from then on. What it wrote stays: revert it to undo that.",
         returns: "The execution, cancelled",
-        refusals: &[(400, "It has ended")],
+        refusals: &[(400, "It has ended; the message names the execution that retries it, if one does")],
     }
     .runs(run)
 }

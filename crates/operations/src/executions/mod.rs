@@ -71,6 +71,12 @@ output! {
         exit_code: Option<i32> = started.execution.origin.run().and_then(|run| run.exit_code),
         /// Of runs on the platform: the version of the script that ran.
         script_version: Option<u32> = started.execution.origin.run().map(|run| run.script_version),
+        /// Of runs on the platform: the execution that this one retries, because its worker was lost. What that one
+        /// wrote stays until it is reverted.
+        retry_of: Option<ExecutionId> = started.execution.origin.run().and_then(|run| run.retry_of),
+        /// Of runs on the platform: the execution that retries this one, which has failed.
+        retried_by: Option<ExecutionId> =
+            started.execution.origin.run().and_then(|run| run.retried_by),
         /// Of runs on the platform: the file that triggered it.
         trigger_file_id: Option<FileId> =
             started.execution.origin.run().and_then(|run| run.trigger_file),

@@ -1,5 +1,6 @@
 //! `GET /api/v1/job-executions/{execution_id}/logs`
 
+use labdata_domain::ids::ExecutionId;
 use labdata_request_body::{
     Definitions, Output, Schema, fields::or, output, readers::boolean, shape,
 };
@@ -44,6 +45,9 @@ output! {
     pub struct LogEndView {
         /// State of the execution.
         pub status: JobExecutionStatus,
+        /// The execution that retries it, whose log is separate.
+        #[optional]
+        pub retried_by: Option<ExecutionId>,
     }
 }
 
@@ -71,8 +75,8 @@ pub(super) fn operation() -> Operation {
         description: "Standard output and standard error, as they came. The first and the last 5 MiB are \
             stored; a line says what is left out between. The log of a script that ran elsewhere is \
             empty.\n\nWith `Accept: text/event-stream`: events `log` with `{\"text\": \"…\"}`, and at last \
-            `end` with `{\"status\": \"…\"}` of the execution. At most 32 logs, trainings and event \
-            streams of an organization are followed at a time.",
+            `end` with `{\"status\": \"…\"}` of the execution, and `retried_by` if another one retries it. At \
+            most 32 logs, trainings and event streams of an organization are followed at a time.",
         returns: "The log, or its events",
         refusals: &[(503, "Too many logs of the organization are followed or sent")],
     }

@@ -11,7 +11,7 @@ use labdata_domain::{
     data::write::WritePlan,
     ids::ExecutionId,
     scalar::DataType,
-    work::{FreeSlots, WorkId, WorkKind},
+    work::{FreeSlots, WorkKind},
 };
 use labdata_ports::{
     data::WriteTarget,
@@ -24,7 +24,7 @@ use crate::{
     catalog::definitions::{curated, unique},
     data::lab::{DataHarness, Lab, insert, request, writing_time},
     given::{self, at},
-    work::lab::{new_run, success, terms},
+    work::lab::{expire, new_run, success, terms},
 };
 
 /// A harness over the queue of work and the rows that runs write.
@@ -53,8 +53,9 @@ enum Change {
 
 use Change::{Cancel, Claim, Finish, Lose, Release, Revert, Write};
 
-/// What two changes leave: the names of rows and the status of the run, and which of them were carried out.
-type Outcome = ((Vec<Value>, &'static str), [bool; 2]);
+/// What two changes leave: the names of rows, the status of the run and of the one that retries it, and which
+/// changes were carried out.
+type Outcome = ((Vec<Value>, Vec<&'static str>), [bool; 2]);
 
 /// A run that waits, or one that is held and has written a row.
 struct Round<'l> {
@@ -99,7 +100,7 @@ impl<'l> Round<'l> {
 
     /// Returns false if the change was refused.
     async fn apply(&self, change: Change) -> bool {
-        let (lab, work) = (self.lab, WorkId::Execution(self.run));
+        let lab = self.lab;
         let claim = self.held.map(|held| labdata_ports::work::WorkClaim {
             organization: held.organization,
             work: held.work,
@@ -111,7 +112,8 @@ impl<'l> Round<'l> {
                 let slots = FreeSlots::for_any(1);
                 let claimed = self.work.claim(WorkKind::Run, slots, terms(at(110))).await;
                 let mut claimed = claimed.unwrap().into_iter();
-                claimed.any(|claimed| claimed.claim.work == work)
+                // The run itself, or the one that retries it.
+                claimed.next().is_some()
             }
             Write => {
                 let target = WriteTarget::Existing(self.run);
@@ -124,8 +126,7 @@ impl<'l> Round<'l> {
             }
             Release => self.work.release(held(), at(150)).await.unwrap(),
             Lose => {
-                let expired = self.work.expire(at(150), &Vec::from_iter(self.held)).await;
-                let expired = expired.unwrap();
+                let expired = expire(&*self.work, &Vec::from_iter(self.held), at(150)).await;
                 expired.requeued == 1 || expired.failed.len() == 1
             }
             Cancel => {
@@ -136,12 +137,19 @@ impl<'l> Round<'l> {
         }
     }
 
-    /// The state after the changes. The run does not wait for the next round.
-    async fn end(self) -> (Vec<Value>, &'static str) {
-        let rows = self.lab.column(&self.table, "name").await;
-        let status = self.lab.execution(self.run).await.state.as_str();
-        self.apply(Cancel).await;
-        (rows, status)
+    /// The state after the changes. Neither the run nor its retry waits for the next round.
+    async fn end(self) -> (Vec<Value>, Vec<&'static str>) {
+        let lab = self.lab;
+        let rows = lab.column(&self.table, "name").await;
+        let (mut statuses, mut next) = (Vec::new(), Some(self.run));
+        while let Some(id) = next {
+            let execution = lab.execution(id).await;
+            statuses.push(execution.state.as_str());
+            next = execution.retried_by();
+            let cancelled = lab.executions.cancel(lab.organization, id, at(150));
+            cancelled.await.ok();
+        }
+        (rows, statuses)
     }
 }
 

@@ -14,7 +14,10 @@ use labdata_domain::{
 use labdata_ports::{
     files::FileRepository,
     models::{DatasetRepository, ModelRepository},
-    work::{ClaimTerms, ClaimedWork, ExpiredWork, WorkClaim, WorkQueue, logs::WorkLogStore},
+    work::{
+        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, LostWork, WorkClaim, WorkQueue,
+        logs::WorkLogStore,
+    },
 };
 use serde_json::json;
 use time::{Duration, OffsetDateTime};
@@ -138,7 +141,23 @@ pub(crate) async fn lose(
 pub(crate) async fn expire_given_up(queue: &dyn WorkQueue, now: OffsetDateTime) -> ExpiredWork {
     let mut held = queue.held().await.unwrap();
     held.retain(|held| held.lease.is_given_up());
-    queue.expire(now, &held).await.unwrap()
+    expire(queue, &held, now).await
+}
+
+/// Takes that work from its holders, unless a lease has changed since.
+pub(crate) async fn expire(
+    queue: &dyn WorkQueue,
+    held: &[HeldWork],
+    now: OffsetDateTime,
+) -> ExpiredWork {
+    let lost: Vec<LostWork> = held
+        .iter()
+        .map(|held| LostWork {
+            held: *held,
+            retry: ExecutionId::new(given::uuid()),
+        })
+        .collect();
+    queue.expire(now, &lost).await.unwrap()
 }
 
 lab!(
@@ -252,6 +271,19 @@ impl WorkLab {
                 let stored = self.models.get(self.ours, version.model, number).await;
                 WorkRecord::Training(Box::new(stored.unwrap()))
             }
+        }
+    }
+
+    /// The record of the work that is tried again after the loss of its worker: that of the same training, or of
+    /// the execution that retries the run.
+    pub(crate) async fn tried_again(&self, lost: &WorkRecord) -> WorkRecord {
+        match self.stored(lost).await {
+            WorkRecord::Run(failed) => {
+                let retry = failed.retried_by().unwrap();
+                let stored = self.executions.get(self.ours, retry).await;
+                WorkRecord::Run(stored.unwrap())
+            }
+            training @ WorkRecord::Training(_) => training,
         }
     }
 

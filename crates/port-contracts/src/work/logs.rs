@@ -138,20 +138,36 @@ crate::suite!(
         assert!(read == expected, "the bytes differ");
     }
 
-    /// A worker that lost the run appends nothing; the next one continues at the same offset.
+    /// A worker that lost the training appends nothing; the next one continues at the same offset.
     async fn a_lost_worker_writes_nothing_more(lab: &WorkLab) {
-        for kind in WorkKind::ALL {
-            let (_, lost) = lab.claimed(kind, at(0)).await;
-            lab.append(lost, b"first\n").await;
-            lab.lose(lost, at(20)).await;
-            let next = lab.claim(kind, 1, at(60)).await.remove(0);
-            lab.append(next, b"second\n").await;
-            for append in LogAppend::split(0, b"late\n") {
-                assert!(!lab.logs.append(lost, append).await.unwrap());
-            }
-            let expected = [(0, b"first\nsecond\n".to_vec())];
-            assert_eq!(lab.written(lost).await, expected);
+        let (_, lost) = lab.claimed(WorkKind::Training, at(0)).await;
+        lab.append(lost, b"first\n").await;
+        lab.lose(lost, at(20)).await;
+        let next = lab.claim(WorkKind::Training, 1, at(60)).await.remove(0);
+        lab.append(next, b"second\n").await;
+        for append in LogAppend::split(0, b"late\n") {
+            assert!(!lab.logs.append(lost, append).await.unwrap());
         }
+        let expected = [(0, b"first\nsecond\n".to_vec())];
+        assert_eq!(lab.written(lost).await, expected);
+    }
+
+    /// A run and the one that retries it have a log each.
+    async fn a_retried_run_and_its_retry_have_a_log_each(lab: &WorkLab) {
+        let (_, lost) = lab.claimed(WorkKind::Run, at(0)).await;
+        lab.append(lost, b"first\n").await;
+        lab.lose(lost, at(20)).await;
+        let next = lab.claim(WorkKind::Run, 1, at(60)).await.remove(0);
+        lab.append(next, b"second\n").await;
+        let late = WorkClaim {
+            work: next.work,
+            ..lost
+        };
+        for append in LogAppend::split(0, b"late\n") {
+            assert!(!lab.logs.append(late, append).await.unwrap());
+        }
+        assert_eq!(lab.written(lost).await, [(0, b"first\n".to_vec())]);
+        assert_eq!(lab.written(next).await, [(0, b"second\n".to_vec())]);
     }
 
     /// Output after a cancel is part of the log.

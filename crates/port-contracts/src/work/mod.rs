@@ -10,6 +10,7 @@ pub mod logs;
 pub mod nonces;
 pub mod queue;
 pub mod queue_ends;
+pub mod run_ends;
 pub mod run_lab;
 pub mod runs;
 

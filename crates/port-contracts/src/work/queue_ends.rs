@@ -2,13 +2,16 @@
 //! clause holds for both kinds of work.
 
 use futures::future::join_all;
-use labdata_domain::work::{WorkKind, WorkRecord};
+use labdata_domain::{
+    ids::ExecutionId,
+    work::{WorkKind, WorkRecord},
+};
 use labdata_ports::work::{ExpiredWork, WorkClaim};
 use time::Duration;
 
 use crate::{
-    given::at,
-    work::lab::{WorkLab, expire_given_up, failure, success},
+    given::{self, at},
+    work::lab::{WorkLab, expire, expire_given_up, failure, success},
 };
 
 /// A lease that does not end during a clause.
@@ -70,28 +73,32 @@ crate::suite!(
             let seen = lab.work.held().await.unwrap();
             // A lease past its end counts until a sweep takes the work.
             assert!(lab.work.renew(claim, LONG).await.unwrap());
-            let expired = lab.work.expire(at(50), &seen).await.unwrap();
+            let expired = expire(&*lab.work, &seen, at(50)).await;
             assert_eq!(expired, ExpiredWork::default());
             assert_eq!(lab.stored(&queued).await, running);
             assert_eq!(lab.lose(claim, at(51)).await.requeued, 1);
-            assert!(lab.cancel(&queued, at(52)).await);
+            let again = lab.tried_again(&queued).await;
+            assert!(lab.cancel(&again, at(52)).await);
         }
     }
 
-    /// The first lost worker puts the work back into the queue, the second fails it.
+    /// The first lost worker has the work tried again, as another attempt; the second fails it.
     async fn work_whose_worker_is_lost_is_tried_once_more(lab: &WorkLab) {
         for kind in WorkKind::ALL {
             let (queued, first) = lab.claimed(kind, at(1)).await;
             let expired = lab.lose(first, at(20)).await;
             assert_eq!((expired.requeued, expired.failed), (1, vec![]));
-            assert_eq!(lab.stored(&queued).await, queued);
+            let again = lab.tried_again(&queued).await;
+            assert_eq!(again.status(), queued.status());
             let second = lab.claim(kind, 1, at(30)).await.remove(0);
-            assert_eq!(second.attempt, 2);
-            let running = lab.stored(&queued).await;
+            assert_eq!((second.work, second.attempt), (again.id(), 2));
+            let running = lab.stored(&again).await;
             let expired = lab.lose(second, at(50)).await;
-            let failed = running.lose_worker(2, at(50)).unwrap();
-            assert_eq!(failed.status(), "failed");
-            assert_eq!(lab.stored(&queued).await, failed);
+            let unused = ExecutionId::new(given::uuid());
+            let loss = running.lose_worker(2, unused, at(50)).unwrap();
+            let (failed, retry) = (loss.record, loss.retry);
+            assert_eq!((failed.status(), retry), ("failed", None));
+            assert_eq!(lab.stored(&again).await, failed);
             assert_eq!((expired.requeued, expired.failed), (0, vec![failed]));
             assert_eq!(lab.claim(kind, 1, at(90)).await, []);
         }
@@ -104,12 +111,14 @@ crate::suite!(
             let (queued, lost) = lab.claimed(kind, at(0)).await;
             lab.lose(lost, at(20)).await;
             lab.assert_lost(&queued, lost).await;
+            let again = lab.tried_again(&queued).await;
             let holder = lab.claim(kind, 1, at(30)).await.remove(0);
             lab.assert_lost(&queued, lost).await;
+            lab.assert_lost(&again, lost).await;
             assert!(lab.work.renew(holder, LONG).await.unwrap());
             assert!(lab.finish(holder, &success(kind), at(40)).await.is_some());
             lab.assert_lost(&queued, lost).await;
-            lab.assert_lost(&queued, holder).await;
+            lab.assert_lost(&again, holder).await;
         }
     }
 
@@ -126,7 +135,8 @@ crate::suite!(
             }
             let claim = lab.claim(kind, 1, at(20)).await.remove(0);
             assert_eq!(lab.lose(claim, at(40)).await.requeued, 1);
-            assert!(lab.cancel(&queued, at(41)).await);
+            let again = lab.tried_again(&queued).await;
+            assert!(lab.cancel(&again, at(41)).await);
         }
     }
 
@@ -214,7 +224,7 @@ crate::suite!(
             assert_eq!(held.lease.attempt, claim.attempt);
             assert!(lab.work.release(claim, at(1)).await.unwrap());
             let again = lab.claim(kind, 1, at(2)).await.remove(0);
-            let expired = lab.work.expire(at(50), &seen).await.unwrap();
+            let expired = expire(&*lab.work, &seen, at(50)).await;
             assert_eq!(expired, ExpiredWork::default());
             assert!(lab.work.renew(again, LONG).await.unwrap());
             assert!(lab.cancel(&queued, at(52)).await);

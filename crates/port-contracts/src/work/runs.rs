@@ -2,24 +2,22 @@
 
 use labdata_domain::{
     executions::{CancelError, CloseError, Execution, ExecutionState, FinalStatus, Origin},
-    ids::{ExecutionId, FileId, OrganizationId, TriggerId},
+    ids::{ExecutionId, FileId, TriggerId},
     jobs::Job,
     page::PageRequest,
     people::{
-        ApiKey,
         author::{Author, NamedUser},
         scope::Scope,
     },
-    triggers::{Category, event::EventKind},
     work::{FreeSlots, NewRun, PlatformRun, RunEnd, WorkKind},
 };
 use labdata_ports::{
     data::WriteError,
     executions::{CancelExecutionError, CloseExecutionError, ExecutionFilter, ExecutionRepository},
-    work::{Task, WorkClaim, WorkQueue},
+    work::{Task, WorkQueue},
 };
 use serde_json::json;
-use time::{Duration, OffsetDateTime};
+use time::Duration;
 
 use crate::{
     Itself, Subject,
@@ -28,52 +26,11 @@ use crate::{
     fixtures::{Jobs, Tenants},
     given::{self, at},
     lab::Records,
-    triggers::recorded::recorded_events,
     work::{
         lab::{TIMEOUT, new_run, terms},
         run_lab::{RunsLab, claim_from, completed, execution_of},
     },
 };
-
-/// A new key of the run, stored.
-async fn issued(lab: &RunsLab, claim: WorkClaim) -> ApiKey {
-    let user = lab.user(claim.organization, "somebody@example.org").await;
-    let key = ApiKey {
-        execution: claim.work.execution(),
-        ..given::api_key(&user)
-    };
-    assert!(lab.run_keys.issue(claim, &key).await.unwrap());
-    assert_eq!(revoked(lab, &key).await, None);
-    key
-}
-
-async fn revoked(lab: &RunsLab, key: &ApiKey) -> Option<OffsetDateTime> {
-    let found = lab.keys.find_by_prefix(&key.prefix).await.unwrap();
-    found.unwrap().key.revoked_at
-}
-
-/// Subjects of the recorded events, which are handled.
-async fn reported(lab: &RunsLab) -> Vec<(OrganizationId, EventKind)> {
-    let events = recorded_events(&*lab.triggers, 100).await.into_iter();
-    events
-        .map(|event| (event.organization, event.kind))
-        .collect()
-}
-
-/// Stores a job whose trigger waits for executions of the job that clauses run.
-async fn wait_for_ends(lab: &RunsLab, organization: OrganizationId) {
-    let source = lab.job(organization, "some job").await.id;
-    let user = lab.somebody(organization).await;
-    let conditions = json!({ "source_job_id": source });
-    let waiting = Job {
-        version_number: Some(1),
-        trigger: Some(given::trigger(Category::JobCompleted, conditions, user)),
-        ..given::job("waiting", at(0))
-    };
-    let script = given::script(1, "pass\n", user);
-    let added = lab.jobs.add(organization, &waiting, &script);
-    added.await.unwrap();
-}
 
 crate::suite!(
     use work::runs as runs_of_jobs;
@@ -96,11 +53,10 @@ crate::suite!(
             job_id: job.id,
             job_name: job.name,
             origin: Origin::Platform(PlatformRun {
-                script_version: 3,
                 trigger_file: run.trigger_file,
                 parameters: run.parameters.clone(),
                 source: Some(source),
-                exit_code: None,
+                ..PlatformRun::of_version(3)
             }),
             state: ExecutionState::Queued,
             created_at: at(1),
@@ -390,117 +346,6 @@ crate::suite!(
             }
         }
         assert_eq!(lab.stored(run.claim).await, run.execution);
-    }
-
-    /// A finish, a cancel, a release and a loss revoke the run's keys, and no other keys.
-    async fn keys_die_with_the_hold_on_the_run(lab: &RunsLab) {
-        let other = lab.claimed(lab.ours, at(0)).await.claim;
-        let others = issued(lab, other).await;
-
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        let keys = [issued(lab, run).await, issued(lab, run).await];
-        lab.finish(run, &completed(), at(5)).await;
-        for key in keys {
-            assert_eq!(revoked(lab, &key).await, Some(at(5)));
-        }
-
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        let key = issued(lab, run).await;
-        lab.cancel(execution_of(run), at(6)).await;
-        assert_eq!(revoked(lab, &key).await, Some(at(6)));
-
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        let key = issued(lab, run).await;
-        lab.queue.release(run, at(7)).await.unwrap();
-        assert_eq!(revoked(lab, &key).await, Some(at(7)));
-
-        let run = lab.claim(at(0), 1).await.remove(0).claim;
-        let key = issued(lab, run).await;
-        lab.lose(run, at(20)).await;
-        assert_eq!(revoked(lab, &key).await, Some(at(20)));
-        assert_eq!(revoked(lab, &others).await, None);
-    }
-
-    /// Every end of a run, and of an execution elsewhere, is one event, recorded at the time of the
-    /// end. A run that returns to the queue has not ended.
-    async fn every_end_is_recorded_once(lab: &RunsLab) {
-        wait_for_ends(lab, lab.ours).await;
-        let executions = &lab.executions;
-        let ended = |id: ExecutionId| vec![(lab.ours, EventKind::JobCompleted(id))];
-
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        lab.lose(run, at(20)).await;
-        let again = lab.claim(at(30), 1).await.remove(0).claim;
-        lab.queue.release(again, at(31)).await.unwrap();
-        assert_eq!(reported(lab).await, []);
-        let last = lab.claim(at(40), 1).await.remove(0).claim;
-        lab.lose(last, at(60)).await;
-        assert_eq!(reported(lab).await, ended(execution_of(run)));
-
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        for _ in 0..2 {
-            lab.finish(run, &completed(), at(5)).await;
-        }
-        let event = recorded_events(&*lab.triggers, 100).await.remove(0);
-        let expected = (lab.ours, EventKind::JobCompleted(execution_of(run)), at(5));
-        assert_eq!((event.organization, event.kind, event.created_at), expected);
-
-        let waiting = lab.queued(lab.ours, at(0)).await.id;
-        for _ in 0..2 {
-            executions.cancel(lab.ours, waiting, at(5)).await.ok();
-        }
-        assert_eq!(reported(lab).await, ended(waiting));
-
-        let elsewhere = lab.execution(lab.ours, at(0), None).await.id;
-        for _ in 0..2 {
-            let status = FinalStatus::Completed;
-            executions
-                .close(lab.ours, elsewhere, status, at(5))
-                .await
-                .unwrap();
-        }
-        assert_eq!(reported(lab).await, ended(elsewhere));
-
-        let cancelled = lab.execution(lab.ours, at(0), None).await.id;
-        lab.cancel(cancelled, at(5)).await;
-        assert_eq!(reported(lab).await, ended(cancelled));
-
-        let overdue = lab.execution(lab.ours, at(0), Some(1)).await.id;
-        executions.fail_overdue(at(60), 10).await.unwrap();
-        assert_eq!(reported(lab).await, ended(overdue));
-    }
-
-    /// The end of an execution that no trigger of its organization waits for is no event, even if a
-    /// trigger is set later or another organization's waits.
-    async fn an_end_that_no_trigger_waits_for_is_no_event(lab: &RunsLab) {
-        wait_for_ends(lab, lab.theirs).await;
-        let executions = &lab.executions;
-        let run = lab.claimed(lab.ours, at(0)).await.claim;
-        lab.finish(run, &completed(), at(5)).await;
-        let waiting = lab.queued(lab.ours, at(0)).await.id;
-        lab.cancel(waiting, at(5)).await;
-        let elsewhere = lab.execution(lab.ours, at(0), None).await.id;
-        let closed = executions.close(lab.ours, elsewhere, FinalStatus::Failed, at(5));
-        closed.await.unwrap();
-        lab.execution(lab.ours, at(0), Some(1)).await;
-        executions.fail_overdue(at(60), 10).await.unwrap();
-        wait_for_ends(lab, lab.ours).await;
-        assert_eq!(reported(lab).await, []);
-    }
-
-    /// A lost worker issues no key, neither while the run is queued again nor while another worker has it.
-    async fn a_lost_worker_issues_no_key(lab: &RunsLab) {
-        let lost = lab.claimed(lab.ours, at(0)).await.claim;
-        lab.lose(lost, at(20)).await;
-        for running_again in [false, true] {
-            if running_again {
-                assert_eq!(lab.claim(at(30), 1).await.len(), 1);
-            }
-            let key = given::api_key(&lab.ada);
-            assert!(!lab.run_keys.issue(lost, &key).await.unwrap());
-            let keys = &lab.keys;
-            assert!(keys.find_by_prefix(&key.prefix).await.unwrap().is_none());
-        }
     }
 
     /// No slot is reserved where there is one organization.

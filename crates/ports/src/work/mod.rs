@@ -7,7 +7,7 @@ pub mod runner;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::Execution,
-    ids::{OrganizationId, TriggerId, UserId},
+    ids::{ExecutionId, OrganizationId, TriggerId, UserId},
     models::{Dataset, ModelVersion},
     people::scope::Scopes,
     work::{FreeSlots, Lease, WorkEnd, WorkId, WorkKind, WorkRecord},
@@ -59,6 +59,17 @@ pub enum Task {
     Training(Box<ClaimedTraining>),
 }
 
+impl Task {
+    /// Returns the execution that a run retries.
+    #[must_use]
+    pub fn retry_of(&self) -> Option<ExecutionId> {
+        match self {
+            Self::Run(run) => run.execution.retry_of(),
+            Self::Training(_) => None,
+        }
+    }
+}
+
 /// A run that a worker has claimed, running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedRun {
@@ -103,10 +114,20 @@ pub struct HeldWork {
     pub lease: Lease,
 }
 
-/// Work whose workers gave no sign of life.
+/// Work whose worker gave no sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostWork {
+    /// The work, and the lease that has ended.
+    pub held: HeldWork,
+    /// Id for the execution that retries it, if it is a run.
+    pub retry: ExecutionId,
+}
+
+/// Work that was taken from its workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpiredWork {
-    /// Amount of work that returned to the queue.
+    /// Amount of work that is tried again: trainings that returned to the queue, and runs that another execution
+    /// retries.
     pub requeued: u32,
     /// Work that had lost a worker before, and has failed.
     pub failed: Vec<WorkRecord>,
@@ -180,13 +201,17 @@ pub trait WorkQueue: Send + Sync {
     /// Returns all work that is held, of any kind.
     async fn held(&self) -> Result<Vec<HeldWork>, PortError>;
 
-    /// Takes that work from its holders, unless a lease has changed since: back into the queue, or failed when
-    /// it has [no further attempt](labdata_domain::work::has_another_attempt). MUST be safe to call from
-    /// several servers at once.
+    /// Takes that work from its holders, unless a lease has changed since, by
+    /// [`WorkRecord::lose_worker`]: a training returns to the queue, and a run fails and another execution
+    /// retries it, unless either has [no further attempt](labdata_domain::work::has_another_attempt).
+    ///
+    /// The failed run and its retry MUST be stored in one step. The retry has the starter and the scopes of the
+    /// failed one and its place in the queue, and attempts count on. MUST be safe to call from several servers
+    /// at once.
     async fn expire(
         &self,
         now: OffsetDateTime,
-        ended: &[HeldWork],
+        lost: &[LostWork],
     ) -> Result<ExpiredWork, PortError>;
 
     /// Subscribes to signals of a kind of work, from all servers.

@@ -13,8 +13,9 @@ use labdata_application::{
     },
 };
 use labdata_domain::{
+    ids::ExecutionId,
     refusal::ErrorCode,
-    work::{NotStarted, WorkEnd},
+    work::{NotStarted, WorkEnd, WorkId},
 };
 use labdata_ports::work::{
     ClaimedWork, WorkClaim,
@@ -112,7 +113,7 @@ async fn work(
     let not_started =
         |reason| RunOutcome::Ended(WorkEnd::not_started(claimed.claim.work.kind(), &reason));
     if run.attempt > 1 {
-        reap_earlier_attempts(runner, run).await;
+        reap_earlier_attempts(runner, run, claimed.task.retry_of()).await;
         let text = format!("attempt {}: the script restarts", run.attempt);
         log.append_notice(services, &text).await;
     }
@@ -155,14 +156,19 @@ async fn work(
     }
 }
 
-/// Removes what earlier attempts at the same work left, where the backend outlives workers.
-/// Failures are logged.
-async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId) {
+/// Removes what earlier attempts at the same work left, where the backend outlives workers: those of the run
+/// and those of the one that it retries, whose number is not known. Failures are logged.
+async fn reap_earlier_attempts(runner: &dyn JobRunner, run: RunId, retry_of: Option<ExecutionId>) {
     // Their workers are lost, so no one else cleans up after them.
-    for attempt in 1..run.attempt {
-        let earlier = RunId { attempt, ..run };
-        if let Err(error) = runner.reap(earlier).await {
-            tracing::warn!(run = %earlier, %error, "could not remove an earlier attempt");
+    for work in [Some(run.work), retry_of.map(WorkId::Execution)]
+        .into_iter()
+        .flatten()
+    {
+        for attempt in 1..run.attempt {
+            let earlier = RunId { work, attempt };
+            if let Err(error) = runner.reap(earlier).await {
+                tracing::warn!(run = %earlier, %error, "could not remove an earlier attempt");
+            }
         }
     }
 }
@@ -377,7 +383,7 @@ mod tests {
     };
     use labdata_ports::{
         PortError,
-        work::{ClaimTerms, ExpiredWork, HeldWork, Wakeups, WorkNews, WorkQueue},
+        work::{ClaimTerms, ExpiredWork, HeldWork, LostWork, Wakeups, WorkNews, WorkQueue},
     };
     use time::OffsetDateTime;
 
@@ -432,9 +438,9 @@ mod tests {
         async fn expire(
             &self,
             now: OffsetDateTime,
-            ended: &[HeldWork],
+            lost: &[LostWork],
         ) -> Result<ExpiredWork, PortError> {
-            self.work.expire(now, ended).await
+            self.work.expire(now, lost).await
         }
 
         fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {

@@ -34,7 +34,8 @@ impl State {
         let awaited = owned(&self.jobs, organization)
             .filter_map(|job| job.trigger.as_ref())
             .any(|trigger| trigger.awaits_end_of(ended.job_id));
-        if let Some(at) = ended.state.completed_at().filter(|_| awaited) {
+        let is_final = ended.has_finally_ended();
+        if let Some(at) = ended.state.completed_at().filter(|_| awaited && is_final) {
             self.record_event(organization, EventKind::JobCompleted(ended.id), at);
         }
     }

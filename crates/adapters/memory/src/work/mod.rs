@@ -18,14 +18,15 @@ use labdata_domain::{
     notifications::has_failure_notice,
     refusal::Resource,
     work::{
-        FreeSlots, Lease, NewRun, WaitingWork, WorkEnd, WorkId, WorkKind, WorkRecord, next_work,
+        FreeSlots, Lease, NewRun, WaitingWork, WorkEnd, WorkId, WorkKind, WorkRecord, WorkerLoss,
+        next_work,
     },
 };
 use labdata_ports::{
     PortError,
     work::{
-        ClaimTerms, ClaimedRun, ClaimedTraining, ClaimedWork, ExpiredWork, HeldWork, Task, Wakeups,
-        WorkClaim, WorkNews, WorkQueue,
+        ClaimTerms, ClaimedRun, ClaimedTraining, ClaimedWork, ExpiredWork, HeldWork, LostWork,
+        Task, Wakeups, WorkClaim, WorkNews, WorkQueue,
     },
 };
 use time::{Duration, OffsetDateTime};
@@ -96,6 +97,22 @@ impl State {
         self.add_execution(organization, &execution, run.started_by());
         self.queue_work(organization, WorkId::Execution(run.id), run.queued_at);
         Ok(execution)
+    }
+
+    /// Stores the execution that retries a lost run, which had that row in the queue.
+    fn queue_retry(
+        &mut self,
+        lost: WorkId,
+        retry: &Execution,
+        row: WorkRow,
+    ) -> Result<(), PortError> {
+        let lost = lost.execution();
+        let lost = lost.ok_or(PortError::NotFound(Resource::Execution))?;
+        let started_by = self.started_by(lost)?;
+        self.add_execution(row.organization, retry, started_by);
+        self.work.insert(WorkId::Execution(retry.id), row.retry());
+        self.signal(WorkKind::Run, WorkNews::Queued);
+        Ok(())
     }
 
     /// The row of work that the claim holds.
@@ -385,30 +402,33 @@ impl WorkQueue for InMemoryWorkQueue {
     async fn expire(
         &self,
         now: OffsetDateTime,
-        ended: &[HeldWork],
+        lost: &[LostWork],
     ) -> Result<ExpiredWork, PortError> {
         let mut state = self.memory.lock();
-        let mut lost = Vec::new();
-        for HeldWork { work, lease, .. } in ended {
-            let Some(row) = state.work.get_mut(work) else {
-                continue;
-            };
-            if row.lease == Some(*lease) {
-                row.lost_workers += 1;
-                lost.push((row.organization, *work, row.lost_workers));
-            }
-        }
         let mut expired = ExpiredWork::default();
-        for (organization, work, lost_workers) in lost {
-            let record = state.record(organization, work)?;
-            let Some(record) = record.lose_worker(lost_workers, now) else {
+        for LostWork { held, retry } in lost {
+            let Some(row) = state.work.get_mut(&held.work) else {
                 continue;
             };
-            state.store_stopped(organization, &record, now)?;
-            if record.has_ended() {
-                expired.failed.push(record);
-            } else {
-                expired.requeued += 1;
+            if row.lease != Some(held.lease) {
+                continue;
+            }
+            row.lost_workers += 1;
+            let (row, lost_workers) = (row.clone(), row.lost_workers);
+            let record = state.record(row.organization, held.work)?;
+            let Some(loss) = record.lose_worker(lost_workers, *retry, now) else {
+                continue;
+            };
+            state.store_stopped(row.organization, &loss.record, now)?;
+            match loss {
+                WorkerLoss {
+                    retry: Some(retry), ..
+                } => {
+                    state.queue_retry(held.work, &retry, row)?;
+                    expired.requeued += 1;
+                }
+                WorkerLoss { record, .. } if record.has_ended() => expired.failed.push(record),
+                WorkerLoss { .. } => expired.requeued += 1,
             }
         }
         Ok(expired)

@@ -42,6 +42,14 @@ impl WorkRow {
         }
     }
 
+    /// Work that waits in place of lost work: attempts count on.
+    pub(crate) fn retry(self) -> Self {
+        Self {
+            attempts: self.attempts,
+            ..Self::new(self.organization, self.queued_at)
+        }
+    }
+
     /// Number of a new claim, which holds the work until that time.
     pub(crate) fn claim(&mut self, expires_at: OffsetDateTime) -> u32 {
         self.attempts += 1;

@@ -5,7 +5,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
     executions::{Execution, ExecutionState},
-    ids::OrganizationId,
+    ids::{ExecutionId, OrganizationId},
     work::WorkKind,
 };
 use time::OffsetDateTime;
@@ -33,9 +33,10 @@ pub(crate) async fn store_ends(
     diesel::sql_query(
         // One statement for all: an end of many overdue executions costs one round trip.
         "UPDATE labdata.job_execution it SET status = u.status, completed_at = u.completed_at, \
-             error_message = u.error_message, exit_code = u.exit_code \
-         FROM unnest($2, $3, $4, $5, $6) \
-             AS u (id, status, completed_at, error_message, exit_code) \
+             error_message = u.error_message, exit_code = u.exit_code, \
+             retried_by_execution_id = u.retried_by \
+         FROM unnest($2, $3, $4, $5, $6, $7) \
+             AS u (id, status, completed_at, error_message, exit_code, retried_by) \
          WHERE it.organization_id = $1 AND it.id = u.id",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
@@ -52,6 +53,12 @@ pub(crate) async fn store_ends(
             .map(|run| run.and_then(|run| run.exit_code).map(i64::from))
             .collect::<Vec<_>>(),
     )
+    .bind::<Array<Nullable<SqlUuid>>, _>(
+        ended
+            .iter()
+            .map(|it| it.retried_by().map(ExecutionId::as_uuid))
+            .collect::<Vec<_>>(),
+    )
     .execute(connection)
     .await?;
     // Only runs of the platform are work, which the caller has locked before the execution.
@@ -59,7 +66,12 @@ pub(crate) async fn store_ends(
         rows::remove(connection, organization, WorkKind::Run, &ids, now).await?;
     }
     // In the transaction of the end: a crash neither loses nor repeats the event.
-    outbox::record_ends(connection, organization, &ids).await?;
+    let finally: Vec<Uuid> = ended
+        .iter()
+        .filter(|it| it.has_finally_ended())
+        .map(|it| it.id.as_uuid())
+        .collect();
+    outbox::record_ends(connection, organization, &finally).await?;
     let kinds: Vec<_> = ended.iter().filter_map(LoggedEventKind::of_end).collect();
     record(connection, organization, now, &kinds).await?;
     notices::record_failures(connection, organization, ended, now).await

@@ -4,7 +4,7 @@ use diesel::{prelude::*, sql_types::Text};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     executions::{Execution, ExecutionState, Origin, started_by::StartedBy},
-    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId},
+    ids::{ApiKeyId, ExecutionId, FileId, JobId, OrganizationId, TriggerId, UserId},
     refusal::Resource,
     work::{NewRun, PlatformRun, WorkId},
 };
@@ -18,7 +18,7 @@ use crate::{
         errors::{Fault, corrupt},
         pool::Connection,
     },
-    people::rows::scope_names,
+    people::rows::{read_scopes, scope_names},
     schema::{job, job_execution},
     work::rows as work_rows,
 };
@@ -45,6 +45,8 @@ pub(crate) struct ExecutionRow {
     parameters: Option<Value>,
     source_execution_id: Option<Uuid>,
     exit_code: Option<i64>,
+    retry_of_execution_id: Option<Uuid>,
+    retried_by_execution_id: Option<Uuid>,
 }
 
 impl ExecutionRow {
@@ -68,6 +70,8 @@ impl ExecutionRow {
                     .exit_code
                     .map(|code| i32::try_from(code).map_err(|_| broken("exit_code")))
                     .transpose()?,
+                retry_of: self.retry_of_execution_id.map(ExecutionId::new),
+                retried_by: self.retried_by_execution_id.map(ExecutionId::new),
             })),
             _ => Err(broken("origin")),
         }
@@ -150,6 +154,7 @@ struct NewExecutionRow {
     parameters: Option<Value>,
     source_execution_id: Option<Uuid>,
     exit_code: Option<i64>,
+    retry_of_execution_id: Option<Uuid>,
 }
 
 impl NewExecutionRow {
@@ -175,6 +180,7 @@ impl NewExecutionRow {
             parameters: run.map(|run| Value::Object(run.parameters.clone())),
             source_execution_id: run.and_then(|run| run.source).map(ExecutionId::as_uuid),
             exit_code: run.and_then(|run| run.exit_code).map(i64::from),
+            retry_of_execution_id: execution.retry_of().map(ExecutionId::as_uuid),
         }
     }
 }
@@ -207,6 +213,35 @@ pub(crate) async fn insert(
         .await
         .map_err(missing)?;
     Ok(())
+}
+
+/// Stores the execution that retries another one, started as that was.
+pub(crate) async fn insert_retry(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    retry: &Execution,
+) -> Result<(), Fault> {
+    let lost = retry.retry_of().map(ExecutionId::as_uuid);
+    let (user, api_key, trigger, scopes): (Uuid, Option<Uuid>, Option<Uuid>, Option<Vec<String>>) =
+        job_execution::table
+            .filter(job_execution::organization_id.eq(organization.as_uuid()))
+            .filter(job_execution::id.nullable().eq(lost))
+            .select((
+                job_execution::started_by,
+                job_execution::api_key_id,
+                job_execution::trigger_id,
+                job_execution::run_scopes,
+            ))
+            .first(connection)
+            .await?;
+    let scopes = scopes.as_deref().and_then(read_scopes);
+    let started_by = StartedBy {
+        user: UserId::new(user),
+        api_key: api_key.map(ApiKeyId::new),
+        trigger: trigger.map(TriggerId::new),
+        run_scopes: Some(scopes.ok_or_else(|| corrupt("job_execution", "run_scopes", retry.id))?),
+    };
+    insert(connection, organization, retry, started_by).await
 }
 
 /// Stores the execution of a run that waits in the queue.

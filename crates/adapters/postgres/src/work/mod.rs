@@ -16,12 +16,13 @@ use labdata_domain::{
     executions::Execution,
     ids::OrganizationId,
     models::{TrainingEnd, TrainingResult},
-    work::{FreeSlots, Lease, WorkEnd, WorkId, WorkKind, WorkRecord},
+    work::{FreeSlots, Lease, WorkEnd, WorkId, WorkKind, WorkRecord, WorkerLoss},
 };
 use labdata_ports::{
     PortError,
     work::{
-        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, Wakeups, WorkClaim, WorkNews, WorkQueue,
+        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, LostWork, Wakeups, WorkClaim, WorkNews,
+        WorkQueue,
     },
 };
 use time::{Duration, OffsetDateTime};
@@ -201,42 +202,49 @@ async fn held(connection: &mut Connection) -> Result<Vec<HeldRow>, Fault> {
     .await?)
 }
 
-/// Takes work from its holder; returns its record unless the worker renewed the lease in time after all, or
+/// Takes work from its holder; returns what follows unless the worker renewed the lease in time after all, or
 /// another server took the work.
 async fn expire(
     connection: &mut Connection,
-    ended: HeldWork,
+    lost: LostWork,
     now: OffsetDateTime,
-) -> Result<Option<WorkRecord>, Fault> {
+) -> Result<Option<WorkerLoss>, Fault> {
     let HeldWork {
-        organization, work, ..
-    } = ended;
+        organization,
+        work,
+        lease,
+    } = lost.held;
     let Some((row, record)) = lock(connection, organization, work).await? else {
         return Ok(None);
     };
     // Read again under the lock: the worker may have renewed it since the sweep listed it.
-    if !row.is_held_under(ended.lease) {
+    if !row.is_held_under(lease) {
         return Ok(None);
     }
     rows::lose_worker(connection, work).await?;
     // The row was read before the loss was counted.
     let lost_workers = u32::try_from(row.lost_workers.saturating_add(1)).unwrap_or(u32::MAX);
-    let mut record = record
-        .lose_worker(lost_workers, now)
+    let mut loss = record
+        .lose_worker(lost_workers, lost.retry, now)
         .ok_or_else(|| corrupt("work", "state", work))?;
-    store_stopped(connection, organization, &mut record, None, now).await?;
-    Ok(Some(record))
+    if let Some(retry) = &loss.retry {
+        // Before the end of the lost run, which refers to it.
+        executions::rows::insert_retry(connection, organization, retry).await?;
+        rows::insert_retry(connection, organization, retry.id, &row).await?;
+    }
+    store_stopped(connection, organization, &mut loss.record, None, now).await?;
+    Ok(Some(loss))
 }
 
 /// Handles the failure to take lost work: returns an error if the whole sweep has to end. Work that
 /// is locked must not delay the rest.
-fn leave_for_next_sweep(fault: Fault, lost: HeldWork) -> Result<(), PortError> {
+fn leave_for_next_sweep(fault: Fault, lost: LostWork) -> Result<(), PortError> {
     let error = PortError::from(fault);
     // The remaining ones would fail in the same way.
     if matches!(error, PortError::DiskFull(_) | PortError::Unavailable(_)) {
         return Err(error);
     }
-    tracing::warn!(work = %lost.work, %error, "lost work stays for the next sweep");
+    tracing::warn!(work = %lost.held.work, %error, "lost work stays for the next sweep");
     Ok(())
 }
 
@@ -284,16 +292,19 @@ impl WorkQueue for PgWorkQueue {
     async fn expire(
         &self,
         now: OffsetDateTime,
-        ended: &[HeldWork],
+        lost: &[LostWork],
     ) -> Result<ExpiredWork, PortError> {
         let mut expired = ExpiredWork::default();
-        for lease in ended.iter().copied() {
+        for lost in lost.iter().copied() {
             // A transaction each: a run that a write has locked delays no other.
-            match transacted!(self.database, connection => expire(connection, lease, now)) {
+            match transacted!(self.database, connection => expire(connection, lost, now)) {
                 Ok(None) => {}
-                Ok(Some(failed)) if failed.has_ended() => expired.failed.push(failed),
+                Ok(Some(WorkerLoss {
+                    record,
+                    retry: None,
+                })) if record.has_ended() => expired.failed.push(record),
                 Ok(Some(_)) => expired.requeued += 1,
-                Err(fault) => leave_for_next_sweep(fault, lease)?,
+                Err(fault) => leave_for_next_sweep(fault, lost)?,
             }
         }
         Ok(expired)

@@ -10,7 +10,7 @@ use diesel::{
 };
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
-    ids::OrganizationId,
+    ids::{ExecutionId, OrganizationId},
     work::{Lease, NewRun, WorkId, WorkKind},
 };
 use labdata_ports::{PortError, work::WorkClaim};
@@ -36,6 +36,7 @@ pub(crate) struct WorkRow {
     attempt: i64,
     state: String,
     pub(crate) lost_workers: i64,
+    queued_at: OffsetDateTime,
     /// End of the lease, which each renewal changes.
     lease_expires_at: Option<OffsetDateTime>,
 }
@@ -80,6 +81,26 @@ pub(crate) async fn insert(
     notify(connection, Channel::Queued(id.kind())).await
 }
 
+/// Puts the execution that retries a lost run into the queue, in its place. Attempts count on, so that the next
+/// worker can remove from a backend what each of them left.
+pub(crate) async fn insert_retry(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    retry: ExecutionId,
+    lost: &WorkRow,
+) -> Result<(), Fault> {
+    diesel::insert_into(work::table)
+        .values((
+            work::organization_id.eq(organization.as_uuid()),
+            work::execution_id.eq(retry.as_uuid()),
+            work::queued_at.eq(lost.queued_at),
+            work::attempt.eq(lost.attempt),
+        ))
+        .execute(connection)
+        .await?;
+    notify(connection, Channel::Queued(WorkKind::Run)).await
+}
+
 /// Puts runs into the queue, as [`insert`] does.
 pub(crate) async fn insert_runs(
     connection: &mut Connection,
@@ -117,6 +138,7 @@ pub(crate) async fn lock(
             work::attempt,
             work::state,
             work::lost_workers,
+            work::queued_at,
             work::lease_expires_at,
         ))
         // UPDATE, because callers delete or requeue the row next: raising a weaker lock can deadlock.

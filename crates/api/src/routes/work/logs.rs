@@ -113,7 +113,10 @@ impl Log {
                 }
                 // Who does not follow gets what there is now, although the run still writes.
                 NextOfLog::NothingYet => self.end(None),
-                NextOfLog::End(status) => self.end(Some(status)),
+                NextOfLog::End { status, retried_by } => self.end(Some(LogEndView {
+                    status: status.into(),
+                    retried_by,
+                })),
             }
         }
     }
@@ -138,13 +141,12 @@ impl Log {
         }
     }
 
-    fn end(&mut self, status: Option<&'static str>) {
+    fn end(&mut self, end: Option<LogEndView>) {
         self.over = true;
         if let Some(events) = &mut self.events {
             self.waiting.extend(events.rest(self.reader.offset()));
-            if let Some(status) = status {
-                let status = status.into();
-                let data = LogEventView::End(LogEndView { status });
+            if let Some(end) = end {
+                let data = LogEventView::End(end);
                 self.waiting.extend(rendered("event: end", &data));
             }
         }

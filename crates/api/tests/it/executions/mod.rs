@@ -39,6 +39,8 @@ async fn an_execution_starts_running_under_the_default_job() {
             "error_message": null,
             "exit_code": null,
             "script_version": null,
+            "retry_of": null,
+            "retried_by": null,
             "trigger_file_id": null,
             "parameters": null,
             "started_by": {"user": crate::server::named(&me["user"]), "api_key": {"id": me["api_key"]["id"], "name": me["api_key"]["name"]}, "trigger_id": null},

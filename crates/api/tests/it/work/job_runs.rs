@@ -218,9 +218,8 @@ async fn a_run_is_not_closed_from_outside() {
     }
 }
 
-#[tokio::test]
-async fn what_a_script_writes_belongs_to_its_execution_until_it_ends() {
-    let lab = Lab::start().await;
+/// Defines the table `sample`.
+async fn define_sample(lab: &Lab) {
     let definition = json!({
         "semantic_category": "curated",
         "columns": [{"name": "name", "data_type": "string"}],
@@ -230,6 +229,12 @@ async fn what_a_script_writes_belongs_to_its_execution_until_it_ends() {
         .request(Method::PUT, "/api/v1/tables/sample")
         .json(&definition);
     crate::server::send(defined).await.json(200);
+}
+
+#[tokio::test]
+async fn what_a_script_writes_belongs_to_its_execution_until_it_ends() {
+    let lab = Lab::start().await;
+    define_sample(&lab).await;
     let id = lab.queue("time.sleep(600)").await;
     while lab.specs(&id).is_empty() {
         pause().await;
@@ -263,17 +268,26 @@ async fn what_a_script_writes_belongs_to_its_execution_until_it_ends() {
 async fn a_run_that_the_backend_lost_is_tried_once_more() {
     let lab = Lab::start().await;
     let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
-    for attempt in 1..=2 {
-        while lab.specs(&id).len() < attempt {
+    let lose = async |id: &str| {
+        while lab.specs(id).is_empty() {
             pause().await;
         }
         lab.runner.lose_everything();
+    };
+    lose(&id).await;
+    let retry = lab.retry(&id).await;
+    lose(&retry).await;
+    for (id, of, by) in [
+        (&id, Value::Null, json!(retry)),
+        (&retry, json!(id), Value::Null),
+    ] {
+        let failed = lab.until(id, "failed").await;
+        let message = failed["error_message"].as_str().unwrap();
+        assert!(message.contains("was lost"), "{message}");
+        assert_eq!((&failed["retry_of"], &failed["retried_by"]), (&of, &by));
     }
-    let failed = lab.until(&id, "failed").await;
-    let message = failed["error_message"].as_str().unwrap();
-    assert!(message.contains("was lost"), "{message}");
-    let keys: Vec<String> = lab
-        .specs(&id)
+    let specs = [lab.specs(&id), lab.specs(&retry)].concat();
+    let keys: Vec<String> = specs
         .iter()
         .map(|spec| value(spec, "LABDATA_API_KEY").to_owned())
         .collect();
@@ -285,6 +299,44 @@ async fn a_run_that_the_backend_lost_is_tried_once_more() {
 }
 
 #[tokio::test]
+async fn what_a_lost_run_wrote_is_reverted_without_what_its_retry_wrote() {
+    let lab = Lab::start().await;
+    define_sample(&lab).await;
+    let id = lab.queue("time.sleep(600)").await;
+    let write = async |id: &str, name: &str| {
+        while lab.specs(id).is_empty() {
+            pause().await;
+        }
+        let key = value(&lab.specs(id)[0], "LABDATA_API_KEY").to_owned();
+        let rows = json!({"tables": [{"table": "sample", "rows": [{"name": name}]}]});
+        let script = lab.server.with_key(&key);
+        let written = script.post("/api/v1/data/write", &rows).await.json(200);
+        assert_eq!(written["job_execution_id"], *id);
+    };
+    write(&id, "first").await;
+    lab.runner.lose_everything();
+    let retry = lab.retry(&id).await;
+    write(&retry, "second").await;
+    let changes = lab.client.get(&format!("{EXECUTIONS}/{id}/changes")).await;
+    let changes = changes.json(200);
+    assert_eq!(changes["tables"][0]["created"], 1, "{changes}");
+    let cancelled = lab
+        .client
+        .post_raw(&format!("{EXECUTIONS}/{id}/cancel"), "")
+        .await;
+    assert!(cancelled.detail(400).contains(&retry));
+
+    let revert = format!("{EXECUTIONS}/{id}/revert");
+    let reverted = lab.client.post(&revert, &json!({})).await.json(200);
+    assert_eq!(reverted["deleted_count"], 1);
+    let body = json!({"target_name": "sample", "target_type": "table", "columns": ["name"]});
+    let rows = lab.client.post("/api/v1/tools/read", &body).await.json(200);
+    assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
+    assert_eq!(rows[0]["name"], "second");
+    assert_eq!(lab.execution(&retry).await["status"], "running");
+}
+
+#[tokio::test]
 async fn a_backend_that_stays_out_of_reach_leaves_nothing_running() {
     let lab = Lab::start().await;
     let id = lab.queue("print(\"begins\")\ntime.sleep(600)").await;
@@ -293,7 +345,8 @@ async fn a_backend_that_stays_out_of_reach_leaves_nothing_running() {
     }
     lab.runner.set_unavailable(Some("the cluster is gone"));
     // It is lost, and the other attempt cannot begin.
-    let failed = lab.until(&id, "failed").await;
+    let retry = lab.retry(&id).await;
+    let failed = lab.until(&retry, "failed").await;
     let message = failed["error_message"].as_str().unwrap();
     assert!(
         message.starts_with("preparing failed") && message.contains("the cluster is gone"),

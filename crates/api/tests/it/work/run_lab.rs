@@ -111,6 +111,17 @@ impl Lab {
         }
     }
 
+    /// Waits until that execution is retried; returns the id of the one that retries it.
+    pub(super) async fn retry(&self, id: &str) -> String {
+        loop {
+            let execution = self.execution(id).await;
+            if let Some(retry) = execution["retried_by"].as_str() {
+                return retry.to_owned();
+            }
+            pause().await;
+        }
+    }
+
     /// Submissions to the runner for that execution.
     pub(super) fn specs(&self, id: &str) -> Vec<RunSpec> {
         let mut specs = self.runner.submitted();

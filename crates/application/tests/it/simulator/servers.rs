@@ -24,7 +24,8 @@ use labdata_ports::{
         OverdueExecution,
     },
     work::{
-        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, Wakeups, WorkClaim, WorkNews, WorkQueue,
+        ClaimTerms, ClaimedWork, ExpiredWork, HeldWork, LostWork, Wakeups, WorkClaim, WorkNews,
+        WorkQueue,
     },
 };
 use time::{Duration, OffsetDateTime, macros::datetime};
@@ -374,9 +375,9 @@ impl WorkQueue for RemoteQueue {
     async fn expire(
         &self,
         now: OffsetDateTime,
-        ended: &[HeldWork],
+        lost: &[LostWork],
     ) -> Result<ExpiredWork, PortError> {
-        remote!(self, self.inner.expire(now, ended))
+        remote!(self, self.inner.expire(now, lost))
     }
 
     fn subscribe(&self, kind: WorkKind, news: WorkNews) -> Box<dyn Wakeups> {
