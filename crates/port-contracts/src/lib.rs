@@ -149,6 +149,7 @@ macro_rules! store {
         $crate::store_health! { $harness $(, $test)? }
         $crate::sql_logins! { $harness $(, $test)? }
         $crate::webhooks! { $harness $(, $test)? }
+        $crate::webhook_outbox! { $harness $(, $test)? }
         $crate::webhook_deliveries! { $harness $(, $test)? }
     };
 }

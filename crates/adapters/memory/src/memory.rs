@@ -20,7 +20,7 @@ use labdata_domain::{
     notifications::Preferences,
     outward::{
         sql_logins::SqlLogin,
-        webhooks::{Delivery, Webhook},
+        webhooks::{Delivery, OutboxEvent, Webhook},
     },
     people::{
         ApiKey,
@@ -159,6 +159,8 @@ pub(crate) struct State {
     pub(crate) logged_so_far: u64,
     pub(crate) sql_logins: Vec<Owned<SqlLogin>>,
     pub(crate) webhooks: Vec<Owned<Webhook>>,
+    /// Events whose deliveries are yet to be made, oldest first.
+    pub(crate) webhook_outbox: Vec<Owned<OutboxEvent>>,
     /// Deliveries to webhooks, oldest first.
     pub(crate) deliveries: Vec<Owned<Delivery>>,
     /// Number of deliveries of events stored so far.

@@ -59,7 +59,7 @@ impl Setup {
             }
             Self::TenOfAllTypes => "INSERT INTO labdata.webhook SELECT * FROM webhooks_of_bench",
         };
-        let reset = "TRUNCATE labdata.webhook_delivery; DELETE FROM labdata.webhook; \
+        let reset = "TRUNCATE labdata.webhook_outbox; DELETE FROM labdata.webhook; \
             ALTER TABLE labdata.event_log ENABLE TRIGGER event_log_is_told_to_webhooks";
         let statements = format!("{reset}; {state}");
         database.batch_execute(&statements).await.unwrap();

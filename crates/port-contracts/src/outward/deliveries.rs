@@ -58,12 +58,14 @@ fn failed(seconds: i64, gone: bool) -> DeliveryOutcome {
 }
 
 impl WebhooksLab {
+    /// What a worker does.
     async fn claim(
         &self,
         seconds: i64,
         held: &[HeldDelivery],
         free: usize,
     ) -> Vec<ClaimedDelivery> {
+        self.make(seconds, 999).await;
         let claimed = self.webhooks.claim(at(seconds), LEASE, held, free);
         claimed.await.unwrap()
     }

@@ -1,6 +1,7 @@
-//! Contracts of SQL logins, webhooks and their deliveries.
+//! Contracts of SQL logins, webhooks, their outbox and their deliveries.
 
 pub mod deliveries;
+pub mod outbox;
 pub mod sql_logins;
 pub mod webhooks;
 
@@ -57,6 +58,12 @@ pub fn pattern(name: &str) -> EventPattern {
 }
 
 impl WebhooksLab {
+    /// Makes the deliveries of that many events; returns their number.
+    async fn make(&self, seconds: i64, limit: u32) -> u64 {
+        let made = self.webhooks.make_deliveries(at(seconds), limit);
+        made.await.unwrap()
+    }
+
     async fn add(&self, webhook: Webhook) -> Webhook {
         let added = self.webhooks.add(self.ours, &webhook, 50);
         assert!(added.await.unwrap());

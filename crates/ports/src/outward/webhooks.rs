@@ -36,9 +36,10 @@ pub struct DisabledWebhook {
 
 /// Repository of webhooks and their deliveries.
 ///
-/// Repositories that record an event in the log store a delivery for each webhook that
-/// [`receives`](labdata_domain::outward::webhooks::Webhook::receives) it, in the transaction of the
-/// event: a delivery MUST NOT be lost once its cause is stored, nor be stored without it.
+/// Repositories that record an event in the log store it once for the webhooks that
+/// [`receive`](labdata_domain::outward::webhooks::Webhook::receives) it, in the transaction of the event: it
+/// MUST NOT be lost once its cause is stored, nor be stored without it. A worker makes the deliveries later, by
+/// [`WebhookRepository::make_deliveries`].
 #[async_trait]
 pub trait WebhookRepository: Send + Sync {
     /// Stores a new webhook unless the organization has `most` of them already; returns whether it did. Of
@@ -66,8 +67,8 @@ pub trait WebhookRepository: Send + Sync {
     /// [`PortError::NotFound`].
     async fn get(&self, organization: OrganizationId, id: WebhookId) -> Result<Webhook, PortError>;
 
-    /// Changes a webhook and returns it as it is stored then. Deliveries of one that is disabled end as failed:
-    /// nothing of then is sent when it is enabled again.
+    /// Changes a webhook and returns it as it is stored then. Deliveries of one that is disabled end as failed, also
+    /// those that are yet to be made: nothing of then is sent when it is enabled again.
     ///
     /// # Errors
     /// [`PortError::NotFound`].
@@ -101,7 +102,8 @@ pub trait WebhookRepository: Send + Sync {
         id: WebhookId,
     ) -> Result<Webhook, PortError>;
 
-    /// The deliveries of a webhook, newest first: by the time of the event, then id.
+    /// The deliveries of a webhook, newest first: by the time of the event, then id. Those that are yet to be made
+    /// are among them, each exactly once, with the id that they will have.
     async fn deliveries(
         &self,
         organization: OrganizationId,
@@ -127,6 +129,13 @@ pub trait WebhookRepository: Send + Sync {
         delivery: DeliveryId,
         now: OffsetDateTime,
     ) -> Result<Delivery, PortError>;
+
+    /// Makes the deliveries of up to `limit` waiting events of all organizations, as
+    /// [`fair_events`](labdata_domain::outward::webhooks::fair_events) chooses; returns the number of events. Each
+    /// webhook that received an event when it happened gets one
+    /// [`delivery`](labdata_domain::outward::webhooks::OutboxEvent::delivery), unless it was deleted since. Of
+    /// racing calls, from all servers, exactly one MUST make each.
+    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
 
     /// Claims up to `free` due deliveries of all organizations for a worker that sends `held`, as
     /// [`fair_turns`](labdata_domain::outward::webhooks::fair_turns) chooses among those of enabled webhooks.

@@ -1,4 +1,5 @@
 //! What other programs use from outside, in memory: webhooks and SQL logins.
 
 pub(crate) mod sql_logins;
+mod webhook_outbox;
 pub(crate) mod webhooks;

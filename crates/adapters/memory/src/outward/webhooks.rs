@@ -2,11 +2,10 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    events::LoggedEventKind,
-    ids::{DeliveryId, OrganizationId, UserId, WebhookId},
+    ids::{DeliveryId, OrganizationId, WebhookId},
     outward::webhooks::{
-        Delivery, DeliveryOutcome, DeliveryState, DeliverySubject, DueDelivery, FilteredRecords,
-        HeldDelivery, Webhook, WebhookChange, fair_turns,
+        Delivery, DeliveryOutcome, DeliveryState, DueDelivery, HeldDelivery, Webhook,
+        WebhookChange, fair_turns,
     },
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
@@ -16,7 +15,6 @@ use labdata_ports::{
     outward::webhooks::{ClaimedDelivery, DisabledWebhook, WebhookRepository},
 };
 use time::{Duration, OffsetDateTime};
-use uuid::Uuid;
 
 use crate::{
     memory::{Owned, State, fake, owned},
@@ -29,51 +27,6 @@ fake!(
 );
 
 impl State {
-    /// Stores the deliveries of an event.
-    pub(crate) fn tell_webhooks(
-        &mut self,
-        organization: OrganizationId,
-        user: Option<UserId>,
-        at: OffsetDateTime,
-        event: &LoggedEventKind,
-    ) {
-        let records = self.filtered_records(organization, event);
-        let receivers: Vec<WebhookId> = owned(&self.webhooks, organization)
-            .filter(|webhook| webhook.receives(event, user, &records))
-            .map(|webhook| webhook.id)
-            .collect();
-        for webhook in receivers {
-            self.deliveries_so_far += 1;
-            let id = DeliveryId::new(Uuid::from_u128(self.deliveries_so_far));
-            let subject = DeliverySubject::Event(event.clone());
-            self.deliveries.push(Owned {
-                organization,
-                thing: Delivery::new(id, webhook, subject, at),
-            });
-        }
-    }
-
-    fn filtered_records(
-        &self,
-        organization: OrganizationId,
-        event: &LoggedEventKind,
-    ) -> FilteredRecords {
-        let references = event.references();
-        let file = owned(&self.files, organization).find(|file| Some(file.id) == references.file);
-        let of_file = file.and_then(|file| file.attribution.execution());
-        let executions = [references.execution, of_file];
-        let jobs = owned(&self.executions, organization)
-            .filter(|execution| executions.contains(&Some(execution.id)))
-            .map(|execution| execution.job_id);
-        FilteredRecords {
-            table: references.table,
-            instrument: file
-                .and_then(|file| file.attribution.instrument())
-                .or(references.instrument),
-            jobs: jobs.collect(),
-        }
-    }
-
     fn webhook_mut(
         &mut self,
         organization: OrganizationId,
@@ -106,13 +59,16 @@ impl State {
     }
 
     /// Ends the pending deliveries of a webhook that is disabled.
-    fn end_pending(&mut self, webhook: WebhookId, now: OffsetDateTime) {
+    fn end_pending(
+        &mut self,
+        organization: OrganizationId,
+        webhook: WebhookId,
+        now: OffsetDateTime,
+    ) {
+        self.make_deliveries_of(organization, now);
         let deliveries = self.deliveries.iter_mut().map(|owned| &mut owned.thing);
         for delivery in deliveries.filter(|delivery| delivery.webhook == webhook) {
-            if matches!(delivery.state, DeliveryState::Pending { .. }) {
-                delivery.state = DeliveryState::Failed { at: now };
-                delivery.error = Some("the webhook was disabled".to_owned());
-            }
+            *delivery = delivery.clone().after_disabling(now);
         }
     }
 
@@ -152,11 +108,12 @@ impl State {
             })
         };
         let due = self.deliveries.iter().filter(|delivery| well(delivery));
-        due.filter_map(|delivery| match delivery.thing.state {
+        let due = due.filter_map(|delivery| match delivery.thing.state {
             DeliveryState::Pending { due_at } => Some(due_at),
             _ => None,
-        })
-        .min()
+        });
+        let waiting = self.webhook_outbox.iter().map(|event| event.thing.at);
+        due.chain(waiting).min()
     }
 }
 
@@ -207,12 +164,11 @@ impl WebhookRepository for InMemoryWebhookRepository {
     ) -> Result<Webhook, PortError> {
         let mut state = self.memory.lock();
         let webhook = state.webhook_mut(organization, id)?;
-        let was_enabled = webhook.state.is_enabled();
-        *webhook = change.apply(webhook.clone());
-        let changed = webhook.clone();
-        if was_enabled && !changed.state.is_enabled() {
-            state.end_pending(id, now);
+        let changed = change.apply(webhook.clone());
+        if webhook.state.is_enabled() != changed.state.is_enabled() {
+            state.end_pending(organization, id, now);
         }
+        *state.webhook_mut(organization, id)? = changed.clone();
         Ok(changed)
     }
 
@@ -247,9 +203,10 @@ impl WebhookRepository for InMemoryWebhookRepository {
         request: PageRequest,
     ) -> Result<Page<Delivery>, PortError> {
         let state = self.memory.lock();
-        let deliveries = owned(&state.deliveries, organization)
+        let made = owned(&state.deliveries, organization)
             .filter(|delivery| delivery.webhook == webhook)
             .cloned();
+        let deliveries = made.chain(state.waiting_deliveries(organization, webhook));
         Ok(page(deliveries, request, |delivery| Cursor {
             at: delivery.at,
             id: delivery.id.as_uuid(),
@@ -276,9 +233,16 @@ impl WebhookRepository for InMemoryWebhookRepository {
         now: OffsetDateTime,
     ) -> Result<Delivery, PortError> {
         let mut state = self.memory.lock();
+        state.make_deliveries_of(organization, now);
         let stored = state.delivery_mut(organization, webhook, delivery)?;
         *stored = stored.clone().resent(now);
         Ok(stored.clone())
+    }
+
+    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let made = self.memory.lock().make_deliveries(now, limit);
+        Ok(u64::try_from(made).unwrap_or(u64::MAX))
     }
 
     async fn claim(
@@ -339,7 +303,7 @@ impl WebhookRepository for InMemoryWebhookRepository {
             && was_enabled
             && !changed.state.is_enabled()
         {
-            state.end_pending(changed.id, *at);
+            state.end_pending(*organization, changed.id, *at);
             state.disabled_webhooks.push(DisabledWebhook {
                 organization: *organization,
                 webhook: changed,

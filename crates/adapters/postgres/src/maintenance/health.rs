@@ -25,10 +25,10 @@ const FIGURES: &str = "SELECT \
          JOIN labdata.notification n ON n.id = e.notification_id \
              AND n.organization_id = e.organization_id \
          WHERE e.status = 'pending') AS oldest_email_at, \
-     (SELECT min(due.due_at) FROM labdata.webhook w CROSS JOIN LATERAL ( \
+     least((SELECT min(at) FROM labdata.webhook_outbox), (SELECT min(due.due_at) FROM labdata.webhook w CROSS JOIN LATERAL ( \
              SELECT due_at FROM labdata.webhook_delivery \
              WHERE webhook_id = w.id AND status = 'pending' ORDER BY due_at LIMIT 1) due \
-         WHERE w.disabled_by IS NULL AND w.failing_since IS NULL) AS oldest_delivery_due_at \
+         WHERE w.disabled_by IS NULL AND w.failing_since IS NULL)) AS oldest_delivery_due_at \
      FROM (SELECT \
          count(*) FILTER (WHERE kind = 'run' AND state = 'queued') AS queued_runs, \
          count(*) FILTER (WHERE kind = 'run' AND state = 'running') AS running_runs, \

@@ -6,9 +6,9 @@ use crate::{look_behind, texts};
 
 /// Tables that belong to no organization by a reference of their own: the organization itself, the
 /// platform's secrets, refresh tokens that go with their session, migrations, periodic tasks and training backends, parts that go with their table's definition, the event log
-/// and deliveries to webhooks, which outlive what they refer to, sign-ins whose organization is not known yet, and the ledger,
+/// and what webhooks receive, which outlive what they refer to, sign-ins whose organization is not known yet, and the ledger,
 /// which is written with its execution or while that is locked (docs/adr/0016).
-const WITHOUT_ORGANIZATION: [&str; 15] = [
+const WITHOUT_ORGANIZATION: [&str; 16] = [
     "__diesel_schema_migrations",
     "catalog_column",
     "catalog_unique",
@@ -23,6 +23,7 @@ const WITHOUT_ORGANIZATION: [&str; 15] = [
     "table_access",
     "training_backend",
     "webhook_delivery",
+    "webhook_outbox",
     "write_ledger",
 ];
 
@@ -133,7 +134,7 @@ async fn the_program_declares_its_tables_as_they_are() {
          FROM information_schema.columns WHERE table_schema = 'labdata' \
          AND table_name NOT LIKE 'catalog\\_%' AND table_name NOT LIKE '\\_\\_%' \
          AND table_name NOT IN ('write_ledger', 'row_change', 'deleted_version', 'idempotency_key', 'event_log', 'audit_chain', 'audit_entry', \
-             'user_group', 'group_member', 'table_access', 'saved_view', 'trash', 'trashed_annotation') ORDER BY 1",
+             'user_group', 'group_member', 'table_access', 'webhook_outbox', 'saved_view', 'trash', 'trashed_annotation') ORDER BY 1",
     )
     .await;
     stored.sort();

@@ -14,6 +14,9 @@ use crate::{
 /// Type of a delivery that an administrator asks for to try a webhook.
 pub const TEST_TYPE: &str = "webhook.test";
 
+/// Reason of a delivery that ended because its webhook was disabled.
+pub const DISABLED_ERROR: &str = "the webhook was disabled";
+
 /// Content of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliverySubject {
@@ -116,6 +119,20 @@ impl Delivery {
             started_at: now,
             earlier_attempts: self.attempts,
             state: DeliveryState::Pending { due_at: now },
+            ..self
+        }
+    }
+
+    /// The delivery after its webhook was disabled: one that is pending ends, so that nothing of then is sent when
+    /// the webhook is enabled again.
+    #[must_use]
+    pub fn after_disabling(self, now: OffsetDateTime) -> Self {
+        if !matches!(self.state, DeliveryState::Pending { .. }) {
+            return self;
+        }
+        Self {
+            state: DeliveryState::Failed { at: now },
+            error: Some(DISABLED_ERROR.to_owned()),
             ..self
         }
     }

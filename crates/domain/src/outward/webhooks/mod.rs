@@ -4,6 +4,7 @@ mod delivery;
 mod fairness;
 mod format;
 mod message;
+mod outbox;
 mod outcome;
 mod refusal;
 mod schedule;
@@ -14,13 +15,14 @@ use time::{Duration, OffsetDateTime};
 
 pub use self::outcome::{DeliveryOutcome, DeliveryState, MAX_STORED_ERROR};
 pub use self::{
-    delivery::{Delivery, DeliverySubject, TEST_TYPE},
+    delivery::{DISABLED_ERROR, Delivery, DeliverySubject, TEST_TYPE},
     fairness::{
         DueDelivery, HeldDelivery, MAX_PER_FAILING_WEBHOOK, MAX_PER_ORGANIZATION, MAX_PER_WEBHOOK,
         MAX_TO_FAILING_WEBHOOKS, fair_turns,
     },
     format::WebhookFormat,
     message::message,
+    outbox::{EventReceiver, MAX_EVENTS_PER_ORGANIZATION, OutboxEvent, fair_events},
     refusal::{MAX_WEBHOOKS, NarrowedWebhooks, TooManyWebhooks, WebhookDisabled},
     schedule::{ATTEMPT_TIMEOUT, Attempt, AttemptResult, DELIVERY_TIME},
     secret::{OLD_SECRET_TIME, SecretVersion, WebhookSecret, signatures},

@@ -1,5 +1,4 @@
-//! Deliveries to webhooks. Those of events are stored by a trigger of the event log, in the transaction of
-//! the event.
+//! Deliveries to webhooks.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +10,9 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{DeliveryId, OrganizationId, WebhookId},
     outward::webhooks::{
-        Delivery, DeliveryOutcome, DeliveryState, HeldDelivery, MAX_PER_FAILING_WEBHOOK,
-        MAX_PER_ORGANIZATION, MAX_PER_WEBHOOK, MAX_TO_FAILING_WEBHOOKS, Webhook, WebhookState,
+        DISABLED_ERROR, Delivery, DeliveryOutcome, DeliveryState, HeldDelivery,
+        MAX_PER_FAILING_WEBHOOK, MAX_PER_ORGANIZATION, MAX_PER_WEBHOOK, MAX_TO_FAILING_WEBHOOKS,
+        Webhook, WebhookState,
     },
     refusal::Resource,
 };
@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::{
     lock::locked,
+    outbox,
     rows::{DeliveryRow, Subject, WebhookRow, state_columns},
 };
 use crate::{
@@ -116,6 +117,8 @@ pub(super) async fn resend(
     delivery: DeliveryId,
     now: OffsetDateTime,
 ) -> Result<Delivery, Fault> {
+    // It may be listed already, but yet to be made.
+    outbox::make_all(connection, organization, now).await?;
     let key = (webhook.as_uuid(), delivery.as_uuid());
     let row: Option<DeliveryRow> = webhook_delivery::table
         .find(key)
@@ -143,9 +146,11 @@ pub(super) async fn resend(
 /// Ends the pending deliveries of a webhook that is disabled.
 pub(super) async fn end_pending(
     connection: &mut Connection,
+    organization: OrganizationId,
     webhook: WebhookId,
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
+    outbox::make_all(connection, organization, now).await?;
     let pending = webhook_delivery::table
         .filter(webhook_delivery::webhook_id.eq(webhook.as_uuid()))
         .filter(webhook_delivery::status.eq("pending"));
@@ -153,7 +158,7 @@ pub(super) async fn end_pending(
         .set((
             webhook_delivery::status.eq("failed"),
             webhook_delivery::settled_at.eq(now),
-            webhook_delivery::error.eq("the webhook was disabled"),
+            webhook_delivery::error.eq(DISABLED_ERROR),
         ))
         .execute(connection)
         .await?;
@@ -281,7 +286,9 @@ pub(super) async fn settle(
                 .execute(connection)
                 .await?;
         }
-        Some(before) => settle_failure(connection, id, before, outcome).await?,
+        Some(before) => {
+            settle_failure(connection, (organization, id), before, outcome).await?;
+        }
     }
     Ok(true)
 }
@@ -289,7 +296,7 @@ pub(super) async fn settle(
 /// Stores the state of a webhook, which is locked, after a failure.
 async fn settle_failure(
     connection: &mut Connection,
-    id: WebhookId,
+    (organization, id): (OrganizationId, WebhookId),
     before: WebhookState,
     outcome: &DeliveryOutcome,
 ) -> Result<(), Fault> {
@@ -313,7 +320,7 @@ async fn settle_failure(
         .execute(connection)
         .await?;
     if is_disabled {
-        end_pending(connection, id, at).await?;
+        end_pending(connection, organization, id, at).await?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod lock;
+mod outbox;
 mod rows;
 
 use async_trait::async_trait;
@@ -23,7 +24,7 @@ use time::{Duration, OffsetDateTime};
 
 use self::{
     lock::locked,
-    rows::{DeliveryRow, NewWebhookRow, WebhookRow},
+    rows::{NewWebhookRow, WebhookRow},
 };
 use crate::{
     database::{
@@ -71,10 +72,11 @@ async fn update(
     let stored = locked(connection, organization, id).await?;
     let was_enabled = stored.state.is_enabled();
     let changed = change.apply(stored);
-    store(connection, organization, &changed).await?;
-    if was_enabled && !changed.state.is_enabled() {
-        deliveries::end_pending(connection, id, now).await?;
+    // Also when it is enabled: an event whose transaction was in progress when it was disabled came later.
+    if was_enabled != changed.state.is_enabled() {
+        deliveries::end_pending(connection, organization, id, now).await?;
     }
+    store(connection, organization, &changed).await?;
     Ok(changed)
 }
 
@@ -233,26 +235,13 @@ impl WebhookRepository for PgWebhookRepository {
         page: PageRequest,
     ) -> Result<Page<Delivery>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let query = webhook_delivery::table
-            .filter(webhook_delivery::webhook_id.eq(webhook.as_uuid()))
-            .filter(webhook_delivery::organization_id.eq(organization.as_uuid()))
-            .select(DeliveryRow::as_select())
-            .into_boxed();
-        let rows: Vec<DeliveryRow> =
-            page_of!(query, page, webhook_delivery::at, webhook_delivery::id)
-                .load(&mut connection)
-                .await
-                .map_err(port_error)?;
-        let deliveries: Result<Vec<Delivery>, _> =
-            rows.into_iter().map(Delivery::try_from).collect();
-        Ok(Page::from_overfetched(
-            deliveries?,
-            page.limit,
-            |delivery| Cursor {
+        let deliveries = outbox::list(&mut connection, organization, webhook, page).await?;
+        Ok(Page::from_overfetched(deliveries, page.limit, |delivery| {
+            Cursor {
                 at: delivery.at,
                 id: delivery.id.as_uuid(),
-            },
-        ))
+            }
+        }))
     }
 
     async fn add_delivery(
@@ -275,6 +264,11 @@ impl WebhookRepository for PgWebhookRepository {
             self.database.of(organization),
             connection => deliveries::resend(connection, organization, webhook, delivery, now)
         )?)
+    }
+
+    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+        let mut connection = self.database.connection().await?;
+        outbox::make_deliveries(&mut connection, now, limit).await
     }
 
     async fn claim(
