@@ -13,7 +13,7 @@ use labdata_domain::{
     },
 };
 use labdata_ports::{
-    files::FileRepository, notifications::NotificationRepository,
+    files::FileRepository, maintenance::StoreHealth, notifications::NotificationRepository,
     outward::webhooks::WebhookRepository,
 };
 
@@ -32,6 +32,8 @@ lab!(
         pub files: dyn FileRepository,
         /// Notifications.
         pub notifications: dyn NotificationRepository,
+        /// Figures.
+        pub health: dyn StoreHealth,
     }
 );
 

@@ -183,6 +183,19 @@ crate::suite!(
         assert_eq!(received, [at(1)]);
     }
 
+    /// From the event until the receiver took it.
+    async fn a_delivery_counts_as_late_until_it_is_sent(lab: &WebhooksLab) {
+        let oldest = async || lab.health.figures().await.unwrap().oldest_delivery_due_at;
+        let told = lab.add(webhook(lab.ada.id, 0)).await;
+        assert_eq!(oldest().await, None);
+        lab.events([1]).await;
+        assert_eq!(oldest().await, Some(at(1)));
+        lab.make(2, 9).await;
+        assert_eq!(oldest().await, Some(at(1)));
+        lab.enable(&told, false, 3).await;
+        assert_eq!(oldest().await, None);
+    }
+
     /// One that is yet to be made is sent again like any other.
     async fn what_is_listed_can_be_sent_again(lab: &WebhooksLab) {
         let told = lab.add(webhook(lab.ada.id, 0)).await;
