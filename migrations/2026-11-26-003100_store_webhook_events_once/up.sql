@@ -1,4 +1,4 @@
--- Events that webhooks receive, one row each whatever the number of webhooks, until a worker stores a delivery for each
+-- Events that webhooks receive, until a worker makes the deliveries: one row for each event, for any number of webhooks
 -- (docs/adr/0048). It references nothing, as the event log does.
 CREATE TABLE labdata.webhook_outbox (
     organization_id uuid NOT NULL,
@@ -7,13 +7,13 @@ CREATE TABLE labdata.webhook_outbox (
     event_type text NOT NULL,
     -- The event as a row of the event log.
     event jsonb NOT NULL,
-    -- Those that received it when it happened: later changes of webhooks, files and executions do not matter.
+    -- Webhooks that received it when it happened. Later changes of webhooks, files and executions do not matter.
     webhook_ids uuid[] NOT NULL,
     -- Workers take the events of an organization in their order.
     CONSTRAINT webhook_outbox_pkey PRIMARY KEY (organization_id, at, id)
 );
 
--- Id of the delivery of an event to a webhook, the same whoever computes it.
+-- Id of the delivery of an event to a webhook: lists have it before the delivery is made.
 CREATE FUNCTION labdata.delivery_id(p_event uuid, p_webhook uuid) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN encode(substring(sha256(uuid_send(p_event) || uuid_send(p_webhook)) FOR 16), 'hex')::uuid;
 

@@ -90,7 +90,9 @@ impl Caller {
         let body = json!({"job_name": "Import", "tables": [table]});
         loop {
             let request = self.http.post(format!("{}/api/v1/data/write", self.url));
-            let keyed = request.bearer_auth(&self.key).header("Idempotency-Key", name);
+            let keyed = request
+                .bearer_auth(&self.key)
+                .header("Idempotency-Key", name);
             match keyed.json(&body).send().await {
                 Ok(response) if response.status().is_success() => return,
                 // The first request with the key may still be in progress.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use time::OffsetDateTime;
 
-use super::{Webhook, delivery::Delivery, delivery::DeliverySubject};
+use super::{
+    Webhook,
+    delivery::{Delivery, DeliverySubject},
+};
 use crate::{
     events::LoggedEventKind,
     ids::{DeliveryId, OrganizationId, WebhookId},

@@ -287,7 +287,7 @@ pub(super) async fn settle(
                 .await?;
         }
         Some(before) => {
-            settle_failure(connection, (organization, id), before, outcome).await?;
+            settle_failure(connection, claimed, before, outcome).await?;
         }
     }
     Ok(true)
@@ -296,7 +296,7 @@ pub(super) async fn settle(
 /// Stores the state of a webhook, which is locked, after a failure.
 async fn settle_failure(
     connection: &mut Connection,
-    (organization, id): (OrganizationId, WebhookId),
+    claimed: &ClaimedDelivery,
     before: WebhookState,
     outcome: &DeliveryOutcome,
 ) -> Result<(), Fault> {
@@ -304,6 +304,7 @@ async fn settle_failure(
     if after == before {
         return Ok(());
     }
+    let (organization, id) = (claimed.organization, claimed.webhook.id);
     let (failing_since, disabled_by) = state_columns(after);
     let at = match outcome {
         DeliveryOutcome::Delivered { at, .. }

@@ -24,14 +24,14 @@ use crate::database::{
 /// SQL that makes the deliveries of up to `$3` events, at most `$4` of each organization of the table `waiting`. An event
 /// is deleted by the statement that stores its deliveries, so that each is made once; workers skip what another one has
 /// locked.
-fn make_from(waiting: &str) -> String {
+fn make_from(waiting: &str, locked: &str) -> String {
     format!(
         "WITH RECURSIVE {waiting}, \
          turn AS MATERIALIZED ( \
              SELECT event.*, row_number() OVER (PARTITION BY organization_id ORDER BY at, id) AS turn \
              FROM waiting CROSS JOIN LATERAL ( \
                  SELECT organization_id, at, id FROM labdata.webhook_outbox \
-                 WHERE organization_id = waiting.id ORDER BY at, id LIMIT $4 FOR UPDATE SKIP LOCKED) event), \
+                 WHERE organization_id = waiting.organization ORDER BY at, id LIMIT $4 FOR UPDATE {locked}) event), \
          chosen AS (SELECT organization_id, at, id FROM turn ORDER BY turn, at, id LIMIT $3), \
          taken AS (DELETE FROM labdata.webhook_outbox it USING chosen \
              WHERE it.organization_id = chosen.organization_id AND it.at = chosen.at AND it.id = chosen.id \
@@ -54,16 +54,18 @@ fn make_from(waiting: &str) -> String {
 /// Organizations with waiting events are found by jumps in the primary key.
 static MAKE: LazyLock<String> = LazyLock::new(|| {
     make_from(
-        "waiting (id) AS ( \
+        "waiting (organization) AS ( \
              (SELECT organization_id FROM labdata.webhook_outbox ORDER BY organization_id LIMIT 1) \
              UNION ALL SELECT (SELECT organization_id FROM labdata.webhook_outbox \
-                 WHERE organization_id > waiting.id ORDER BY organization_id LIMIT 1) \
-             FROM waiting WHERE waiting.id IS NOT NULL)",
+                 WHERE organization_id > waiting.organization ORDER BY organization_id LIMIT 1) \
+             FROM waiting WHERE waiting.organization IS NOT NULL)",
+        "SKIP LOCKED",
     )
 });
 
+/// Waits for a worker that makes some of them: whoever asks reads or ends the deliveries afterwards.
 static MAKE_OF_ONE: LazyLock<String> =
-    LazyLock::new(|| make_from("waiting (id) AS (SELECT $5::uuid)"));
+    LazyLock::new(|| make_from("waiting (organization) AS (SELECT $5::uuid)", ""));
 
 /// A page of a webhook's deliveries, and of those that are yet to be made: one statement sees each once.
 const LIST: &str = "\
@@ -108,7 +110,7 @@ pub(super) async fn make_deliveries(
     u64::try_from(made.events).map_err(|_| corrupt("webhook_outbox", "count", made.events))
 }
 
-/// Makes the deliveries of all events of an organization that no worker takes now.
+/// Makes the deliveries of all waiting events of an organization.
 pub(super) async fn make_all(
     connection: &mut Connection,
     organization: OrganizationId,
