@@ -4,7 +4,10 @@ import { failure, h, show } from "./dom.js";
 
 /** Time for which a message stays, in ms; one with an undo stays longer. */
 const SHORT = 6000;
-const LONG = 20_000;
+const LONG = 60_000;
+
+/** Most messages at a time. */
+const MOST = 3;
 
 const place = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
 
@@ -34,5 +37,6 @@ export function toast(words, undo) {
     h("button", { type: "button", class: "plain", "aria-label": "Close the message", click: close }, "×"),
   );
   place.append(element);
+  [...place.children].slice(0, -MOST).forEach((it) => it.remove());
   setTimeout(close, undo ? LONG : SHORT);
 }

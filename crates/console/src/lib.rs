@@ -86,6 +86,7 @@ assets! {
     "pages/imports.js" SCRIPT,
     "pages/instruments.js" SCRIPT,
     "pages/jobs.js" SCRIPT,
+    "pages/linked.js" SCRIPT,
     "pages/models.js" SCRIPT,
     "pages/parameters.js" SCRIPT,
     "pages/people.js" SCRIPT,

@@ -5,8 +5,10 @@ import { restore } from "../cells.js";
 import { failure, h, input, load, show } from "../dom.js";
 import { counted } from "../format.js";
 import { grid } from "../grid.js";
+import { address } from "../state.js";
 import { keyOf, labelOf, labeled, references, written } from "../tables.js";
 import { toast } from "../toast.js";
+import { linkedTables } from "./linked.js";
 
 /** @typedef {import("../tables.js").Table} Table */
 
@@ -141,6 +143,7 @@ export function importForm(table, all, done) {
   const mapped = new Map();
   /** The column of the referenced table by which each reference finds its row; what is missing leaves it to the platform. @type {Map<string, string>} */
   const lookups = new Map();
+  const linked = linkedTables(table, all, () => [...mapped].map(([header, select]) => [header, select.value]));
 
   /**
    * A choice of what a reference's cells hold, for the header whose column it is.
@@ -243,13 +246,15 @@ export function importForm(table, all, done) {
       const own = columns.find((column) => [column.name, column.label ?? column.name].some((name) => bare(name) === bare(it.header)));
       const usual = own?.name ?? (system.has(bare(it.header)) ? "" : "?");
       const chosen = before.get(it.header) ?? usual;
-      const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name])];
+      const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name]), ...linked.choices];
       const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words))));
+      select.addEventListener("change", linked.draw);
       mapped.set(it.header, select);
       return h("div", null, h("div", null, it.header), select, lookupChoice(select));
     });
     const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
-    return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more));
+    linked.draw();
+    return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
   };
 
   const send = async (/** @type {boolean} */ isTrial) => {
@@ -264,12 +269,21 @@ export function importForm(table, all, done) {
       open[1].focus();
       return;
     }
+    /** @type {any[]} */
+    let further = [];
+    try {
+      further = linked.list();
+    } catch (error) {
+      show(told, failure(error));
+      return;
+    }
     const form = new FormData();
-    put(form, { ...options, mode: mode.value, dry_run: isTrial });
+    put(form, { ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
     if (mode.value === "upsert") {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
-    form.append("columns", JSON.stringify(Object.fromEntries([...mapped].map(([header, select]) => [header, select.value || null]))));
+    const own = new Set(columns.map((it) => it.name));
+    form.append("columns", JSON.stringify(Object.fromEntries([...mapped].map(([header, { value }]) => [header, own.has(value) ? value : null]))));
     const used = [...lookups].filter(([name, by]) => by && [...mapped.values()].some((select) => select.value === name));
     if (used.length) {
       form.append("lookups", JSON.stringify(Object.fromEntries(used)));
@@ -278,21 +292,25 @@ export function importForm(table, all, done) {
     show(told, h("p", { class: "quiet", role: "status" }, `${isTrial ? "Checking" : "Importing"} ${chosen.name}…`));
     try {
       const { body } = await call("POST", `/tables/${encodeURIComponent(table.name)}/import`, form);
-      const what = `${counted(body.created, "row")} created, ${body.updated} updated`;
+      const parts = body.tables.map((/** @type {any} */ it) => [it.table, `${counted(it.created, "row")} created, ${it.updated} updated`]);
+      const what = further.length ? parts.map((/** @type {string[]} */ part) => part.join(": ")).join("; ") : parts[0][1];
       if (isTrial) {
         const now = h("button", { type: "button", class: "primary", click: () => send(false) }, `Import ${chosen.name}`);
         show(told, h("p", { role: "status" }, `No problems. It would be ${what}.`), now);
         return;
       }
       const run = h("a", { href: `#/executions/${body.job_execution_id}` }, "The execution shows what changed, keeps the file, and can be reverted.");
-      show(told, h("p", { role: "status" }, `${what}. `, run));
+      const links = parts.map((/** @type {string[]} */ [name, count]) => h("li", null, h("a", { href: address("tables", name) }, name), `: ${count}`));
+      show(told, h("div", { role: "status" }, further.length ? h("ul", null, links) : `${what}. `, run));
       toast(`${what}.`, async () => {
         await restore(body.job_execution_id);
         done();
       });
       done();
     } catch (error) {
-      const problems = /** @type {any} */ (error).problems ?? [];
+      // Problems of a linked table are at its index, which people do not see.
+      const path = (/** @type {string | null} */ it) => it?.replace(/^linked\[(\d+)\].*/, (_, index) => `columns.${further[index].table}`) ?? null;
+      const problems = (/** @type {any} */ (error).problems ?? []).map((/** @type {any} */ it) => ({ ...it, path: path(it.path) }));
       show(told, problems.length ? problemGrid(problems, await linesOf(chosen)) : failure(error));
     }
   };

@@ -1,0 +1,139 @@
+// Further tables that the lines of an imported file fill: those to whose rows the rows of its own table refer.
+
+import { h, load, select } from "../dom.js";
+import { references, written } from "../tables.js";
+
+/** @typedef {import("../tables.js").Table} Table */
+
+/**
+ * Tables that a table refers to, also through others; each comes after those that refer to it.
+ * @param {Table} table
+ * @param {Table[]} all
+ */
+function reachable(table, all) {
+  const seen = new Set([table.name]);
+  /** @type {Table[]} */
+  const found = [];
+  const visit = (/** @type {Table} */ from) => {
+    for (const { foreign_key_table_name: name } of references(from)) {
+      const other = all.find((it) => it.name === name && it.id !== null && it.semantic_category === "curated");
+      if (other && !seen.has(other.name)) {
+        seen.add(other.name);
+        visit(other);
+        found.unshift(other);
+      }
+    }
+  };
+  visit(table);
+  return found;
+}
+
+/**
+ * Choices of the linked tables of an import.
+ * @param {Table} table of the import
+ * @param {Table[]} all
+ * @param {() => [string, string][]} chosen fields of the header, each with the value that was chosen for it
+ */
+export function linkedTables(table, all, chosen) {
+  const known = reachable(table, all);
+  /** Choices for a field of the header. @type {[string, string][]} */
+  const choices = [];
+  const targets = new Map();
+  for (const other of known) {
+    for (const { name } of written(other)) {
+      targets.set(`${other.name}.${name}`, { table: other.name, column: name });
+      choices.push([`${other.name}.${name}`, `${other.name} → ${name}`]);
+    }
+  }
+  const place = h("div", null);
+  /** Columns by which rows are told apart, once a person chose them. @type {Map<string, string[]>} */
+  const keys = new Map();
+  /** References to tables, where a person chose one of several. @type {Map<string, string>} */
+  const ways = new Map();
+  /** Tables whose stored values win over those of the file. @type {Set<string>} */
+  const filled = new Set();
+
+  /** Columns of the fields, by table. */
+  const given = () => {
+    /** @type {Map<string, Record<string, string>>} */
+    const found = new Map();
+    for (const [header, value] of chosen()) {
+      const target = targets.get(value);
+      if (target) {
+        found.set(target.table, { ...found.get(target.table), [header]: target.column });
+      }
+    }
+    return found;
+  };
+
+  /** References to a table by those that are filled: the nearest one is last. @param {Table} other @param {Map<string, any>} fields */
+  const waysTo = (other, fields) =>
+    [table, ...known.slice(0, known.indexOf(other))]
+      .filter((it) => it === table || fields.has(it.name))
+      .flatMap((it) => references(it).filter((column) => column.foreign_key_table_name === other.name).map((column) => ({ of: it.name, reference: column.name, name: `${it.name} → ${column.name}` })));
+
+  /** @param {Table} other @param {Map<string, any>} fields */
+  const wayTo = (other, fields) => {
+    const found = waysTo(other, fields);
+    return found.find((it) => it.name === ways.get(other.name)) ?? found.at(-1);
+  };
+
+  /** Columns that may tell rows of a table apart, and those that do. @param {Table} other @param {Map<string, Record<string, string>>} fields */
+  const keyOf = (other, fields) => {
+    const linked = known.filter((it) => fields.has(it.name)).map((it) => wayTo(it, fields));
+    const may = [...Object.values(fields.get(other.name) ?? {}), ...linked.filter((it) => it?.of === other.name).map((it) => String(it?.reference))];
+    const own = other.columns.filter((it) => may.includes(it.name));
+    const unique = own.find((it) => it.is_primary_key || it.is_unique);
+    const usual = unique ? [unique] : own.filter((it) => it.data_type === "string" || it.is_foreign_key);
+    const names = keys.get(other.name) ?? usual.map((it) => it.name);
+    return { may, key: names.filter((it) => may.includes(it)) };
+  };
+
+  /** @param {Table} other @param {Map<string, Record<string, string>>} fields */
+  const choicesOf = (other, fields) => {
+    const { may, key } = keyOf(other, fields);
+    const boxes = may.map((it) => /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", value: it, checked: key.includes(it) })));
+    const choose = () => keys.set(other.name, boxes.filter((it) => it.checked).map((it) => it.value));
+    const way = select(waysTo(other, fields).map((it) => [it.name, it.name]), wayTo(other, fields)?.name);
+    way.addEventListener("change", () => {
+      ways.set(other.name, way.value);
+      draw();
+    });
+    const match = select([["overwrite", "take the values of the file"], ["fill_missing", "fill what is empty"]], filled.has(other.name) ? "fill_missing" : "overwrite");
+    match.addEventListener("change", () => filled[match.value === "overwrite" ? "delete" : "add"](other.name));
+    return h(
+      "fieldset",
+      { change: choose },
+      h("legend", null, `Lines are one row of ${other.name} if they have the same`),
+      boxes.map((box) => h("label", { class: "check" }, box, box.value)),
+      way.length > 1 ? h("label", null, "Referred to by ", way) : null,
+      h("label", null, "Rows that exist: ", match),
+    );
+  };
+
+  const draw = () =>
+    load(place, "Looking at the tables", async () => {
+      const fields = given();
+      return h("div", null, known.filter((it) => fields.has(it.name)).map((it) => choicesOf(it, fields)));
+    });
+
+  /** The linked tables as the import takes them: a referenced one before the one that refers to it. */
+  const list = () => {
+    const fields = given();
+    return known
+      .filter((it) => fields.has(it.name))
+      .reverse()
+      .map((other) => {
+        const way = wayTo(other, fields);
+        const { key } = keyOf(other, fields);
+        if (!way) {
+          throw new Error(`Neither ${table.name} nor another table of this import refers to ${other.name}: choose a column of a table that does.`);
+        }
+        if (key.length === 0) {
+          throw new Error(`Choose what tells rows of ${other.name} apart.`);
+        }
+        return { table: other.name, columns: fields.get(other.name), key, of: way.of, reference: way.reference, on_match: filled.has(other.name) ? "fill_missing" : "overwrite" };
+      });
+  };
+  return { choices, place, draw, list };
+}
