@@ -169,8 +169,11 @@ export function importForm(table, all, done) {
     return place;
   };
 
-  const preview = () =>
-    load(read, "Reading the file", async () => {
+  /** The reading of the file, which a check waits for: it would else be lost when the file is shown. */
+  let previewed = Promise.resolve();
+  const preview = () => {
+    show(told);
+    previewed = load(read, "Reading the file", async () => {
       const chosen = file.files?.[0];
       if (!chosen) {
         return null;
@@ -179,9 +182,9 @@ export function importForm(table, all, done) {
       put(form, options);
       form.append("file", chosen, chosen.name);
       const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(chosen)]);
-      show(told);
       return h("div", null, doubts(body.doubts), readings(body, lines), firstRows(body));
     });
+  };
 
   /** @param {Record<string, any>} chosen */
   const again = (chosen) => {
@@ -263,6 +266,7 @@ export function importForm(table, all, done) {
       show(told, failure("Choose a file first."));
       return;
     }
+    await previewed;
     const open = [...mapped].find(([, select]) => select.value === "?");
     if (open) {
       show(told, failure(`Choose the column of "${open[0]}", or leave it out.`));
@@ -318,7 +322,6 @@ export function importForm(table, all, done) {
     options = {};
     mapped.clear();
     lookups.clear();
-    show(told);
     show(read);
     preview();
   });
