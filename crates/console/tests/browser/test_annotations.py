@@ -88,6 +88,8 @@ def test_a_mask_is_drawn_saved_corrected_and_deleted(page, server, image):
 
     # A correction takes the place of the mask.
     saved(page).get_by_role("button", name="Correct").click()
+    # It is read before it is in the editor.
+    expect(canvas).to_be_focused()
     canvas.press("Control+z")
     canvas.press("]")
     canvas.press(" ")

@@ -75,7 +75,9 @@ def test_an_answer_appears_piece_by_piece_and_what_the_agent_did_is_folded(page)
     page.goto("/#/chat")
     expect(page.locator("h1")).to_be_visible()
     page.evaluate(WATCH_ANSWER)
-    query = asking("query_data", query=f"SELECT '{HOSTILE}' AS \"{HOSTILE}\", 42 AS answer")
+    # Of many words, so that some are painted apart from each other however busy the machine is.
+    query = f"SELECT '{HOSTILE}' AS \"{HOSTILE}\", 42 AS answer, repeat('a ', 100) AS words"
+    query = asking("query_data", query=query)
     ask(page, f"{HOSTILE} {query}")
     expect(page).to_have_url(re.compile(r"#/chat/[0-9a-f-]+$"))
     # Of the answer as it came, without the words that stand for one that has not begun.
@@ -95,8 +97,8 @@ def test_an_answer_appears_piece_by_piece_and_what_the_agent_did_is_folded(page)
     page.keyboard.press("Enter")
     expect(call.locator("summary")).to_have_text("query_data")
     expect(call.locator("pre").first).to_contain_text("SELECT")
-    expect(call.get_by_role("columnheader")).to_have_text([HOSTILE, "answer"])
-    expect(call.get_by_role("cell")).to_have_text([HOSTILE, "42"])
+    expect(call.get_by_role("columnheader")).to_have_text([HOSTILE, "answer", "words"])
+    expect(call.get_by_role("cell")).to_have_text([HOSTILE, "42", re.compile("^a a")])
     check_harmless(page)
     check_accessible(page)
     check_fits_a_phone(page)
@@ -106,7 +108,8 @@ def test_an_answer_does_not_call_back_who_has_left_the_page(page):
     page.goto("/#/chat")
     expect(page.locator("h1")).to_be_visible()
     page.evaluate(WATCH_ANSWER)
-    ask(page, "a question of many words, whose answer takes its time")
+    # An answer of half a minute, which is not over before the page is left.
+    ask(page, f"say:{'word ' * 1000}")
     wait_until(page, "told.some((text) => !text.startsWith('The agent thinks'))")
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/agent/runs")):
         page.get_by_role("navigation").get_by_role("link", name="Files").click()

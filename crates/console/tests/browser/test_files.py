@@ -66,7 +66,7 @@ def test_several_files_are_dropped_and_each_is_stored_or_says_why_not(page, serv
 def test_an_upload_tells_its_progress_and_is_cancelled(page, server, instrument):
     # Slow enough that its progress is seen.
     devtools = page.context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2 << 20}
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 1 << 20}
     devtools.send("Network.enable")
     devtools.send("Network.emulateNetworkConditions", slow)
     lines = drop(page, instrument, ("slow.csv", LARGE))

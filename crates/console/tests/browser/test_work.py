@@ -56,10 +56,21 @@ def test_a_job_runs_and_its_log_is_followed(job, page):
 
 def test_a_log_that_breaks_off_is_read_again(server, job, page):
     run = server.call("POST", f"/jobs/{job}/run", {"parameters": {"plate": "P1"}})["job_execution_id"]
-    page.route("**/logs?follow=true", lambda route: route.abort(), times=1)
+    # The first request fails, and further ones wait until it was seen what the page says of it.
+    requests = []
+
+    def hold(route) -> None:
+        if not requests:
+            route.abort()
+        requests.append(route)
+
+    page.route("**/logs?follow=true", hold)
     page.goto(f"/#/executions/{run}")
     log = page.locator("lab-log")
     expect(log).to_contain_text("The connection broke off.")
+    page.unroute("**/logs?follow=true")
+    for route in requests[1:]:
+        route.continue_()
     expect(log.locator("pre")).to_have_text(f"{HOSTILE}\n")
     expect(log).not_to_contain_text("The connection broke off.")
     expect(page.locator(".badge.completed")).to_be_visible()
