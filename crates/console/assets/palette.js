@@ -6,7 +6,7 @@ import { address } from "./state.js";
 import { keyOf, labelOf, read, rowLink, schema } from "./tables.js";
 import { savedViews } from "./views.js";
 
-/** Pause after a letter before the platform is asked, in ms. */
+/** Pause after a letter before the platform is asked for files and rows, in ms. */
 const PAUSE = 40;
 
 /** Entries of each kind that are listed. */
@@ -42,13 +42,14 @@ function ofPages(text, pages) {
 }
 
 /**
- * Finds what bears the text in its name. Each part of the platform and each table is asked by itself, so that a slow one
- * holds up none.
+ * Finds what bears the text in its name. Lists that are known are searched at once; after a pause each part of the platform and
+ * each table is asked by itself, so that a slow one holds up none.
  * @param {string} text
+ * @param {() => boolean} isLatest false once another text is searched for
  * @param {(entries: Entry[]) => void} add
  * @returns {Promise<any>} done once all have answered
  */
-function searches(text, add) {
+async function searches(text, isLatest, add) {
   const low = text.toLowerCase();
   const has = (/** @type {any} */ it) => it.name.toLowerCase().includes(low);
   const lists = everything().then(({ tables, jobs, models, views }) => [
@@ -58,6 +59,11 @@ function searches(text, add) {
     ...jobs.filter(has).slice(0, EACH).map((it) => ({ kind: "Job", name: it.name, to: `#/jobs/${it.id}` })),
     ...models.filter(has).slice(0, EACH).map((it) => ({ kind: "Model", name: it.name, to: `#/models/${it.id}` })),
   ]);
+  const listed = lists.then(add, () => {});
+  await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  if (!isLatest()) {
+    return;
+  }
   const files = get(`/files?${new URLSearchParams({ query: text, limit: String(EACH) })}`).then((found) =>
     found.map((/** @type {any} */ it) => ({ kind: "File", name: it.file_name, to: `#/files/${it.file_id}` })),
   );
@@ -66,7 +72,7 @@ function searches(text, add) {
     return Promise.all(curated.map((table) => rowsOf(table, text, add).catch(() => {})));
   });
   const id = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(low) ? get(`/job-executions/${low}`).then((it) => [{ kind: "Execution", name: it.job_name, to: `#/executions/${low}` }]) : Promise.resolve([]);
-  return Promise.all([rows.catch(() => {}), ...[lists, files, id].map((search) => search.then(add, () => {}))]);
+  return Promise.all([rows.catch(() => {}), listed, ...[files, id].map((search) => search.then(add, () => {}))]);
 }
 
 /**
@@ -101,6 +107,8 @@ export function palette(pages, text = "") {
     return;
   }
   known = null;
+  // Read while the first letters are typed.
+  everything().catch(() => {});
   const input = /** @type {HTMLInputElement} */ (
     h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, tables…", autocomplete: "off" })
   );
@@ -111,8 +119,6 @@ export function palette(pages, text = "") {
   let entries = [];
   let chosen = 0;
   let number = 0;
-  /** @type {number | undefined} */
-  let due;
   const draw = () => {
     const line = (/** @type {Entry} */ it, /** @type {number} */ index) =>
       h(
@@ -154,7 +160,7 @@ export function palette(pages, text = "") {
         draw();
       }
     };
-    searches(text, add).then(() => mine === number && entries.length === 0 && show(told, `Nothing is called "${text}".`));
+    searches(text, () => mine === number, add).then(() => mine === number && entries.length === 0 && show(told, `Nothing is called "${text}".`));
   };
   const key = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter") {
@@ -166,10 +172,7 @@ export function palette(pages, text = "") {
       choose((chosen + step + entries.length) % Math.max(entries.length, 1));
     }
   };
-  input.addEventListener("input", () => {
-    clearTimeout(due);
-    due = setTimeout(search, PAUSE);
-  });
+  input.addEventListener("input", search);
   input.addEventListener("keydown", key);
   const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found, told));
   document.body.append(dialog);

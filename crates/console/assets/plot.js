@@ -16,6 +16,7 @@ import { sequential } from "./science.js";
  * @property {string} [link] page that a click leads to
  * @property {string[]} [text] what stands at the points, in place of their coordinates
  * @property {string[]} [about] lines that stand above the coordinates of a point
+ * @property {any[][]} [values] x and y of the points of a plate, whose coordinates are places on it
  * @property {number} [shade] place on the scale of colors, 0 to 1, in place of the color of its group
  * @property {(number | null)[]} [error] lengths of the error bars
  * @property {{low: any[], high: any[]}} [band] drawn around the curve
@@ -35,7 +36,8 @@ import { sequential } from "./science.js";
 /**
  * @typedef {object} Options
  * @property {"lines" | "markers" | "bars"} [kind]
- * @property {boolean} [isPlate]
+ * @property {{x: string, y: string, isDate: boolean, whole: () => Curve[]}} [plate] names of the values of its curves, and the curves
+ *   with all of their points
  * @property {Axis} [second] the axis at the right, of the curves that are on it
  * @property {(curve: Curve) => void} [pin] called when a curve is clicked with the Shift key
  */
@@ -100,7 +102,8 @@ function axisLayout(axis, colors) {
     title: { text: plain(axis.title), standoff: 8 },
     type: axis.type,
     range: axis.range,
-    automargin: true,
+    // The margins of a plate are known, and to measure them takes a third of its time.
+    automargin: !axis.ticks,
     gridcolor: colors.line,
     linecolor: colors.line,
     zeroline: false,
@@ -146,12 +149,12 @@ function figure(curves, x, y, options) {
       line: { width: curve.isPinned ? 3 : curve.band ? 2 : 1.25, color: own, dash: curve.isSecond ? "dot" : shade ? "solid" : dash.get(group) },
       ...(curve.error ? { error_y: { type: "data", array: curve.error, color: own, thickness: 1 } } : {}),
       marker: { size: 5, color: own },
-      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { hovertemplate: template(curve, x, (curve.isSecond && options.second) || y) }),
+      ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { customdata: curve.values, hovertemplate: template(curve, x, (curve.isSecond && options.second) || y, options.plate) }),
     };
   });
   const traces = [...bands, ...lines];
   const layout = {
-    margin: options.isPlate ? { l: 28, r: 8, t: 16, b: 8 } : { l: 60, r: 16, t: 16, b: 48 },
+    margin: options.plate ? { l: 36, r: 8, t: 48, b: 8 } : { l: 60, r: 16, t: 16, b: 48 },
     paper_bgcolor: colors.ground,
     plot_bgcolor: colors.ground,
     font: { color: colors.text, family: "system-ui, sans-serif", size: 13 },
@@ -160,10 +163,10 @@ function figure(curves, x, y, options) {
     showlegend: groups.length > 1 && groups.length <= LEGEND,
     legend: { bgcolor: "transparent" },
     dragmode: "zoom",
-    xaxis: { ...axisLayout(x, colors), ...(options.isPlate ? { showgrid: false, side: "top" } : {}) },
-    yaxis: { ...axisLayout(y, colors), ...(options.isPlate ? { showgrid: false } : {}) },
+    xaxis: { ...axisLayout(x, colors), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
+    yaxis: { ...axisLayout(y, colors), ...(options.plate ? { showgrid: false } : {}) },
     ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors), overlaying: "y", side: "right", showgrid: false } } : {}),
-    shapes: options.isPlate ? wells(x, y, colors.line) : [],
+    shapes: options.plate ? wells(x, y, colors.line) : [],
   };
   return { traces, first: bands.length, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
 }
@@ -173,12 +176,16 @@ function figure(curves, x, y, options) {
  * @param {Curve} curve
  * @param {Axis} x
  * @param {Axis} y
+ * @param {Options["plate"]} plate
  */
-function template(curve, x, y) {
+function template(curve, x, y, plate) {
   // A template has places of its own for values.
   const line = (/** @type {string} */ text) => plain(text).replaceAll("%{", "%\u200b{");
   const about = (curve.about ?? [curve.group ?? curve.name]).map(line);
-  return `${[...about, `${line(x.title)}: %{x}`, `${line(y.title)}: %{y}`].join("<br>")}<extra></extra>`;
+  const values = plate
+    ? [`${line(plate.x)}: %{customdata[0]${plate.isDate ? "|%Y-%m-%d %H:%M:%S" : ":.6~g"}}`, `${line(plate.y)}: %{customdata[1]:.6~g}`]
+    : [`${line(x.title)}: %{x}`, `${line(y.title)}: %{y}`];
+  return `${[...about, ...values].join("<br>")}<extra></extra>`;
 }
 
 /**
@@ -248,6 +255,8 @@ export class Plot extends HTMLElement {
   #number = 0;
   /** Number of the traces before those of the curves. */
   #first = 0;
+  /** Whether it has fewer points than its curves. */
+  #thinned = false;
   /** Called when it enters the page. @type {() => void} */
   #enter = () => {};
   #entered = this.#entry();
@@ -301,6 +310,7 @@ export class Plot extends HTMLElement {
     const { curves, x, y, options } = this.#drawn;
     const { traces, first, layout, config } = figure(curves, x, y, options);
     this.#first = first;
+    this.#thinned = options.plate !== undefined;
     await library.react(this, traces, layout, config);
     if (this.#isHeld) {
       return;
@@ -322,6 +332,14 @@ export class Plot extends HTMLElement {
         location.hash = curve.link;
       }
     });
+    self.on("plotly_relayout", (/** @type {any} */ event) => {
+      const plate = this.#drawn?.options.plate;
+      if (plate && Object.keys(event).some((it) => it.startsWith("xaxis.range")) && this.#thinned) {
+        this.#thinned = false;
+        const whole = plate.whole();
+        library.restyle(this, { x: whole.map((it) => it.x), y: whole.map((it) => it.y), customdata: whole.map((it) => it.values) });
+      }
+    });
     self.on("plotly_hover", (/** @type {any} */ event) => this.#light(event.points[0].curveNumber));
     self.on("plotly_unhover", () => this.#light(null));
   }
@@ -331,7 +349,7 @@ export class Plot extends HTMLElement {
    * @param {number | null} index of its trace
    */
   #light(index) {
-    const isDim = index !== null && index >= this.#first && !this.#drawn?.options.isPlate && (this.#drawn?.curves.length ?? 0) > 1;
+    const isDim = index !== null && index >= this.#first && !this.#drawn?.options.plate && (this.#drawn?.curves.length ?? 0) > 1;
     this.classList.toggle("dims", isDim);
     for (const lit of this.querySelectorAll(".trace.lit")) {
       lit.classList.remove("lit");

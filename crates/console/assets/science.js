@@ -129,6 +129,34 @@ function nearest(x, y, at) {
   return best;
 }
 
+/**
+ * Indices of the points with which a line looks as with all of them: of those that follow each other in one pixel the first, the
+ * lowest, the highest and the last, and every gap.
+ * @param {any[]} x
+ * @param {(number | null)[]} y
+ * @param {number} pixels
+ */
+export function thinned(x, y, pixels) {
+  const [low, high] = extent(x) ?? [0, 0];
+  const pixel = x.map((at) => Math.floor(((at - low) / (high - low || 1)) * pixels));
+  const found = [];
+  for (let first = 0, next = 0; first < x.length; first = next) {
+    let [lowest, highest] = [first, first];
+    const gaps = [];
+    for (next = first; next < x.length && pixel[next] === pixel[first]; next++) {
+      const value = y[next];
+      if (value === null) {
+        gaps.push(next);
+      } else {
+        lowest = value < (y[lowest] ?? Infinity) ? next : lowest;
+        highest = value > (y[highest] ?? -Infinity) ? next : highest;
+      }
+    }
+    found.push(...new Set([first, lowest, highest, next - 1, ...gaps].sort((a, b) => a - b)));
+  }
+  return found;
+}
+
 /** Points of a line that a slope is taken from: fewer follow the noise. */
 const SLOPE_POINTS = 5;
 

@@ -359,7 +359,7 @@ export function curveView(subject) {
     });
     show(place, h("div", { class: `plates${groups.length === 1 ? " one" : ""}` }, figures.map((it) => it.element)));
     await Promise.all(
-      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: title(table, across.value()), y: title(table, up.value()) }, { across: across_, up: up_, height, isLog: logY.box.checked })),
+      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: title(table, across.value()), y: title(table, up.value()), isDate: axisType(table, across.value()) === "date" }, { across: across_, up: up_, height, isLog: logY.box.checked })),
     );
   }
 

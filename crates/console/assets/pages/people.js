@@ -1,7 +1,7 @@
 // Users with their roles, the groups that they are in, and invitations.
 
 import { call, get, post } from "../api.js";
-import { button, destroy, form, h, input, select, show } from "../dom.js";
+import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { labeled } from "../tables.js";
@@ -129,7 +129,8 @@ export async function invitations(draw) {
   const add = async () => {
     const chosen = boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value);
     const it = await post("/invitations", { email: email.value, role: as.value, groups: chosen });
-    show(made, once(`Send this link to ${it.email}. It is good for 7 days and one use, and is shown only once.`, it.url, draw));
+    const words = it.email_sent ? `An e-mail with this link is on its way to ${it.email}.` : `Send this link to ${it.email}.`;
+    show(made, it.email_error ? failure(`No e-mail was sent: ${it.email_error}.`) : null, once(`${words} It is good for 7 days and one use, and is shown only once.`, it.url, draw));
   };
   const fields = form(
     [

@@ -1,8 +1,8 @@
 // Parts of the view of plates and curves that stand by themselves.
 
 import { h, load } from "../dom.js";
-import { counted, naturally, number } from "../format.js";
-import { extent, letters, wellOf } from "../science.js";
+import { counted, naturally } from "../format.js";
+import { extent, letters, thinned, wellOf } from "../science.js";
 import { change, values } from "../state.js";
 import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } from "../tables.js";
 
@@ -74,40 +74,41 @@ export function pathsOf(wells, all) {
 
 /**
  * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
- * 384 wells is one plot.
+ * 384 wells is one plot. Until somebody zooms, it has the points alone that the screen can show.
  * @param {import("../plot.js").Plot} place
  * @param {[number, number]} size
  * @param {(import("../plot.js").Curve & Well)[]} curves
- * @param {{x: string, y: string}} names
+ * @param {{x: string, y: string, isDate: boolean}} names
  * @param {{across: (value: number) => number, up: (value: number) => number, height: (value: any) => number | null, isLog: boolean}} scales
  */
 export async function drawPlate(place, [rows, columns], curves, names, { across, up, height, isLog }) {
-  const moved = [];
-  for (const curve of curves) {
-    const { well } = curve;
-    if (!well) {
-      continue;
-    }
-    const left = well.column + 1 - FILLED / 2;
-    const bottom = well.row + 1 + FILLED / 2;
-    const about = [curve.name, curve.plate, curve.wellName === curve.name ? "" : curve.wellName, ...(curve.about ?? []).slice(1)].filter(Boolean).join("\u2003");
-    moved.push({
-      ...curve,
-      x: curve.x.map((at) => left + FILLED * across(at)),
-      y: curve.y.map((value) => {
-        const placed = height(value);
-        return placed === null ? null : bottom - FILLED * up(placed);
-      }),
-      group: curve.group ?? names.y,
-      text: curve.y.map((value, point) => `${about}\u2003${names.x} ${curve.x[point]}\u2003${names.y} ${value === null ? "no value" : number(value)}`),
+  const pixels = Math.max(1, Math.ceil(((FILLED * place.clientWidth) / columns) * devicePixelRatio));
+  const moved = (/** @type {boolean} */ isWhole) =>
+    curves.flatMap((curve) => {
+      if (!curve.well) {
+        return [];
+      }
+      const left = curve.well.column + 1 - FILLED / 2;
+      const bottom = curve.well.row + 1 + FILLED / 2;
+      const heights = curve.y.map(height);
+      const points = isWhole ? [...heights.keys()] : thinned(curve.x, heights, pixels);
+      const y = (/** @type {number | null} */ placed) => (placed === null ? null : bottom - FILLED * up(placed));
+      return [
+        {
+          ...curve,
+          x: points.map((it) => left + FILLED * across(curve.x[it])),
+          y: points.map((it) => y(heights[it])),
+          group: curve.group ?? names.y,
+          values: points.map((it) => [curve.x[it], curve.y[it]]),
+        },
+      ];
     });
-  }
   const numbers = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => index + 1);
   await place.draw(
-    moved,
+    moved(false),
     { title: `${names.y} over ${names.x}${isLog ? ", logarithmic" : ""}`, type: "linear", range: [0.5, columns + 0.5], ticks: { at: numbers(columns), text: numbers(columns).map(String) } },
     { title: "", type: "linear", range: [rows + 0.5, 0.5], ticks: { at: numbers(rows), text: numbers(rows).map((it) => letters(it - 1)) } },
-    { kind: "lines", isPlate: true },
+    { kind: "lines", plate: { ...names, whole: () => moved(true) } },
   );
 }
 

@@ -99,6 +99,32 @@ def test_a_colleague_is_invited_signs_in_once_and_has_the_role(server, page, bro
     expect(section(page, "Invitations")).not_to_contain_text(email)
 
 
+def test_why_an_invitation_was_not_sent_is_shown_beside_its_link(page):
+    made = {"id": "1", "email": "ada@example.org", "role": "member", "groups": [], "url": "http://localhost/#token=t"}
+    reason = "the mail server refused the e-mail"
+
+    def invite(route) -> None:
+        if route.request.method == "POST":
+            route.fulfill(json=made | {"email_sent": reason == "", "email_error": reason or None})
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/invitations", invite)
+    show(page, "/#/admin")
+    part = section(page, "Invitations")
+    part.get_by_text("Invite a colleague").click()
+    part.get_by_label("E-mail").fill("ada@example.org")
+    part.get_by_role("button", name="Make the invitation").click()
+    expect(part.get_by_role("alert")).to_have_text(f"No e-mail was sent: {reason}.")
+    expect(part.locator("code.secret")).to_have_text(made["url"])
+    check(page)
+    reason = ""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    part.get_by_role("button", name="Make the invitation").click()
+    expect(part).to_contain_text("An e-mail with this link is on its way to ada@example.org.")
+    expect(part.get_by_role("alert")).to_have_count(0)
+
+
 def test_an_invitation_is_withdrawn(server, page):
     email = f"{uuid.uuid4().hex[:8]}@example.org"
     server.call("POST", "/invitations", {"email": email, "role": "member"})

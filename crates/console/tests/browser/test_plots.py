@@ -108,7 +108,7 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     # The middle of the first well, in the picture's own measure, is where its curve is.
     inside = """() => {
       const { data, layout } = document.querySelector("lab-plot");
-      const of = (name) => data.find((it) => it.text[0].startsWith(name));
+      const of = (name) => data.find((it) => it.hovertemplate.startsWith(name));
       const box = (curve) => [Math.min(...curve.x), Math.max(...curve.x), Math.min(...curve.y), Math.max(...curve.y)];
       return { first: box(of("A01")), last: box(of("H12")), rows: layout.yaxis.ticktext };
     }"""
@@ -131,6 +131,12 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     assert lines[0] == ["id", "name", "time", "od600"]
     assert len(lines) == 1 + 96 * POINTS
     assert ["A01", "0", str(growth_at(0, 0))] in [line[1:] for line in lines]
+    # A well of few pixels has few points, all of them once somebody zooms.
+    counts = "[...new Set(document.querySelector('lab-plot').data.map((it) => it.x.length))]"
+    assert max(page.evaluate(counts)) < POINTS
+    page.get_by_role("button", name="+", exact=True).click()
+    wait_until(page, f"{counts}.join() === '{POINTS}'")
+    assert page.evaluate("document.querySelector('lab-plot').layout.xaxis.range[0]") > 1
 
 
 def test_a_row_shows_its_curves(curves, page):
@@ -224,8 +230,8 @@ def test_plates_are_listed_and_compared_each_in_a_grid_of_its_own(three_plates, 
     # Both are drawn to one scale, on the smallest plate that holds their wells.
     ticks = "[...document.querySelectorAll('lab-plot')].map((it) => it.layout.xaxis.ticktext.length)"
     assert page.evaluate(ticks) == [3, 3]
-    about = page.evaluate("document.querySelector('lab-plot').data.map((it) => it.text[0])")
-    assert any(it.startswith("Plate 2 A1\u2003Plate 2\u2003A1") for it in about)
+    about = page.evaluate("document.querySelector('lab-plot').data.map((it) => it.hovertemplate)")
+    assert any(it.startswith("Plate 2 A1 · Plate 2 · A1<br>") for it in about)
     page.get_by_role("button", name="Take out Plate 2").click()
     expect(page.locator("figcaption")).to_have_text(["Plate 10"])
     page.go_back()

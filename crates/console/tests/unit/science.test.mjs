@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extent, letters, meanCurve, measured, plateOf, sequential, spread, wellOf, withoutBlank } from "../../assets/science.js";
+import { extent, letters, meanCurve, measured, plateOf, sequential, spread, thinned, wellOf, withoutBlank } from "../../assets/science.js";
 
 test("mean, standard deviation and standard error are those of a sample", () => {
   const { n, mean, sd, sem } = spread([2, 4, 4, 4, 5, 5, 7, 9]);
@@ -60,6 +60,29 @@ test("a plate is the smallest that holds its wells, from 6 to 1,536", () => {
   assert.equal(of("P24"), "16×24");
   assert.equal(of("AF48"), "32×48");
   assert.deepEqual([0, 25, 26, 31].map(letters), ["A", "Z", "AA", "AF"]);
+});
+
+test("a thinned line has the ends, the extremes and the gaps of each pixel", () => {
+  const x = Array.from({ length: 1000 }, (_, index) => index);
+  const y = x.map((at) => (at === 333 ? 50 : at === 777 ? -50 : at === 500 ? null : Math.sin(at)));
+  const found = thinned(x, y, 10);
+  assert.ok(found.length <= 45, String(found.length));
+  for (const index of [0, 333, 500, 777, 999]) {
+    assert.ok(found.includes(index), String(index));
+  }
+  assert.deepEqual(found, [...new Set(found)].sort((a, b) => a - b));
+  // Every pixel has the extremes of all of its points.
+  for (let pixel = 0; pixel < 10; pixel++) {
+    const within = (indices) => extent(indices.filter((it) => Math.floor((it / 999) * 10) === pixel).map((it) => y[it]));
+    assert.deepEqual(within(found), within(x), String(pixel));
+  }
+});
+
+test("a line of fewer points than pixels stays whole, and so do one without values and one at a single place", () => {
+  assert.deepEqual(thinned([0, 1, 2], [1, null, 3], 100), [0, 1, 2]);
+  assert.deepEqual(thinned([], [], 100), []);
+  assert.deepEqual(thinned([5, 5, 5, 5], [2, 1, 3, 2], 100), [0, 1, 2, 3]);
+  assert.deepEqual(thinned([0, 1], [null, null], 1), [0, 1]);
 });
 
 test("the scale of colors grows evenly lighter", () => {
