@@ -1,11 +1,10 @@
 // Cells of rows that are changed in place: one by hand, or a block from a spreadsheet.
 
 import { post } from "./api.js";
-import { failure, h, show } from "./dom.js";
+import { failure, h, show, toast } from "./dom.js";
 import { counted } from "./format.js";
 import { field } from "./row_form.js";
 import { isNumeric, keyOf, labelOf, parsed, title } from "./tables.js";
-import { toast } from "./toast.js";
 
 /**
  * @typedef {import("./tables.js").Table} Table

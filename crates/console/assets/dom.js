@@ -25,6 +25,21 @@ export function h(name, attributes, ...children) {
 }
 
 /**
+ * An element of a drawing. Children that are text become text.
+ * @param {string} name
+ * @param {Record<string, string | number>} attributes
+ * @param {...(Node | string)} children
+ */
+export function s(name, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    element.setAttribute(key, String(value));
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
  * @param {Child[]} children
  * @returns {(Node | string)[]}
  */
@@ -257,4 +272,46 @@ export function select(options, chosen) {
  */
 export function facts(facts) {
   return h("dl", null, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+}
+
+/** Time for which a short message stays, in ms; one with an undo stays longer. */
+const SHORT = 6000;
+const LONG = 60_000;
+
+/** Most short messages at a time. */
+const MOST = 3;
+
+/** The messages. @type {HTMLElement | null} */
+let toasts = null;
+
+/**
+ * Says for a while what was done, and offers to undo it.
+ * @param {string} words
+ * @param {() => Promise<void>} [undo]
+ */
+export function toast(words, undo) {
+  toasts ??= h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+  if (!toasts.isConnected) {
+    document.body.append(toasts);
+  }
+  const close = () => element.remove();
+  const back = async () => {
+    show(element, "Undoing…");
+    try {
+      await undo?.();
+      close();
+    } catch (error) {
+      show(element, failure(error), h("button", { type: "button", click: close }, "Close"));
+    }
+  };
+  const element = h(
+    "div",
+    { class: "toast" },
+    h("span", null, words),
+    undo ? h("button", { type: "button", click: back }, "Undo") : null,
+    h("button", { type: "button", class: "plain", "aria-label": "Close the message", click: close }, "×"),
+  );
+  toasts.append(element);
+  [...toasts.children].slice(0, -MOST).forEach((it) => it.remove());
+  setTimeout(close, undo ? LONG : SHORT);
 }

@@ -8,8 +8,9 @@ import { shown } from "./format.js";
  * @param {(string | HTMLElement)[]} columns
  * @param {any[][]} rows values, elements, or whole cells
  * @param {string} empty what stands there without rows
+ * @param {string} [name] where a page has several with the same columns
  */
-export function grid(columns, rows, empty) {
+export function grid(columns, rows, empty, name) {
   if (rows.length === 0) {
     return h("p", { class: "empty" }, empty);
   }
@@ -32,7 +33,7 @@ export function grid(columns, rows, empty) {
   const names = columns.map((column) => (typeof column === "string" ? column : column.textContent)).filter(Boolean);
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table of ${names.join(", ")}` },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": name ?? `Table of ${names.join(", ")}` },
     h(
       "table",
       null,

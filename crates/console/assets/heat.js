@@ -1,9 +1,8 @@
 // A plate as colors: one for each well, on a scale that everybody can read.
 
-import { h } from "./dom.js";
+import { h, s } from "./dom.js";
 import { number } from "./format.js";
 import { isLight, letters, sequential } from "./science.js";
-import { s } from "./svg.js";
 
 /** Size of a well in the picture's own measure, and of what stands beside the wells. */
 const WELL = 30;

@@ -1,6 +1,6 @@
 // The tables and their references as a picture.
 
-import { s } from "./svg.js";
+import { s } from "./dom.js";
 import { references, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */

@@ -2,11 +2,10 @@
 
 import { post } from "./api.js";
 import { restore } from "./cells.js";
-import { button, failure, h, show } from "./dom.js";
+import { button, failure, h, show, toast } from "./dom.js";
 import { counted } from "./format.js";
 import { saveValues } from "./plot.js";
 import { keyOf, labelOf, read } from "./tables.js";
-import { toast } from "./toast.js";
 
 /** @typedef {import("./tables.js").Table} Table */
 

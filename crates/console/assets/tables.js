@@ -170,13 +170,3 @@ export function parsed(column, text) {
       return text;
   }
 }
-
-/**
- * Names a grid where a page has several.
- * @param {HTMLElement} element
- * @param {string} name
- */
-export function labeled(element, name) {
-  element.setAttribute("aria-label", name);
-  return element;
-}

@@ -1,12 +1,10 @@
 // Saved views: addresses of the console under a name, for everyone of the organization.
 
 import { call, get, post } from "./api.js";
-import { button, destroy, form, h, input, load } from "./dom.js";
+import { button, destroy, form, h, input, load, toast } from "./dom.js";
 import { time } from "./format.js";
 import { grid } from "./grid.js";
 import { isMe, may } from "./rights.js";
-import { labeled } from "./tables.js";
-import { toast } from "./toast.js";
 
 /** @returns {Promise<Api["SavedView"][]>} */
 export function savedViews() {
@@ -33,14 +31,7 @@ export function saveView(done = () => {}) {
     });
     done();
   };
-  const fields = form(
-    [
-      ["Name of the view", name],
-      ["Pinned on Home", pinned],
-    ],
-    "Save the view",
-    save,
-  );
+  const fields = form([["Name of the view", name], ["Pinned on Home", pinned]], "Save the view", save);
   const details = h("details", null, h("summary", null, "Save this view"), h("p", { class: "quiet" }, "Everyone of your organization finds it on Home and by Ctrl+K, with these filters and choices."), fields);
   return details;
 }
@@ -97,7 +88,7 @@ function manage(all, draw) {
       isOwn ? destroy("Delete", `Delete "${view.name}"`, remove(view)) : "",
     ];
   };
-  return labeled(grid(["View", "Page", "Saved", "Home", "Delete"], all.map(row), ""), "Saved views");
+  return grid(["View", "Page", "Saved", "Home", "Delete"], all.map(row), "", "Saved views");
 }
 
 /**

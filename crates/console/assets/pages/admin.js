@@ -6,8 +6,7 @@ import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may } from "../rights.js";
 import { groups, invitations, users } from "./people.js";
-import { sqlLogins } from "./sql_logins.js";
-import { webhooks } from "./webhooks.js";
+import { sqlLogins, webhooks } from "./outward.js";
 
 const SCOPES = ["read", "write", "admin"];
 
@@ -103,15 +102,7 @@ function addKey(draw, everybody) {
       h("p", { class: "bar" }, secret, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")),
     );
   };
-  const fields = form(
-    [
-      ["Name", name],
-      ["User", user],
-      ["Days until it expires", days],
-    ],
-    "Create the key",
-    add,
-  );
+  const fields = form([["Name", name], ["User", user], ["Days until it expires", days]], "Create the key", add);
   fields.querySelector("label")?.after(h("fieldset", null, h("legend", null, "Scopes"), boxes));
   return h("details", null, h("summary", null, "New key"), fields, made);
 }
@@ -158,17 +149,7 @@ async function instruments(draw) {
     });
     draw();
   };
-  const more = form(
-    [
-      ["Name", name],
-      ["Type", kind],
-      ["Description", description],
-      ["Reader of its files", reader],
-      ["Time zone of its files", zone],
-    ],
-    "Add the instrument",
-    add,
-  );
+  const more = form([["Name", name], ["Type", kind], ["Description", description], ["Reader of its files", reader], ["Time zone of its files", zone]], "Add the instrument", add);
   more.append(zones);
   // The reader and the zone of an instrument, which can be changed in place.
   function reading(/** @type {Api["Instrument"]} */ it) {

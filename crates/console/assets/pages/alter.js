@@ -2,10 +2,9 @@
 
 import { call, get } from "../api.js";
 import { accessChanges, columnChanges } from "../column_changes.js";
-import { button, failure, h, input, load, once, show } from "../dom.js";
+import { button, failure, h, input, load, once, show, toast } from "../dom.js";
 import { counted } from "../format.js";
 import { quoted, sql, written } from "../tables.js";
-import { toast } from "../toast.js";
 import { columnFields, labeled } from "./definition.js";
 
 /**

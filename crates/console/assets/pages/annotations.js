@@ -74,20 +74,7 @@ class Labelling {
     show(
       place,
       this.editor.element,
-      form(
-        [
-          ["Label", this.label],
-          ["Vetted: datasets learn from it", this.vetted],
-        ],
-        "Save the mask",
-        () => this.save(),
-      ),
-      h("p", null, button("Begin anew", () => this.anew())),
-      this.said,
-      this.lists,
-      this.labels,
-      this.model(),
-    );
+      form([["Label", this.label], ["Vetted: datasets learn from it", this.vetted]], "Save the mask", () => this.save(), ), h("p", null, button("Begin anew", () => this.anew())), this.said, this.lists, this.labels, this.model());
   }
 
   /** Reads the saved masks, and draws the newest. */
@@ -290,16 +277,7 @@ class Labelling {
         "details",
         null,
         h("summary", null, "Predict masks with a model"),
-        form(
-          [
-            ["Model", chosen],
-            ["Threshold of a pixel", threshold],
-            ["Smallest region, in pixels", region],
-          ],
-          "Predict",
-          predict,
-        ),
-      );
+        form([["Model", chosen], ["Threshold of a pixel", threshold], ["Smallest region, in pixels", region]], "Predict", predict, ));
     });
     return place;
   }

@@ -5,7 +5,7 @@ import { h, load } from "../dom.js";
 import { stringify } from "../exact.js";
 import { shown } from "../format.js";
 import { grid } from "../grid.js";
-import { labeled, rowLink, schema } from "../tables.js";
+import { rowLink, schema } from "../tables.js";
 
 /** @typedef {Record<string, unknown>} Values */
 
@@ -43,9 +43,9 @@ export function changedRows(execution, tables) {
 function parts(table, rows, system) {
   const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
   const all = [
-    part(table.table, "Updated", table.updated, of("updated"), (rows) => updates(table.table, rows, system)),
-    part(table.table, "Created", table.created, of("created"), (rows) => whole(rows, "after", system, (row) => link(table.table, row.id))),
-    part(table.table, "Deleted", table.deleted, of("deleted"), (rows) => whole(rows, "before", system, (row) => row.id)),
+    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, title)),
+    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row.id), title)),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, (row) => row.id, title)),
   ];
   return h("div", null, all);
 }
@@ -55,7 +55,7 @@ function parts(table, rows, system) {
  * @param {string} name
  * @param {number} count of all rows that were changed in that way
  * @param {Api["ChangedRow"][]} rows those whose values are known
- * @param {(rows: Api["ChangedRow"][]) => HTMLElement} draw
+ * @param {(rows: Api["ChangedRow"][], title: string) => HTMLElement} draw
  */
 function part(table, name, count, rows, draw) {
   if (count === 0) {
@@ -66,7 +66,7 @@ function part(table, name, count, rows, draw) {
     "section",
     null,
     h("h3", null, name),
-    rows.length > 0 ? labeled(draw(rows), `${name} rows of ${table}`) : null,
+    rows.length > 0 ? draw(rows, `${name} rows of ${table}`) : null,
     rest ? h("p", { class: "quiet" }, rest) : null,
   );
 }
@@ -88,8 +88,9 @@ function reason(name, count) {
  * @param {string} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system
+ * @param {string} title
  */
-function updates(table, rows, system) {
+function updates(table, rows, system, title) {
   const lines = rows.flatMap((row) => {
     const { before, after } = row;
     if (!before || !after) {
@@ -104,7 +105,7 @@ function updates(table, rows, system) {
     ];
     return columns.length > 0 ? columns.map(values) : [[link(table, row.id), "", "as it was", ""]];
   });
-  return grid(["Row", "Column", "Before", "After"], lines, "");
+  return grid(["Row", "Column", "Before", "After"], lines, "", title);
 }
 
 /**
@@ -113,14 +114,15 @@ function updates(table, rows, system) {
  * @param {"before" | "after"} side
  * @param {Set<string>} system
  * @param {(row: Api["ChangedRow"]) => Node | string} name
+ * @param {string} title
  */
-function whole(rows, side, system, name) {
+function whole(rows, side, system, name, title) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !system.has(it));
   const line = (/** @type {Api["ChangedRow"]} */ row) => {
     const values = /** @type {Values} */ (row[side] ?? {});
     return [name(row), ...columns.map((column) => values[column])];
   };
-  return grid(["Row", ...columns], rows.map(line), "");
+  return grid(["Row", ...columns], rows.map(line), "", title);
 }
 
 /**

@@ -9,8 +9,7 @@ import { plot, plotTools, saveValues } from "../plot.js";
 import { MEASURES, extent, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { check, choice, several } from "./choices.js";
-import { byPlate, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, swatch } from "./plate_parts.js";
+import { byPlate, check, choice, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, several, swatch } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -54,24 +53,22 @@ export function curveView(subject) {
   let known = new Map();
   let isCut = false;
 
-  const again = () => readCurves();
-  const redraw = () => drawCurves();
   const of = choice("Curves of", "_of", owners.map((it) => it.name), owner.name, () => (location.hash = address("plates", table.name, { _of: of.value(), _all: "1" })));
-  const across = choice("X axis", "_x", first.xs, first.x, again);
-  const up = choice("Y axis", "_y", first.ys, first.y, again);
-  const second = choice("Second axis", "_y2", ["", ...first.ys.filter((it) => it !== first.x)], "", again);
-  const layout = choice("Layout", "_layout", LAYOUTS, plate && values().has("_plate") ? "as a plate" : "overlaid", redraw);
+  const across = choice("X axis", "_x", first.xs, first.x, readCurves);
+  const up = choice("Y axis", "_y", first.ys, first.y, readCurves);
+  const second = choice("Second axis", "_y2", ["", ...first.ys.filter((it) => it !== first.x)], "", readCurves);
+  const layout = choice("Layout", "_layout", LAYOUTS, plate && values().has("_plate") ? "as a plate" : "overlaid", drawCurves);
   const texts = own.filter((it) => it.data_type === "string" && !it.is_foreign_key).map((it) => it.name);
-  const well = choice("Well column", "_well", texts, wellColumn(wells), redraw);
-  const color = choice("Color by", "_color", ["", ...own.map((it) => it.name)], "", redraw);
-  const logY = check("Log scale", "_log", redraw);
-  const logX = check("Log X", "_logx", redraw);
+  const well = choice("Well column", "_well", texts, wellColumn(wells), drawCurves);
+  const color = choice("Color by", "_color", ["", ...own.map((it) => it.name)], "", drawCurves);
+  const logY = check("Log scale", "_log", drawCurves);
+  const logX = check("Log X", "_logx", drawCurves);
   const paths = pathsOf(wells, all);
-  const by = several("Conditions", "_by", paths.filter((it) => it.name !== labelOf(wells) && it.name !== plate?.name).map((it) => [it.name, it.name.replace("__", " → ")]), again);
-  const band = choice("Band", "_band", ["SD", "SEM", "none"], "SD", redraw);
+  const by = several("Conditions", "_by", paths.filter((it) => it.name !== labelOf(wells) && it.name !== plate?.name).map((it) => [it.name, it.name.replace("__", " → ")]), readCurves);
+  const band = choice("Band", "_band", ["SD", "SEM", "none"], "SD", drawCurves);
   const blanks = own.filter((it) => it.data_type === "boolean").map((it) => it.name);
-  const blank = choice("Subtract blanks", "_blank", ["", ...blanks], "", redraw);
-  const measure = choice("Color shows", "_measure", [...MEASURES], "maximum", redraw);
+  const blank = choice("Subtract blanks", "_blank", ["", ...blanks], "", drawCurves);
+  const measure = choice("Color shows", "_measure", [...MEASURES], "maximum", drawCurves);
   const at = /** @type {HTMLInputElement} */ (h("input", { type: "range", "aria-label": "X of the value" }));
   const atWords = h("output", null);
   /** Place of the slider, which the address has once it is let go. @type {number | null} */
@@ -83,14 +80,14 @@ export function curveView(subject) {
       isDue = true;
       requestAnimationFrame(() => {
         isDue = false;
-        redraw();
+        drawCurves();
       });
     }
   });
   at.addEventListener("change", () => change({ _at: at.value }));
   const step = h("div", { class: "step", hidden: true }, at, atWords);
   const pins = h("div", null);
-  const filter = filterBar(wells, all, again);
+  const filter = filterBar(wells, all, readCurves);
 
   let reading = 0;
   async function readCurves() {
@@ -103,7 +100,7 @@ export function curveView(subject) {
         known = others;
         rangeOfX = null;
         curves = got.map(({ row, curve }) => ({ ...curve, row, ...described(row) }));
-        draw();
+        drawCurves();
       }
     } catch (error) {
       show(told, failure(error));
@@ -184,10 +181,6 @@ export function curveView(subject) {
     }
     const unit = column?.unit ? ` ${column.unit}` : "";
     return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type)}${unit}`;
-  }
-
-  function draw() {
-    drawCurves();
   }
 
   /** Lines that say what a curve is of. @param {Well} it */
@@ -341,7 +334,7 @@ export function curveView(subject) {
   function pin(key) {
     const now = values().getAll("_pin");
     change({ _pin: now.includes(key) ? now.filter((it) => it !== key) : [...now, key] });
-    redraw();
+    drawCurves();
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -473,7 +466,7 @@ export function curveView(subject) {
 
   arrange();
   readCurves();
-  const chosen = plate ? plateChips(subject, again) : null;
+  const chosen = plate ? plateChips(subject, readCurves) : null;
   return h(
     "div",
     null,

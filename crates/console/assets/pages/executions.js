@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { restore } from "../cells.js";
-import { badge, button, destroy, facts, h, load, select, show, titled } from "../dom.js";
+import { badge, button, destroy, facts, h, load, select, show, titled, toast } from "../dom.js";
 import { stringify } from "../exact.js";
 import { counted, duration, time } from "../format.js";
 import { grid } from "../grid.js";
@@ -10,7 +10,6 @@ import { list, pageOf } from "../list.js";
 import { log } from "../log.js";
 import { may } from "../rights.js";
 import { change, values } from "../state.js";
-import { toast } from "../toast.js";
 import { changedRows } from "./changed_rows.js";
 
 /**

@@ -2,12 +2,11 @@
 
 import { call } from "../api.js";
 import { restore } from "../cells.js";
-import { failure, h, input, load, show } from "../dom.js";
+import { failure, h, input, load, show, toast } from "../dom.js";
 import { counted } from "../format.js";
 import { grid } from "../grid.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, labeled, references, written } from "../tables.js";
-import { toast } from "../toast.js";
+import { keyOf, labelOf, references, written } from "../tables.js";
 import { linkedTables } from "./linked.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -51,7 +50,7 @@ function problemGrid(problems, lines) {
     null,
     h("p", { class: "failure", role: "alert" }, problems.length > LISTED ? `${count} The first ${LISTED}:` : count),
     kinds(problems),
-    labeled(grid(["Line", "Column", "Problem", "As in the file"], problems.slice(0, LISTED).map(row), ""), "Problems of the file"),
+    grid(["Line", "Column", "Problem", "As in the file"], problems.slice(0, LISTED).map(row), "", "Problems of the file"),
   );
 }
 
@@ -257,7 +256,7 @@ export function importForm(table, all, done) {
     });
     const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     linked.draw();
-    return h("div", null, labeled(grid(head, rows.slice(0, SHOWN), "The file has no rows."), "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
+    return h("div", null, grid(head, rows.slice(0, SHOWN), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
   };
 
   const send = async (/** @type {boolean} */ isTrial) => {

@@ -8,8 +8,7 @@ import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may, where } from "../rights.js";
 import { address } from "../state.js";
-import { filePicker } from "./file_picker.js";
-import { parameters } from "./parameters.js";
+import { filePicker, parameters } from "./parameters.js";
 import { publishBadge, publishing } from "./publishing.js";
 import { triggerForm, triggerWords } from "./triggers.js";
 
@@ -48,14 +47,7 @@ export function jobs() {
       throw error;
     }
   };
-  const fields = form(
-    [
-      ["Name", name],
-      ["Script", code.element],
-    ],
-    "Create the job",
-    add,
-  );
+  const fields = form([["Name", name], ["Script", code.element]], "Create the job", add);
   return [h("h1", null, "Jobs"), may("write") ? h("details", null, h("summary", null, "New job"), fields) : "", place];
 }
 

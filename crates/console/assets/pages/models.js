@@ -66,14 +66,7 @@ function dataset(draw) {
     await post("/datasets", { name: name.value, query: query.value });
     draw();
   };
-  return form(
-    [
-      ["Name", name],
-      ["SELECT", query],
-    ],
-    "Create the dataset",
-    add,
-  );
+  return form([["Name", name], ["SELECT", query]], "Create the dataset", add);
 }
 
 /**
@@ -102,17 +95,7 @@ function train(datasets, known) {
     });
     location.hash = `#/models/${model.id}`;
   };
-  return form(
-    [
-      ["Train", trained],
-      ["Name", name],
-      ["Dataset", of],
-      ["Column to predict", target],
-      ["Quality", preset],
-    ],
-    "Train",
-    go,
-  );
+  return form([["Train", trained], ["Name", name], ["Dataset", of], ["Column to predict", target], ["Quality", preset]], "Train", go);
 }
 
 /**

@@ -4,7 +4,6 @@ import { call, get, post } from "../api.js";
 import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
-import { labeled } from "../tables.js";
 
 const ROLES = /** @type {[string, string][]} */ ([
   ["viewer", "viewer: reads"],
@@ -59,21 +58,13 @@ export async function users(draw) {
     await post("/users", { email: email.value, name: name.value || null, role: as.value });
     draw();
   };
-  const more = form(
-    [
-      ["E-mail", email],
-      ["Name", name],
-      ["Role", as],
-    ],
-    "Add the user",
-    add,
-  );
+  const more = form([["E-mail", email], ["Name", name], ["Role", as]], "Add the user", add);
   const way = h("p", { class: "quiet" }, "A user signs in with a key of their own, by an invitation, or by a link of `labdata sign-in --user`.");
   return h(
     "div",
     null,
     h("details", null, h("summary", null, "New user"), more, way),
-    labeled(grid(["Name", "E-mail", "Role", "Groups", "Added", "State", "Change"], all.map(row), "There are no users."), "Users"),
+    grid(["Name", "E-mail", "Role", "Groups", "Added", "State", "Change"], all.map(row), "There are no users.", "Users"),
   );
 }
 
@@ -113,7 +104,7 @@ export async function groups(draw) {
     null,
     h("details", null, h("summary", null, "New group"), form([["Name", name]], "Add the group", add)),
     h("p", { class: "quiet" }, words),
-    labeled(grid(["Group", "Members", "Change", "Delete"], all.map(row), "There are no groups: everybody of the organization sees every table."), "Groups"),
+    grid(["Group", "Members", "Change", "Delete"], all.map(row), "There are no groups: everybody of the organization sees every table.", "Groups"),
     place,
   );
 }
@@ -132,14 +123,7 @@ export async function invitations(draw) {
     const words = it.email_sent ? `An e-mail with this link is on its way to ${it.email}.` : `Send this link to ${it.email}.`;
     show(made, it.email_error ? failure(`No e-mail was sent: ${it.email_error}.`) : null, once(`${words} It is good for 7 days and one use, and is shown only once.`, it.url, draw));
   };
-  const fields = form(
-    [
-      ["E-mail", email],
-      ["Role", as],
-    ],
-    "Make the invitation",
-    add,
-  );
+  const fields = form([["E-mail", email], ["Role", as]], "Make the invitation", add);
   if (boxes.length > 0) {
     const labels = boxes.map((/** @type {HTMLInputElement} */ box) => h("label", { class: "check" }, box, box.value));
     fields.querySelector("label:last-of-type")?.after(h("fieldset", null, h("legend", null, "Groups"), labels));
@@ -159,6 +143,6 @@ export async function invitations(draw) {
     null,
     h("details", null, h("summary", null, "Invite a colleague"), fields),
     made,
-    labeled(grid(["E-mail", "Role", "Groups", "Good until", "Withdraw"], all.map(row), "Nobody is invited at present."), "Invitations"),
+    grid(["E-mail", "Role", "Groups", "Good until", "Withdraw"], all.map(row), "Nobody is invited at present.", "Invitations"),
   );
 }

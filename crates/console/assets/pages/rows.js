@@ -3,15 +3,14 @@
 import { call, post } from "../api.js";
 import { restore } from "../cells.js";
 import { axes, axisType, series } from "../curves.js";
-import { destroy, failure, h, load, show, titled } from "../dom.js";
+import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
 import { shown as shownAs, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { may } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, labeled, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
-import { toast } from "../toast.js";
+import { keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { executionNames } from "./executions.js";
 
 
@@ -138,7 +137,7 @@ function history(table, key, again) {
             })
           : "",
       ];
-      return labeled(grid(["Version", "What", "When", "Values", "Execution", "By", "Restore"], body.map(line), "No earlier version is kept."), "History");
+      return grid(["Version", "What", "When", "Values", "Execution", "By", "Restore"], body.map(line), "No earlier version is kept.", "History");
     });
   const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "History"), place));
   details.addEventListener("toggle", () => details.open && open());
@@ -253,7 +252,7 @@ function referringRows(table, column, key) {
     return h(
       "div",
       null,
-      labeled(grid([label, ...rest], lines, `No row of ${table.name} refers to it.`), table.name),
+      grid([label, ...rest], lines, `No row of ${table.name} refers to it.`, table.name),
       body.length > REFERRING ? h("p", null, h("a", { href: all }, "All of them")) : null,
     );
   });

@@ -12,7 +12,7 @@ import { rowForm } from "../row_form.js";
 import { selection } from "../selection.js";
 import { address, change, parts, values } from "../state.js";
 import { saveView } from "../views.js";
-import { isNumeric, keyOf, labelOf, labeled, named, names, read, rowLink, schema, title, written } from "../tables.js";
+import { isNumeric, keyOf, labelOf, named, names, read, rowLink, schema, title, written } from "../tables.js";
 import { alterTable } from "./alter.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
@@ -46,7 +46,7 @@ export function tables() {
         grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
         may("admin") ? folded("Define a table", () => definition(all)) : null,
         h("h2", null, "Core tables"),
-        labeled(grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None."), "Core tables"),
+        grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None.", "Core tables"),
       );
     });
   again();

@@ -1,11 +1,10 @@
 // The trash: what was deleted and can come back.
 
 import { call, post } from "../api.js";
-import { button, destroy, h } from "../dom.js";
+import { button, destroy, h, toast } from "../dom.js";
 import { time } from "../format.js";
 import { list, pageOf } from "../list.js";
 import { may } from "../rights.js";
-import { toast } from "../toast.js";
 
 /** The deleted files, tables and columns. */
 export function trash() {
