@@ -109,7 +109,8 @@ test-client *args:
     "$environment/bin/python" -m ruff format --no-cache --check .
     "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
 
-# The console in Chromium: pages, plots, their policy, and axe. `.ci/run` installs Chromium where it may
+# The console in Chromium: pages, plots, their policy, and axe; main pages in firefox-esr or FIREFOX_BIN, too.
+# `.ci/run` installs Chromium where it may
 test-console *args:
     #!/usr/bin/env bash
     set -euo pipefail
