@@ -109,8 +109,8 @@ test-client *args:
     "$environment/bin/python" -m ruff format --no-cache --check .
     "$environment/bin/python" -m pyright --pythonpath "$environment/bin/python"
 
-# The console in Chromium: pages, plots, their policy, and axe; main pages in firefox-esr or FIREFOX_BIN, too.
-# `.ci/run` installs Chromium where it may
+# `.ci/run` installs Chromium where it may. Firefox is FIREFOX_BIN, or firefox-esr.
+# The console in Chromium: pages, plots, their policy, and axe; its main pages in Firefox, where there is one
 test-console *args:
     #!/usr/bin/env bash
     set -euo pipefail
