@@ -204,7 +204,8 @@ function again(me) {
  * @param {string | null} problem
  */
 function ask(problem) {
-  window.onhashchange = null;
+  // A link that is pasted here changes the fragment alone.
+  window.onhashchange = () => tokenOf(location.hash) && start();
   whenEnded(null);
   turn();
   document.title = "Sign in · labdata";
@@ -212,8 +213,13 @@ function ask(problem) {
   document.getElementById("key")?.focus();
 }
 
+/** The token of a link that signs in. @param {string} hash */
+function tokenOf(hash) {
+  return /^#token=(.+)$/.exec(hash)?.[1];
+}
+
 async function start() {
-  const token = /^#token=(.+)$/.exec(location.hash)?.[1];
+  const token = tokenOf(location.hash);
   if (token) {
     // Out of the address and the history, before anything else.
     history.replaceState(null, "", location.pathname);

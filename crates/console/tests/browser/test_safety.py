@@ -71,6 +71,17 @@ def test_a_link_is_good_once(server, browser):
         context.close()
 
 
+def test_a_link_is_taken_by_the_open_page_that_asks_for_a_key(server, browser):
+    context = browser.new_context(locale="en-US")
+    page = context.new_page()
+    page.goto(server.url)
+    expect(page.locator("#key")).to_be_visible()
+    page.goto(server.sign_in_link())
+    expect(page.locator("nav")).to_be_visible()
+    assert "token" not in page.url
+    context.close()
+
+
 def test_an_ended_session_is_renewed_over_the_page(server, browser):
     context = browser.new_context(locale="en-US", base_url=server.url)
     page = context.new_page()
