@@ -1,6 +1,6 @@
 // Further tables that the lines of an imported file fill: those to whose rows the rows of its own table refer.
 
-import { h, load, select } from "../dom.js";
+import { h, input, load, select } from "../dom.js";
 import { references, written } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -92,8 +92,9 @@ export function linkedTables(table, all, chosen) {
   /** @param {Table} other @param {Map<string, Record<string, string>>} fields */
   const choicesOf = (other, fields) => {
     const { may, key } = keyOf(other, fields);
-    const boxes = may.map((it) => /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", value: it, checked: key.includes(it) })));
     const choose = () => keys.set(other.name, boxes.filter((it) => it.checked).map((it) => it.value));
+    /** @type {HTMLInputElement[]} */
+    const boxes = may.map((it) => input({ type: "checkbox", value: it, checked: key.includes(it), change: choose }));
     const way = select(waysTo(other, fields).map((it) => [it.name, it.name]), wayTo(other, fields)?.name);
     way.addEventListener("change", () => {
       ways.set(other.name, way.value);
@@ -103,7 +104,7 @@ export function linkedTables(table, all, chosen) {
     match.addEventListener("change", () => filled[match.value === "overwrite" ? "delete" : "add"](other.name));
     return h(
       "fieldset",
-      { change: choose },
+      null,
       h("legend", null, `Lines are one row of ${other.name} if they have the same`),
       boxes.map((box) => h("label", { class: "check" }, box, box.value)),
       way.length > 1 ? h("label", null, "Referred to by ", way) : null,
