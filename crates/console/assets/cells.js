@@ -151,8 +151,12 @@ export function cells({ table, all, content, name, changed }) {
    */
   const paste = async (element, row, column, block) => {
     const lines = block.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n").map((line) => line.split("\t"));
-    const [top, left] = [rows.indexOf(row), columns.indexOf(column)];
+    // The rows may have been read again since the cell was drawn.
+    const [top, left] = [rows.findIndex((it) => it[key] === row[key]), columns.indexOf(column)];
     try {
+      if (top < 0 || left < 0) {
+        throw new Error("The cell is no longer on this page. Nothing was written.");
+      }
       const width = Math.max(...lines.map((line) => line.length));
       if (top + lines.length > rows.length || left + width > columns.length) {
         throw new Error(`The block has ${lines.length} × ${width} cells, which is more than there are below and right of this one. Nothing was written.`);

@@ -75,10 +75,14 @@ export function list(listed) {
   if (live) {
     /** @type {number | undefined} */
     let due;
+    // A cell that is being edited would lose what was typed into it.
+    const soon = () => {
+      clearTimeout(due);
+      due = setTimeout(() => (place.querySelector(".editing") ? soon() : again()), PAUSE);
+    };
     const on = (/** @type {any} */ event) => {
       if (live(event.type) && !values().get("_page")) {
-        clearTimeout(due);
-        due = setTimeout(again, PAUSE);
+        soon();
       }
     };
     happenings(on, again);

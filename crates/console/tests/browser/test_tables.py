@@ -257,6 +257,7 @@ def test_cells_are_changed_in_place_pasted_and_undone(server, page):
     }"""
     page.locator("tbody tr >> nth=1 >> td >> nth=1").evaluate(paste)
     expect(toast.last).to_contain_text("4 cells pasted")
+    expect(page.locator("tbody tr >> nth=2 >> td >> nth=1")).to_have_text("30")
     assert stored() == {"v1": (1, "as it was"), "v2": (20, "new"), "v3": (30, None)}
     # A block that does not fit changes nothing.
     page.locator("tbody tr >> nth=2 >> td >> nth=1").evaluate(paste)
@@ -264,6 +265,18 @@ def test_cells_are_changed_in_place_pasted_and_undone(server, page):
     toast.filter(has_text="pasted").get_by_role("button", name="Undo").click()
     expect(page.locator("tbody tr >> nth=1 >> td >> nth=1")).to_have_text("2")
     assert stored() == before
+    # What others write is read once the cell that is being edited is saved.
+    expect(toast.filter(has_text="Undo")).to_have_count(0)
+    cell.press("Enter")
+    field.fill("7")
+    others = [{"name": "v3", "volume": 33}]
+    upsert = {"table": "vial", "mode": "upsert", "key": ["name"], "rows": others}
+    server.call("POST", "/data/write", {"tables": [upsert]})
+    page.wait_for_timeout(1500)
+    expect(field).to_have_value("7")
+    field.press("Enter")
+    expect(cell).to_have_text("7")
+    expect(page.locator("tbody tr >> nth=2 >> td >> nth=1")).to_have_text("33")
 
 
 def test_a_row_shows_its_history_and_is_set_back(server, page):
