@@ -5,7 +5,9 @@
 //! followed, no proxy is used, and no more of a response is read than [`MAX_RESPONSE`].
 
 use std::{
+    fmt,
     net::{IpAddr, SocketAddr, UdpSocket},
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -28,29 +30,40 @@ pub const MAX_RESPONSE: usize = 8 << 10;
 /// Time in which that part arrives; later than that, the connection is closed.
 const RESPONSE_TIME: Duration = Duration::from_secs(1);
 
+type Client = Result<HttpClient<Full<Bytes>>, InvalidAuthorities>;
+
 /// Sends deliveries over HTTP.
-#[derive(Debug)]
 pub struct HttpWebhookSender {
-    client: HttpClient<Full<Bytes>>,
+    /// Made by the first delivery: many servers have no webhook, and reading the authorities of a machine
+    /// takes longer than much of a start.
+    client: LazyLock<Client, Box<dyn FnOnce() -> Client + Send>>,
+}
+
+impl fmt::Debug for HttpWebhookSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpWebhookSender").finish_non_exhaustive()
+    }
 }
 
 impl HttpWebhookSender {
-    /// A sender to addresses that `is_permitted` permits with these networks.
-    ///
-    /// # Errors
-    /// When TLS cannot be set up.
+    /// A sender to addresses that `is_permitted` permits with these networks. If TLS cannot be set up,
+    /// deliveries fail with the reason.
+    #[must_use]
     pub fn new(
-        authorities: Authorities,
+        authorities: impl FnOnce() -> Authorities + Send + 'static,
         allow: Vec<IpNet>,
         is_permitted: fn(IpAddr, &[IpNet]) -> bool,
-    ) -> Result<Self, InvalidAuthorities> {
+    ) -> Self {
         let permit = move |address: IpAddr| {
             is_permitted(address, &allow)
                 && (allow.iter().any(|network| network.contains(&address))
                     || !is_of_this_machine(address))
         };
-        let client = HttpClient::to_permitted(authorities, ATTEMPT_TIMEOUT, permit)?;
-        Ok(Self { client })
+        Self {
+            client: LazyLock::new(Box::new(|| {
+                HttpClient::to_permitted(authorities(), ATTEMPT_TIMEOUT, permit)
+            })),
+        }
     }
 }
 
@@ -83,7 +96,11 @@ impl WebhookSender for HttpWebhookSender {
         let Ok(built) = built.body(body) else {
             return AttemptResult::Failed("the address is no URL that can be asked".to_owned());
         };
-        match self.client.send(built, ATTEMPT_TIMEOUT).await {
+        let client = match &*self.client {
+            Ok(client) => client,
+            Err(error) => return AttemptResult::Failed(error.to_string()),
+        };
+        match client.send(built, ATTEMPT_TIMEOUT).await {
             Ok(response) => {
                 let status = response.status().as_u16();
                 // The status alone counts, so what becomes of the body does not matter.

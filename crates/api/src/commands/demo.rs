@@ -98,16 +98,14 @@ async fn play(
     if exit {
         return Ok(());
     }
+    let console = server.console_link().await?;
     say(&format!(
         "\nlabdata serves on {url} (reference: {url}/docs)\nAdmin key:\n{}\n{}\
          Ctrl-C ends it and removes everything.",
         key.reveal(),
-        server
-            .console
-            .as_ref()
-            .map_or_else(String::new, |console| format!(
-                "Console, signed in (good once, within 30 minutes):\n{console}\n"
-            ))
+        console.map_or_else(String::new, |console| format!(
+            "Console, signed in (good once, within 30 minutes):\n{console}\n"
+        ))
     ));
     std::future::pending().await
 }

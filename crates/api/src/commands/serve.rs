@@ -17,9 +17,17 @@ pub(super) async fn serve(
         server = RunningServer::start(settings, !no_worker) => server?,
         () = signals.arrive() => return Ok(()),
     };
-    // An operator who chose the key automates the start, and needs no link.
-    let links = std::io::stdout().is_terminal() && settings.bootstrap_key.is_none();
-    announce(&server, links);
+    // An operator who chose the key automates the start, and needs no link. Readers of a journal or a log
+    // must not be signed in by it.
+    let console = if std::io::stdout().is_terminal() && settings.bootstrap_key.is_none() {
+        server.console_link().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no link to the console could be made");
+            None
+        })
+    } else {
+        None
+    };
+    announce(&server, console.as_deref());
     if settings.follows_host() {
         let bind = settings.bind;
         say(&format!(
@@ -41,7 +49,7 @@ pub(super) async fn serve(
 }
 
 /// Prints the key before the URL: a reader that waits for the URL has then seen both.
-fn announce(server: &RunningServer, links: bool) {
+fn announce(server: &RunningServer, console: Option<&str>) {
     let url = &server.url;
     if let Some(key) = &server.first_key {
         say(&format!(
@@ -52,8 +60,7 @@ fn announce(server: &RunningServer, links: bool) {
     say(&format!(
         "labdata serves on {url}\nReference of the API: {url}/docs"
     ));
-    // Readers of a journal or a log must not be signed in by it.
-    if let Some(console) = server.console.as_ref().filter(|_| links) {
+    if let Some(console) = console {
         say(&format!(
             "Console, signed in as the administrator (good once, within 30 minutes):\n{console}"
         ));

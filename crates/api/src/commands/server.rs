@@ -18,7 +18,6 @@ use labdata_application::{
     work::check_backend::{CheckBackendError, check_backend},
 };
 use labdata_domain::{people::PlainApiKey, work::WorkKind};
-use labdata_ports::models::Predictor;
 use labdata_worker::{Background, TaskObserver, WorkerSettings};
 use tokio::task::JoinHandle;
 
@@ -42,12 +41,11 @@ pub(super) struct RunningServer {
     pub(super) url: String,
     /// The admin key, if this start created it.
     pub(super) first_key: Option<PlainApiKey>,
-    /// Link to the console that signs the first administrator in, if there is one.
-    pub(super) console: Option<String>,
+    services: Services,
+    public_url: String,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
     background: Background,
-    predictor: Arc<dyn Predictor>,
     relay: Option<Relay>,
     database: DatabaseServer,
 }
@@ -63,11 +61,11 @@ impl RunningServer {
         match Self::start_on(&database, listener, address, settings, with_worker).await {
             Ok(Started {
                 first_key,
-                console,
+                services,
+                public_url,
                 handle,
                 http,
                 background,
-                predictor,
                 relay,
             }) => {
                 tracing::debug!(milliseconds = lap(&mut mark), "the server responds");
@@ -75,11 +73,11 @@ impl RunningServer {
                 Ok(Self {
                     url,
                     first_key,
-                    console,
+                    services,
+                    public_url,
                     handle,
                     http,
                     background,
-                    predictor,
                     relay,
                     database,
                 })
@@ -110,11 +108,14 @@ impl RunningServer {
         let mut services = database
             .services(settings, &public_url, ServerDependencies::of(settings))
             .await?;
+        if settings.sql.bind.is_some() {
+            // What PostgreSQL grants to everyone is revoked before people can log in to it.
+            services.queries.prepare().await?;
+        }
         let (relay, sql) = database.serve_sql(settings).await?;
         services.sql = sql;
         // Before requests are served, so that the first one finds an organization.
         let first_key = first_start(&services, settings.bootstrap_key.clone()).await?;
-        let console = console_link(&services, &public_url).await?;
         let worker = if with_worker {
             Some(checked_worker_settings(&services, settings, &public_url).await?)
         } else {
@@ -133,15 +134,27 @@ impl RunningServer {
         // The listener queues connections from its creation on, so early clients wait instead of failing.
         let (server, handle) = http::server::bind(app, listener)?;
         let background = Background::start(&services, worker, &observer);
+        let http = tokio::spawn(server);
+        prepare_queries(&services);
         Ok(Started {
             first_key,
-            console,
+            services,
+            public_url,
             handle,
-            http: tokio::spawn(server),
+            http,
             background,
-            predictor: Arc::clone(&services.predictor),
             relay,
         })
+    }
+
+    /// Makes a link to the console that signs the first administrator in; `None` where there is none, or a
+    /// disabled one.
+    pub(super) async fn console_link(&self) -> anyhow::Result<Option<String>> {
+        match sign_in_link(&self.services, ORGANIZATION, ADMINISTRATOR).await {
+            Ok(token) => Ok(Some(sign_in::link(&self.public_url, &token))),
+            Err(Error::Refused(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Waits until the HTTP server ends without being stopped, which is always an error.
@@ -160,7 +173,8 @@ impl RunningServer {
         // SQL clients would hold up the shutdown of PostgreSQL.
         drop(self.relay);
         // After the requests in flight, which may still predict.
-        self.predictor.close().await;
+        self.services.predictor.close().await;
+        drop(self.services);
         self.database.close().await
     }
 }
@@ -168,22 +182,23 @@ impl RunningServer {
 /// Parts of a server that was started on a database.
 struct Started {
     first_key: Option<PlainApiKey>,
-    console: Option<String>,
+    services: Services,
+    public_url: String,
     handle: ServerHandle,
     http: JoinHandle<io::Result<()>>,
     background: Background,
-    predictor: Arc<dyn Predictor>,
     relay: Option<Relay>,
 }
 
-/// The link to the console that signs the first administrator in; `None` where there is none, or a disabled
-/// one.
-async fn console_link(services: &Services, public_url: &str) -> anyhow::Result<Option<String>> {
-    match sign_in_link(services, ORGANIZATION, ADMINISTRATOR).await {
-        Ok(token) => Ok(Some(sign_in::link(public_url, &token))),
-        Err(Error::Refused(_)) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+/// Begins the checks of the first query, which take PostgreSQL longer than the rest of a start. A query
+/// that comes before they end waits for them.
+fn prepare_queries(services: &Services) {
+    let queries = Arc::clone(&services.queries);
+    tokio::spawn(async move {
+        if let Err(error) = queries.prepare().await {
+            tracing::warn!(%error, "the first query makes its checks itself");
+        }
+    });
 }
 
 /// Creates the settings of a worker, whose job backend must fit the organizations that exist.

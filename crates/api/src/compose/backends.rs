@@ -88,23 +88,21 @@ pub fn worker_settings(
     Ok(WorkerSettings {
         work: vec![trainings, runs],
         mail,
-        webhooks: Some(WebhookSettings(webhook_sender(settings)?)),
+        webhooks: Some(WebhookSettings(webhook_sender(settings))),
     })
 }
 
 /// Creates the sender of webhooks.
-fn webhook_sender(settings: &Settings) -> anyhow::Result<Arc<dyn WebhookSender>> {
-    let authorities = Authorities::of_machine().unwrap_or_else(|error| {
-        // Receivers by http are reached nevertheless.
-        tracing::warn!(%error, "no webhook is sent by https");
-        Authorities::none()
-    });
+fn webhook_sender(settings: &Settings) -> Arc<dyn WebhookSender> {
+    let authorities = || {
+        Authorities::of_machine().unwrap_or_else(|error| {
+            // Receivers by http are reached nevertheless.
+            tracing::warn!(%error, "no webhook is sent by https");
+            Authorities::none()
+        })
+    };
     let allow = settings.webhook_allow.clone();
-    Ok(Arc::new(HttpWebhookSender::new(
-        authorities,
-        allow,
-        is_permitted,
-    )?))
+    Arc::new(HttpWebhookSender::new(authorities, allow, is_permitted))
 }
 
 fn training_context(settings: &Settings, base_url: String) -> TrainingContext {

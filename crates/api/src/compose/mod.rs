@@ -213,6 +213,24 @@ fn environment() -> Vec<Variable> {
         .collect()
 }
 
+/// Applies pending migrations, and makes the index of file searches.
+async fn update(database: &Database) -> anyhow::Result<()> {
+    let applied = migrate(database).await.context("the database")?;
+    if !applied.is_empty() {
+        tracing::info!(
+            migrations = applied.len(),
+            "the database was brought up to date"
+        );
+    }
+    if let FileSearch::Walk { reason } = prepare_file_search(database).await? {
+        tracing::warn!(
+            reason,
+            "searches of file names are slow: PostgreSQL has no index for them"
+        );
+    }
+    Ok(())
+}
+
 /// The database: an external one, or an embedded one that runs until it is closed.
 pub struct DatabaseServer {
     embedded: Option<EmbeddedPostgres>,
@@ -256,19 +274,12 @@ impl DatabaseServer {
             embedded,
             database,
         };
-        let applied = migrate(&server.database).await.context("the database")?;
-        if !applied.is_empty() {
-            tracing::info!(
-                migrations = applied.len(),
-                "the database was brought up to date"
-            );
-        }
-        if let FileSearch::Walk { reason } = prepare_file_search(&server.database).await? {
-            tracing::warn!(
-                reason,
-                "searches of file names are slow: PostgreSQL has no index for them"
-            );
-        }
+        // Side by side: PostgreSQL takes milliseconds for each connection.
+        let ((), updated) = tokio::join!(
+            server.authentication.connect_ahead(),
+            update(&server.database)
+        );
+        updated?;
         Ok(server)
     }
 
@@ -314,15 +325,18 @@ impl DatabaseServer {
         dependencies: impl FnOnce(Arc<dyn StoreHealth>, Arc<dyn BlobStore>) -> Arc<dyn DependencyChecks>,
     ) -> anyhow::Result<Services> {
         let location = settings.storage_url().parse::<Location>()?;
-        let storage = open_storage(&location, settings.data_dir.clone()).await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds);
         let tenancy = PgTenancyRepository::new(self.database.clone());
-        // From the database, because a URL that one server signs must be valid at all of them.
-        let secret = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
-        let roles_secret = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
+        let secrets = async {
+            // From the database, because a URL that one server signs must be valid at all of them.
+            let signing = ensure_secret(&tenancy, &*ids, URL_SIGNING).await?;
+            let roles = ensure_secret(&tenancy, &*ids, QUERY_ROLES).await?;
+            anyhow::Ok((signing, roles))
+        };
+        let storage = open_storage(&location, settings.data_dir.clone());
+        let (storage, (secret, roles_secret)) = tokio::try_join!(storage, secrets)?;
         let mut queries = PgQueryRunner::new(self.database.clone(), &roles_secret);
-        queries.prepare().await?;
         if let Some(replica) = &settings.query_database_url {
             queries = queries.on_replica(replica.reveal())?;
         }

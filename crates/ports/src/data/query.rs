@@ -87,6 +87,14 @@ pub enum QueryError {
 /// Runs queries from untrusted text.
 #[async_trait]
 pub trait QueryRunner: Send + Sync {
+    /// Makes the checks that otherwise the first query makes. A server calls it once it serves.
+    ///
+    /// # Errors
+    /// As for every use of the database; the first query makes the checks then.
+    async fn prepare(&self) -> Result<(), PortError> {
+        Ok(())
+    }
+
     /// Runs a query over the organization's tables (each raw one as one row per point) and the
     /// platform tables that are readable.
     ///

@@ -40,13 +40,7 @@ struct Lacking {
 /// # Errors
 /// Those of the database.
 pub(crate) async fn add_core_tables(connection: &mut AsyncPgConnection) -> Result<(), PortError> {
-    let names: Vec<String> = core_tables().into_iter().map(|table| table.name).collect();
-    let lacking: Vec<Lacking> = diesel::sql_query(LACKING)
-        .bind::<Array<Text>, _>(names)
-        .load(connection)
-        .await
-        .map_err(port_error)?;
-    for Lacking { id } in lacking {
+    for Lacking { id } in lacking(connection).await? {
         transaction::begin(connection).await.map_err(port_error)?;
         match add_to(connection, OrganizationId::new(id)).await {
             Ok(()) => match transaction::commit(connection).await {
@@ -61,6 +55,22 @@ pub(crate) async fn add_core_tables(connection: &mut AsyncPgConnection) -> Resul
         }
     }
     Ok(())
+}
+
+/// Returns true if [`add_core_tables`] has something to make.
+pub(crate) async fn lack_core_tables(
+    connection: &mut AsyncPgConnection,
+) -> Result<bool, PortError> {
+    Ok(!lacking(connection).await?.is_empty())
+}
+
+async fn lacking(connection: &mut AsyncPgConnection) -> Result<Vec<Lacking>, PortError> {
+    let names: Vec<String> = core_tables().into_iter().map(|table| table.name).collect();
+    diesel::sql_query(LACKING)
+        .bind::<Array<Text>, _>(names)
+        .load(connection)
+        .await
+        .map_err(port_error)
 }
 
 async fn add_to(

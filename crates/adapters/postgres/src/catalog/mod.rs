@@ -13,7 +13,7 @@ mod store;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_domain::{catalog::core_tables, ids::OrganizationId};
 
-pub(crate) use core::add_core_tables;
+pub(crate) use core::{add_core_tables, lack_core_tables};
 pub use store::PgCatalogStore;
 
 use crate::database::sql::Schemas;

@@ -6,7 +6,7 @@ use diesel::ConnectionError;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use labdata_ports::PortError;
 use tokio::time::Instant;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Socket, error::SqlState, tls::TlsStream};
 
 use crate::database::{
     errors::{NO_ANSWER, port_error},
@@ -47,6 +47,18 @@ pub(crate) async fn connect(
 ) -> Result<AsyncPgConnection, ConnectionError> {
     let connected = server.config.connect(server.connector.clone()).await;
     let (client, driver) = connected.map_err(|error| bad_connection(&error))?;
+    set_up(client, driver, limits).await
+}
+
+/// Applies the settings to a new connection.
+async fn set_up<S>(
+    client: Client,
+    driver: tokio_postgres::Connection<Socket, S>,
+    limits: Limits,
+) -> Result<AsyncPgConnection, ConnectionError>
+where
+    S: TlsStream + Unpin + Send + 'static,
+{
     let mut connection = AsyncPgConnection::try_from_client_and_connection(client, driver).await?;
     // One simple query, so that all settings cost one round trip.
     let setup = format!(
@@ -73,19 +85,23 @@ fn bad_connection(error: &tokio_postgres::Error) -> ConnectionError {
     })
 }
 
-/// Waits until the server responds, for as long as `wait_limit`.
+/// Waits until the server responds, for as long as `wait_limit`; returns the connection.
 ///
 /// # Errors
 /// The cause, in one line with the server's address: of the last attempt, or of the first that the
 /// server refused (a wrong password, an unknown database), which waiting does not change.
-pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<(), String> {
+pub(crate) async fn wait_for(
+    server: &Server,
+    limits: Limits,
+    wait_limit: Duration,
+) -> Result<AsyncPgConnection, String> {
     let until = Instant::now() + wait_limit;
     loop {
-        let attempt = server.config.connect(server.connector.clone());
         // The driver's own limit ends with the TCP handshake; a frozen server accepts and stays silent.
-        let (cause, is_final) = match tokio::time::timeout(CONNECT, attempt).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(error)) => (with_causes(&error), is_refusal(&error)),
+        let attempt = tokio::time::timeout(CONNECT, attempt(server, limits)).await;
+        let (cause, is_final) = match attempt {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(refused)) => refused,
             Err(_) => (format!("no response within {} s", CONNECT.as_secs()), false),
         };
         // A pause beyond the limit would only delay the report.
@@ -96,6 +112,14 @@ pub(crate) async fn wait_for(server: &Server, wait_limit: Duration) -> Result<()
         tracing::debug!(cause, "the database does not respond yet");
         tokio::time::sleep(RETRY).await;
     }
+}
+
+/// Connects once. An error comes with true if the server will respond the same again.
+async fn attempt(server: &Server, limits: Limits) -> Result<AsyncPgConnection, (String, bool)> {
+    let connected = server.config.connect(server.connector.clone()).await;
+    let (client, driver) = connected.map_err(|error| (with_causes(&error), is_refusal(&error)))?;
+    let connection = set_up(client, driver, limits).await;
+    connection.map_err(|error| (with_causes(&error), false))
 }
 
 /// True if the server answered and will respond the same again.

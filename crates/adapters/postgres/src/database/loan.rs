@@ -4,7 +4,7 @@
 use std::{
     ops::{Deref, DerefMut},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,7 +19,11 @@ use diesel_async::{
     AsyncConnection, AsyncPgConnection,
     pooled_connection::{PoolError, PoolableConnection},
 };
-use tokio::{runtime::Handle, task::JoinError, time::timeout};
+use tokio::{
+    runtime::Handle,
+    task::JoinError,
+    time::{Instant, timeout},
+};
 
 use crate::database::{
     connect::{self, Limits},
@@ -30,13 +34,49 @@ use crate::database::{
 /// Time limit of a request to cancel a statement.
 const CANCELLING: Duration = Duration::from_secs(5);
 
+/// Age up to which a connection that was made ahead is handed out unchecked.
+const FRESH: Duration = Duration::from_millis(500);
+
 /// Makes the pool's connections.
-#[derive(Debug)]
 pub(crate) struct Manager {
     pub(crate) server: Arc<Server>,
     pub(crate) limits: Limits,
     /// Runtime that serves the connections.
     pub(crate) runtime: Handle,
+    /// The connection by which the server was found to respond, for the first that the pool makes.
+    first: Mutex<Option<(AsyncPgConnection, Instant)>>,
+}
+
+impl Manager {
+    pub(crate) fn new(server: Arc<Server>, limits: Limits, runtime: Handle) -> Self {
+        Self {
+            server,
+            limits,
+            runtime,
+            first: Mutex::default(),
+        }
+    }
+
+    /// Waits until the server responds, and stores the connection for the pool.
+    ///
+    /// # Errors
+    /// As [`connect::wait_for`].
+    pub(crate) async fn wait_for_server(&self, wait_limit: Duration) -> Result<(), String> {
+        let (server, limits) = (Arc::clone(&self.server), self.limits);
+        let waiting = async move { connect::wait_for(&server, limits, wait_limit).await };
+        // As in `create`: the reader of the connection has to outlive the caller's runtime.
+        let waited = self.runtime.spawn(waiting).await;
+        let connection = waited.map_err(|error| error.to_string())??;
+        *self.first.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((connection, Instant::now()));
+        Ok(())
+    }
+
+    fn take_first(&self) -> Option<AsyncPgConnection> {
+        let first = self.first.lock();
+        let (connection, made) = first.unwrap_or_else(PoisonError::into_inner).take()?;
+        (made.elapsed() < FRESH).then_some(connection)
+    }
 }
 
 /// A connection of the pool.
@@ -107,6 +147,9 @@ impl managed::Manager for Manager {
     type Error = PoolError;
 
     async fn create(&self) -> Result<PooledConnection, PoolError> {
+        if let Some(connection) = self.take_first() {
+            return Ok(PooledConnection::new(connection));
+        }
         let (server, limits) = (Arc::clone(&self.server), self.limits);
         let connecting = async move { connect::connect(&server, limits).await };
         // The driver spawns its reader on the current runtime, which has to outlive the caller's.

@@ -17,7 +17,7 @@ use labdata_ports::PortError;
 
 use super::relation::exists;
 use crate::{
-    catalog::add_core_tables,
+    catalog::{add_core_tables, lack_core_tables},
     data::query::{drop_platform_views, open_to_everyone, role::rights},
     database::{errors::port_error, language::foreign_messages, pool::Database},
 };
@@ -42,26 +42,18 @@ struct Applied {
 }
 
 /// Applies what is missing; returns the names of what was applied. Racing servers wait for each
-/// other. When nothing is missing, that costs five queries and no lock.
+/// other. When nothing is missing, that costs five queries and no lock, on a connection of the pool.
 ///
 /// # Errors
 /// [`PortError::Unavailable`] when the database does not respond; [`PortError::Internal`] when a
 /// migration fails, or the database is newer than this program.
 pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
-    let mut connection = database.dedicated().await?;
-    let language = foreign_messages(&mut connection)
-        .await
-        .map_err(port_error)?;
-    if let Some(language) = language {
-        tracing::warn!(
-            language,
-            "the database does not report errors in English, so some are not distinguished: \
-             grant the platform's role SET ON PARAMETER lc_messages"
-        );
+    if is_up_to_date(&mut *database.connection().await?).await? {
+        return Ok(Vec::new());
     }
+    // Without time limits, which a migration of much data would exceed.
+    let mut connection = database.dedicated().await?;
     if pending(&mut connection).await? == 0 {
-        let restored = connection.batch_execute(SECRET_OF_LOCKS).await;
-        restored.map_err(port_error)?;
         add_core_tables(&mut connection).await?;
         return Ok(Vec::new());
     }
@@ -79,6 +71,24 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
     let applied = applied.await?;
     add_core_tables(&mut database.dedicated().await?).await?;
     Ok(applied)
+}
+
+/// Returns true if neither migrations nor core tables are missing. Makes the secret of locks then.
+async fn is_up_to_date(connection: &mut AsyncPgConnection) -> Result<bool, PortError> {
+    let language = foreign_messages(connection).await.map_err(port_error)?;
+    if let Some(language) = language {
+        tracing::warn!(
+            language,
+            "the database does not report errors in English, so some are not distinguished: \
+             grant the platform's role SET ON PARAMETER lc_messages"
+        );
+    }
+    if pending(connection).await? > 0 {
+        return Ok(false);
+    }
+    let restored = connection.batch_execute(SECRET_OF_LOCKS).await;
+    restored.map_err(port_error)?;
+    Ok(!lack_core_tables(connection).await?)
 }
 
 /// State of a database that may not be the platform's yet.

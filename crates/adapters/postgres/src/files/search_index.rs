@@ -15,6 +15,9 @@ use crate::database::{
 /// The month of an upload, as the index has it.
 pub(super) const MONTH: &str = "date_trunc('month', uploaded_at AT TIME ZONE 'UTC')";
 
+/// Name of the index.
+const INDEX: &str = "labdata.file_search_idx";
+
 /// Most kilobytes of new paths that PostgreSQL holds in a list before it merges them into the index. Each
 /// search reads the whole list.
 const PENDING: u32 = 128;
@@ -37,6 +40,11 @@ pub enum FileSearch {
 /// # Errors
 /// [`PortError::Unavailable`] when the database does not respond.
 pub async fn prepare_file_search(database: &Database) -> Result<FileSearch, PortError> {
+    let found = exists(&mut *database.connection().await?, INDEX).await;
+    if found.map_err(port_error)? {
+        return Ok(FileSearch::Indexed);
+    }
+    // Without time limits, which the index of many files would exceed.
     let mut connection = database.dedicated().await?;
     match create_if_missing(&mut connection).await {
         Ok(()) => Ok(FileSearch::Indexed),
@@ -61,10 +69,6 @@ struct Schema {
 }
 
 async fn create_if_missing(connection: &mut AsyncPgConnection) -> Result<(), DieselError> {
-    const INDEX: &str = "labdata.file_search_idx";
-    if exists(connection, INDEX).await? {
-        return Ok(());
-    }
     // `CREATE … IF NOT EXISTS` of two servers at once can fail on the catalog's unique index.
     lock(connection).await?;
     if exists(connection, INDEX).await? {

@@ -40,7 +40,7 @@ fn sender(allow: &[&str]) -> HttpWebhookSender {
         .iter()
         .map(|network| network.parse().unwrap())
         .collect();
-    HttpWebhookSender::new(Authorities::none(), allow, is_permitted).unwrap()
+    HttpWebhookSender::new(Authorities::none, allow, is_permitted)
 }
 
 fn request(url: &str) -> WebhookRequest {

@@ -480,6 +480,10 @@ fn no_connection(error: &WireError) -> QueryError {
 
 #[async_trait]
 impl QueryRunner for PgQueryRunner {
+    async fn prepare(&self) -> Result<(), PortError> {
+        Self::prepare(self).await
+    }
+
     async fn stream(
         &self,
         organization: OrganizationId,

@@ -179,14 +179,11 @@ impl Database {
     pub fn new(url: &str, settings: DatabaseSettings) -> Result<Self, InvalidDatabaseUrl> {
         let server = Arc::new(Server::parse(url)?);
         let runtime = Handle::current();
-        let manager = Manager {
-            server: Arc::clone(&server),
-            limits: Limits {
-                lock: settings.lock_timeout,
-                statement: settings.statement_timeout,
-            },
-            runtime: runtime.clone(),
+        let limits = Limits {
+            lock: settings.lock_timeout,
+            statement: settings.statement_timeout,
         };
+        let manager = Manager::new(Arc::clone(&server), limits, runtime.clone());
         let pool = Pool::builder(manager)
             .max_size(settings.max_connections)
             .timeouts(Timeouts {
@@ -214,12 +211,17 @@ impl Database {
         })
     }
 
-    /// Waits until the server responds, for as long as `timeout`.
+    /// Waits until the server responds, for as long as `timeout`. The next use has a connection then.
     ///
     /// # Errors
     /// The cause, in one line with the server's address.
     pub async fn wait_until_reachable(&self, timeout: Duration) -> Result<(), String> {
-        connect::wait_for(&self.server, timeout).await
+        self.pool.manager().wait_for_server(timeout).await
+    }
+
+    /// Makes a connection ahead of its first use; a failure is left to that use.
+    pub async fn connect_ahead(&self) {
+        drop(self.pool.get().await);
     }
 
     /// The database as that organization may use it: it cannot hold all connections.
