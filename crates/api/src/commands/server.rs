@@ -132,9 +132,17 @@ impl RunningServer {
         }
         let observer: Arc<dyn TaskObserver> = Arc::new(app.metrics.clone());
         // The listener queues connections from its creation on, so early clients wait instead of failing.
-        let (server, handle) = http::server::bind(app, listener)?;
+        let (server, handle, workers) = http::server::bind(app, listener)?;
+        let mut http = tokio::spawn(server);
+        // Before the background work, whose connections would hold up the first responses.
+        tokio::select! {
+            () = workers.ready() => {}
+            ended = &mut http => {
+                ended.context("the server's task")?.context("the HTTP server")?;
+                anyhow::bail!("the HTTP server ended during the start");
+            }
+        }
         let background = Background::start(&services, worker, &observer);
-        let http = tokio::spawn(server);
         prepare_queries(&services);
         Ok(Started {
             first_key,

@@ -1,8 +1,8 @@
 //! The HTTP server: limits, routes, shutdown.
 
 use std::{
-    collections::BTreeMap, io, net::TcpListener, num::NonZero, thread::available_parallelism,
-    time::Duration,
+    collections::BTreeMap, io, net::TcpListener, num::NonZero, sync::Arc,
+    thread::available_parallelism, time::Duration,
 };
 
 use actix_web::{
@@ -13,7 +13,7 @@ use actix_web::{
     web::{self, Bytes, Data, ServiceConfig},
 };
 
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::Semaphore};
 
 use super::{endpoint::Endpoint, error::body_of_status, limits, observe::observe};
 use crate::{
@@ -37,12 +37,27 @@ const MAX_CONNECTIONS: u64 = 20_000;
 /// Maximum duration of a graceful stop: requests, runs and e-mails in flight (contract §1).
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The HTTP workers, which begin with the server.
+#[derive(Debug)]
+pub struct Workers {
+    number: u32,
+    built: Arc<Semaphore>,
+}
+
+impl Workers {
+    /// Waits until all have their routes.
+    pub async fn ready(&self) {
+        // Never closed, so it does not fail.
+        drop(self.built.acquire_many(self.number).await);
+    }
+}
+
 /// Serves the API on the listener. The server runs while it is awaited; it ends, gracefully, when
 /// `handle.stop(true)` is called. It watches no signals: the program does.
 ///
 /// # Errors
 /// When the listener cannot be used.
-pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle)> {
+pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle, Workers)> {
     let workers = available_parallelism()
         .map_or(1, NonZero::get)
         .min(MAX_WORKERS);
@@ -52,13 +67,20 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     let document = Data::new(OpenApiJson::new(|| {
         serde_json::to_vec(&routes::openapi()).map(Bytes::from)
     }));
+    let built = Arc::new(Semaphore::new(0));
+    let ready = Workers {
+        number: u32::try_from(workers).unwrap_or(u32::MAX),
+        built: Arc::clone(&built),
+    };
     let server = HttpServer::new(move || {
-        ActixApp::new()
+        let service = ActixApp::new()
             .app_data(app.clone())
             .app_data(document.clone())
             .configure(|config| configure(config, &routes::all()))
             .default_service(web::to(not_found))
-            .wrap(from_fn(observe))
+            .wrap(from_fn(observe));
+        built.add_permits(1);
+        service
     })
     .workers(workers)
     // More wait in the listener's queue until others end, so that files are left for the database.
@@ -83,7 +105,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     .listen(listener)?
     .run();
     let handle = server.handle();
-    Ok((server, handle))
+    Ok((server, handle, ready))
 }
 
 /// Adds the endpoints. Endpoints with the same path form one resource, which rejects other methods

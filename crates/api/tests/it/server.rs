@@ -170,7 +170,7 @@ impl TestServer {
         app.stall = STALL;
         change(&mut app);
         let metrics = app.metrics.clone();
-        let (server, handle) = bind(app, listener).unwrap();
+        let (server, handle, _) = bind(app, listener).unwrap();
         tokio::spawn(server);
         let (organization, user) = member(&services, "lab").await;
         let http = reqwest::Client::builder()
