@@ -3,6 +3,8 @@
 //! The first recorded change after the moment has the row as it was before, and a row without one is as it was. So
 //! a row that still exists costs one look at an index, and only rows that are deleted are looked for by time.
 
+use std::borrow::Cow;
+
 use labdata_domain::{
     catalog::{KeyedTable, Table},
     scalar::{DataType, Scalar},
@@ -12,7 +14,7 @@ use time::OffsetDateTime;
 use super::conditions::{Bound, Query};
 use crate::database::{
     names::TableNames,
-    sql::{Schemas, ident, literal},
+    sql::{Schemas, ident, key_type, literal, sql_type},
 };
 
 /// What a statement yields of earlier versions of rows.
@@ -20,7 +22,8 @@ use crate::database::{
 pub(super) enum PastValues {
     /// The values of columns.
     Columns,
-    /// The stored JSON, and of columns only the key: PostgreSQL takes longer to make columns of JSON than to find it.
+    /// The stored JSON, and of columns only those that are asked for: PostgreSQL takes longer to make all columns of
+    /// JSON than to find it.
     Json,
 }
 
@@ -31,7 +34,7 @@ pub(super) struct AsOf {
 }
 
 /// Rows of a table, as they stood.
-pub(super) struct PastRows {
+pub(super) struct PastRows<'t> {
     /// The FROM clause.
     pub(super) from: String,
     /// The condition that the row existed.
@@ -42,14 +45,15 @@ pub(super) struct PastRows {
     pub(super) json: Option<&'static str>,
     /// Quoted name of the key.
     key_name: String,
+    table: &'t KeyedTable,
     /// Qualified and quoted name of the table.
-    table: String,
+    table_name: String,
     /// True if a column is that of the table unless a change was found.
     is_current: bool,
 }
 
-impl PastRows {
-    /// The expression of a column. Beside [`Self::json`] it is null where that is not.
+impl PastRows<'_> {
+    /// The expression of a column to select. Beside [`Self::json`] it is null where that is not.
     pub(super) fn column(&self, sql_name: &str) -> String {
         let name = ident(sql_name);
         if name == self.key_name {
@@ -59,7 +63,42 @@ impl PastRows {
             (true, None) => format!("CASE WHEN h.found THEN o.{name} ELSE t.{name} END"),
             (true, Some(_)) => format!("CASE WHEN h.found THEN NULL ELSE t.{name} END"),
             (false, None) => format!("t.{name}"),
-            (false, Some(_)) => format!("(NULL::{}).{name}", self.table),
+            (false, Some(_)) => format!("(NULL::{}).{name}", self.table_name),
+        }
+    }
+
+    /// The expression of a column to compare or order by, of rows with [`Self::json`].
+    pub(super) fn value(&self, sql_name: &str) -> String {
+        let name = ident(sql_name);
+        if name == self.key_name {
+            return self.key.clone();
+        }
+        let stored = self.stored(sql_name);
+        if self.is_current {
+            format!("CASE WHEN h.found THEN {stored} ELSE t.{name} END")
+        } else {
+            stored
+        }
+    }
+
+    /// A column's value in the stored JSON, as `json_populate_record` makes it: by its type's input function.
+    fn stored(&self, sql_name: &str) -> String {
+        let field = literal(sql_name);
+        let own = self.table.columns.iter();
+        let mut own = own.filter(|column| column.sql_name() == sql_name);
+        let system = self.table.system_columns().iter();
+        let mut system = system.filter(|column| column.name == sql_name);
+        let (data_type, is_reference) = match (own.next(), system.next()) {
+            (Some(column), _) => (column.data_type, column.references.is_some()),
+            (None, Some(column)) => (column.data_type, false),
+            // No plan has another one.
+            (None, None) => (DataType::Text, false),
+        };
+        match data_type {
+            DataType::Json => format!("(NULLIF((h.before -> {field})::text, 'null')::jsonb)"),
+            // The collation of a reference decides how it compares.
+            _ if is_reference => format!("((h.before ->> {field})::{})", key_type(data_type)),
+            _ => format!("((h.before ->> {field})::{})", sql_type(data_type)),
         }
     }
 }
@@ -88,7 +127,7 @@ impl AsOf {
     }
 
     /// The rows of a table that exist now.
-    pub(super) fn current(&self, names: &TableNames<'_>, values: PastValues) -> PastRows {
+    pub(super) fn current<'t>(&self, names: &TableNames<'t>, values: PastValues) -> PastRows<'t> {
         let TableNames {
             table, name, key, ..
         } = names;
@@ -112,13 +151,14 @@ impl AsOf {
             key: format!("t.{key}"),
             json: (values == PastValues::Json).then_some("h.before"),
             key_name: key.clone(),
-            table: name.clone(),
+            table: names.table,
+            table_name: name.clone(),
             is_current: true,
         }
     }
 
     /// The rows of a table that do not exist now.
-    pub(super) fn deleted(&self, names: &TableNames<'_>, values: PastValues) -> PastRows {
+    pub(super) fn deleted<'t>(&self, names: &TableNames<'t>, values: PastValues) -> PastRows<'t> {
         let TableNames {
             table, name, key, ..
         } = names;
@@ -147,7 +187,8 @@ impl AsOf {
             key: key_of("h"),
             json: (values == PastValues::Json).then_some("h.before"),
             key_name: key.clone(),
-            table: name.clone(),
+            table: names.table,
+            table_name: name.clone(),
             is_current: false,
         }
     }
@@ -160,7 +201,7 @@ impl AsOf {
             let own = table.columns.iter().map(|column| column.sql_name());
             let system = table.system_columns().iter();
             let names_of = own
-                .map(std::borrow::Cow::into_owned)
+                .map(Cow::into_owned)
                 .chain(system.map(|column| column.name.to_owned()));
             let columns: Vec<String> = names_of
                 .map(|name| format!("{} AS {}", rows.column(&name), ident(&name)))

@@ -121,6 +121,10 @@ fn position(plan: &ReadPlan, last: &Rendered) -> Option<Position> {
 struct Source<'s> {
     /// The FROM clause.
     from: String,
+    /// Makes the expression of a column to select.
+    column: &'s dyn Fn(&str) -> String,
+    /// Makes the expression of a column to compare or order by.
+    value: &'s dyn Fn(&str) -> String,
     /// Expressions of the row's own position, each with the direction of the order.
     row: &'s [(&'s str, &'s str)],
     as_of: Option<&'s AsOf>,
@@ -135,52 +139,41 @@ fn rows_query(schemas: &Schemas, table: &KeyedTable, plan: &ReadPlan) -> Query {
     let key = format!("t.{}", names.key);
     let mut begun = Query::default();
     let Some(at) = plan.as_of else {
+        let column = |sql_name: &str| format!("t.{}", ident(sql_name));
         let source = Source {
             from: format!("{} t", names.name),
+            column: &column,
+            value: &column,
             row: &[(&key, "DESC")],
             as_of: None,
             existed: None,
             stored: None,
         };
-        let column = |sql_name: &str| format!("t.{}", ident(sql_name));
-        begun.text = select(&mut begun, schemas, plan, &source, column);
+        begun.text = select(&mut begun, schemas, plan, &source);
         return begun;
     };
     let as_of = AsOf::bind(&mut begun, at);
-    let mut part = |rows: PastRows| {
+    let mut part = |rows: PastRows<'_>| {
         let source = Source {
             from: rows.from.clone(),
+            column: &|sql_name| rows.column(sql_name),
+            value: &|sql_name| rows.value(sql_name),
             row: &[(&rows.key, "DESC")],
             as_of: Some(&as_of),
             existed: Some(&rows.existed),
             stored: rows.json,
         };
-        let column = |sql_name: &str| rows.column(sql_name);
-        select(&mut begun, schemas, plan, &source, column)
+        select(&mut begun, schemas, plan, &source)
     };
     // Each part has its own order and limit, so that rows that exist are read along the index of their keys.
-    let values = past_values(plan, table);
-    let current = part(as_of.current(&names, values));
-    let deleted = part(as_of.deleted(&names, values));
+    let current = part(as_of.current(&names, PastValues::Json));
+    let deleted = part(as_of.deleted(&names, PastValues::Json));
     begun.text = format!(
         "SELECT * FROM (({current}) UNION ALL ({deleted})) u ORDER BY {} LIMIT {}",
         merged_order(plan),
         u64::from(plan.limit) + 1,
     );
     begun
-}
-
-/// What PostgreSQL has to know of earlier rows: their columns only for conditions and orders of others than the key.
-fn past_values(plan: &ReadPlan, table: &KeyedTable) -> PastValues {
-    let key = table.key().sql_name();
-    let mut conditions = plan.conditions.iter();
-    let is_by_key = conditions.all(|it| it.hops.is_empty() && it.field.sql_name == key)
-        && plan.order.iter().all(|term| term.is_key);
-    if is_by_key {
-        PastValues::Json
-    } else {
-        PastValues::Columns
-    }
 }
 
 /// The order of rows of several parts, by the columns of their positions.
@@ -200,45 +193,44 @@ fn points_query(schemas: &Schemas, table: &Table, plan: &ReadPlan) -> Query {
         || schemas.chunk_table(&table.name),
         |as_of| as_of.chunks(schemas, table),
     );
+    let column = |sql_name: &str| point_expression(table, sql_name);
     let source = Source {
         from: points_from(&chunks, table),
+        column: &column,
+        value: &column,
         row: &[("c._chunk", "ASC"), ("p._place", "ASC")],
         as_of: as_of.as_ref(),
         existed: None,
         stored: None,
     };
-    let column = |sql_name: &str| point_expression(table, sql_name);
-    begun.text = select(&mut begun, schemas, plan, &source, column);
+    begun.text = select(&mut begun, schemas, plan, &source);
     begun
 }
 
 fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let mut begun = Query::default();
     let organization = begun.parameter(Bound::Organization);
+    let column = |sql_name: &str| format!("t.{}", ident(sql_name));
     let source = Source {
         from: format!("({}) t", platform_source(table, &organization)),
+        column: &column,
+        value: &column,
         row: &[("t.id", "DESC")],
         as_of: None,
         existed: None,
         stored: None,
     };
     let schemas = Schemas::of(OrganizationId::new(uuid::Uuid::nil()));
-    let column = |sql_name: &str| format!("t.{}", ident(sql_name));
-    begun.text = select(&mut begun, &schemas, plan, &source, column);
+    begun.text = select(&mut begun, &schemas, plan, &source);
     begun
 }
 
 /// The text of a statement that reads a page.
-fn select(
-    query: &mut Query,
-    schemas: &Schemas,
-    plan: &ReadPlan,
-    source: &Source<'_>,
-    column: impl Fn(&str) -> String,
-) -> String {
-    let mut conditions = conditions(query, schemas, source.as_of, &plan.conditions, &column);
+fn select(query: &mut Query, schemas: &Schemas, plan: &ReadPlan, source: &Source<'_>) -> String {
+    let (column, value) = (source.column, source.value);
+    let mut conditions = conditions(query, schemas, source.as_of, &plan.conditions, value);
     conditions.extend(source.existed.map(str::to_owned));
-    let terms: Vec<String> = plan.order.iter().map(|it| term_sql(it, &column)).collect();
+    let terms: Vec<String> = plan.order.iter().map(|it| term_sql(it, &value)).collect();
     if let Some(after) = &plan.after {
         let places = places(plan, &terms, source, after);
         conditions.push(behind(query, places));

@@ -1,6 +1,9 @@
 //! Values of changed rows that the ledger retains.
 
-use std::{borrow::Cow, collections::HashMap, fmt::Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 use labdata_domain::{
     catalog::Table,
@@ -10,7 +13,10 @@ use labdata_domain::{
     },
     scalar::{DataType, write_float},
 };
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use crate::database::sql::ident;
@@ -63,11 +69,10 @@ pub(super) fn display_stored<'c, N: AsRef<str>>(
     columns: impl Iterator<Item = (&'c str, N, DataType)>,
     text: &str,
 ) -> Result<String, serde_json::Error> {
-    let values: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text)?;
+    let values: StoredValues<'_> = serde_json::from_str(text)?;
     let mut displayed = Vec::with_capacity(text.len());
-    for (name, sql_name, data_type) in columns {
-        let value = values.get(sql_name.as_ref());
-        let value = value.map_or("null", |value| value.get());
+    for (index, (name, sql_name, data_type)) in columns.enumerate() {
+        let value = values.get(index, sql_name.as_ref()).unwrap_or("null");
         displayed.push(if displayed.is_empty() { b'{' } else { b',' });
         serde_json::to_writer(&mut displayed, name)?;
         displayed.push(b':');
@@ -90,6 +95,47 @@ pub(super) fn display_stored<'c, N: AsRef<str>>(
     }
     displayed.push(b'}');
     String::from_utf8(displayed).map_err(serde::de::Error::custom)
+}
+
+/// The values of a row's JSON, in its order.
+struct StoredValues<'t>(Vec<(StoredName<'t>, &'t RawValue)>);
+
+/// The name of a value, borrowed unless JSON escapes a part of it.
+#[derive(Deserialize)]
+struct StoredName<'t>(#[serde(borrow)] Cow<'t, str>);
+
+impl StoredValues<'_> {
+    /// The text of a value, which is probably the one at that index.
+    fn get(&self, index: usize, name: &str) -> Option<&str> {
+        let mut likely = self.0.get(index).into_iter().chain(&self.0);
+        likely
+            .find(|(known, _)| known.0 == name)
+            .map(|(_, value)| value.get())
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredValues<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = StoredValues<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a row")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::with_capacity(16);
+                while let Some(value) = map.next_entry()? {
+                    values.push(value);
+                }
+                Ok(StoredValues(values))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 /// A retained row as the ledger holds it.
