@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Writes at a time, under a new execution.
-async fn write_at(
+pub(super) async fn write_at(
     lab: &Lab,
     seconds: i64,
     tables: impl IntoIterator<Item = TableWrite>,
@@ -104,7 +104,7 @@ impl PartSink for Parts {
 }
 
 /// The rows of an export, each as the texts of its values, ordered.
-async fn exported(lab: &Lab, table: &str, as_of: OffsetDateTime) -> Vec<Vec<String>> {
+pub(super) async fn exported(lab: &Lab, table: &str, as_of: OffsetDateTime) -> Vec<Vec<String>> {
     let catalog = lab.tables().await;
     let plan = ExportPlan::new(&catalog, table, Some(as_of)).unwrap();
     let parts = Arc::<Mutex<_>>::default();

@@ -208,7 +208,7 @@ async fn read_rows(
         "SELECT CASE WHEN octet_length(j.rendered) <= $2 THEN j.rendered END AS rendered \
          FROM unnest($1::{key_type}[]) WITH ORDINALITY AS u(k, place) \
          JOIN {table} t ON t.{key} = u.k CROSS JOIN LATERAL (SELECT {columns}) r \
-         CROSS JOIN LATERAL (SELECT row_to_json(r)::text AS rendered) j ORDER BY u.place",
+         CROSS JOIN LATERAL (SELECT row_to_json(r.*)::text AS rendered) j ORDER BY u.place",
         key_type = names.key_type,
         table = names.name,
         key = names.key,

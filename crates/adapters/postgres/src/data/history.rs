@@ -87,7 +87,7 @@ impl Recording<'_> {
         } else {
             "created_at"
         };
-        format!("row_to_json({alias}) AS before, {alias}.{since} AS existed_since")
+        format!("row_to_json({alias}.*) AS before, {alias}.{since} AS existed_since")
     }
 
     /// A part of WITH that records each row of `source`, which has columns `key`, `at` and those of
@@ -163,7 +163,7 @@ pub(super) async fn history(
              WHERE d.organization_id = $1 AND d.table_name = $2 AND d.row_id = $3), 0) AS deleted FROM ( \
          SELECT id, action, at, execution_id, before FROM labdata.row_change \
          WHERE organization_id = $1 AND table_name = $2 AND row_id = $3 \
-         UNION ALL SELECT 9223372036854775807, '', t.updated_at, NULL, row_to_json(t) FROM {name} t \
+         UNION ALL SELECT 9223372036854775807, '', t.updated_at, NULL, row_to_json(t.*) FROM {name} t \
          WHERE t.{key} = ANY($4::{key_type}[])) c ORDER BY c.id",
         name = names.name,
         key = names.key,

@@ -41,7 +41,7 @@ pub(super) fn row_image(table: &Table, alias: &str, place: &str) -> String {
             _ => Ok(()),
         };
     }
-    format!("CASE WHEN {condition} <= {KEPT_BYTES} THEN row_to_json({alias})::text END")
+    format!("CASE WHEN {condition} <= {KEPT_BYTES} THEN row_to_json({alias}.*)::text END")
 }
 
 /// A row of that expression as reads show it; `None` if it is too long to be retained.
