@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkRecord {
     /// A run on the platform.
-    Run(Execution),
+    Run(Box<Execution>),
     /// The version that a training makes.
     Training(Box<ModelVersion>),
 }
@@ -109,7 +109,7 @@ impl WorkRecord {
     #[must_use]
     pub fn requeue(self) -> Option<Self> {
         match self {
-            Self::Run(execution) => execution.requeue().map(Self::Run),
+            Self::Run(execution) => execution.requeue().map(Self::run),
             Self::Training(version) => version.requeue().map(Self::training),
         }
     }
@@ -119,7 +119,7 @@ impl WorkRecord {
     #[must_use]
     pub fn end(self, end: &WorkEnd, now: OffsetDateTime) -> Option<Self> {
         match (self, end) {
-            (Self::Run(execution), WorkEnd::Run(end)) => execution.end(end, now).map(Self::Run),
+            (Self::Run(execution), WorkEnd::Run(end)) => execution.end(end, now).map(Self::run),
             (Self::Training(version), WorkEnd::Training(end)) => {
                 version.end(end, now).map(Self::training)
             }
@@ -140,7 +140,7 @@ impl WorkRecord {
         let (record, retry) = match self {
             Self::Run(execution) => {
                 let (failed, retry) = execution.lose_worker(retry, now)?;
-                (Self::Run(failed), retry)
+                (Self::run(failed), retry)
             }
             Self::Training(version) => {
                 let version = version.lose_worker(lost_workers, now)?;
@@ -148,6 +148,10 @@ impl WorkRecord {
             }
         };
         Some(WorkerLoss { record, retry })
+    }
+
+    fn run(execution: Execution) -> Self {
+        Self::Run(Box::new(execution))
     }
 
     fn training(version: ModelVersion) -> Self {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PAGE, Verification};
+use super::{PAGE, Verification, runs::first_attempts};
 use crate::{
     client::text_of,
     ledger::{Found, Kind},
@@ -60,7 +60,7 @@ impl Verification<'_> {
             Kind::Run => {
                 let path = format!("/api/v1/job-executions?job_id={}", self.load.lab.run_job);
                 let executions = self.list(&path).await?;
-                let found = executions.iter().map(|execution| {
+                let found = first_attempts(&executions).map(|execution| {
                     let parameters = execution.get("parameters").cloned().unwrap_or_default();
                     Found {
                         name: text_of(&parameters, "tag"),

@@ -248,7 +248,7 @@ impl Verification<'_> {
 }
 
 /// Executions that retry no other: one for each trigger that fired.
-fn first_attempts(executions: &[Value]) -> impl Iterator<Item = &Value> {
+pub(super) fn first_attempts(executions: &[Value]) -> impl Iterator<Item = &Value> {
     executions
         .iter()
         .filter(|execution| execution["retry_of"].is_null())

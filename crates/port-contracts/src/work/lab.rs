@@ -190,7 +190,7 @@ impl WorkLab {
                 let job = self.job(organization, "some job").await.id;
                 let run = new_run(job, user, queued_at);
                 let queued = self.executions.queue(organization, &run).await;
-                WorkRecord::Run(queued.unwrap())
+                WorkRecord::Run(Box::new(queued.unwrap()))
             }
             WorkKind::Training => {
                 let model = NewModel {
@@ -264,7 +264,7 @@ impl WorkLab {
         match record {
             WorkRecord::Run(execution) => {
                 let stored = self.executions.get(self.ours, execution.id).await;
-                WorkRecord::Run(stored.unwrap())
+                WorkRecord::Run(Box::new(stored.unwrap()))
             }
             WorkRecord::Training(version) => {
                 let number = Some(version.number);
@@ -281,7 +281,7 @@ impl WorkLab {
             WorkRecord::Run(failed) => {
                 let retry = failed.retried_by().unwrap();
                 let stored = self.executions.get(self.ours, retry).await;
-                WorkRecord::Run(stored.unwrap())
+                WorkRecord::Run(Box::new(stored.unwrap()))
             }
             training @ WorkRecord::Training(_) => training,
         }

@@ -155,9 +155,9 @@ crate::suite!(
                 deadline: Some(at(7) + TIMEOUT),
             },
             started_at: Some(at(7)),
-            ..queued
+            ..*queued
         };
-        let running = WorkRecord::Run(execution.clone());
+        let running = WorkRecord::Run(Box::new(execution.clone()));
         assert_eq!(lab.stored(&running).await, running);
         let expected = WorkClaim {
             organization: lab.ours,

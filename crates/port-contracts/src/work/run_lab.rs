@@ -74,7 +74,7 @@ pub(crate) async fn finish(
 ) -> Option<Execution> {
     let end = WorkEnd::Run(end.clone());
     match queue.finish(claim, &end, now).await.unwrap()? {
-        WorkRecord::Run(execution) => Some(execution),
+        WorkRecord::Run(execution) => Some(*execution),
         WorkRecord::Training(version) => panic!("{version:?} is no run"),
     }
 }

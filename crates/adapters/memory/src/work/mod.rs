@@ -144,7 +144,7 @@ impl State {
         match work {
             WorkId::Execution(id) => {
                 let execution = self.execution_mut(organization, id)?;
-                Ok(WorkRecord::Run(execution.clone()))
+                Ok(WorkRecord::Run(Box::new(execution.clone())))
             }
             WorkId::Training(id) => {
                 let row = self.version_mut(id);
@@ -262,7 +262,7 @@ impl State {
                 return Ok(());
             }
             WorkRecord::Run(execution) => {
-                *self.execution_mut(organization, execution.id)? = execution.clone();
+                *self.execution_mut(organization, execution.id)? = (**execution).clone();
             }
             WorkRecord::Training(version) => {
                 if let Some(row) = self.version_mut(version.version) {
@@ -416,11 +416,11 @@ impl WorkQueue for InMemoryWorkQueue {
             row.lost_workers += 1;
             let (row, lost_workers) = (row.clone(), row.lost_workers);
             let record = state.record(row.organization, held.work)?;
-            let Some(loss) = record.lose_worker(lost_workers, *retry, now) else {
+            let Some(consequence) = record.lose_worker(lost_workers, *retry, now) else {
                 continue;
             };
-            state.store_stopped(row.organization, &loss.record, now)?;
-            match loss {
+            state.store_stopped(row.organization, &consequence.record, now)?;
+            match consequence {
                 WorkerLoss {
                     retry: Some(retry), ..
                 } => {

@@ -69,7 +69,8 @@ async fn lock(
     };
     let record = match id {
         WorkId::Execution(id) => {
-            WorkRecord::Run(executions::rows::lock(connection, organization, id).await?)
+            let execution = executions::rows::lock(connection, organization, id).await?;
+            WorkRecord::Run(Box::new(execution))
         }
         WorkId::Training(id) => {
             WorkRecord::Training(Box::new(training_ends::lock(connection, id).await?))
@@ -98,7 +99,7 @@ async fn store_stopped(
     let (id, has_ended) = (record.id(), record.has_ended());
     match record {
         WorkRecord::Run(execution) if has_ended => {
-            let one = std::slice::from_ref(&*execution);
+            let one = std::slice::from_ref(&**execution);
             // It also removes the work, so nothing is left to requeue.
             return store_ends(connection, organization, one, now).await;
         }
@@ -224,16 +225,16 @@ async fn expire(
     rows::lose_worker(connection, work).await?;
     // The row was read before the loss was counted.
     let lost_workers = u32::try_from(row.lost_workers.saturating_add(1)).unwrap_or(u32::MAX);
-    let mut loss = record
+    let mut consequence = record
         .lose_worker(lost_workers, lost.retry, now)
         .ok_or_else(|| corrupt("work", "state", work))?;
-    if let Some(retry) = &loss.retry {
+    if let Some(retry) = &consequence.retry {
         // Before the end of the lost run, which refers to it.
         executions::rows::insert_retry(connection, organization, retry).await?;
         rows::insert_retry(connection, organization, retry.id, &row).await?;
     }
-    store_stopped(connection, organization, &mut loss.record, None, now).await?;
-    Ok(Some(loss))
+    store_stopped(connection, organization, &mut consequence.record, None, now).await?;
+    Ok(Some(consequence))
 }
 
 /// Handles the failure to take lost work: returns an error if the whole sweep has to end. Work that

@@ -151,13 +151,8 @@ async fn guessed_and_foreign_secrets_give_no_key() {
 async fn another_attempt_has_another_nonce() {
     let (lab, run, first) = lab_with_run().await;
     lab.runner.lose_everything();
-    let second = loop {
-        let mut specs = lab.specs(&run);
-        if specs.len() == 2 {
-            break specs.pop().unwrap().key_exchange.unwrap();
-        }
-        super::run_lab::pause().await;
-    };
+    let retry = lab.retry(&run).await;
+    let second = exchange(&lab, &retry).await;
     assert_ne!(first.nonce, second.nonce);
     redeem(&lab.server, &first.nonce).await.detail(401);
     key_of(&redeem(&lab.server, &second.nonce).await);

@@ -102,12 +102,14 @@ async fn a_worker_without_its_database_stops_its_script_before_another_starts_it
     // Nothing tells it that another one may have the run by now.
     until_no_process_is_left(&id).await;
     let _second = Worker::start_with(directory.path(), lab.url(), &settings);
-    while processes(&id).is_empty() {
+    let retry = lab.retry(&id).await;
+    while processes(&retry).is_empty() {
         pause().await;
     }
     link.mend();
     let once = lab.run(&lab.job("once", "print('once')\n").await).await;
     assert_eq!(lab.ended(&once).await["status"], json!("completed"));
-    assert!(keys(&id).is_disjoint(&lost), "it does not start again");
-    assert_eq!(lab.execution(&id).await["status"], json!("running"));
+    assert!(processes(&id).is_empty(), "it does not start again");
+    assert!(keys(&retry).is_disjoint(&lost), "each has a key");
+    assert_eq!(lab.execution(&retry).await["status"], json!("running"));
 }

@@ -40,7 +40,7 @@ pub(super) struct Ledger {
 #[derive(Default)]
 struct Seen {
     holders: BTreeMap<RunId, Holder>,
-    /// The last attempt that began, by work.
+    /// The last attempt that began, by the work's first run.
     attempts: BTreeMap<WorkId, u32>,
     /// Executions whose end was acknowledged.
     ended: BTreeSet<ExecutionId>,
@@ -83,10 +83,12 @@ impl Ledger {
             self.report(&format!("{} is one attempt too many", claim.run()));
         }
         let now = self.simulation.now();
+        let first = self.first_run(claim.work);
         self.seen(|seen| {
             for (other, holder) in &seen.holders {
                 let is_held = now < holder.renewed_at + WORK_LEASE;
-                if other.work == claim.work && (is_held || !holder.server.was_paused()) {
+                let is_same = self.first_run(other.work) == first;
+                if is_same && (is_held || !holder.server.was_paused()) {
                     let name = holder.server.number;
                     self.report(&format!(
                         "{other} was taken from worker {name}, which holds it"
@@ -99,8 +101,18 @@ impl Ledger {
                 renewed_at: claimed_at,
             };
             seen.holders.insert(claim.run(), holder);
-            seen.attempts.insert(claim.work, claim.attempt);
+            seen.attempts.insert(first, claim.attempt);
         });
+    }
+
+    /// The run that this one retries, or the work itself.
+    fn first_run(&self, work: WorkId) -> WorkId {
+        let Some(id) = work.execution() else {
+            return work;
+        };
+        let execution = self.observer.executions.get(self.organization, id);
+        let execution = execution.now_or_never().unwrap().unwrap();
+        execution.retry_of().map_or(work, WorkId::Execution)
     }
 
     /// A worker got a lease that it had asked for at that time.
@@ -122,7 +134,8 @@ impl Ledger {
     pub(super) fn finished(&self, claim: WorkClaim) {
         self.simulation
             .trace(format!("{} is finished", claim.run()));
-        let last = self.seen(|seen| seen.attempts.get(&claim.work).copied());
+        let first = self.first_run(claim.work);
+        let last = self.seen(|seen| seen.attempts.get(&first).copied());
         if last.is_some_and(|last| last != claim.attempt) {
             self.report(&format!(
                 "{} ended after a later attempt began",

@@ -118,13 +118,13 @@ impl FileColumn {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Option<FileCell> {
-        Some(FileCell::Text(text.to_owned()))
+    fn text(text: &str) -> FileCell {
+        FileCell::Text(text.to_owned())
     }
 
     fn column(blanks_are_null: bool) -> FileColumn {
         let mut column = FileColumn::new(DataType::Integer, blanks_are_null);
-        for cell in [Some(FileCell::Integer(1)), None, text("x"), None] {
+        for cell in [Some(FileCell::Integer(1)), None, Some(text("x")), None] {
             column.push(cell);
         }
         column
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn only_the_cells_that_are_reported_stay_in_memory() {
         let mut column = FileColumn::new(DataType::Integer, true);
-        (0..=MAX_PROBLEMS).for_each(|_| column.push(text("x")));
+        (0..=MAX_PROBLEMS).for_each(|_| column.push(Some(text("x"))));
         let messages: Vec<String> = column
             .refused()
             .map(|(_, cell)| cell.message(DataType::Integer))
