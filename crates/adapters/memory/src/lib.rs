@@ -69,8 +69,11 @@ pub use data::saved_views::InMemorySavedViewRepository;
 pub use events::InMemoryEventLog;
 pub use executions::InMemoryExecutionRepository;
 pub use files::InMemoryFileRepository;
-pub use files::blob::InMemoryBlobStore;
 pub use files::signer::InMemoryUrlSigner;
+pub use files::{
+    blob::InMemoryBlobStore,
+    faulty::{FaultMoment, FaultyBlobStore},
+};
 pub use idempotency::{InMemoryIdempotency, InMemoryUnits};
 pub use ids::SequentialIds;
 pub use instruments::{

@@ -1,18 +1,10 @@
 //! Use cases that store objects, while the n-th call of the storage fails: nothing that was acknowledged is lost, and
 //! nothing is left for good.
 
-use std::{
-    collections::BTreeSet,
-    ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{TryStreamExt, stream::BoxStream};
+use futures::TryStreamExt;
 use labdata_application::{
     Error, Services,
     files::{
@@ -32,118 +24,19 @@ use labdata_application::{
     trash::sweep_trash::sweep_trash,
 };
 use labdata_domain::{
-    files::{FileFilter, FilePath, FileState, ObjectKey, StoredBytes},
-    ids::{InstrumentId, OrganizationId},
+    files::{FileFilter, FilePath, FileState, ObjectKey},
+    ids::InstrumentId,
     page::PageRequest,
     people::{actor::Actor, scope::Scope},
 };
-use labdata_ports::{
-    PortError,
-    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
-};
+use labdata_memory::{FaultMoment, FaultyBlobStore};
+use labdata_ports::files::blob::{ByteStream, PutBlobError};
 use time::Duration;
 
 use crate::{
     files::{instrument, upload_file},
     lab::Lab,
 };
-
-/// Moment of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
-    /// The call has no effect.
-    Before,
-    /// The call has its effect, and its response is lost.
-    After,
-}
-
-/// A storage of which one call fails.
-struct FaultyBlobs {
-    inner: Arc<dyn BlobStore>,
-    calls: AtomicU32,
-    fails_at: u32,
-    moment: Moment,
-}
-
-impl FaultyBlobs {
-    /// The outcome of a call.
-    async fn call<T, E: From<PortError>>(
-        &self,
-        call: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        let fails = self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.fails_at;
-        let failure = || E::from(PortError::Unavailable("injected".to_owned()));
-        if fails && self.moment == Moment::Before {
-            return Err(failure());
-        }
-        let outcome = call.await;
-        if fails { Err(failure()) } else { outcome }
-    }
-}
-
-#[async_trait]
-impl BlobStore for FaultyBlobs {
-    async fn put_new(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-        body: ByteStream,
-        limit: u64,
-    ) -> Result<StoredBytes, PutBlobError> {
-        let put = self.inner.put_new(organization, object, body, limit);
-        self.call(put).await
-    }
-
-    async fn read(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-        range: Option<Range<u64>>,
-    ) -> Result<BlobBody, PortError> {
-        self.call(self.inner.read(organization, object, range))
-            .await
-    }
-
-    async fn open(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<Box<dyn BlobReader>, PortError> {
-        self.call(self.inner.open(organization, object)).await
-    }
-
-    async fn size(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<u64, PortError> {
-        self.call(self.inner.size(organization, object)).await
-    }
-
-    async fn checksum(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<StoredBytes, PortError> {
-        self.call(self.inner.checksum(organization, object)).await
-    }
-
-    async fn delete(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<(), PortError> {
-        self.call(self.inner.delete(organization, object)).await
-    }
-
-    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
-        self.inner.objects()
-    }
-
-    async fn probe(&self) -> Result<(), PortError> {
-        self.inner.probe().await
-    }
-}
 
 /// Surroundings of a use case.
 pub(crate) struct Place {
@@ -195,15 +88,11 @@ impl Place {
 /// Runs a use case once for each of its calls of the storage, which fails. What it acknowledged must be there two days
 /// later, and nothing else.
 pub(crate) async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<ObjectKey>, Error>) {
-    for moment in [Moment::Before, Moment::After] {
+    for moment in [FaultMoment::Before, FaultMoment::After] {
         for fails_at in 1.. {
             let lab = Lab::new().await;
-            let blobs = Arc::new(FaultyBlobs {
-                inner: Arc::clone(&lab.services.blobs),
-                calls: AtomicU32::new(0),
-                fails_at,
-                moment,
-            });
+            let blobs = FaultyBlobStore::new(&lab.services.blobs, fails_at, moment);
+            let blobs = Arc::new(blobs);
             let mut faulty = lab.services.clone();
             faulty.ports.blobs = blobs.clone();
             let place = Place {
@@ -221,8 +110,7 @@ pub(crate) async fn assert_survives(work: impl AsyncFn(&Place) -> Result<Vec<Obj
                 stored, referenced,
                 "call {fails_at}, {moment:?}: {outcome:?}"
             );
-            let calls = blobs.calls.load(Ordering::Relaxed);
-            let is_reached = calls >= fails_at;
+            let is_reached = blobs.has_failed();
             assert!(is_reached || outcome.is_ok(), "{outcome:?}");
             for acknowledged in outcome.unwrap_or_default() {
                 assert!(

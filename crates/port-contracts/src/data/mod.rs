@@ -17,6 +17,7 @@ pub mod read;
 pub mod read_series;
 pub mod refusals;
 pub mod restore;
+pub mod retyped;
 pub mod revert;
 pub mod saved_views;
 pub mod series;

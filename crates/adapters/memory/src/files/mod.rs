@@ -1,6 +1,7 @@
 //! Records of files in memory.
 
 pub(crate) mod blob;
+pub(crate) mod faulty;
 pub(crate) mod signer;
 
 use async_trait::async_trait;

@@ -1,30 +1,12 @@
 //! Faults of the storage while a backup is made or brought back: whichever call fails, nothing is taken for whole.
 
-use std::{
-    fs::File,
-    io::Write,
-    ops::Range,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::{fs::File, io::Write, path::Path, sync::Arc};
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use futures::{
-    StreamExt,
-    stream::{self, BoxStream},
-};
-use labdata_domain::{
-    files::{ObjectKey, StoredBytes},
-    ids::OrganizationId,
-};
-use labdata_ports::{
-    PortError,
-    files::blob::{BlobBody, BlobReader, BlobStore, ByteStream, PutBlobError},
-};
+use futures::{StreamExt, stream};
+use labdata_domain::{files::ObjectKey, ids::OrganizationId};
+use labdata_memory::{FaultMoment, FaultyBlobStore};
+use labdata_ports::files::blob::BlobStore;
 use tempfile::{TempDir, tempdir};
 use uuid::Uuid;
 
@@ -37,99 +19,8 @@ use crate::compose::LocalBlobStore;
 
 type Ids = Vec<(OrganizationId, ObjectKey)>;
 
-/// A storage of which one call fails.
-struct FaultyBlobs {
-    inner: Arc<dyn BlobStore>,
-    calls: AtomicU32,
-    fails_at: u32,
-}
-
-impl FaultyBlobs {
-    fn new(inner: &Arc<dyn BlobStore>, fails_at: u32) -> Self {
-        Self {
-            inner: Arc::clone(inner),
-            calls: AtomicU32::new(0),
-            fails_at,
-        }
-    }
-
-    fn has_failed(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) >= self.fails_at
-    }
-
-    async fn call<T, E: From<PortError>>(
-        &self,
-        call: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        if self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.fails_at {
-            return Err(PortError::Unavailable("injected".to_owned()).into());
-        }
-        call.await
-    }
-}
-
-#[async_trait]
-impl BlobStore for FaultyBlobs {
-    async fn put_new(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-        body: ByteStream,
-        limit: u64,
-    ) -> Result<StoredBytes, PutBlobError> {
-        let put = self.inner.put_new(organization, object, body, limit);
-        self.call(put).await
-    }
-
-    async fn read(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-        range: Option<Range<u64>>,
-    ) -> Result<BlobBody, PortError> {
-        let read = self.inner.read(organization, object, range);
-        self.call(read).await
-    }
-
-    async fn open(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<Box<dyn BlobReader>, PortError> {
-        self.call(self.inner.open(organization, object)).await
-    }
-
-    async fn size(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<u64, PortError> {
-        self.call(self.inner.size(organization, object)).await
-    }
-
-    async fn checksum(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<StoredBytes, PortError> {
-        self.call(self.inner.checksum(organization, object)).await
-    }
-
-    async fn delete(
-        &self,
-        organization: OrganizationId,
-        object: ObjectKey,
-    ) -> Result<(), PortError> {
-        self.call(self.inner.delete(organization, object)).await
-    }
-
-    fn objects(&self) -> BoxStream<'_, Result<(OrganizationId, ObjectKey), PortError>> {
-        self.inner.objects()
-    }
-
-    async fn probe(&self) -> Result<(), PortError> {
-        self.call(self.inner.probe()).await
-    }
+fn faulty(blobs: &Arc<dyn BlobStore>, fails_at: u32) -> FaultyBlobStore {
+    FaultyBlobStore::new(blobs, fails_at, FaultMoment::Before)
 }
 
 async fn storage(directory: &Path) -> Arc<dyn BlobStore> {
@@ -172,7 +63,7 @@ async fn a_copy_of_which_any_call_fails_is_no_backup() {
     for are_included in [true, false] {
         for fails_at in 1.. {
             let directory = tempdir().unwrap();
-            let faulty = FaultyBlobs::new(&blobs, fails_at);
+            let faulty = faulty(&blobs, fails_at);
             let copied = copy(&faulty, needed(&ids), directory.path(), are_included).await;
             if !faulty.has_failed() {
                 assert_eq!(copied.unwrap().count, 3);
@@ -193,7 +84,7 @@ async fn a_restore_of_which_any_call_fails_is_refused_and_can_be_repeated() {
     for fails_at in 1.. {
         let directory = tempdir().unwrap();
         let target = storage(directory.path()).await;
-        let faulty = FaultyBlobs::new(&target, fails_at);
+        let faulty = faulty(&target, fails_at);
         let restored = put_all_back(&faulty, backup.path()).await;
         if !faulty.has_failed() {
             restored.unwrap();
@@ -215,7 +106,7 @@ async fn objects_that_cannot_be_looked_up_are_not_taken_for_missing() {
     let copied = copy(&*blobs, needed(&ids), backup.path(), false).await;
     assert_eq!(copied.unwrap().count, 3);
     for fails_at in 1..=3 {
-        let faulty = FaultyBlobs::new(&blobs, fails_at);
+        let faulty = faulty(&blobs, fails_at);
         assert!(look_up(&faulty, backup.path()).await.is_err());
     }
     let none = look_up(&*blobs, backup.path()).await.unwrap();

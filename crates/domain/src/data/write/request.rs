@@ -2,7 +2,11 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use super::{address::RowNames, cell::Cell, rows::Rows};
+use super::{
+    address::RowNames,
+    cell::Cell,
+    rows::{ABSENT, Rows},
+};
 
 /// Action of a table write on its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,9 +112,6 @@ pub struct CellLookup {
     /// True if the cell may hold the row's key as well.
     pub takes_key: bool,
 }
-
-/// Cell of a series that ends before its parent does.
-static ABSENT: Cell = Cell::Absent;
 
 /// A series for one parent row.
 #[derive(Clone, Debug, PartialEq)]

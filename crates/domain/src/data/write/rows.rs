@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::{FileCell, FileColumn, cell::Cell};
 
-/// Cell of a row that ends before its column does.
-static ABSENT: Cell = Cell::Absent;
+/// The cell of a row that gives none, and of a point for which a column has no value.
+pub(super) static ABSENT: Cell = Cell::Absent;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
