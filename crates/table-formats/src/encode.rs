@@ -267,10 +267,7 @@ mod tests {
     /// A column of every type, each with a null.
     fn every_type() -> Frame {
         let columns = [
-            (
-                "text",
-                Values::Text(vec![Some("a,\"b\"\n".to_owned()), None]),
-            ),
+            ("text", Values::Text(vec![Some("a,\"b\"\n".into()), None])),
             ("integer", Values::Integer(vec![Some(i64::MIN), None])),
             ("float", Values::Float(vec![Some(1e-7), None])),
             ("boolean", Values::Boolean(vec![Some(true), None])),

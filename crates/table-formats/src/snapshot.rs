@@ -236,7 +236,7 @@ mod tests {
         let mut by_columns = SnapshotWriter::new(names(&types)).unwrap();
         let at = Some(datetime!(2026-03-01 12:00 UTC));
         let values = [
-            Values::Text(vec![Some("a".to_owned()), Some("a".to_owned())]),
+            Values::Text(vec![Some("a".into()), Some("a".into())]),
             Values::Integer(vec![Some(1), Some(2)]),
             Values::Float(vec![Some(0.0), Some(-0.0)]),
             Values::Boolean(vec![Some(true), None]),
@@ -284,7 +284,7 @@ mod tests {
                 state ^= state << 17;
                 format!("{state:016x}")
             });
-            Some(digits.take(64).collect::<String>())
+            Some(digits.take(64).collect::<String>().into())
         };
         while chunks < 2 {
             let values: Vec<_> = (0..2_048).map(|_| text()).collect();

@@ -167,7 +167,7 @@ mod tests {
 
     fn part(sample: &str, rows: usize) -> Vec<Values> {
         vec![
-            Values::Text(vec![Some(sample.to_owned()); rows]),
+            Values::Text(vec![Some(sample.into()); rows]),
             Values::Float((0..rows).map(|row| Some(float(row))).collect()),
         ]
     }
@@ -252,7 +252,7 @@ mod tests {
             };
             let mut writer = TableWriter::new(columns(), encoding).unwrap();
             let values = vec![
-                Values::Text(vec![Some("=a".to_owned())]),
+                Values::Text(vec![Some("=a".into())]),
                 Values::Float(vec![Some(-1.5)]),
             ];
             writer.write(values, 1, 0).unwrap();

@@ -4,6 +4,7 @@ mod number;
 
 use std::{cmp::Ordering, fmt};
 
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::{Date, OffsetDateTime};
@@ -266,8 +267,8 @@ pub enum ComparableValue<'v> {
 /// A column of values of one type; `None` is null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Of `string` and `text`.
-    Text(Vec<Option<String>>),
+    /// Of `string` and `text`; short ones, which most cells of a laboratory are, need no allocation of their own.
+    Text(Vec<Option<CompactString>>),
     /// Of `integer`.
     Integer(Vec<Option<i64>>),
     /// Of `float`.
@@ -392,7 +393,7 @@ impl Values {
     /// out by reading it with this column's type.
     pub fn push(&mut self, value: Scalar) {
         match (self, value) {
-            (Self::Text(vector), Scalar::Text(value)) => vector.push(Some(value)),
+            (Self::Text(vector), Scalar::Text(value)) => vector.push(Some(value.into())),
             (Self::Integer(vector), Scalar::Integer(value)) => vector.push(Some(value)),
             (Self::Float(vector), Scalar::Float(value)) => vector.push(Some(value)),
             (Self::Boolean(vector), Scalar::Boolean(value)) => vector.push(Some(value)),
@@ -451,7 +452,10 @@ impl Values {
     #[must_use]
     pub fn key(&self, index: usize) -> Option<KeyValue> {
         match self {
-            Self::Text(vector) => vector.get(index)?.clone().map(KeyValue::Text),
+            Self::Text(vector) => vector
+                .get(index)?
+                .as_ref()
+                .map(|text| KeyValue::Text(text.to_string())),
             Self::Integer(vector) => vector.get(index)?.map(KeyValue::Integer),
             Self::Uuid(vector) => vector.get(index)?.map(KeyValue::Uuid),
             _ => None,
@@ -481,7 +485,10 @@ impl Values {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Scalar> {
         match self {
-            Self::Text(vector) => vector.get(index)?.clone().map(Scalar::Text),
+            Self::Text(vector) => vector
+                .get(index)?
+                .as_ref()
+                .map(|text| Scalar::Text(text.to_string())),
             Self::Integer(vector) => vector.get(index)?.map(Scalar::Integer),
             Self::Float(vector) => vector.get(index)?.map(Scalar::Float),
             Self::Boolean(vector) => vector.get(index)?.map(Scalar::Boolean),
@@ -497,7 +504,7 @@ impl Values {
         match (self, key) {
             (Self::Text(vector), KeyValue::Text(value)) => {
                 if let Some(slot) = vector.get_mut(index) {
-                    *slot = Some(value);
+                    *slot = Some(value.into());
                 }
             }
             (Self::Integer(vector), KeyValue::Integer(value)) => {

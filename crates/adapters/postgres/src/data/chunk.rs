@@ -97,7 +97,11 @@ fn stored(value: PgValue<'_>) -> Read<Stored> {
         oid::TEXT => Stored::One(Scalar::Text(FromSql::<Text, Pg>::from_sql(value)?)),
         oid::INTEGER => Stored::One(Scalar::Integer(FromSql::<BigInt, Pg>::from_sql(value)?)),
         oid::UUID => Stored::One(Scalar::Uuid(FromSql::<SqlUuid, Pg>::from_sql(value)?)),
-        oid::TEXTS => Stored::Each(Values::Text(each::<Text, _>(value)?)),
+        oid::TEXTS => {
+            let texts: Vec<Option<String>> = each::<Text, _>(value)?;
+            let texts = texts.into_iter().map(|text| text.map(Into::into));
+            Stored::Each(Values::Text(texts.collect()))
+        }
         oid::INTEGERS => Stored::Each(Values::Integer(each::<BigInt, _>(value)?)),
         oid::FLOATS => Stored::Each(Values::Float(each::<Double, _>(value)?)),
         oid::BOOLEANS => Stored::Each(Values::Boolean(each::<Bool, _>(value)?)),
@@ -218,7 +222,7 @@ fn append(values: &mut Values, stored: Stored, points: usize) -> bool {
             for_each_values!(&mut *values, vector => vector.resize(before + points, None));
         }
         Stored::One(scalar) => match (&mut *values, scalar) {
-            (Values::Text(all), Scalar::Text(one)) => all.resize(before + points, Some(one)),
+            (Values::Text(all), Scalar::Text(one)) => all.resize(before + points, Some(one.into())),
             (Values::Integer(all), Scalar::Integer(one)) => all.resize(before + points, Some(one)),
             (Values::Uuid(all), Scalar::Uuid(one)) => all.resize(before + points, Some(one)),
             _ => return false,

@@ -27,10 +27,9 @@ pub(crate) fn row_ranges<'v>(
         }
     }
     let size = |index: usize| {
-        let texts = texts
-            .iter()
-            .filter_map(|column| column.get(index)?.as_ref());
-        width + texts.map(String::len).sum::<usize>()
+        let texts = texts.iter();
+        let texts = texts.filter_map(|column| column.get(index)?.as_deref());
+        width + texts.map(str::len).sum::<usize>()
     };
     let (mut ranges, mut start, mut bytes, len) = (Vec::new(), 0, 0, index.len());
     for (row, index) in index.enumerate() {
@@ -56,8 +55,8 @@ mod tests {
         let rows = STATEMENT_BYTES / VALUE_BYTES;
         let ranges = row_ranges([&numbers].into_iter(), 0..numbers.len());
         assert_eq!(ranges, [0..rows, rows..2 * rows, 2 * rows..1_500_000]);
-        let long = || Some("x".repeat(STATEMENT_BYTES));
-        let texts = Values::Text(vec![long(), None, Some("y".to_owned()), long(), None]);
+        let long = || Some("x".repeat(STATEMENT_BYTES).into());
+        let texts = Values::Text(vec![long(), None, Some("y".into()), long(), None]);
         assert_eq!(row_ranges([&texts].into_iter(), 0..5), [0..1, 1..4, 4..5]);
         // By the rows that are sent.
         let some = [1, 2, 4].into_iter();

@@ -1,6 +1,6 @@
 //! Dynamic SQL: the only place where names become SQL text, and values become parameters.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use diesel::{
     QueryResult,
@@ -165,7 +165,7 @@ pub(crate) fn rendered_columns(table: &Table, alias: &str) -> String {
 /// Binds a column of values as an array.
 pub(crate) fn bind_values<'f>(statement: Statement<'f>, values: &'f Values) -> Statement<'f> {
     match values {
-        Values::Text(v) => statement.bind::<Array<Nullable<Text>>, _>(v),
+        Values::Text(v) => statement.bind::<Array<Nullable<Text>>, _>(borrowed(v)),
         Values::Integer(v) => statement.bind::<Array<Nullable<BigInt>>, _>(v),
         Values::Float(v) => statement.bind::<Array<Nullable<Double>>, _>(v),
         Values::Boolean(v) => statement.bind::<Array<Nullable<Bool>>, _>(v),
@@ -176,6 +176,11 @@ pub(crate) fn bind_values<'f>(statement: Statement<'f>, values: &'f Values) -> S
     }
 }
 
+/// Texts as the driver takes them.
+fn borrowed(texts: &[Option<impl Deref<Target = str>>]) -> Vec<Option<&str>> {
+    texts.iter().map(Option::as_deref).collect()
+}
+
 /// Binds a part of a column as an array.
 pub(crate) fn bind_rows<'f>(
     statement: Statement<'f>,
@@ -184,7 +189,7 @@ pub(crate) fn bind_rows<'f>(
 ) -> Statement<'f> {
     match values {
         Values::Text(v) => {
-            statement.bind::<Array<Nullable<Text>>, _>(v.get(rows).unwrap_or_default())
+            statement.bind::<Array<Nullable<Text>>, _>(borrowed(v.get(rows).unwrap_or_default()))
         }
         Values::Integer(v) => {
             statement.bind::<Array<Nullable<BigInt>>, _>(v.get(rows).unwrap_or_default())

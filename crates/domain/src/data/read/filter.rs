@@ -95,7 +95,9 @@ impl Condition {
             hops: Vec::new(),
             field: target.field("name")?,
             test: Test::In(Values::Text(
-                tables.map(|table| Some(table.name.clone())).collect(),
+                tables
+                    .map(|table| Some(table.name.as_str().into()))
+                    .collect(),
             )),
         })
     }

@@ -207,7 +207,7 @@ impl Cells {
             Self::Values(values) => Ok(front(values, count)),
             Self::Texts(texts) => {
                 let texts = texts.drain(..count).map(|text| {
-                    let text = text.map(|text| String::from_utf8(text.data().to_vec()));
+                    let text = text.map(|text| str::from_utf8(text.data()).map(Into::into));
                     let text = text.transpose();
                     // Columns without a logical type may hold other bytes than UTF-8.
                     text.map_err(|_| ReadError::UnsupportedType(column.to_owned()))
@@ -287,7 +287,7 @@ impl ColumnCells {
                 Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
                 Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |bytes| {
                     unscaled(bytes.data())
-                        .map(|number| Some(decimal_text(number, scale)))
+                        .map(|number| Some(decimal_text(number, scale).into()))
                         .ok_or_else(out_of_range)
                 })?),
                 Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
@@ -305,7 +305,7 @@ impl ColumnCells {
                 Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
                 Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |bytes| {
                     unscaled(bytes.data())
-                        .map(|number| Some(decimal_text(number, scale)))
+                        .map(|number| Some(decimal_text(number, scale).into()))
                         .ok_or_else(out_of_range)
                 })?),
                 Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |bytes| {
@@ -315,7 +315,7 @@ impl ColumnCells {
                 })?),
                 _ => Values::Text(read(reader, nullable, rows, |bytes| {
                     let id = Uuid::from_slice(bytes.data()).map_err(|_| ReadError::Damaged)?;
-                    Ok(Some(id.to_string()))
+                    Ok(Some(id.to_string().into()))
                 })?),
             },
         };
@@ -347,12 +347,11 @@ fn int32(
             Ok(decimal(unscaled.into(), scale))
         })?),
         Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |unscaled| {
-            Ok(Some(decimal_text(unscaled.into(), scale)))
+            Ok(Some(decimal_text(unscaled.into(), scale).into()))
         })?),
         Kind::Clock(units) => Values::Text(read(reader, nullable, rows, |count| {
-            clock(count.into(), units)
-                .map(Some)
-                .ok_or_else(out_of_range)
+            let time = clock(count.into(), units).ok_or_else(out_of_range)?;
+            Ok(Some(time.into()))
         })?),
         Kind::Null => Values::Text(read(reader, nullable, rows, |_| Ok(None))?),
         Kind::Unsigned => Values::Integer(read(reader, nullable, rows, |number| {
@@ -382,19 +381,20 @@ fn int64(
             let found = instant(count.into(), units).ok_or_else(out_of_range)?;
             // Rendered as if in UTC, whose `Z` is then removed.
             let text = timestamp::render(found);
-            Ok(Some(text.trim_end_matches('Z').to_owned()))
+            Ok(Some(text.trim_end_matches('Z').into()))
         })?),
         Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
             Ok(decimal(unscaled.into(), scale))
         })?),
         Kind::WideDecimal(scale) => Values::Text(read(reader, nullable, rows, |unscaled| {
-            Ok(Some(decimal_text(unscaled.into(), scale)))
+            Ok(Some(decimal_text(unscaled.into(), scale).into()))
         })?),
         Kind::Duration(units) => Values::Float(read(reader, nullable, rows, |count| {
             Ok(seconds(count, units))
         })?),
         Kind::Clock(units) => Values::Text(read(reader, nullable, rows, |count| {
-            clock(count, units).map(Some).ok_or_else(out_of_range)
+            let time = clock(count, units).ok_or_else(out_of_range)?;
+            Ok(Some(time.into()))
         })?),
         _ => Values::Integer(read(reader, nullable, rows, |number| match kind {
             // Parquet stores 64 unsigned bits in a signed integer: above 2^63 it looks negative.

@@ -77,7 +77,7 @@ static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 #[test]
 fn types_of_other_writers_are_read() {
-    let text = |text: &str| Some(text.to_owned());
+    let text = |text: &str| Some(text.into());
     let at = Some(datetime!(2026-03-01 12:00 UTC));
     let local = text("2026-03-01T12:00:00");
     let expected = [
@@ -129,7 +129,7 @@ fn texts_that_begin_alike_are_read() {
         .build();
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "ab"]));
     let columns = read(&written(&[("a", texts)], properties)).unwrap();
-    let expected = ["a", "ab"].map(|text| Some(text.to_owned())).to_vec();
+    let expected = ["a", "ab"].map(|text| Some(text.into())).to_vec();
     assert_eq!(columns[0].1, Values::Text(expected));
 }
 
@@ -222,10 +222,10 @@ fn types_that_frames_write_are_read() {
     assert_eq!((of, values), (DataType::Float, seconds));
     let clock: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![30_600_000_000]));
     let (_, values) = first_column(&[("t", clock)], &none);
-    assert_eq!(values, Values::Text(vec![Some("08:30:00".to_owned())]));
+    assert_eq!(values, Values::Text(vec![Some("08:30:00".into())]));
     let clock: ArrayRef = Arc::new(Time32MillisecondArray::from(vec![250]));
     let (_, values) = first_column(&[("t", clock)], &none);
-    assert_eq!(values, Values::Text(vec![Some("00:00:00.25".to_owned())]));
+    assert_eq!(values, Values::Text(vec![Some("00:00:00.25".into())]));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn decimals_that_no_float_holds_are_texts() {
     }
     let long = of(vec![12_345_678_901_234_567_891], 38, 2);
     let (found, values) = first_column(&[("d", Arc::clone(&long))], &none);
-    let text = Values::Text(vec![Some("123456789012345678.91".to_owned())]);
+    let text = Values::Text(vec![Some("123456789012345678.91".into())]);
     assert_eq!((found, values), (DataType::Text, text));
     let bytes = written(&[("d", long)], WriterProperties::default());
     let mut read = table(&bytes, &none).unwrap();

@@ -284,7 +284,7 @@ fn defaults_fill_absent_cells_of_created_rows_only() {
     let state = planned.tables[0].table.column("state").unwrap().clone();
     assert_eq!(
         *planned.tables[0].given(&state).unwrap().values,
-        crate::scalar::Values::Text(vec![Some("new".to_owned()), Some("old".to_owned())])
+        crate::scalar::Values::Text(vec![Some("new".into()), Some("old".into())])
     );
     let update = TableWrite {
         mode: Mode::Update,

@@ -85,7 +85,7 @@ fn points_may_reference_rows_of_the_request_and_stored_ones() {
     let column = columns.find(|column| column.column.name == "experiment");
     let column = column.unwrap();
     let known = [Some("E2"), None, None, Some("E3")];
-    let known = known.map(|key| key.map(str::to_owned));
+    let known = known.map(|key| key.map(Into::into));
     assert_eq!(*column.values, Values::Text(known.to_vec()));
     let address = RowAddress { table: 0, row: 0 };
     assert_eq!(column.late, [LateKey { index: 2, address }]);

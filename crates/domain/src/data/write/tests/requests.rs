@@ -261,7 +261,7 @@ fn defaults_of_columns_that_no_row_gives_count_for_created_rows() {
         };
         let plan = plan(&tables([write])).unwrap();
         let state = values(&plan, 0, "state");
-        assert_eq!(*state.values, Values::Text(vec![Some("new".to_owned())]));
+        assert_eq!(*state.values, Values::Text(vec![Some("new".into())]));
         assert_eq!(state.provided, Some(vec![false]));
         let volume = plan.tables[0].table.column("volume").unwrap();
         assert!(plan.tables[0].given(volume).is_none());
@@ -277,10 +277,7 @@ fn an_id_is_known_in_the_rows_behind_the_one_that_gives_it() {
     assert_eq!(asked_ids(&tables([chain.clone()])), []);
     let plan = plan_parts(&tables([chain])).unwrap();
     let base = values(&plan, 0, "base");
-    assert_eq!(
-        *base.values,
-        Values::Text(vec![None, Some("P1".to_owned())])
-    );
+    assert_eq!(*base.values, Values::Text(vec![None, Some("P1".into())]));
     assert_eq!(base.late, []);
     let itself = table("part", &json!([{ "base": "P1", "id": "P1" }]));
     assert_eq!(asked_ids(&tables([itself])), [text("P1")]);
@@ -308,10 +305,7 @@ fn a_label_of_the_same_insert_is_known_and_of_an_upsert_is_not_yet() {
     let rows = json!([{ "_ref": "a", "base": null, "id": "P1" }, { "base": "@a", "id": "P2" }]);
     let inserted = plan_parts(&tables([table("part", &rows)])).unwrap();
     let base = values(&inserted, 0, "base");
-    assert_eq!(
-        *base.values,
-        Values::Text(vec![None, Some("P1".to_owned())])
-    );
+    assert_eq!(*base.values, Values::Text(vec![None, Some("P1".into())]));
     assert_eq!(base.late, []);
     let upserted = plan_parts(&tables([upsert("part", None, &rows)])).unwrap();
     let base = values(&upserted, 0, "base");
@@ -347,11 +341,11 @@ fn late_keys_are_filled_in_from_earlier_steps_and_from_the_steps_own_rows() {
         let column = resolved.iter().find(|column| column.column() == base);
         column.unwrap().values.clone().into_owned()
     };
-    let earlier = Values::Text(vec![Some("stored".to_owned()), None]);
+    let earlier = Values::Text(vec![Some("stored".into()), None]);
     assert_eq!(base_of(&resolved), earlier);
     assert!(resolved.clone().fill_own(&[]).is_err());
     resolved.fill_own(&[text("own"), text("other")]).unwrap();
-    let all = Values::Text(vec![Some("stored".to_owned()), Some("own".to_owned())]);
+    let all = Values::Text(vec![Some("stored".into()), Some("own".into())]);
     assert_eq!(base_of(&resolved), all);
 }
 
@@ -400,7 +394,7 @@ fn lookups_of_one_shape_are_one_question() {
         ],
     };
     let plan = checked.plan(&results, &mut Uuid::nil).unwrap();
-    let found = ["A", "B", "C", "S1", "S1"].map(|key| Some(key.to_owned()));
+    let found = ["A", "B", "C", "S1", "S1"].map(|key| Some(key.into()));
     assert_eq!(
         *values(&plan, 0, "sample").values,
         Values::Text(found.to_vec())
