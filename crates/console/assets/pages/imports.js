@@ -140,6 +140,8 @@ export function importForm(table, all, done) {
   let options = {};
   /** The column of each header. @type {Map<string, HTMLSelectElement>} */
   const mapped = new Map();
+  /** Headers whose column was chosen here. @type {Set<string>} */
+  const byHand = new Set();
   /** The column of the referenced table by which each reference finds its row; what is missing leaves it to the platform. @type {Map<string, string>} */
   const lookups = new Map();
   const linked = linkedTables(table, all, () => [...mapped].map(([header, select]) => [header, select.value]));
@@ -246,11 +248,20 @@ export function importForm(table, all, done) {
     mapped.clear();
     const head = found.map((/** @type {any} */ it) => {
       const own = columns.find((column) => [column.name, column.label ?? column.name].some((name) => bare(name) === bare(it.header)));
-      const usual = own?.name ?? (system.has(bare(it.header)) ? "" : "?");
+      // The server finds columns by their names only, and compares units where it does.
+      const isByLabel = own && bare(own.name) !== bare(it.header);
+      const isOther = isByLabel && it.unit && own.unit && it.unit !== own.unit;
+      if (isByLabel) {
+        byHand.add(it.header);
+      }
+      const usual = isOther ? "?" : own?.name ?? (system.has(bare(it.header)) ? "" : "?");
       const chosen = before.get(it.header) ?? usual;
       const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name]), ...linked.choices];
       const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words))));
-      select.addEventListener("change", linked.draw);
+      select.addEventListener("change", () => {
+        byHand.add(it.header);
+        linked.draw();
+      });
       mapped.set(it.header, select);
       return h("div", null, h("div", null, it.header), select, lookupChoice(select));
     });
@@ -286,7 +297,9 @@ export function importForm(table, all, done) {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
     const own = new Set(columns.map((it) => it.name));
-    form.append("columns", JSON.stringify(Object.fromEntries([...mapped].map(([header, { value }]) => [header, own.has(value) ? value : null]))));
+    // What nobody chose is left to the server, which compares the units as well.
+    const given = [...mapped].filter(([header, { value }]) => byHand.has(header) || !own.has(value));
+    form.append("columns", JSON.stringify(Object.fromEntries(given.map(([header, { value }]) => [header, own.has(value) ? value : null]))));
     const used = [...lookups].filter(([name, by]) => by && [...mapped.values()].some((select) => select.value === name));
     if (used.length) {
       form.append("lookups", JSON.stringify(Object.fromEntries(used)));
@@ -313,6 +326,12 @@ export function importForm(table, all, done) {
     } catch (error) {
       // Problems of a linked table are at its index, which people do not see.
       const path = (/** @type {string | null} */ it) => it?.replace(/^linked\[(\d+)\].*/, (_, index) => `columns.${further[index].table}`) ?? null;
+      for (const { path: place, code } of /** @type {any} */ (error).problems ?? []) {
+        const doubted = code === "doubtful_reading" ? mapped.get(place.replace(/^columns\./, "")) : null;
+        if (doubted) {
+          doubted.value = "?";
+        }
+      }
       const problems = (/** @type {any} */ (error).problems ?? []).map((/** @type {any} */ it) => ({ ...it, path: path(it.path) }));
       show(told, problems.length ? problemGrid(problems, await linesOf(chosen)) : failure(error));
     }
@@ -320,6 +339,7 @@ export function importForm(table, all, done) {
   file.addEventListener("change", () => {
     options = {};
     mapped.clear();
+    byHand.clear();
     lookups.clear();
     show(read);
     preview();

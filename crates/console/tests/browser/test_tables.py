@@ -190,6 +190,24 @@ def test_what_a_file_leaves_open_is_a_choice(tables, page):
     expect(page.get_by_label("C1", exact=True)).to_be_visible()
 
 
+def test_a_header_of_another_unit_than_its_column_needs_a_choice(tables, server, page):
+    columns = [{"name": "name", "data_type": "string"}, {"name": "volume", "data_type": "float", "unit": "uL"}]
+    server.call("PUT", "/tables/aliquot", {"semantic_category": "curated", "columns": columns})
+    page.goto("/#/tables/aliquot")
+    page.click("text=Import a file")
+    for header, is_other in [("Volume (µl)", False), ("Volume (mL)", True)]:
+        content = f"name,{header}\nQ1,1.5\n"
+        page.set_input_files("input[type=file]", {"name": "a.csv", "mimeType": "text/csv", "buffer": content.encode()})
+        expect(page.get_by_label(header)).to_have_value("volume")
+        page.click("button:has-text('Check')")
+        if is_other:
+            expect(page.get_by_role("region", name="Problems of the file")).to_contain_text("mL")
+            expect(page.get_by_label(header)).to_have_value("?")
+            page.get_by_label(header).select_option("volume")
+            page.click("button:has-text('Check')")
+        expect(page.locator("form").get_by_role("status")).to_contain_text("1 row created")
+
+
 def test_a_view_is_its_address(tables, page):
     page.goto("/#/tables/well")
     page.select_option("select[aria-label='Column to filter by']", "strain__name")
