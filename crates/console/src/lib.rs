@@ -25,7 +25,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 macro_rules! assets {
     ($($path:literal $content_type:expr),* $(,)?) => {
         /// Every file but the page itself.
-        pub const ASSETS: &[Asset] = &[$(Asset {
+        pub static ASSETS: &[Asset] = &[$(Asset {
             path: $path,
             content_type: $content_type,
             bytes: include_bytes!(concat!("../assets/", $path)),

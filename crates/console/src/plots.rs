@@ -16,8 +16,11 @@ pub struct Plots {
     pub version: String,
 }
 
+/// Not a constant, of which each crate that uses it would hold a copy.
+static GZIP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
+
 static PLOTS: LazyLock<Plots> = LazyLock::new(|| Plots {
-    version: crate::shortened(&Sha256::digest(Plots::GZIP)),
+    version: crate::shortened(&Sha256::digest(GZIP)),
 });
 
 /// plotly.js of this build.
@@ -34,7 +37,10 @@ impl Plots {
     pub const CONTENT_TYPE: &str = crate::SCRIPT;
 
     /// Its content, compressed with gzip.
-    pub const GZIP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
+    #[must_use]
+    pub fn gzip(&self) -> &'static [u8] {
+        GZIP
+    }
 
     /// Its content, for the rare client that accepts no gzip.
     ///
@@ -42,7 +48,7 @@ impl Plots {
     /// None in a program that was built whole.
     pub fn unpacked(&self) -> io::Result<Vec<u8>> {
         let mut script = Vec::new();
-        GzDecoder::new(Self::GZIP).read_to_end(&mut script)?;
+        GzDecoder::new(GZIP).read_to_end(&mut script)?;
         Ok(script)
     }
 }
@@ -58,6 +64,6 @@ mod tests {
         assert!(start.contains("plotly.js v"), "{start}");
         assert!(start.contains("MIT license"), "{start}");
         assert!(script.trim_end().ends_with("return Plotly;\n}));"));
-        assert!(Plots::GZIP.len() < 1_500_000, "{}", Plots::GZIP.len());
+        assert!(GZIP.len() < 1_500_000, "{}", GZIP.len());
     }
 }

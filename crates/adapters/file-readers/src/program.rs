@@ -5,7 +5,7 @@ use labdata_sandbox::{DeclaredPackages, PlatformProgram, ProgramDefinition, Prog
 use pep440_rs::VersionSpecifiers;
 
 /// Packages of the program, by version and hash.
-pub const REQUIREMENTS: &str = include_str!("../reader/requirements.txt");
+pub static REQUIREMENTS: &str = include_str!("../reader/requirements.txt");
 
 /// Versions of Python for which the packages are locked.
 const PYTHON: &str = ">=3.10";

@@ -14,8 +14,8 @@ pub struct ClientWheel {
     pub sha256: &'static str,
 }
 
-/// The wheel that scripts install.
-pub const CLIENT_WHEEL: ClientWheel = ClientWheel {
+/// The wheel that scripts install. Not a constant, of which each crate that uses it would hold a copy.
+pub static CLIENT_WHEEL: ClientWheel = ClientWheel {
     file_name: env!("CLIENT_WHEEL_NAME"),
     bytes: include_bytes!(concat!(env!("OUT_DIR"), "/client.whl")),
     sha256: env!("CLIENT_WHEEL_SHA256"),

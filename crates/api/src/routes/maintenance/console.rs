@@ -90,7 +90,7 @@ fn script_of_plots(plots: &Plots, request: &HeaderMap) -> ApiResult<HttpResponse
     if accepts_gzip(request) {
         return Ok(response
             .insert_header((CONTENT_ENCODING, "gzip"))
-            .body(Plots::GZIP));
+            .body(plots.gzip()));
     }
     let script = plots
         .unpacked()
