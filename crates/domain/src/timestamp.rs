@@ -2,13 +2,22 @@
 
 use time::{Date, Month, OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
-/// Truncates to whole microseconds, the precision of the database, and converts to UTC.
+/// Truncates to whole microseconds, the precision of the database, and converts to UTC. A datetime that comes from
+/// outside goes through [`in_utc`].
 #[must_use]
 pub fn to_micros(at: OffsetDateTime) -> OffsetDateTime {
-    let at = at.to_offset(UtcOffset::UTC);
+    let at = at.checked_to_offset(UtcOffset::UTC).unwrap_or(at);
     // PostgreSQL stores microseconds: cut here, a value equals the one that is read back.
     at.replace_nanosecond(at.nanosecond() / 1000 * 1000)
         .unwrap_or(at)
+}
+
+/// Converts to UTC as [`to_micros`] does; `None` outside the years 1 to 9999, into which the offset may lead.
+#[must_use]
+pub fn in_utc(at: OffsetDateTime) -> Option<OffsetDateTime> {
+    let at = to_micros(at.checked_to_offset(UtcOffset::UTC)?);
+    // PostgreSQL has no year 0, and RFC 3339 no year of five digits.
+    (1..=9999).contains(&at.year()).then_some(at)
 }
 
 /// Formats a datetime.
@@ -20,9 +29,7 @@ pub fn render(at: OffsetDateTime) -> String {
 /// Parses an RFC 3339 datetime with its offset. Years 1 to 9999.
 #[must_use]
 pub fn parse(text: &str) -> Option<OffsetDateTime> {
-    let at = to_micros(OffsetDateTime::parse(text, &Rfc3339).ok()?);
-    // PostgreSQL has no year 0, and RFC 3339 no year of five digits.
-    (1..=9999).contains(&at.year()).then_some(at)
+    in_utc(OffsetDateTime::parse(text, &Rfc3339).ok()?)
 }
 
 /// Formats a date as `YYYY-MM-DD`.
@@ -69,6 +76,24 @@ mod tests {
             render(parse("2026-03-01T12:00:00Z").unwrap()),
             "2026-03-01T12:00:00Z"
         );
+    }
+
+    #[test]
+    fn the_year_in_utc_has_four_digits_and_is_not_0() {
+        for text in [
+            "9999-12-31T23:59:59-05:00",
+            "9999-12-31T23:59:59.999999999-00:01",
+            "0001-01-01T00:00:00+09:00",
+            "0000-12-31T23:59:59Z",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        for (text, utc) in [
+            ("9999-12-31T23:59:59+05:00", "9999-12-31T18:59:59Z"),
+            ("0000-12-31T23:00:00-01:00", "0001-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(parse(text).map(render).as_deref(), Some(utc));
+        }
     }
 
     #[test]

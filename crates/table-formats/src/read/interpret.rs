@@ -117,9 +117,13 @@ impl Interpreter<'_> {
         let Some(time) = moment.time else {
             return Interpreted::Value(FileCell::Date(moment.date));
         };
+        let local = PrimitiveDateTime::new(moment.date, time);
         match moment.instant() {
             Some(at) => Interpreted::Value(instant(at, data_type)),
-            None => self.local(row, PrimitiveDateTime::new(moment.date, time), data_type),
+            None if moment.offset.is_some() => {
+                Interpreted::Refused(clock_change(row, local, LocalTimeProblem::OutOfRange))
+            }
+            None => self.local(row, local, data_type),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{
     timestamp,
 };
 
-pub use super::conversion::integer_to_float;
+pub use super::conversion::{integer_to_float, large_to_float};
 
 /// A cell of a row, before its column's type is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +26,8 @@ pub enum Cell {
     Boolean(bool),
     /// A number without fraction that fits 64 bits.
     Integer(i64),
+    /// A number without fraction beyond those, up to 2⁶⁴ − 1, which only a json column stores exactly.
+    Large(u64),
     /// Any other number.
     Float(f64),
     /// A string.
@@ -43,11 +45,10 @@ impl From<Value> for Cell {
         match value {
             Value::Null => Self::Null,
             Value::Bool(flag) => Self::Boolean(flag),
-            Value::Number(number) => number.as_i64().map_or_else(
-                // Beyond `i64`; if not even a float holds it, NaN, which every type refuses.
-                || Self::Float(number.as_f64().unwrap_or(f64::NAN)),
-                Self::Integer,
-            ),
+            Value::Number(number) => (number.as_i64().map(Self::Integer))
+                .or_else(|| number.as_u64().map(Self::Large))
+                // If not even a float holds it, NaN, which every type refuses.
+                .unwrap_or_else(|| Self::Float(number.as_f64().unwrap_or(f64::NAN))),
             Value::String(text) => Self::Text(text),
             Value::Array(list) => Self::List(list),
             Value::Object(map) => Self::Object(Box::new(map)),
@@ -63,7 +64,7 @@ impl Cell {
             Self::Absent => "nothing",
             Self::Null => "null",
             Self::Boolean(_) => "a boolean",
-            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Integer(_) | Self::Large(_) | Self::Float(_) => "a number",
             Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
@@ -78,7 +79,7 @@ impl Cell {
             (DataType::Datetime | DataType::Date | DataType::Uuid, Self::Text(_)) => {
                 " of another form"
             }
-            (DataType::Integer, Self::Integer(_) | Self::Float(_)) => {
+            (DataType::Integer, Self::Integer(_) | Self::Large(_) | Self::Float(_)) => {
                 " with a fraction or out of range"
             }
             (DataType::Float, Self::Integer(_) | Self::Float(_)) => " out of range",
@@ -115,6 +116,7 @@ impl Cell {
             (DataType::Float, Self::Integer(number)) => {
                 Some(Scalar::Float(integer_to_float(*number)))
             }
+            (DataType::Float, Self::Large(number)) => Some(Scalar::Float(large_to_float(*number))),
             (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(*flag)),
             (DataType::Datetime, Self::Text(text)) => timestamp::parse(text).map(Scalar::Datetime),
             (DataType::Date, Self::Text(text)) => timestamp::parse_date(text).map(Scalar::Date),
@@ -132,6 +134,7 @@ impl Cell {
             Self::Absent | Self::Null => Value::Null,
             Self::Boolean(flag) => Value::from(*flag),
             Self::Integer(number) => Value::from(*number),
+            Self::Large(number) => Value::from(*number),
             Self::Float(number) => Value::from(*number),
             Self::Text(text) => Value::from(text.as_str()),
             Self::List(list) => Value::from(list.clone()),

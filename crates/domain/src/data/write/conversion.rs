@@ -27,6 +27,19 @@ pub fn integer_to_float(number: i64) -> f64 {
     }
 }
 
+/// The double nearest to an integer beyond `i64`.
+#[must_use]
+pub fn large_to_float(number: u64) -> f64 {
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "rounding is what a float column does"
+    )]
+    {
+        number as f64
+    }
+}
+
 /// Returns whether any text in a value, keys included, holds a NUL, which jsonb cannot store.
 pub(super) fn holds_nul(value: &Value) -> bool {
     match value {

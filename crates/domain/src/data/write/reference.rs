@@ -181,7 +181,12 @@ impl<'a> ReferenceReader<'a> {
     ) -> Result<Reference, Reason> {
         let table = self.table(target)?;
         let key_type = table.key().data_type;
-        let scalar = match (cell, cell.to_scalar(key_type)) {
+        // Ids are strings in responses (`ids`, `refs`, `parent_id`), whatever the key's type.
+        let read = match cell {
+            Cell::Text(text) => Ok(KeyValue::parse(text, key_type).map(Into::into)),
+            cell => cell.to_scalar(key_type),
+        };
+        let scalar = match (cell, read) {
             (_, Ok(Some(scalar))) => scalar,
             (Cell::File(_), Err(message)) => {
                 return Err(Reason::new(

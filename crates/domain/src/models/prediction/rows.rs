@@ -7,7 +7,7 @@ use time::{OffsetDateTime, Time};
 use crate::{
     data::write::{
         InputColumn, Rows,
-        cell::{Cell, integer_to_float},
+        cell::{Cell, integer_to_float, large_to_float},
     },
     ids::FileId,
     models::{FeatureType, ModelFeature},
@@ -233,6 +233,7 @@ impl FeatureValues {
                 Self::Numbers(nullable(count, cells, |cell| match cell {
                     Cell::Float(number) => Some(*number).filter(|number| number.is_finite()),
                     Cell::Integer(number) => Some(integer_to_float(*number)),
+                    Cell::Large(number) => Some(large_to_float(*number)),
                     _ => None,
                 })?)
             }
@@ -302,6 +303,7 @@ fn described(cell: &Cell) -> String {
         Cell::Null => "null".to_owned(),
         Cell::Boolean(flag) => flag.to_string(),
         Cell::Integer(number) => format!("the number {number}"),
+        Cell::Large(number) => format!("the number {number}"),
         // With its point, as JSON has it.
         Cell::Float(number) => format!("the number {number:?}"),
         Cell::Text(text) => {

@@ -14,6 +14,8 @@ pub(in crate::read) enum LocalTimeProblem {
     LeftOut,
     /// The clocks were put back, so it came twice.
     Repeated,
+    /// It is not in the years 1 to 9999 in UTC.
+    OutOfRange,
 }
 
 impl LocalTimeProblem {
@@ -21,6 +23,7 @@ impl LocalTimeProblem {
         match self {
             Self::LeftOut => "a clock change left this time out",
             Self::Repeated => "a clock change repeats this time; give its offset",
+            Self::OutOfRange => "this time is outside the years 1 to 9999 in UTC",
         }
     }
 }
@@ -40,13 +43,13 @@ pub(in crate::read) fn in_zone(
         part(local.second()),
         i32::try_from(local.nanosecond()).unwrap_or(0),
     )
-    .map_err(|_| LocalTimeProblem::LeftOut)?;
+    .map_err(|_| LocalTimeProblem::OutOfRange)?;
     let offset = match zone.to_ambiguous_timestamp(civil).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset,
         AmbiguousOffset::Gap { .. } => return Err(LocalTimeProblem::LeftOut),
         AmbiguousOffset::Fold { .. } => return Err(LocalTimeProblem::Repeated),
     };
-    let offset =
-        UtcOffset::from_whole_seconds(offset.seconds()).map_err(|_| LocalTimeProblem::LeftOut)?;
-    Ok(timestamp::to_micros(local.assume_offset(offset)))
+    let offset = UtcOffset::from_whole_seconds(offset.seconds())
+        .map_err(|_| LocalTimeProblem::OutOfRange)?;
+    timestamp::in_utc(local.assume_offset(offset)).ok_or(LocalTimeProblem::OutOfRange)
 }

@@ -26,9 +26,7 @@ impl Moment {
     /// The point in time; `None` without an offset.
     pub(super) fn instant(self) -> Option<OffsetDateTime> {
         let local = PrimitiveDateTime::new(self.date, self.time?);
-        let at = timestamp::to_micros(local.assume_offset(self.offset?));
-        // The offset may move a time out of the years of four digits.
-        (1..=9999).contains(&at.year()).then_some(at)
+        timestamp::in_utc(local.assume_offset(self.offset?))
     }
 }
 

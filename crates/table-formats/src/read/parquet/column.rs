@@ -327,7 +327,7 @@ impl ColumnCells {
 fn instant(count: i128, units: i128) -> Option<OffsetDateTime> {
     // In 128 bits: milliseconds of 64 bits overflow when they become nanoseconds.
     let nanos = count.checked_mul(1_000_000_000 / units)?;
-    OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
+    timestamp::in_utc(OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?)
 }
 
 /// Reads rows of a column of 32 bits.
@@ -375,7 +375,7 @@ fn int64(
     Ok(match kind {
         Kind::Instant(units) => Values::Datetime(read(reader, nullable, rows, |count| {
             let found = instant(count.into(), units).ok_or_else(out_of_range)?;
-            Ok(Some(timestamp::to_micros(found)))
+            Ok(Some(found))
         })?),
         Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
             let found = instant(count.into(), units).ok_or_else(out_of_range)?;
