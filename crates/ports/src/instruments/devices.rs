@@ -33,8 +33,8 @@ pub trait DeviceRepository: Send + Sync {
         instrument: InstrumentId,
     ) -> Result<Option<Device>, PortError>;
 
-    /// The newest `limit` periods of a device that began until that time, the current one included, oldest
-    /// first.
+    /// The newest `limit` periods of a device that began until that time, the current one included, and the first
+    /// one after it, which tells how long a gap is; oldest first.
     async fn periods(
         &self,
         organization: OrganizationId,

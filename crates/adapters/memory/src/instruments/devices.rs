@@ -94,9 +94,10 @@ impl DeviceRepository for InMemoryDeviceRepository {
             return Ok(Vec::new());
         };
         let all = row.ended.iter().chain([&row.device.period]);
-        let begun: Vec<Period> = all.filter(|it| it.first_seen <= until).cloned().collect();
+        let (begun, later): (Vec<_>, Vec<_>) = all.cloned().partition(|it| it.first_seen <= until);
         let surplus = begun.len().saturating_sub(limit);
-        Ok(begun.into_iter().skip(surplus).collect())
+        let next = later.into_iter().take(1);
+        Ok(begun.into_iter().skip(surplus).chain(next).collect())
     }
 
     async fn watched(&self) -> Result<Vec<WatchedDevice>, PortError> {

@@ -308,14 +308,17 @@ impl DeviceRepository for PgDeviceRepository {
         let mut connection = self.database.of(organization).connection().await?;
         // One statement: a heartbeat between two would show a period twice, or never.
         let rows: Vec<PeriodRow> = diesel::sql_query(
-            "SELECT instrument_id, first_seen, last_seen, status, app_version, is_watching \
-             FROM labdata.device_period \
-             WHERE organization_id = $1 AND instrument_id = $2 AND first_seen <= $3 \
+            "WITH period AS NOT MATERIALIZED ( \
+                 SELECT instrument_id, first_seen, last_seen, status, app_version, is_watching \
+                 FROM labdata.device_period WHERE organization_id = $1 AND instrument_id = $2 \
+                 UNION ALL \
+                 SELECT instrument_id, first_seen, last_seen, status, app_version, is_watching \
+                 FROM labdata.device WHERE organization_id = $1 AND instrument_id = $2 \
+             ) \
+             (SELECT * FROM period WHERE first_seen > $3 ORDER BY first_seen LIMIT 1) \
              UNION ALL \
-             SELECT instrument_id, first_seen, last_seen, status, app_version, is_watching \
-             FROM labdata.device \
-             WHERE organization_id = $1 AND instrument_id = $2 AND first_seen <= $3 \
-             ORDER BY first_seen DESC LIMIT $4",
+             (SELECT * FROM period WHERE first_seen <= $3 ORDER BY first_seen DESC LIMIT $4) \
+             ORDER BY first_seen DESC",
         )
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<SqlUuid, _>(instrument.as_uuid())

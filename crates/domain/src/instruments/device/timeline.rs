@@ -131,7 +131,7 @@ impl DeviceTimeline {
     pub const PERIODS: usize = MAX_STATUSES + 1;
 
     /// Makes the timeline of a device from its newest [`Self::PERIODS`] periods that began before the end of
-    /// the range, oldest first.
+    /// the range and the one after it, oldest first.
     #[must_use]
     pub fn new(
         range: StatusRange,
@@ -139,7 +139,7 @@ impl DeviceTimeline {
         periods: &[Period],
         now: OffsetDateTime,
     ) -> Self {
-        let mut statuses: Vec<StatusPeriod> = with_gaps(periods, range.end)
+        let mut statuses: Vec<StatusPeriod> = with_gaps(periods, now)
             .into_iter()
             .filter_map(|period| period.within(&range))
             .collect();
@@ -206,6 +206,19 @@ mod tests {
         periods.push(device.period.clone());
         let newest = periods.len().saturating_sub(DeviceTimeline::PERIODS);
         DeviceTimeline::new(range(from, to), Some(&device), &periods[newest..], at(to))
+    }
+
+    #[test]
+    fn a_gap_that_ends_after_the_range_is_offline_in_it() {
+        let online = |second| (second, heartbeat(ReportedStatus::Online));
+        let (device, mut periods, _) = after([online(0), online(300)]);
+        periods.push(device.period.clone());
+        for (periods, range) in [(&periods[..], (60, 120)), (&periods[1..], (360, 420))] {
+            let range = StatusRange::of(Some(at(range.0)), Some(at(range.1)), at(1_000)).unwrap();
+            let (from, to) = (range.start, range.end);
+            let found = DeviceTimeline::new(range, Some(&device), periods, at(1_000));
+            assert_eq!(found.statuses, [StatusPeriod::offline(from, to)]);
+        }
     }
 
     #[test]
