@@ -162,21 +162,23 @@ crate::suite!(
                 .add(lab.ours, file, StorageQuota::UNLIMITED, at(3));
             added.await.unwrap();
         }
+        for file in [by_reader.id, by_other.id, by_job.id] {
+            lab.files.delete(lab.ours, file, at(4)).await.unwrap();
+        }
+        let deleted = |id| event(LoggedEventKind::FileDeleted(id));
         let confirmed = |id| event(LoggedEventKind::FileConfirmed(id));
         let started = event(LoggedEventKind::ExecutionStarted(execution.id));
         let all = [by_reader.id, by_other.id, by_job.id].map(confirmed);
-        let told: BTreeSet<_> = lab
-            .received(&files)
-            .await
-            .iter()
-            .map(|it| it.references().file)
-            .collect();
+        let received = lab.received(&files).await;
+        assert_eq!(received.len(), 2 * all.len());
+        let told: BTreeSet<_> = received.iter().map(|it| it.references().file).collect();
         assert_eq!(told, all.iter().map(|it| it.references().file).collect());
         assert_eq!(
             lab.received(&of_instrument).await,
-            [confirmed(by_reader.id)]
+            [confirmed(by_reader.id), deleted(by_reader.id)]
         );
-        assert_eq!(lab.received(&of_job).await, [started, confirmed(by_job.id)]);
+        let of_the_job = [started, confirmed(by_job.id), deleted(by_job.id)];
+        assert_eq!(lab.received(&of_job).await, of_the_job);
         assert_eq!(lab.received(&of_table).await, []);
         assert_eq!(lab.received(&disabled).await, []);
     }

@@ -164,11 +164,13 @@ impl State {
             .position(is_it)
             .ok_or(PortError::NotFound(Resource::File))?;
         self.events.retain(|event| event.kind.file() != Some(id));
-        let file = self.files.remove(at).thing;
-        self.annotations.retain(|row| row.thing.file != id);
-        if file.state.bytes().is_some() {
+        let known = self.files.get(at);
+        if known.is_some_and(|file| file.thing.state.bytes().is_some()) {
+            // While the record is there: webhooks are chosen by its instrument and its job.
             self.log_event(organization, now, LoggedEventKind::FileDeleted(id));
         }
+        let file = self.files.remove(at).thing;
+        self.annotations.retain(|row| row.thing.file != id);
         Ok(file)
     }
 

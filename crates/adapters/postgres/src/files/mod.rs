@@ -333,21 +333,24 @@ pub(crate) async fn delete(
     id: FileId,
     now: OffsetDateTime,
 ) -> Result<File, Fault> {
-    let row: Option<FileRow> = diesel::delete(
-        file::table
-            .filter(file::id.eq(id.as_uuid()))
-            .filter(file::organization_id.eq(organization.as_uuid())),
-    )
-    .returning(FileRow::as_returning())
-    .get_result(connection)
-    .await
-    .optional()?;
+    let row: Option<FileRow> = file::table
+        .filter(file::id.eq(id.as_uuid()))
+        .filter(file::organization_id.eq(organization.as_uuid()))
+        .select(FileRow::as_select())
+        .for_update()
+        .first(connection)
+        .await
+        .optional()?;
     let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
     // Followers have heard of confirmed files only.
     if file.state.bytes().is_some() {
         let deleted = LoggedEventKind::FileDeleted(id);
+        // While the record is there: webhooks are chosen by its instrument and its job.
         record(connection, organization, now, &[deleted]).await?;
     }
+    diesel::delete(file::table.find(id.as_uuid()))
+        .execute(connection)
+        .await?;
     Ok(file)
 }
 
