@@ -341,6 +341,13 @@ impl ShapeProblem {
         Self::new(kind, loc.into(), input)
     }
 
+    /// A problem between fields of the body, which only a use case can know.
+    #[must_use]
+    pub fn of_fields(kind: ProblemKind, input: Value) -> Self {
+        let loc = LocationStep::Name("body".to_owned());
+        Self::new(kind, vec![loc], input)
+    }
+
     /// A problem with the value of a header.
     #[must_use]
     pub fn of_header(name: &str, kind: ProblemKind, input: Value) -> Self {

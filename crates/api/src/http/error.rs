@@ -12,10 +12,11 @@ use actix_web::{
 use labdata_application::{Error, agent::AgentError};
 use labdata_domain::{
     idempotency::StoredResponse,
-    refusal::{ErrorCode, RefusalKind},
+    refusal::{ErrorCode, Refusal, RefusalKind},
 };
 use labdata_operations::errors::{ErrorBody, ShapeErrorBody, WriteDataErrorBody};
-use labdata_request_body::ShapeProblem;
+use labdata_request_body::{ProblemKind, ShapeProblem};
+use serde_json::json;
 
 /// Header of a replayed response.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -198,6 +199,9 @@ impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Replayed(response) => StatusCode::from_u16(response.status).unwrap_or_default(),
+            Self::UseCase(Error::Refused(refusal)) if is_of_fields(refusal) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             Self::UseCase(Error::Refused(refusal)) => status_of(refusal.kind),
             Self::UseCase(Error::Problems(_)) | Self::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Self::UseCase(Error::Internal(_) | Error::OutcomeUnknown(_)) => {
@@ -228,6 +232,12 @@ impl ResponseError for ApiError {
                 let detail = problems.clone();
                 return response.json(ShapeErrorBody { detail });
             }
+            Self::UseCase(Error::Refused(refusal)) if is_of_fields(refusal) => {
+                let kind = ProblemKind::value_error(&refusal.message);
+                let input = json!({ "job_execution_id": null, "instrument_id": null });
+                let detail = vec![ShapeProblem::of_fields(kind, input)];
+                return response.json(ShapeErrorBody { detail });
+            }
             Self::UseCase(Error::Problems(problems)) => {
                 let errors = problems.iter().cloned().map(Into::into).collect();
                 let code = ErrorCode::InvalidWrite;
@@ -248,6 +258,12 @@ impl ResponseError for ApiError {
         let code = self.code().unwrap_or(ErrorCode::Internal);
         response.json(ErrorBody::new(code, self.detail()))
     }
+}
+
+/// Returns whether it is a problem of the body's fields that depends on the caller: an upload with a run's key needs
+/// neither an execution nor an instrument.
+fn is_of_fields(refusal: &Refusal) -> bool {
+    refusal.code == ErrorCode::UploadUnattributed
 }
 
 /// The response of an earlier request.

@@ -1,7 +1,7 @@
 //! `POST /api/v1/files`
 
 use labdata_domain::{
-    files::{Attribution, FilePath, SourceType, check_declared_source},
+    files::{FilePath, SourceType, check_declared_source},
     ids::{ExecutionId, InstrumentId},
 };
 use labdata_request_body::{
@@ -34,11 +34,6 @@ shape! {
         "instrument_id": "0191d5a4-0000-7000-8000-000000000000",
     });
     rules |at| {
-        if let (Some(execution), Some(instrument)) = (job_execution_id, instrument_id)
-            && let Err(unattributed) = Attribution::new(*instrument, *execution)
-        {
-            at.report(ProblemKind::value_error(&unattributed.to_string()));
-        }
         if let (Some(source), Some(instrument)) = (source_type, instrument_id)
             && let Err(refusal) = check_declared_source(*source, instrument.is_some())
         {
@@ -54,7 +49,7 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/files",
         tag: Tag::Files,
         summary: "Uploads a file in one request",
-        description: "At least one of `job_execution_id` and `instrument_id` is required. Types that a \
+        description: "At least one of `job_execution_id` and `instrument_id` is required, except with a run's key. Types that a \
             browser could render as a page are stored as `application/octet-stream`. Larger files take \
             the way over `POST /api/v1/files/upload-url`.",
         returns: "The file",

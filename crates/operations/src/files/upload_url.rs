@@ -7,7 +7,7 @@ use labdata_application::{
     files::begin_upload::{BeginUpload, UploadBegun, begin_upload},
 };
 use labdata_domain::{
-    files::{FilePath, SourceType, Unattributed, check_declared_source, path::MAX_PATH_CHARS},
+    files::{FilePath, SourceType, check_declared_source, path::MAX_PATH_CHARS},
     ids::{ExecutionId, FileId, InstrumentId},
     refusal::Resource,
 };
@@ -48,9 +48,6 @@ shape! {
         "instrument_id": "0191d5a4-0000-7000-8000-000000000000",
     });
     rules |at| {
-        if (job_execution_id, instrument_id) == (&Some(None), &Some(None)) {
-            at.report(ProblemKind::value_error(&Unattributed.to_string()));
-        }
         if let (Some(source), Some(instrument)) = (source_type, instrument_id)
             && let Err(refusal) = check_declared_source(*source, instrument.is_some())
         {
@@ -82,7 +79,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Files,
         summary: "Records a file that awaits its bytes, and signs a URL that takes them",
         description: "PUT the bytes to the URL within 15 minutes, then confirm the upload. At least one of \
-            `job_execution_id` and `instrument_id` is required. For a name of an instrument whose earlier \
+            `job_execution_id` and `instrument_id` is required, except with a run's key. For a name of an instrument whose earlier \
             upload was never confirmed it is the same file with another URL.",
         returns: "Where to send the bytes",
         refusals: &[
