@@ -11,6 +11,7 @@ pub mod credential;
 pub mod endpoint;
 pub mod error;
 pub(crate) mod follow;
+pub(crate) mod json_line;
 mod limits;
 pub mod metrics;
 pub mod multipart;

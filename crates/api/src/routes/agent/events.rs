@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::{
     ApiError,
     follow::{EVENTS, PING, PING_EVERY, UNBUFFERED},
+    json_line::json_line,
 };
 
 /// Events of a run that are being sent.
@@ -50,7 +51,7 @@ impl Sending {
         let event = EventView::of(event, failed);
         self.count += 1;
         self.has_ended = event.is_last();
-        let data = serde_json::to_string(&event).unwrap_or_default();
+        let data = json_line(&event).unwrap_or_default();
         let (name, id) = (event.name(), self.count);
         format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
     }

@@ -18,7 +18,7 @@ use labdata_operations::{
     audit::{AuditEntryView, list::AuditQuery},
 };
 
-use crate::http::{Admin, ApiResult, Call, NoBody, response::respond};
+use crate::http::{Admin, ApiResult, Call, NoBody, json_line::json_line, response::respond};
 
 /// Sends a page of the audit log, or all of it.
 pub async fn handle(call: Call<Admin, NoBody, AuditQuery>) -> ApiResult<HttpResponse> {
@@ -46,8 +46,7 @@ pub async fn handle(call: Call<Admin, NoBody, AuditQuery>) -> ApiResult<HttpResp
         })?;
         let mut lines = Vec::new();
         for entry in entries {
-            serde_json::to_writer(&mut lines, &AuditEntryView::from(entry))
-                .map_err(|error| Error::Internal(error.to_string()))?;
+            lines.extend(json_line(&AuditEntryView::from(entry))?.bytes());
             lines.push(b'\n');
         }
         Ok::<_, Error>((!lines.is_empty()).then_some((Bytes::from(lines), stream)))

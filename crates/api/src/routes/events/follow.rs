@@ -23,6 +23,7 @@ use crate::http::{
     ApiError, ApiResult, Call, NoBody, Read,
     credential::Credential,
     follow::{EVENTS, Next, PING, UNBUFFERED, pause},
+    json_line::json_line,
 };
 
 /// Header with the id of the last event that a client has received.
@@ -120,8 +121,7 @@ impl Events {
 
 fn rendered(event: &LoggedEvent) -> Result<Bytes, Error> {
     let (id, name) = (event.position, event.kind.as_str());
-    let data = serde_json::to_string(&EventView::from(event));
-    let data = data.map_err(|error| Error::Internal(error.to_string()))?;
+    let data = json_line(&EventView::from(event))?;
     Ok(format!("event: {name}\nid: {id}\ndata: {data}\n\n").into())
 }
 

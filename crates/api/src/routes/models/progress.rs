@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause},
+    json_line::json_line,
 };
 
 /// Follows the training of a version.
@@ -71,8 +72,7 @@ impl Progress {
             let version = self.follower.read(&self.services).await?;
             self.looked_at = Some(Instant::now());
             self.over = !version.state.is_in_flight();
-            let record = serde_json::to_string(&ModelView::from(version))
-                .map_err(|error| Error::Internal(error.to_string()))?;
+            let record = json_line(&ModelView::from(version))?;
             if self.over {
                 break format!("event: end\ndata: {record}\n\n").into();
             }

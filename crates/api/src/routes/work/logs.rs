@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
     follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause, wants_events},
+    json_line::json_line,
 };
 
 /// Sends a log.
@@ -204,7 +205,7 @@ fn event(text: &[u8], id: u64) -> Option<Bytes> {
 }
 
 fn rendered(head: &str, data: &LogEventView) -> Option<Bytes> {
-    let data = serde_json::to_string(data).ok()?;
+    let data = json_line(data).ok()?;
     Some(format!("{head}\ndata: {data}\n\n").into())
 }
 
