@@ -7,8 +7,9 @@ import { grid } from "./grid.js";
 import { isMe, may } from "./rights.js";
 
 /** @returns {Promise<Api["SavedView"][]>} */
-export function savedViews() {
-  return get("/saved-views");
+export async function savedViews() {
+  const all = await get("/saved-views?limit=1000");
+  return all.sort((/** @type {Api["SavedView"]} */ one, /** @type {Api["SavedView"]} */ other) => one.name.localeCompare(other.name));
 }
 
 /**

@@ -1,5 +1,7 @@
 //! Keyset pagination: lists are read page by page from a position in a total order, newest first.
 
+use std::cmp::Reverse;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -20,6 +22,10 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    const fn order(&self) -> (OffsetDateTime, Uuid) {
+        (self.at, self.id)
+    }
+
     /// Encodes the cursor as an opaque, URL-safe text.
     #[must_use]
     pub fn encode(&self) -> String {
@@ -77,6 +83,17 @@ impl<T> Page<T> {
         let next = if more { items.last().map(place) } else { None };
         Self { items, next }
     }
+
+    /// Makes a page from all items, in any order, of a list that is short enough to be read as a whole.
+    #[must_use]
+    pub fn of_all(mut items: Vec<T>, request: PageRequest, place: impl Fn(&T) -> Cursor) -> Self {
+        let order = |item: &T| Reverse(place(item).order());
+        items.sort_by_key(order);
+        if let Some(after) = request.after {
+            items.retain(|item| place(item).order() < after.order());
+        }
+        Self::from_overfetched(items, request.limit, place)
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +109,27 @@ mod tests {
         assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
         assert_eq!(Cursor::decode("x"), None);
         assert_eq!(Cursor::decode(&"A".repeat(10_000)), None);
+    }
+
+    #[test]
+    fn pages_of_a_short_list_hold_each_item_once_newest_first() {
+        let cursor = |second, id| Cursor {
+            at: OffsetDateTime::UNIX_EPOCH + time::Duration::seconds(second),
+            id: Uuid::from_u128(id),
+        };
+        let all = vec![cursor(1, 2), cursor(2, 1), cursor(1, 1), cursor(3, 9)];
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let limit = Some(2);
+            let page = Page::of_all(all.clone(), PageRequest { limit, after }, |it| *it);
+            seen.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let expected = [cursor(3, 9), cursor(2, 1), cursor(1, 2), cursor(1, 1)];
+        assert_eq!(seen, expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use labdata_domain::{
         check_view_name,
     },
     ids::SavedViewId,
+    page::{Cursor, Page, PageRequest},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
 };
@@ -26,17 +27,24 @@ pub struct SaveView {
     pub is_pinned: bool,
 }
 
-/// The organization's views, by their names, without those that mention a table that is hidden from the caller.
+/// The organization's views, newest first, without those that mention a table that is hidden from the caller.
 ///
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn list_saved_views(services: &Services, actor: &Actor) -> Result<Vec<SavedView>, Error> {
+pub async fn list_saved_views(
+    services: &Services,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<SavedView>, Error> {
     actor.require(Scope::Read)?;
     let catalog = visible_catalog(services, actor).await?;
     let mut views = services.saved_views.list(actor.organization).await?;
     views.retain(|view| is_visible(view, &catalog));
-    Ok(views)
+    Ok(Page::of_all(views, page, |view| Cursor {
+        at: view.created_at,
+        id: view.id.as_uuid(),
+    }))
 }
 
 /// Saves a view for everyone of the organization.

@@ -3,6 +3,7 @@
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{GroupId, UserId},
+    page::{Cursor, Page, PageRequest},
     people::{
         actor::Actor,
         group::{Group, GroupChange, GroupInUse, check_group_name, sorted_members},
@@ -25,14 +26,22 @@ pub struct CreateGroup {
     pub members: Vec<UserId>,
 }
 
-/// The organization's groups, by their names.
+/// The organization's groups, newest first.
 ///
 /// # Errors
 /// `Forbidden` without the read scope.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn list_groups(services: &Services, actor: &Actor) -> Result<Vec<Group>, Error> {
+pub async fn list_groups(
+    services: &Services,
+    actor: &Actor,
+    page: PageRequest,
+) -> Result<Page<Group>, Error> {
     actor.require(Scope::Read)?;
-    Ok(services.groups.list(actor.organization).await?)
+    let all = services.groups.list(actor.organization).await?;
+    Ok(Page::of_all(all, page, |group| Cursor {
+        at: group.created_at,
+        id: group.id.as_uuid(),
+    }))
 }
 
 /// Creates a group. Tables may name it from then on.

@@ -3,6 +3,7 @@
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{GroupId, InvitationId, UserId},
+    page::{Cursor, Page, PageRequest},
     people::{
         actor::Actor,
         credential::InvalidCredential,
@@ -138,12 +139,20 @@ pub async fn create_invitation(
 pub async fn list_invitations(
     services: &Services,
     actor: &Actor,
-) -> Result<Vec<NamedInvitation>, Error> {
+    page: PageRequest,
+) -> Result<Page<NamedInvitation>, Error> {
     actor.require(Scope::Admin)?;
     let known = services.groups.list(actor.organization).await?;
-    let invitations = services.invitations.list(actor.organization).await?;
-    let invitations = invitations.into_iter();
-    Ok(invitations.map(|it| named(it, &known)).collect())
+    let all = services.invitations.list(actor.organization).await?;
+    let page = Page::of_all(all, page, |invitation| Cursor {
+        at: invitation.created_at,
+        id: invitation.id.as_uuid(),
+    });
+    let items = page.items.into_iter().map(|it| named(it, &known));
+    Ok(Page {
+        items: items.collect(),
+        next: page.next,
+    })
 }
 
 /// Revokes an invitation: its link is refused from then on.

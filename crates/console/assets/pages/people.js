@@ -113,7 +113,7 @@ export async function groups(draw) {
  * @param {() => void} draw
  */
 export async function invitations(draw) {
-  const [all, known] = await Promise.all([get("/invitations"), get("/groups?limit=1000")]);
+  const [all, known] = await Promise.all([get("/invitations?limit=1000"), get("/groups?limit=1000")]);
   const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];
   const boxes = known.map((/** @type {any} */ it) => input({ type: "checkbox", value: it.name }));
   const made = h("div", { "aria-live": "polite" });

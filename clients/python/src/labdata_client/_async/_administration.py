@@ -40,7 +40,7 @@ class AsyncAdministration(AsyncOperations):
 
     async def groups(self) -> Rows:
         """Return the groups of the organization; `members` are ids of users."""
-        return Rows(await self.request("GET", "/groups"))
+        return await self._list("/groups", {}, None)
 
     async def create_group(self, name: str, members: Sequence[str] = ()) -> Record:
         """Create a group of users, given by e-mail addresses or ids."""
@@ -68,7 +68,7 @@ class AsyncAdministration(AsyncOperations):
 
     async def invitations(self) -> Rows:
         """Return the invitations that nobody has accepted yet, newest first."""
-        return Rows(await self.request("GET", "/invitations"))
+        return await self._list("/invitations", {}, None)
 
     async def invite(
         self, email: str, *, role: str = "member", groups: Sequence[str] = (), send_email: bool = True

@@ -41,7 +41,7 @@ class Administration(Operations):
 
     def groups(self) -> Rows:
         """Return the groups of the organization; `members` are ids of users."""
-        return Rows(self.request("GET", "/groups"))
+        return self._list("/groups", {}, None)
 
     def create_group(self, name: str, members: Sequence[str] = ()) -> Record:
         """Create a group of users, given by e-mail addresses or ids."""
@@ -69,7 +69,7 @@ class Administration(Operations):
 
     def invitations(self) -> Rows:
         """Return the invitations that nobody has accepted yet, newest first."""
-        return Rows(self.request("GET", "/invitations"))
+        return self._list("/invitations", {}, None)
 
     def invite(
         self, email: str, *, role: str = "member", groups: Sequence[str] = (), send_email: bool = True

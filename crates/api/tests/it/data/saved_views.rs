@@ -101,6 +101,6 @@ async fn a_view_of_a_hidden_table_does_not_exist() {
     outsider.delete(&path_of(&page)).await.detail(404);
     assert_eq!(
         names(&admin.get(VIEWS).await.json(200)),
-        ["Other", "Page", "SQL"]
+        ["Other", "SQL", "Page"]
     );
 }

@@ -3,7 +3,7 @@
 use labdata_application::{Error, data::saved_views::list_saved_views};
 
 use super::SavedViewView;
-use crate::{About, Call, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, PageQuery, Read, Tag};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -11,7 +11,7 @@ pub(super) fn operation() -> Operation {
         method: Method::Get,
         path: "/api/v1/saved-views",
         tag: Tag::SavedViews,
-        summary: "Lists saved views, by their names",
+        summary: "Lists saved views, newest first",
         description: "Views that mention a table that is hidden from the caller are left out.",
         returns: "The views",
         refusals: &[],
@@ -19,7 +19,7 @@ pub(super) fn operation() -> Operation {
     .runs(run)
 }
 
-async fn run(call: Call<Read, NoBody>) -> Result<Vec<SavedViewView>, Error> {
-    let views = list_saved_views(&call.services, &call.actor).await?;
-    Ok(views.into_iter().map(SavedViewView::from).collect())
+async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<SavedViewView>, Error> {
+    let page = list_saved_views(&call.services, &call.actor, call.query.page).await?;
+    Ok(page.into())
 }

@@ -3,7 +3,7 @@
 use labdata_application::{Error, people::groups::list_groups};
 
 use super::GroupView;
-use crate::{About, Call, Method, NoBody, Operation, Read, Tag};
+use crate::{About, Call, Listing, Method, NoBody, Operation, PageQuery, Read, Tag};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -11,7 +11,7 @@ pub(super) fn operation() -> Operation {
         method: Method::Get,
         path: "/api/v1/groups",
         tag: Tag::Groups,
-        summary: "Lists groups, by their names",
+        summary: "Lists groups, newest first",
         description: "With their members.",
         returns: "The groups",
         refusals: &[],
@@ -19,7 +19,7 @@ pub(super) fn operation() -> Operation {
     .runs(run)
 }
 
-async fn run(call: Call<Read, NoBody>) -> Result<Vec<GroupView>, Error> {
-    let groups = list_groups(&call.services, &call.actor).await?;
-    Ok(groups.into_iter().map(GroupView::from).collect())
+async fn run(call: Call<Read, NoBody, PageQuery>) -> Result<Listing<GroupView>, Error> {
+    let page = list_groups(&call.services, &call.actor, call.query.page).await?;
+    Ok(page.into())
 }

@@ -3,7 +3,7 @@
 use labdata_application::{Error, people::invitations::list_invitations};
 
 use super::InvitationView;
-use crate::{About, Admin, Call, Method, NoBody, Operation, Tag};
+use crate::{About, Admin, Call, Listing, Method, NoBody, Operation, PageQuery, Tag};
 
 pub(super) fn operation() -> Operation {
     About {
@@ -19,7 +19,7 @@ pub(super) fn operation() -> Operation {
     .runs(run)
 }
 
-async fn run(call: Call<Admin, NoBody>) -> Result<Vec<InvitationView>, Error> {
-    let invitations = list_invitations(&call.services, &call.actor).await?;
-    Ok(invitations.into_iter().map(InvitationView::from).collect())
+async fn run(call: Call<Admin, NoBody, PageQuery>) -> Result<Listing<InvitationView>, Error> {
+    let page = list_invitations(&call.services, &call.actor, call.query.page).await?;
+    Ok(page.into())
 }
