@@ -25,6 +25,8 @@ const MAX_COLUMNS: usize = 500;
 const MAX_DESCRIPTION: usize = 10_000;
 /// Maximum number of characters of a unit that a message repeats.
 const MAX_QUOTED: usize = 100;
+/// Maximum number of columns of a group: that of an index of PostgreSQL.
+const MAX_UNIQUE_TOGETHER: usize = 32;
 /// Maximum number of characters of a label.
 const MAX_LABEL: usize = 200;
 
@@ -295,6 +297,11 @@ impl TableDefinition {
             if group.len() < 2 || distinct.len() != group.len() {
                 problems.push(format!(
                     "unique_together ({listed}) must name two or more different columns"
+                ));
+            }
+            if group.len() > MAX_UNIQUE_TOGETHER {
+                problems.push(format!(
+                    "unique_together ({listed}) must name at most {MAX_UNIQUE_TOGETHER} columns"
                 ));
             }
             // The same columns in another order are the same constraint.

@@ -34,7 +34,9 @@ pub enum InvalidMask {
         image: PixelSize,
     },
     /// Every pixel is transparent.
-    #[error("the mask is empty: every pixel is transparent")]
+    #[error(
+        "the mask is empty: no pixel is opaque (an alpha of less than 128 counts as transparent)"
+    )]
     Empty,
 }
 
