@@ -2,7 +2,7 @@
 
 use actix_web::{
     HttpRequest,
-    http::header::{Accept, Header, HeaderValue, Quality},
+    http::header::{ACCEPT_ENCODING, Accept, Header, HeaderMap, HeaderValue, Quality},
 };
 use labdata_operations::ResultForm;
 use labdata_table_formats::Format;
@@ -74,6 +74,23 @@ impl Accepted {
         let (_, quality) = ranges.max_by_key(|(specific, _)| *specific)?;
         Some(quality)
     }
+}
+
+/// Returns whether a client takes a response that is compressed with gzip.
+pub(crate) fn accepts_gzip(request: &HeaderMap) -> bool {
+    request
+        .get_all(ACCEPT_ENCODING)
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            let is_refused = weight
+                .trim()
+                .strip_prefix("q=")
+                .and_then(|weight| weight.trim().parse().ok())
+                .is_some_and(|weight: f32| weight <= 0.0);
+            name.trim().eq_ignore_ascii_case("gzip") && !is_refused
+        })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use labdata_console::Plots;
 use labdata_domain::refusal::Resource;
 use uuid::Uuid;
 
-use crate::http::{ApiResult, endpoint::Endpoint};
+use crate::http::{ApiResult, accept::accepts_gzip, endpoint::Endpoint};
 
 /// Cache policy of the files of a version: they never change, as another version has other addresses.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
@@ -96,20 +96,4 @@ fn script_of_plots(plots: &Plots, request: &HeaderMap) -> ApiResult<HttpResponse
         .unpacked()
         .map_err(|problem| Error::Internal(problem.to_string()))?;
     Ok(response.body(script))
-}
-
-fn accepts_gzip(request: &HeaderMap) -> bool {
-    request
-        .get_all(ACCEPT_ENCODING)
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-            let is_refused = weight
-                .trim()
-                .strip_prefix("q=")
-                .and_then(|weight| weight.trim().parse().ok())
-                .is_some_and(|weight: f32| weight <= 0.0);
-            name.trim().eq_ignore_ascii_case("gzip") && !is_refused
-        })
 }

@@ -1,21 +1,22 @@
 //! `GET /docs`: the interactive reference. Everything it shows ships inside the program, so it
 //! works offline.
 
-use std::sync::Arc;
+use std::{io::Read as _, sync::Arc};
 
 use actix_web::{
-    HttpResponse,
+    HttpRequest, HttpResponse,
     http::{
         Method,
-        header::{CONTENT_ENCODING, LOCATION},
+        header::{ACCEPT_ENCODING, CONTENT_ENCODING, LOCATION, VARY},
     },
     web::Path,
 };
+use flate2::read::GzDecoder;
 use labdata_application::Error;
 use labdata_domain::refusal::Resource;
 use utoipa_swagger_ui::{Config, serve};
 
-use crate::http::{ApiResult, endpoint::Endpoint};
+use crate::http::{ApiResult, accept::accepts_gzip, endpoint::Endpoint};
 
 pub(in crate::routes) fn endpoints() -> [Endpoint; 2] {
     [
@@ -31,7 +32,7 @@ async fn redirect() -> HttpResponse {
         .finish()
 }
 
-async fn file(file: Path<String>) -> ApiResult<HttpResponse> {
+async fn file(file: Path<String>, request: HttpRequest) -> ApiResult<HttpResponse> {
     let config = Config::from("../api/v1/openapi.json")
         // A key stays in the page's memory: any script of this origin could read it from the storage.
         .persist_authorization(false)
@@ -43,10 +44,19 @@ async fn file(file: Path<String>) -> ApiResult<HttpResponse> {
         serve(&file, Arc::new(config)).map_err(|error| Error::Internal(error.to_string()))?;
     let found = found.ok_or_else(|| Error::not_found(Resource::Page))?;
     let mut response = HttpResponse::Ok();
-    if found.gzpipped {
-        response.insert_header((CONTENT_ENCODING, "gzip"));
-    }
-    Ok(response
+    response
         .content_type(found.content_type)
-        .body(found.bytes.into_owned()))
+        .insert_header((VARY, ACCEPT_ENCODING.as_str()));
+    if !found.gzpipped {
+        return Ok(response.body(found.bytes.into_owned()));
+    }
+    if accepts_gzip(request.headers()) {
+        response.insert_header((CONTENT_ENCODING, "gzip"));
+        return Ok(response.body(found.bytes.into_owned()));
+    }
+    let mut bytes = Vec::new();
+    GzDecoder::new(&*found.bytes)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(response.body(bytes))
 }
