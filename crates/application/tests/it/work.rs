@@ -1,6 +1,10 @@
 //! Runs of job scripts on the platform.
 
 use labdata_application::{
+    files::{
+        begin_upload::{BeginUpload, begin_upload},
+        upload_file::UploadFile,
+    },
     jobs::{
         check_script::CheckedScript,
         create_job::{CreateJob, create_job},
@@ -41,7 +45,7 @@ use labdata_ports::work::{
 };
 use time::Duration;
 
-use crate::lab::Lab;
+use crate::{files, lab::Lab};
 
 /// A backend whose users see the runs of all organizations.
 const VISIBLE: BackendPolicy = BackendPolicy {
@@ -201,6 +205,32 @@ async fn a_run_that_a_script_starts_holds_no_more_scopes_than_that_script() {
         .unwrap();
     let second = script_of(&lab, &claimed_next(&lab).await, VISIBLE).await;
     assert_eq!(second.scopes, script.scopes);
+}
+
+/// Contract §2: so does a write.
+#[tokio::test]
+async fn an_upload_of_a_run_without_an_execution_belongs_to_its_own() {
+    let lab = Lab::new().await;
+    let claimed = claimed(&lab).await;
+    let script = script_of(&lab, &claimed, BackendPolicy::default()).await;
+    let instrument = files::instrument(&lab).await;
+    let upload = UploadFile {
+        instrument: None,
+        ..files::upload(instrument)
+    };
+    let wanted = BeginUpload {
+        instrument: None,
+        ..files::wanted(instrument)
+    };
+    let author = lab.actor(&Scope::ALL);
+    let refused = begin_upload(&lab.services, &author, wanted.clone()).await;
+    assert_eq!(refused.unwrap_err().kind(), Some(RefusalKind::Invalid));
+    let begun = begin_upload(&lab.services, &script, wanted).await.unwrap();
+    let file = files::upload_file(&lab.services, &script, upload).await;
+    for file in [begun.file, file.unwrap()] {
+        let own = run(&claimed).execution.id;
+        assert_eq!(file.attribution.execution(), Some(own));
+    }
 }
 
 /// Ada sets the trigger, and Bob changes the script: what runs is Bob's.
