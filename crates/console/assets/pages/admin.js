@@ -6,7 +6,7 @@ import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may } from "../rights.js";
 import { groups, invitations, users } from "./people.js";
-import { sqlLogins, webhooks } from "./outward.js";
+import { sqlLogins, webhooks } from "./integrations.js";
 
 const SCOPES = ["read", "write", "admin"];
 

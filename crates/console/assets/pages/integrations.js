@@ -1,4 +1,4 @@
-// What leads outward: webhooks with what was sent to them, and SQL logins for people's own tools.
+// Integrations: webhooks with what was sent to them, and SQL logins for people's own tools.
 
 import { call, get, post } from "../api.js";
 import { badge, button, destroy, form, h, input, load, select, show } from "../dom.js";
