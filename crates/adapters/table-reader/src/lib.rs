@@ -16,7 +16,7 @@ pub use child::ChildTableReader;
 pub use reader::read_table;
 
 /// Memory of a reader, in bytes: heap and anonymous mappings.
-pub const MAX_MEMORY: u64 = 256 << 20;
+pub const MAX_MEMORY: u64 = 248 << 20;
 
 /// Processor time of a reader.
 pub const MAX_CPU_TIME: Duration = Duration::from_mins(1);
