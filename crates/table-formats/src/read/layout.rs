@@ -4,7 +4,11 @@ use super::{
     date::read_iso,
     number::NumberForm,
     raw::{RawCell, RawRow},
+    units::is_units_row,
 };
+
+/// Maximum number of titles, in a table's own delimiter, that are looked for above its header.
+const MAX_TITLES: usize = 5;
 
 /// A row at the beginning of a file.
 #[derive(Clone, Debug)]
@@ -72,7 +76,8 @@ pub(super) fn kind_of_text(text: &str) -> CellKind {
     if text.is_empty() {
         return CellKind::Blank;
     }
-    if NumberForm::of(text).numbers != 0 || is_moment(text) {
+    let is_boolean = text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
+    if is_boolean || NumberForm::of(text).numbers != 0 || is_moment(text) {
         return CellKind::Value;
     }
     let is_compared = text.starts_with(['<', '>', '\u{2264}', '\u{2265}', '~']);
@@ -122,11 +127,11 @@ pub(super) struct HeaderChoice {
 
 /// Rows that could be a table.
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    header: usize,
-    width: usize,
+pub(super) struct Block {
+    pub(super) header: usize,
+    pub(super) width: usize,
     /// Number of rows below the header.
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 /// Finds the header: the first row of texts only that has rows of the same width below it. Lines with
@@ -143,10 +148,25 @@ pub(super) fn find_header(rows: &[HeadRow]) -> HeaderChoice {
             may_have_none: true,
         };
     };
+    let (mut header, mut alternatives) = (chosen.header, Vec::new());
+    if let Some(lone) = lone_header(rows, chosen) {
+        if lone.has_names_below {
+            // One cell above names is a title.
+            alternatives.extend((chosen.width > 1).then_some(lone.index));
+        } else {
+            header = lone.index;
+            // Two cells may be a setting above a table, more are the names of its columns.
+            alternatives.extend((chosen.width <= 2).then_some(chosen.header));
+        }
+    }
     let mut choice = HeaderChoice {
-        index: Some(chosen.header),
-        ..HeaderChoice::default()
+        index: Some(header),
+        alternatives,
+        may_have_none: false,
     };
+    if choice.index != Some(chosen.header) || !choice.alternatives.is_empty() {
+        return choice;
+    }
     // A row as wide as the table above its header may be the header, with a number in it.
     let is_as_wide = |row: &&HeadRow| !row.row.is_title && row.row.width() >= chosen.width;
     let above = rows.get(..chosen.header).unwrap_or_default();
@@ -156,10 +176,83 @@ pub(super) fn find_header(rows: &[HeadRow]) -> HeaderChoice {
         let as_wide = above.iter().position(|row| is_as_wide(&row));
         choice.alternatives.extend(as_wide);
     }
-    if let Some(second) = second_header(rows, chosen) {
-        choice.alternatives.push(second);
-    }
+    let second = second_header(rows, chosen)
+        .or_else(|| header_below_sentence(rows, chosen))
+        .or_else(|| header_below_settings(rows, chosen));
+    choice.alternatives.extend(second);
     choice
+}
+
+/// A line above the blank line that precedes a table, as wide as the table.
+struct LoneLine {
+    index: usize,
+    /// True if the first row of the table has names above values, as its header has.
+    has_names_below: bool,
+}
+
+/// The line above a table if it may be its header, although a blank line separates it from the rows.
+fn lone_header(rows: &[HeadRow], chosen: Block) -> Option<LoneLine> {
+    let first = rows.get(chosen.header).filter(|row| row.follows_blank)?;
+    let index = chosen.header.checked_sub(1)?;
+    let line = block_at(rows, index)?;
+    let above = index.checked_sub(1).and_then(|above| rows.get(above));
+    let is_lone = rows.get(index)?.follows_blank
+        || above.is_none_or(|above| above.row.is_title || above.row.width() < line.width);
+    if !is_lone || line.width < chosen.width {
+        return None;
+    }
+    // The rows from the second one below the line are those below the first row.
+    let as_header = Block {
+        header: index,
+        width: chosen.width,
+        rows: chosen.rows + 1,
+    };
+    let has_names_below = columns_of_values(rows, as_header)
+        .into_iter()
+        .any(|column| kind_of(&first.row, first.row.cell(column)) == CellKind::Text);
+    Some(LoneLine {
+        index,
+        has_names_below,
+    })
+}
+
+/// A row below the header if the header may be a title with the delimiter in it: only in the title do
+/// blanks follow the delimiters, as in a sentence.
+fn header_below_sentence(rows: &[HeadRow], chosen: Block) -> Option<usize> {
+    let is_sentence = |index: usize| {
+        let cells = |row: &HeadRow, has_blank: bool| {
+            (1..chosen.width).all(|column| {
+                let text = row.row.text_of(row.row.cell(column)).unwrap_or_default();
+                text.starts_with(' ') == has_blank
+            })
+        };
+        let row = rows.get(index)?;
+        Some(cells(row, true)).filter(|is_sentence| *is_sentence || cells(row, false))
+    };
+    if chosen.width < 2 || is_sentence(chosen.header) != Some(true) {
+        return None;
+    }
+    rows_near(chosen).find(|index| {
+        let below = block_at(rows, *index);
+        below.is_some_and(|below| below.width == chosen.width) && is_sentence(*index) == Some(false)
+    })
+}
+
+/// The first rows below a header, which may be the header if that is a title.
+fn rows_near(chosen: Block) -> impl Iterator<Item = usize> {
+    chosen.header + 1..=chosen.header + chosen.rows.min(MAX_TITLES)
+}
+
+/// The row below the blank line that follows a header with one or two rows, if these may be settings above
+/// a longer table of texts.
+fn header_below_settings(rows: &[HeadRow], chosen: Block) -> Option<usize> {
+    if chosen.width > 2 || !(1..=2).contains(&chosen.rows) {
+        return None;
+    }
+    let index = chosen.header + chosen.rows + 1;
+    let below = block_at(rows, index).filter(|below| below.width == chosen.width)?;
+    let is_apart = rows.get(index).is_some_and(|row| row.follows_blank);
+    (is_apart && below.rows > chosen.rows).then_some(index)
 }
 
 /// The first row with as many filled cells as any.
@@ -170,24 +263,29 @@ fn widest(rows: &[HeadRow]) -> usize {
 }
 
 /// The table that begins with a row, if the row may be a header.
-fn block_at(rows: &[HeadRow], index: usize) -> Option<Block> {
-    let HeadRow { row, .. } = rows.get(index)?;
-    let kinds = || row.cells.iter().map(|cell| kind_of(row, *cell));
-    let is_header = !row.is_title
-        && kinds().all(|kind| kind != CellKind::Value)
-        && kinds().any(|kind| kind == CellKind::Text);
-    if !is_header {
-        return None;
-    }
+pub(super) fn block_at(rows: &[HeadRow], index: usize) -> Option<Block> {
+    let HeadRow { row, .. } = rows.get(index).filter(|row| may_be_header(&row.row))?;
     let width = row.width();
     let below = rows.get(index + 1..).unwrap_or_default().iter();
-    // Neither a row behind blank lines nor a wider one belongs to this header.
-    let below = below.take_while(|below| !below.follows_blank && below.row.width() <= width);
+    // Neither a row behind blank lines nor a wider one belongs to this header; but some programs write a
+    // blank line behind it, and then values.
+    let below = below.enumerate().take_while(|(position, below)| {
+        let is_behind_header = *position == 0 && !may_be_header(&below.row);
+        (is_behind_header || !below.follows_blank) && below.row.width() <= width
+    });
     Some(Block {
         header: index,
         width,
         rows: below.count(),
     })
+}
+
+/// Returns whether a row has texts only.
+fn may_be_header(row: &RawRow) -> bool {
+    let kinds = || row.cells.iter().map(|cell| kind_of(row, *cell));
+    !row.is_title
+        && kinds().all(|kind| kind != CellKind::Value)
+        && kinds().any(|kind| kind == CellKind::Text)
 }
 
 fn choose_block(rows: &[HeadRow], blocks: &[Block]) -> Option<Block> {
@@ -226,26 +324,37 @@ fn is_data(rows: &[HeadRow], block: Block) -> bool {
     body.len() >= 3 && are_values(body)
 }
 
-/// Returns the row below the header if it looks like another header: texts above columns of numbers.
+/// Returns a row below the header if it looks like another header: texts above columns of numbers.
 fn second_header(rows: &[HeadRow], chosen: Block) -> Option<usize> {
-    let index = chosen.header + 1;
-    let HeadRow { row, .. } = rows.get(index).filter(|_| chosen.rows > 1)?;
     let header = &rows.get(chosen.header)?.row;
-    if is_units_row(rows, chosen.header) {
+    if chosen.rows < 2 || is_units_row(rows, chosen.header) {
         return None;
     }
-    let kinds = || row.cells.iter().map(|cell| kind_of(row, *cell));
-    if kinds().any(|kind| matches!(kind, CellKind::Value | CellKind::Mark)) {
-        return None;
-    }
-    let is_above_values = column_of_values(rows, chosen)
-        .into_iter()
-        .any(|column| kind_of(row, row.cell(column)) == CellKind::Text);
-    (is_above_values && row.filled() >= header.filled().min(2)).then_some(index)
+    // Values end the titles.
+    let mut texts = rows_near(chosen).take_while(|index| {
+        rows.get(*index).is_some_and(|HeadRow { row, .. }| {
+            let mut kinds = row.cells.iter().map(|cell| kind_of(row, *cell));
+            !kinds.any(|kind| matches!(kind, CellKind::Value | CellKind::Mark))
+        })
+    });
+    let is_header = |index: &usize| {
+        let above = Block {
+            header: index - 1,
+            width: chosen.width,
+            rows: chosen.header + chosen.rows + 1 - index,
+        };
+        rows.get(*index).is_some_and(|HeadRow { row, .. }| {
+            row.filled() >= header.filled().min(2)
+                && columns_of_values(rows, above)
+                    .into_iter()
+                    .any(|column| kind_of(row, row.cell(column)) == CellKind::Text)
+        })
+    };
+    texts.find(is_header)
 }
 
 /// Columns in which the rows from the second one below the header hold values.
-fn column_of_values(rows: &[HeadRow], block: Block) -> Vec<usize> {
+pub(super) fn columns_of_values(rows: &[HeadRow], block: Block) -> Vec<usize> {
     let start = block.header + 2;
     let end = block.header + 1 + block.rows;
     let body = rows.get(start..end).unwrap_or_default();
@@ -263,73 +372,12 @@ fn column_of_values(rows: &[HeadRow], block: Block) -> Vec<usize> {
         .collect()
 }
 
-/// Returns whether the row below a header names the units of its columns.
-pub(super) fn is_units_row(rows: &[HeadRow], header: usize) -> bool {
-    let Some(HeadRow { row, follows_blank }) = rows.get(header + 1) else {
-        return false;
-    };
-    // Without a row of values below it, the line may be the only row.
-    let Some(below) = rows.get(header + 2) else {
-        return false;
-    };
-    if *follows_blank || row.fault.is_some() {
-        return false;
-    }
-    let texts = || row.cells.iter().filter_map(|cell| row.text_of(*cell));
-    let are_units = texts().all(|text| text.trim().is_empty() || is_unit(text));
-    let has_only_texts = row
-        .cells
-        .iter()
-        .all(|cell| row.is_blank(*cell) || row.text_of(*cell).is_some());
-    // A unit stands above a number.
-    let is_above_number = row.cells.iter().enumerate().any(|(column, cell)| {
-        let below = kind_of(&below.row, below.row.cell(column));
-        !row.is_blank(*cell) && matches!(below, CellKind::Value | CellKind::Mark)
-    });
-    are_units && has_only_texts && is_above_number
-}
-
-/// Units without a prefix, and words that stand in their place.
-const UNITS: [&str; 40] = [
-    "m", "l", "L", "g", "s", "min", "h", "d", "mol", "M", "Da", "V", "A", "W", "J", "Hz", "Pa",
-    "bar", "K", "C", "F", "\u{b0}C", "\u{b0}F", "%", "OD", "AU", "RFU", "RLU", "U", "cells", "CFU",
-    "sec", "hr", "hrs", "x", "ppm", "ppb", "rpm", "xg", "bp",
-];
-
-/// Prefixes of units. Both signs for micro are one after NFKC.
-const PREFIXES: [&str; 10] = ["", "k", "m", "\u{3bc}", "u", "n", "p", "c", "M", "d"];
-
-/// Returns whether a text is a unit: `µl`, `[ng/µl]`, `(°C)`, `1/s`.
-pub(super) fn is_unit(text: &str) -> bool {
-    use unicode_normalization::UnicodeNormalization as _;
-
-    let text: String = text.trim().nfkc().collect();
-    let is_in = |open, close| text.starts_with(open) && text.ends_with(close);
-    if is_in('(', ')') || is_in('[', ']') {
-        return true;
-    }
-    let is_atom = |atom: &str| {
-        let atom = atom
-            .trim()
-            // Exponents: `m2`, `s-1`, `cm^2`.
-            .trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '-' | '^'));
-        // The `1` of `1/s` was trimmed like an exponent.
-        atom.is_empty()
-            || PREFIXES.iter().any(|prefix| {
-                atom.strip_prefix(prefix)
-                    .is_some_and(|base| UNITS.contains(&base))
-            })
-    };
-    let has_letter = text.chars().any(|char| char.is_alphabetic() || char == '%');
-    text.chars().count() <= 20 && has_letter && text.split(['/', '*', '\u{b7}', ' ']).all(is_atom)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub(super) mod tests {
+    use super::{super::raw::Span, *};
 
     /// Rows of fields that commas separate; a blank line is a blank row.
-    fn head(text: &str) -> Vec<HeadRow> {
+    pub(in crate::read) fn head(text: &str) -> Vec<HeadRow> {
         let mut rows = Vec::new();
         let mut follows_blank = false;
         for (line, number) in text.lines().zip(1..) {
@@ -339,10 +387,10 @@ mod tests {
             };
             for field in line.split(',') {
                 let span = row.push_text(field);
-                row.cells.push(if field.is_empty() {
-                    RawCell::Blank
-                } else {
-                    RawCell::Text(span)
+                row.cells.push(match field {
+                    "" => RawCell::Blank,
+                    "\"\"" => RawCell::Quoted(Span::default()),
+                    _ => RawCell::Text(span),
                 });
             }
             if row.is_all_blank() {
@@ -384,6 +432,12 @@ mod tests {
             ("Plate report\nwell,od\nA1,0.5\n", 2),
             ("name,vol\nA,n.d.\nB,1.5\nC,2.5\n", 1),
             ("name,vol\nA,<0.1\nB,1.5\n", 1),
+            ("a,b,c\n\nx,y,z\nu,v,w\n", 1),
+            ("Samples\na,b,c\n\nx,y,z\nu,v\n", 2),
+            ("Samples\n\nvalue\n1\n2\n", 3),
+            ("name,ok\n\nA,true\nB,false\n", 1),
+            ("name,n\n\nA,1\nB,2\n", 1),
+            ("Run ID,17\nProtocol,demo\n\nname,city\nBob,Rome\n", 4),
         ] {
             assert_eq!(header(text), (line, vec![]), "{text}");
         }
@@ -395,34 +449,28 @@ mod tests {
         assert_eq!((line, others), (1, vec![2]));
         let (line, others) = header("sample,0,30\nA,1,2\nB,2,3\nMean,x,y\nC,5,6\n");
         assert_eq!((line, others), (4, vec![1]));
+        for (text, doubt) in [
+            ("name,city\n\nBob,Rome\nAl,Paris\n", (1, vec![3])),
+            ("name\n\nBob\nAl\n", (1, vec![3])),
+            ("Operator,Smith\n\nwell,od\nA1,0.5\nA2,0.6\n", (3, vec![1])),
+            (
+                "Operator,Smith\nPlate,X\n\nname,city\nBob,Rome\nAl,Paris\n",
+                (1, vec![4]),
+            ),
+            (
+                "Plate 3, day two\nname,city\nBob,Rome\nAl,Paris\n",
+                (1, vec![2]),
+            ),
+            // No unit, and no name.
+            ("code\nA\n1\n2\n3\n", (1, vec![2])),
+        ] {
+            assert_eq!(header(text), doubt, "{text}");
+        }
         for text in ["1,2\n3,4\n", "sample,0,30\nA,1,2\n"] {
             let choice = find_header(&head(text));
             assert_eq!((choice.index, choice.may_have_none), (Some(0), true));
         }
         assert_eq!(find_header(&[]).index, None);
-    }
-
-    #[test]
-    fn a_line_of_units_is_known() {
-        for (text, is_units) in [
-            ("name,vol\n,\u{b5}l\nA1,1.5\n", true),
-            ("name,vol,t\n,[ul],min\nA1,1.5,2\n", true),
-            ("t,c\ns,ng/\u{b5}l\n0,1.5\n", true),
-            ("name,vol\nx,y\nA1,1.5\n", false),
-            ("name,vol\nA,2\nA1,1.5\n", false),
-            ("name,kind\nA,C\nB,M\n", false),
-            ("name,vol\n,\u{b5}l\n", false),
-        ] {
-            assert_eq!(is_units_row(&head(text), 0), is_units, "{text}");
-        }
-        for unit in [
-            "mg/ml", "\u{b0}C", "%", "1/s", "cells/ml", "\u{3bc}M", "kDa", "nm",
-        ] {
-            assert!(is_unit(unit), "{unit}");
-        }
-        for other in ["control", "", "12", "well"] {
-            assert!(!is_unit(other), "{other}");
-        }
     }
 
     #[test]
@@ -435,6 +483,8 @@ mod tests {
             "05.03.2024",
             "3/5/2024 2:22 PM",
             "0:04:22",
+            "true",
+            "FALSE",
         ] {
             assert_eq!(kind_of_text(value), CellKind::Value, "{value}");
         }

@@ -21,6 +21,7 @@ mod remote;
 mod survey;
 mod table;
 mod text;
+mod units;
 mod xlsx;
 
 use std::io::{self, Read, Seek};

@@ -106,7 +106,8 @@ impl Survey {
             let is_apart = self.blanks > 0 && self.rows > 0 || !self.footers.is_empty();
             // A sheet does not state how many cells a row has, so none of its rows is short.
             let is_short = self.layout.has_field_counts && row.cells.len() < self.layout.width;
-            let may_be_below = is_apart && is_short || self.is_footer(&row);
+            let may_be_below = is_apart && (is_short || self.is_padded_remark(&row))
+                || self.is_footer(&row, opening);
             if given_last.is_none() && may_be_below {
                 self.footers.push(row.clone());
                 // More of them are another table.
@@ -176,8 +177,19 @@ impl Survey {
             })
     }
 
+    /// Returns whether a row is one text at the beginning of a line with all its delimiters, which a program
+    /// may write although the line is a remark.
+    fn is_padded_remark(&self, row: &RawRow) -> bool {
+        let layout = self.layout;
+        let text = row.text_of(row.cell(layout.first)).unwrap_or_default();
+        layout.has_field_counts
+            && layout.width > 2
+            && row.filled() == 1
+            && kind_of_text(text) == CellKind::Text
+    }
+
     /// Returns whether a row looks like a line below the table: one text in a wider table.
-    fn is_footer(&self, row: &RawRow) -> bool {
+    fn is_footer(&self, row: &RawRow, opening: &Opening<'_>) -> bool {
         let layout = self.layout;
         if layout.width < 2 || self.rows == 0 || row.filled() != 1 {
             return false;
@@ -194,8 +206,13 @@ impl Survey {
             .columns
             .first()
             .is_some_and(|counts| counts.filled > 0 && counts.first_text.is_none());
+        let has_words = text.trim().contains(' ');
+        // A program that leaves delimiters out at the end of a row does so in several rows.
+        let is_only_short = layout.has_field_counts
+            && opening.reading.short_rows == 0
+            && (has_words || self.rows >= 3);
         // A text in a column of numbers, or several words beside empty columns, is a remark.
-        is_numeric || text.trim().contains(' ') && layout.width > 2
+        is_numeric || has_words && layout.width > 2 || is_only_short
     }
 
     /// Ends the table before the rows that may be below it; returns their number.

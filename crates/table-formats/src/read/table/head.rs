@@ -8,9 +8,10 @@ use crate::read::{
     date::render_clock,
     doubt::{Doubt, RowProblem},
     header::{Header, duplicates, number_duplicates},
-    layout::{CellKind, HeadRow, find_header, is_unit, is_units_row, kind_of},
+    layout::{CellKind, HeadRow, find_header, kind_of},
     open::TypedTable,
     raw::{RawCell, RawRow},
+    units::{is_unit, is_units_row},
 };
 use labdata_domain::data::write::FileCell;
 

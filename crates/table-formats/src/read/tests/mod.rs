@@ -1,4 +1,5 @@
 mod random;
+mod titles;
 mod values;
 
 use std::io::Cursor;

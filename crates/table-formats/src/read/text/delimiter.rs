@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use super::sample::{SampleRow, split};
 use crate::read::{number::NumberForm, options::ReadOptions};
 
 /// Delimiters that are tried, in order of preference.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
-
-/// Number of lines that decide.
-const SAMPLE_LINES: usize = 300;
 
 /// Difference of scores below which two delimiters fit equally well.
 const TIE: f64 = 0.05;
@@ -41,35 +39,46 @@ pub(super) fn find_delimiter(sample: &str, options: &ReadOptions) -> DelimiterCh
         return choice;
     }
     let quote = options.quote.unwrap_or(Some(b'"'));
-    let mut fits: Vec<Fit> = DELIMITERS
+    let single = SingleColumn::of(sample, quote);
+    let mut fits: Vec<(Fit, Division)> = DELIMITERS
         .into_iter()
         .filter_map(|delimiter| Fit::of(sample, delimiter, quote))
+        .map(|fit| {
+            let division = fit.division(&single);
+            (fit, division)
+        })
+        .filter(|(_, division)| *division != Division::Single)
         .collect();
     // Stable: of equal ones the first stays in front.
-    fits.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let single = single_column(sample, quote);
-    let Some(best) = fits.first().filter(|best| best.score >= single) else {
+    fits.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+    let Some((best, division)) = fits.first() else {
         let is_blank = |byte: u8| byte.is_ascii_whitespace() || DELIMITERS.contains(&byte);
-        if sample.bytes().all(is_blank) {
-            return choice;
+        if !sample.bytes().all(is_blank) {
+            choice.delimiter = absent_delimiter(sample);
         }
-        // A delimiter that does not occur leaves every line whole.
-        let absent = DELIMITERS
-            .into_iter()
-            .chain([b'\x1f'])
-            .find(|delimiter| !sample.bytes().any(|byte| byte == *delimiter));
-        choice.delimiter = absent.unwrap_or(b',');
         return choice;
     };
     choice.delimiter = best.delimiter;
     choice.alternatives = fits
         .iter()
         .skip(1)
-        .filter(|other| best.score - other.score < TIE)
-        .map(|other| other.delimiter)
+        .filter(|(other, _)| best.score - other.score < TIE)
+        .map(|(other, _)| other.delimiter)
         .collect();
+    if *division == Division::Doubtful {
+        choice.alternatives.push(absent_delimiter(sample));
+    }
     choice.may_be_decimals = best.delimiter == b',' && best.looks_like_decimals;
     choice
+}
+
+/// A delimiter that does not occur, which leaves every line whole.
+fn absent_delimiter(sample: &str) -> u8 {
+    DELIMITERS
+        .into_iter()
+        .chain([b'\x1f'])
+        .find(|delimiter| !sample.bytes().any(|byte| byte == *delimiter))
+        .unwrap_or(b',')
 }
 
 /// Returns the delimiter that a first line `sep=;` names, which Excel reads and writes.
@@ -83,11 +92,38 @@ fn sep_line(sample: &str) -> Option<u8> {
     }
 }
 
-/// Score of a delimiter for a text.
+/// Whether a delimiter divides a text, whose first line may be the header of a single column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Division {
+    Columns,
+    /// The first line is the title of a table, or the name of a column of such texts.
+    Doubtful,
+    Single,
+}
+
+/// Score of a delimiter for a text, and the table into which it divides the text.
 #[derive(Debug)]
 struct Fit {
     delimiter: u8,
     score: f64,
+    /// Number of fields of most rows.
+    width: usize,
+    /// Number of rows of that width.
+    count: usize,
+    /// The fraction of the rows from the first to the last one of that width that have it.
+    consistency: f64,
+    /// True if such rows are half of the text.
+    is_half: bool,
+    /// True if the first line of the text has that width.
+    is_first: bool,
+    /// True if blank lines are above the table.
+    is_apart: bool,
+    /// True if the first row of that width has no values.
+    has_names: bool,
+    /// True if a name is above a column of values.
+    has_values: bool,
+    /// True if blanks follow all delimiters, as they follow the commas of sentences.
+    is_prose: bool,
     /// True if each row would also be one number with a decimal comma, with digits that a number of
     /// its own would not begin with.
     looks_like_decimals: bool,
@@ -98,59 +134,145 @@ impl Fit {
     fn of(sample: &str, delimiter: u8, quote: Option<u8>) -> Option<Self> {
         let rows = split(sample, delimiter, quote);
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.len() > 1) {
-            *counts.entry(row.len()).or_default() += 1;
+        for row in rows.iter().filter(|row| row.fields.len() > 1) {
+            *counts.entry(row.fields.len()).or_default() += 1;
         }
         // Of equally frequent widths that of the first line, else the largest: titles are narrower.
-        let first = rows.first().map_or(0, Vec::len);
+        let first_width = rows.first().map_or(0, |row| row.fields.len());
         let (width, count) = counts
             .into_iter()
-            .max_by_key(|(width, count)| (*count, *width == first, *width))?;
-        let mut table = rows.iter().filter(|row| row.len() == width);
-        table.next()?;
+            .max_by_key(|(width, count)| (*count, *width == first_width, *width))?;
+        let is_in_table = |row: &SampleRow| row.fields.len() == width;
+        let first = rows.iter().position(is_in_table)?;
+        let last = rows.iter().rposition(is_in_table)?;
+        let header = rows.get(first)?;
         // Rows of another width count too: they are rows with cells too few or too many.
-        let header = rows.iter().position(|row| row.len() == width)?;
-        let divided = rows.get(header + 1..).unwrap_or_default();
-        let cells = || divided.iter().filter(|row| row.len() > 1).flatten();
-        let typed = fraction(
-            cells().filter(|cell| is_typed(cell)).count(),
-            cells().count(),
-        );
-        let coverage = fraction(count, rows.len());
-        let is_first = rows.first().is_some_and(|row| row.len() == width);
-        let pairs = || table.clone().map(|row| (row.first(), row.get(1)));
-        let are_digits = |text: Option<&String>| {
-            text.is_some_and(|text| {
-                !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-            })
+        let divided = rows.get(first + 1..).unwrap_or_default();
+        let cells = || {
+            let divided = divided.iter().map(|row| &row.fields);
+            divided.filter(|fields| fields.len() > 1).flatten()
         };
-        let looks_like_decimals = width == 2
-            && pairs().all(|(first, second)| are_digits(first) && are_digits(second))
-            && pairs().any(|(_, second)| second.is_some_and(|text| text.starts_with('0')));
+        let typed = typed_fraction(cells());
+        let table: Vec<&[String]> = divided
+            .iter()
+            .filter(|row| is_in_table(row))
+            .map(|row| row.fields.as_slice())
+            .collect();
+        let follows = |fields: &[String]| fields.iter().skip(1).all(|field| field.starts_with(' '));
         Some(Self {
             delimiter,
             // Half for equal widths alone, so that a table of texts has a score; titles above it cost some.
-            score: coverage * (0.5 + typed) - if is_first { 0.0 } else { 0.25 },
-            looks_like_decimals,
+            score: fraction(count, rows.len()) * (0.5 + typed)
+                - if first == 0 { 0.0 } else { 0.25 },
+            width,
+            count,
+            consistency: fraction(count, last + 1 - first),
+            is_half: count * 2 >= rows.len(),
+            is_first: first == 0,
+            is_apart: header.follows_blank,
+            has_names: header
+                .fields
+                .iter()
+                .all(|field| field.trim().is_empty() || !is_typed(field)),
+            has_values: (0..width).any(|column| has_values(&header.fields, &table, column)),
+            is_prose: follows(&header.fields) && table.iter().all(|fields| follows(fields)),
+            looks_like_decimals: width == 2 && looks_like_decimals(&header.fields, &table),
         })
+    }
+
+    /// Decides between this table and a single column.
+    fn division(&self, single: &SingleColumn) -> Division {
+        let by_score = if self.score >= single.score {
+            Division::Columns
+        } else {
+            Division::Single
+        };
+        let is_table = self.consistency >= 0.7 && self.count >= 2;
+        if self.is_first || !is_table {
+            return by_score;
+        }
+        // `vol` above `1,5` and `2,5`.
+        if !self.has_names && single.typed >= 0.8 {
+            return Division::Single;
+        }
+        let is_sign_of_sentences = matches!(self.delimiter, b',' | b';');
+        if is_sign_of_sentences && self.is_prose && !self.has_values {
+            return match by_score {
+                Division::Single if !self.is_half => Division::Single,
+                _ => Division::Doubtful,
+            };
+        }
+        // Many rows of equally many texts are rarely the lists of a column.
+        let is_long = self.width > 2 && self.count >= 6;
+        if self.has_values || !is_sign_of_sentences || self.is_apart || is_long {
+            Division::Columns
+        } else {
+            Division::Doubtful
+        }
     }
 }
 
-/// Returns how well the text is a single column.
-fn single_column(sample: &str, quote: Option<u8>) -> f64 {
-    let rows = split(sample, b'\x1f', quote);
-    let cells = || rows.iter().skip(1).flatten();
-    let typed = fraction(
-        cells().filter(|cell| is_typed(cell)).count(),
-        cells().count(),
-    );
-    let header = rows.first().and_then(|row| row.first());
-    let is_divided = header.is_some_and(|header| {
-        let mut bytes = header.bytes();
-        bytes.any(|byte| DELIMITERS.contains(&byte))
-    });
-    // A delimiter in the header speaks against a single column.
-    (0.5 + typed) * if is_divided { 0.3 } else { 0.6 }
+/// Returns whether a column of a table has a name above values.
+fn has_values(header: &[String], table: &[&[String]], column: usize) -> bool {
+    let is_name = header
+        .get(column)
+        .is_some_and(|name| !name.trim().is_empty() && !is_typed(name));
+    let filled = || {
+        let cells = table.iter().filter_map(|fields| fields.get(column));
+        cells.filter(|cell| !cell.trim().is_empty())
+    };
+    is_name && filled().count() > 0 && typed_fraction(filled()) >= 0.8
+}
+
+/// Returns whether two columns may be one of numbers with decimal commas.
+fn looks_like_decimals(header: &[String], table: &[&[String]]) -> bool {
+    // Two names are the names of two columns, unless the comma stands in a sentence: `OD, 600 nm`.
+    let is_one_name = header.get(1).is_some_and(|second| second.starts_with(' '));
+    let are_digits = |text: Option<&String>| {
+        text.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let starts_with_zero =
+        |fields: &&[String]| fields.get(1).is_some_and(|text| text.starts_with('0'));
+    is_one_name
+        && table
+            .iter()
+            .all(|row| are_digits(row.first()) && are_digits(row.get(1)))
+        && table.iter().any(starts_with_zero)
+}
+
+/// The text as a single column.
+#[derive(Debug)]
+struct SingleColumn {
+    score: f64,
+    /// The fraction of its cells that are values.
+    typed: f64,
+}
+
+impl SingleColumn {
+    fn of(sample: &str, quote: Option<u8>) -> Self {
+        let rows = split(sample, b'\x1f', quote);
+        let typed = typed_fraction(rows.iter().skip(1).flat_map(|row| &row.fields));
+        let header = rows.first().and_then(|row| row.fields.first());
+        let is_divided = header.is_some_and(|header| {
+            let mut bytes = header.bytes();
+            bytes.any(|byte| DELIMITERS.contains(&byte))
+        });
+        Self {
+            // A delimiter in the header speaks against a single column.
+            score: (0.5 + typed) * if is_divided { 0.3 } else { 0.6 },
+            typed,
+        }
+    }
+}
+
+/// The fraction of these cells that are values.
+fn typed_fraction<'c>(cells: impl Iterator<Item = &'c String>) -> f64 {
+    let (mut typed, mut all) = (0, 0);
+    for cell in cells {
+        typed += usize::from(is_typed(cell));
+        all += 1;
+    }
+    fraction(typed, all)
 }
 
 fn fraction(part: usize, whole: usize) -> f64 {
@@ -162,7 +284,7 @@ fn fraction(part: usize, whole: usize) -> f64 {
     }
 }
 
-/// Returns whether a cell is blank, or looks like a number, a date or a time.
+/// Returns whether a cell is blank, or looks like a number, a date, a time or a boolean.
 fn is_typed(cell: &str) -> bool {
     let cell = cell.trim();
     let is_moment = || {
@@ -174,59 +296,10 @@ fn is_typed(cell: &str) -> bool {
     };
     cell.is_empty()
         || matches!(cell, "NA" | "N/A" | "#N/A" | "NaN" | "null")
+        || cell.eq_ignore_ascii_case("true")
+        || cell.eq_ignore_ascii_case("false")
         || NumberForm::of(cell).numbers != 0
         || is_moment()
-}
-
-/// Divides a sample into rows that are not blank, as the reader does.
-fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<Vec<String>> {
-    let delimiter = char::from(delimiter);
-    let quote = quote.map(char::from);
-    let mut rows = Vec::new();
-    let mut row: Vec<String> = Vec::new();
-    let mut field = String::new();
-    let mut chars = sample.chars().peekable();
-    let mut is_quoted = false;
-    let mut end_row = |row: &mut Vec<String>, field: &mut String| {
-        row.push(std::mem::take(field));
-        let full = std::mem::take(row);
-        if full.iter().any(|field| !field.trim().is_empty()) {
-            rows.push(full);
-        }
-        rows.len() < SAMPLE_LINES
-    };
-    let mut is_start = true;
-    while let Some(char) = chars.next() {
-        if is_quoted {
-            if Some(char) != quote {
-                field.push(char);
-            } else if chars.peek() == Some(&char) {
-                field.push(char);
-                chars.next();
-            } else {
-                is_quoted = false;
-            }
-            continue;
-        }
-        if Some(char) == quote && is_start {
-            is_quoted = true;
-            is_start = false;
-        } else if char == delimiter {
-            row.push(std::mem::take(&mut field));
-            is_start = true;
-        } else if matches!(char, '\n' | '\r') {
-            // The row between `\r` and `\n` is blank, and not counted.
-            is_start = true;
-            if !end_row(&mut row, &mut field) {
-                return rows;
-            }
-        } else {
-            is_start = false;
-            field.push(char);
-        }
-    }
-    end_row(&mut row, &mut field);
-    rows
 }
 
 #[cfg(test)]
@@ -288,6 +361,57 @@ mod tests {
         assert_eq!((tie.delimiter, tie.alternatives), (b',', vec![b';']));
         assert!(choice("OD, 600 nm\n0,05\n0,08\n").may_be_decimals);
         assert!(!choice("a,b\n1,2\n3,4\n").may_be_decimals);
+    }
+
+    #[test]
+    fn a_title_leaves_a_table_of_texts_divided() {
+        for delimiter in [',', ';', '\t', '|'] {
+            for rows in [2, 30] {
+                let row = |row: usize| format!("S{row},K-{row},AB\n");
+                let rows: String = (0..rows).map(row).collect();
+                let table = format!("sample,strain,operator\n{rows}");
+                let table = table.replace(',', &delimiter.to_string());
+                for title in [
+                    "Sample list\n\n",
+                    "Sample list\r\n\r\n",
+                    "Report: X\nDate: 2024-01-05\n\n",
+                ] {
+                    is(&format!("{title}{table}"), delimiter);
+                    is(&format!("{title}{table}\nEnd of report\n"), delimiter);
+                }
+            }
+        }
+        is(
+            "Synergy H1\nDate: 2024-01-05\n\nWell,Valid,Count\nA1,false,187\nA2,true,674\n\nEnd\n",
+            ',',
+        );
+        is("Samples\n\nname;ok\nA;true\nB;false\n", ';');
+    }
+
+    #[test]
+    fn a_title_without_a_blank_line_may_be_the_name_of_a_column() {
+        for sample in [
+            "name\nSmith,John\nDoe,Jane\n",
+            "note\n\nhello, world\nbye, moon\n",
+        ] {
+            let found = choice(sample);
+            assert_eq!(
+                (found.delimiter, found.alternatives),
+                (b',', vec![b'\t']),
+                "{sample:?}"
+            );
+        }
+        is("Plate 3\nwell,od\nA1,0.5\nA2,0.7\n", ',');
+        is("Samples\nname\tstrain\nA\tx\nB\ty\n", '\t');
+        let values = format!("vol\n{}", "1,5\n2,5\n".repeat(20));
+        assert_ne!(choice(&values).delimiter, b',');
+    }
+
+    #[test]
+    fn two_names_are_two_columns_of_numbers() {
+        is("day,colonies\n1,0\n2,5\n3,12\n", ',');
+        is("x,y\n1,0\n", ',');
+        is("a,b\n0,05\n1,08\n", ',');
     }
 
     #[test]

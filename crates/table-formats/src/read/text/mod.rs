@@ -4,6 +4,7 @@ mod decoded;
 mod delimiter;
 mod encoding;
 mod fields;
+mod sample;
 
 use std::io::Read as _;
 

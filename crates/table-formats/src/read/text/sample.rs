@@ -1,0 +1,85 @@
+//! The beginning of a text, divided by a delimiter on trial.
+
+/// Number of lines that decide.
+const SAMPLE_LINES: usize = 300;
+
+/// A row of a sample that is not blank.
+pub(super) struct SampleRow {
+    pub(super) fields: Vec<String>,
+    /// True if blank lines are in front of it.
+    pub(super) follows_blank: bool,
+}
+
+/// Rows of a sample that are not blank.
+#[derive(Default)]
+struct SampleRows {
+    rows: Vec<SampleRow>,
+    row: Vec<String>,
+    field: String,
+    follows_blank: bool,
+}
+
+impl SampleRows {
+    fn end_field(&mut self) {
+        self.row.push(std::mem::take(&mut self.field));
+    }
+
+    /// Ends a row; false if there are enough.
+    fn end_row(&mut self) -> bool {
+        self.end_field();
+        let fields = std::mem::take(&mut self.row);
+        if fields.iter().all(|field| field.trim().is_empty()) {
+            self.follows_blank = true;
+        } else {
+            self.rows.push(SampleRow {
+                fields,
+                follows_blank: std::mem::take(&mut self.follows_blank),
+            });
+        }
+        self.rows.len() < SAMPLE_LINES
+    }
+}
+
+/// Divides a sample into rows that are not blank, as the reader does.
+pub(super) fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<SampleRow> {
+    let delimiter = char::from(delimiter);
+    let quote = quote.map(char::from);
+    let mut found = SampleRows::default();
+    let mut chars = sample.chars().peekable();
+    let mut is_quoted = false;
+    let mut is_start = true;
+    while let Some(char) = chars.next() {
+        if is_quoted {
+            if Some(char) != quote {
+                found.field.push(char);
+            } else if chars.peek() == Some(&char) {
+                found.field.push(char);
+                chars.next();
+            } else {
+                is_quoted = false;
+            }
+            continue;
+        }
+        if Some(char) == quote && is_start {
+            is_quoted = true;
+            is_start = false;
+        } else if char == delimiter {
+            found.end_field();
+            is_start = true;
+        } else if matches!(char, '\n' | '\r') {
+            // Both are one break.
+            if char == '\r' && chars.peek() == Some(&'\n') {
+                chars.next();
+            }
+            is_start = true;
+            if !found.end_row() {
+                return found.rows;
+            }
+        } else {
+            is_start = false;
+            found.field.push(char);
+        }
+    }
+    found.end_row();
+    found.rows
+}

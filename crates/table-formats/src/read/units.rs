@@ -1,0 +1,155 @@
+//! Lines of units below a header.
+
+use labdata_domain::catalog::ucum_of;
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::{
+    layout::{Block, CellKind, HeadRow, columns_of_values, kind_of_text},
+    raw::RawCell,
+};
+
+/// Evidence that a text is a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Evidence {
+    /// It may be a unit, or a code or a word: `A`, `min`, `(n)`.
+    Weak,
+    /// It is a unit: `µl`, `[ng/ml]`, `%`.
+    Strong,
+}
+
+/// Returns whether the row below a header names the units of its columns: each of its texts is a unit above
+/// values, and one that is a unit only, or one of several.
+pub(super) fn is_units_row(rows: &[HeadRow], header: usize) -> bool {
+    let Some(HeadRow { row, follows_blank }) = rows.get(header + 1) else {
+        return false;
+    };
+    if *follows_blank || row.fault.is_some() {
+        return false;
+    }
+    let below = rows.get(header + 2..).unwrap_or_default().iter();
+    let below = below.take_while(|below| !below.follows_blank);
+    let values = columns_of_values(
+        rows,
+        Block {
+            header,
+            width: row.cells.len(),
+            // Without a row of values below it, the line may be the only row.
+            rows: 1 + below.count(),
+        },
+    );
+    let (mut units, mut best) = (0, Evidence::Weak);
+    for (column, cell) in row.cells.iter().enumerate() {
+        // Blanks in quotation marks are a text, which no unit is.
+        if *cell == RawCell::Blank || row.is_blank(*cell) {
+            continue;
+        }
+        let evidence = row.text_of(*cell).and_then(evidence);
+        let Some(evidence) = evidence.filter(|_| values.contains(&column)) else {
+            return false;
+        };
+        units += 1;
+        best = best.max(evidence);
+    }
+    units > 1 || units == 1 && best == Evidence::Strong
+}
+
+/// Units without a prefix, and words that stand in their place.
+const UNITS: [&str; 40] = [
+    "m", "l", "L", "g", "s", "min", "h", "d", "mol", "M", "Da", "V", "A", "W", "J", "Hz", "Pa",
+    "bar", "K", "C", "F", "\u{b0}C", "\u{b0}F", "%", "OD", "AU", "RFU", "RLU", "U", "cells", "CFU",
+    "sec", "hr", "hrs", "x", "ppm", "ppb", "rpm", "xg", "bp",
+];
+
+/// Prefixes of units. Both signs for micro are one after NFKC.
+const PREFIXES: [&str; 10] = ["", "k", "m", "\u{3bc}", "u", "n", "p", "c", "M", "d"];
+
+/// Returns whether a text is a unit: `µl`, `[ng/µl]`, `(°C)`, `1/s`.
+pub(super) fn is_unit(text: &str) -> bool {
+    evidence(text).is_some()
+}
+
+/// The evidence that a text is a unit; `None` for other texts.
+fn evidence(text: &str) -> Option<Evidence> {
+    let text: String = text.trim().nfkc().collect();
+    let in_brackets = |open, close| text.strip_prefix(open)?.strip_suffix(close);
+    if let Some(inner) = in_brackets('(', ')').or_else(|| in_brackets('[', ']')) {
+        // `(5)` is a number, if anything.
+        return match kind_of_text(inner) {
+            CellKind::Text if is_known(inner.trim()) => Some(Evidence::Strong),
+            CellKind::Text => Some(Evidence::Weak),
+            _ => None,
+        };
+    }
+    if !is_known(&text) {
+        return None;
+    }
+    // Single words without a prefix are codes and abbreviations as well.
+    let is_word = text.chars().all(|char| char.is_ascii_alphabetic());
+    let is_weak = is_word && (UNITS.contains(&text.as_str()) || text.len() == 1);
+    Some(if is_weak {
+        Evidence::Weak
+    } else {
+        Evidence::Strong
+    })
+}
+
+/// Returns whether a text consists of units.
+fn is_known(text: &str) -> bool {
+    let is_atom = |atom: &str| {
+        let atom = atom
+            .trim()
+            // Exponents: `m2`, `s-1`, `cm^2`.
+            .trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '-' | '^'));
+        // The `1` of `1/s` was trimmed like an exponent.
+        atom.is_empty()
+            || PREFIXES.iter().any(|prefix| {
+                atom.strip_prefix(prefix)
+                    .is_some_and(|base| UNITS.contains(&base))
+            })
+    };
+    let has_letter = text.chars().any(|char| char.is_alphabetic() || char == '%');
+    let is_short = text.chars().count() <= 20 && has_letter;
+    is_short && (text.split(['/', '*', '\u{b7}', ' ']).all(is_atom) || ucum_of(text).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::layout::tests::head, *};
+
+    #[test]
+    fn a_line_of_units_is_known() {
+        for (text, is_units) in [
+            ("name,vol\n,\u{b5}l\nA1,1.5\n", true),
+            ("name,vol,t\n,[ul],min\nA1,1.5,2\n", true),
+            ("t,c\ns,ng/\u{b5}l\n0,1.5\n", true),
+            ("t,temp\ns,C\n0,37\n1,n.d.\n2,36\n", true),
+            ("dose\nmg\n1\n2\n", true),
+            ("share\n%\n1\n", true),
+            ("t,od\n(s),(a.u.)\n0,0.5\n", true),
+            ("name,vol\nx,y\nA1,1.5\n", false),
+            ("name,vol\nA,2\nA1,1.5\n", false),
+            ("name,kind\nA,C\nB,M\n", false),
+            ("name,vol\n,\u{b5}l\n", false),
+            // Codes, numbers, and texts among other texts.
+            ("code\nA\n1\n2\n3\n", false),
+            ("code\nmin\n1\n", false),
+            ("code\nC\nx\ny\n", false),
+            ("code,n\nmg,\nx,1\ny,2\n", false),
+            ("v\n\"\"\n1.5\n2.5\n", false),
+            ("n,v\n\"\",\u{b5}l\n1,2.5\n", false),
+            ("a\n(5)\n6\n", false),
+            ("a\n[1.5]\n6\n", false),
+            ("a\n(n)\n6\n", false),
+        ] {
+            assert_eq!(is_units_row(&head(text), 0), is_units, "{text}");
+        }
+        for unit in [
+            "mg/ml", "\u{b0}C", "%", "1/s", "cells/ml", "\u{3bc}M", "kDa", "nm", "10*3/uL",
+        ] {
+            assert!(is_unit(unit), "{unit}");
+        }
+        for other in ["control", "", "12", "well", "(5)", "[2024-01-05]", "()"] {
+            assert!(!is_unit(other), "{other}");
+        }
+    }
+}
