@@ -17,7 +17,8 @@ use labdata_domain::{
     scalar::DataType,
 };
 use labdata_table_formats::read::{
-    Doubt, DoubtScope, ReadError, ReadOptions, Reading, RemoteTable, Source, header_line,
+    Doubt, DoubtScope, ImportTarget, ReadError, ReadOptions, Reading, RemoteTable, Source,
+    header_line,
 };
 
 use super::{
@@ -185,8 +186,10 @@ pub(super) fn read(
     catalog: &Catalog,
     command: ImportTable,
 ) -> Result<(WriteRequest, Vec<ImportColumns>, Reading), Error> {
+    let target = ImportColumns::known_fields(table, &command.columns, &command.linked);
+    let target = ImportTarget::new(target);
     let mut file = reader
-        .open(source, &command.options, MAX_IMPORT_ROWS)
+        .open_import(source, &command.options, MAX_IMPORT_ROWS, &target)
         .map_err(|error| refusal(&error))?;
     let fields: Vec<ImportField> = file
         .columns()

@@ -5,6 +5,8 @@ pub mod execution_changes;
 pub mod export_table;
 pub mod import_file;
 #[cfg(test)]
+mod import_readings;
+#[cfg(test)]
 mod import_round_trips;
 pub mod import_table;
 pub mod query_data;

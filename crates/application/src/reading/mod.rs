@@ -8,8 +8,8 @@ use labdata_ports::{
     reading::{ReaderEnd, ReaderProcess, StartedReader, TableReader},
 };
 use labdata_table_formats::read::{
-    Connection, ReadError, ReadOptions, RemoteTable, Source, TableSummary, open_remote,
-    preview_remote,
+    Connection, ImportTarget, ReadError, ReadOptions, RemoteTable, Source, TableSummary,
+    open_remote, open_remote_import, preview_remote,
 };
 
 use crate::{Error, Services};
@@ -63,6 +63,20 @@ impl Reader {
         max_rows: usize,
     ) -> Result<RemoteTable, ReadError> {
         open_remote(self.0, source, options, max_rows)
+    }
+
+    /// Begins to read the table of a file for an import.
+    ///
+    /// # Errors
+    /// See [`Reader::open`].
+    pub(crate) fn open_import(
+        self,
+        source: Box<dyn Source>,
+        options: &ReadOptions,
+        max_rows: usize,
+        target: &ImportTarget,
+    ) -> Result<RemoteTable, ReadError> {
+        open_remote_import(self.0, source, options, max_rows, target)
     }
 
     /// Reads the table of a file to its end.

@@ -52,7 +52,7 @@ mod tests {
     fn open(text: impl Into<Vec<u8>>, cells: usize, bytes: u64) -> ReadTable {
         let source = Box::new(Cursor::new(text.into()));
         let extent = Extent::Head { cells, bytes };
-        open_extent(source, &ReadOptions::default(), 100, extent).unwrap()
+        open_extent(source, &ReadOptions::default(), 100, extent, None).unwrap()
     }
 
     fn lines(table: &mut ReadTable) -> Vec<u64> {
@@ -111,7 +111,8 @@ mod tests {
         );
         let encoding = |extent| {
             let source = Box::new(Cursor::new(text.clone()));
-            let table = open_extent(source, &ReadOptions::default(), 100_000, extent).unwrap();
+            let table =
+                open_extent(source, &ReadOptions::default(), 100_000, extent, None).unwrap();
             table.reading().to_json()["encoding"].clone()
         };
         assert_eq!(encoding(Extent::Whole), json!("windows-1252"));

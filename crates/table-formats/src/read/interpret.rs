@@ -1,19 +1,25 @@
 //! Values of cells in a column of a type.
 
 use jiff::tz::TimeZone;
-use labdata_domain::{data::write::FileCell, scalar::DataType};
+use labdata_domain::{
+    data::write::{FileCell, UnreadDate},
+    scalar::DataType,
+};
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
 use super::{
     date::{
-        DateFormat, LocalTimeProblem, Moment, in_zone, read_iso, render_clock, render_duration,
+        DateFormat, LocalTimeProblem, Moment, in_zone, read_any_iso, render_clock, render_duration,
     },
     doubt::RowProblem,
     number::{Number, NumberStyle, is_exact_float, is_infinite},
     raw::{RawCell, RawRow},
     survey::CellRules,
 };
+
+/// First whole number that a float may hold in place of another one.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A cell as a value of its column.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +39,8 @@ pub(super) struct ColumnReading {
     pub(super) data_type: DataType,
     /// Formats of its dates, besides ISO 8601.
     pub(super) formats: Vec<DateFormat>,
+    /// Formats in which its texts are dates, but which an import must be given.
+    pub(super) unread_formats: Vec<DateFormat>,
     /// True if times of day are elapsed times, as others of the column are.
     pub(super) has_elapsed: bool,
 }
@@ -45,6 +53,8 @@ pub(super) struct Interpreter<'o> {
     pub(super) text_numbers_are_null: bool,
     /// True if a number of more digits than a float holds is none.
     pub(super) are_numbers_exact: bool,
+    /// True for a file whose numbers may be others than those that were typed, beyond 15 digits.
+    pub(super) are_numbers_rounded: bool,
 }
 
 impl Interpreter<'_> {
@@ -69,7 +79,7 @@ impl Interpreter<'_> {
             return Interpreted::Null;
         }
         match column.data_type {
-            DataType::Integer | DataType::Float => self.number(trimmed),
+            DataType::Integer | DataType::Float => self.number(trimmed, column.data_type),
             DataType::Datetime | DataType::Date => self.moment(row, trimmed, column),
             _ => Interpreted::Value(FileCell::Text(normalized(trimmed))),
         }
@@ -84,8 +94,15 @@ impl Interpreter<'_> {
         }
     }
 
-    fn number(&self, text: &str) -> Interpreted {
+    fn number(&self, text: &str, data_type: DataType) -> Interpreted {
+        // A float that is no whole number exactly is no integer, and messages give the cell's own digits.
+        let is_integer = |number: f64| number.fract() == 0.0 && number.abs() < FIRST_INEXACT;
         match self.style.read(text) {
+            Some(Number::Float(number))
+                if data_type == DataType::Integer && !is_integer(number) =>
+            {
+                Interpreted::Value(FileCell::Text(text.to_owned()))
+            }
             Some(Number::Integer(number)) => Interpreted::Value(FileCell::Integer(number)),
             Some(Number::Float(_)) if self.are_numbers_exact && !is_exact_float(text) => {
                 Interpreted::Value(FileCell::Text(text.to_owned()))
@@ -100,31 +117,35 @@ impl Interpreter<'_> {
     }
 
     fn moment(&self, row: &RawRow, text: &str, column: &ColumnReading) -> Interpreted {
-        let formats = column.formats.iter();
-        let found = read_iso(text).or_else(|| {
-            let mut found = formats.filter_map(|format| format.read(text));
-            let first = found.next();
-            // Two formats in which the text is another day are a question for a person.
-            first.filter(|first| found.all(|other| other.date == first.date))
-        });
-        match found {
-            Some(moment) => self.of_moment(row, moment, column.data_type),
-            None => Interpreted::Value(FileCell::Text(text.to_owned())),
+        let no_date = || Interpreted::Value(FileCell::Text(text.to_owned()));
+        // Before ISO 8601, which a format such as `%Y-%d-%m` contradicts.
+        let found = column.formats.iter().find_map(|format| format.read(text));
+        if let Some(moment) = found.or_else(|| read_any_iso(text)) {
+            let of_moment = self.of_moment(row, moment, column.data_type);
+            return of_moment.unwrap_or_else(no_date);
         }
+        let formats = column.unread_formats.iter();
+        let formats: Vec<String> = formats
+            .filter(|format| format.read(text).is_some())
+            .map(|format| format.as_str().to_owned())
+            .collect();
+        if formats.is_empty() {
+            return no_date();
+        }
+        let text = text.to_owned();
+        Interpreted::Value(FileCell::UnreadDate(Box::new(UnreadDate { text, formats })))
     }
 
-    fn of_moment(&self, row: &RawRow, moment: Moment, data_type: DataType) -> Interpreted {
+    /// `None` for a point in time outside the years of four digits.
+    fn of_moment(&self, row: &RawRow, moment: Moment, data_type: DataType) -> Option<Interpreted> {
         let Some(time) = moment.time else {
-            return Interpreted::Value(FileCell::Date(moment.date));
+            return Some(Interpreted::Value(FileCell::Date(moment.date)));
         };
-        let local = PrimitiveDateTime::new(moment.date, time);
-        match moment.instant() {
-            Some(at) => Interpreted::Value(instant(at, data_type)),
-            None if moment.offset.is_some() => {
-                Interpreted::Refused(clock_change(row, local, LocalTimeProblem::OutOfRange))
-            }
-            None => self.local(row, local, data_type),
+        if moment.offset.is_some() {
+            let at = moment.instant()?;
+            return Some(Interpreted::Value(instant(at, data_type)));
         }
+        Some(self.local(row, PrimitiveDateTime::new(moment.date, time), data_type))
     }
 
     fn local(&self, row: &RawRow, local: PrimitiveDateTime, data_type: DataType) -> Interpreted {
@@ -162,6 +183,13 @@ impl Interpreter<'_> {
         let value = match cell {
             RawCell::Boolean(flag) => FileCell::Boolean(flag),
             RawCell::Integer(number) => FileCell::Integer(number),
+            RawCell::Float(number)
+                if self.are_numbers_rounded
+                    && column.data_type != DataType::Float
+                    && number.abs() >= FIRST_INEXACT =>
+            {
+                FileCell::InexactNumber(number)
+            }
             RawCell::Float(number) => FileCell::Float(number),
             RawCell::Date(day) => return self.day(row, day, column.data_type),
             RawCell::LocalTime(local) => return self.local(row, local, column.data_type),

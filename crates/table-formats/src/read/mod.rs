@@ -20,6 +20,7 @@ mod raw;
 mod remote;
 mod survey;
 mod table;
+mod target;
 mod text;
 mod units;
 mod xlsx;
@@ -36,8 +37,9 @@ pub use open::Sheet;
 pub use options::{FileFormat, OptionProblem, ReadOptions, Reading};
 pub use parquet::{ParquetReader, PartialFile};
 pub use preview::{PreviewedColumn, TableSummary};
-pub use remote::{Connection, RemoteTable, open_remote, preview_remote, serve};
+pub use remote::{Connection, RemoteTable, open_remote, open_remote_import, preview_remote, serve};
 pub use table::{ReadColumn, ReadTable, TableRow, header_line, open_table};
+pub use target::ImportTarget;
 
 /// Maximum number of columns of a table that is read.
 pub const MAX_COLUMNS: usize = 1_600;
@@ -80,6 +82,9 @@ pub enum ReadError {
     /// The file has more columns than a table may have.
     #[error("the file has {0} columns; {MAX_COLUMNS} is the most")]
     TooManyColumns(usize),
+    /// The file has so many columns that they are not counted.
+    #[error("the file has more than {0} columns; {MAX_COLUMNS} is the most")]
+    MoreColumns(usize),
     /// The file has more rows than a table may have.
     #[error("the file has more than {0} rows")]
     TooManyRows(usize),

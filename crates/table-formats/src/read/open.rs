@@ -13,6 +13,7 @@ use super::{
     options::{FileFormat, ReadOptions},
     parquet::open_parquet_rows,
     raw::RowSource,
+    target::ImportTarget,
     text::{DelimiterChoice, open_text},
     xlsx::open_sheet_rows,
 };
@@ -63,6 +64,7 @@ pub(super) fn open_file(
     mut source: Box<dyn Source>,
     mut options: ReadOptions,
     extent: Extent,
+    target: Option<&ImportTarget>,
 ) -> Result<OpenFile, ReadError> {
     let mut start = Vec::new();
     source.seek(SeekFrom::Start(0))?;
@@ -85,7 +87,7 @@ pub(super) fn open_file(
     }
     match format {
         FileFormat::Csv => {
-            let (source, choice) = open_text(source, &mut options, extent)?;
+            let (source, choice) = open_text(source, &mut options, extent, target)?;
             Ok(OpenFile {
                 source,
                 options,

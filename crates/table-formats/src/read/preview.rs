@@ -98,7 +98,11 @@ fn value_of(cell: &FileCell) -> Value {
         FileCell::Integer(number) => json!(number),
         FileCell::Float(number) => json!(number),
         FileCell::Text(text) => json!(text),
-        FileCell::Date(_) | FileCell::LocalTime(_) | FileCell::Instant(_) => {
+        FileCell::Date(_)
+        | FileCell::LocalTime(_)
+        | FileCell::Instant(_)
+        | FileCell::UnreadDate(_)
+        | FileCell::InexactNumber(_) => {
             json!(cell.to_string())
         }
     }

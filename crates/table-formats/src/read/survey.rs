@@ -270,19 +270,23 @@ impl ColumnCounts {
         self.infer_dates(has_zone).unwrap_or(of(DataType::Text))
     }
 
-    fn infer_dates(&self, has_zone: bool) -> Option<Inferred> {
+    /// The formats in which all cells are dates, by index, with the counts of these dates.
+    pub(super) fn fitting_formats(&self) -> impl Iterator<Item = (usize, DateCounts)> {
         // ISO 8601 and dates of workbooks have one meaning, so they may stand beside any other format.
+        let fixed = self.iso.plus(self.raw_dates);
+        let formats = self.formats.iter().enumerate();
+        formats
+            .filter(|(_, counts)| counts.total() > 0)
+            .map(move |(index, counts)| (index, counts.plus(fixed)))
+            .filter(|(_, counts)| counts.total() == self.filled)
+    }
+
+    fn infer_dates(&self, has_zone: bool) -> Option<Inferred> {
         let fixed = self.iso.plus(self.raw_dates);
         let (format, counts) = if fixed.total() == self.filled {
             (None, fixed)
         } else {
-            let mut fitting = self
-                .formats
-                .iter()
-                .enumerate()
-                .filter(|(_, counts)| counts.total() > 0)
-                .map(|(index, counts)| (index, counts.plus(fixed)))
-                .filter(|(_, counts)| counts.total() == self.filled);
+            let mut fitting = self.fitting_formats();
             let (index, counts) = fitting.next()?;
             if let Some((other, _)) = fitting.next() {
                 return Some(Inferred {

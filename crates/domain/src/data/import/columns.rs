@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::LinkedTable;
 use crate::{
     catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table, ucum_of},
     data::write::{CellLookup, Problem, Reason, quoted, unknown_column, writable_table},
@@ -44,6 +45,22 @@ impl ImportColumns {
             Err(_) if is_unknown(catalog, name) => Ok(None),
             Err(message) => Err(Problem::at("table", message)),
         }
+    }
+
+    /// Names and texts of all fields that find a column of these tables, or are left out by choice.
+    #[must_use]
+    pub fn known_fields(
+        table: &Table,
+        chosen: &BTreeMap<String, Option<String>>,
+        linked: &[LinkedTable],
+    ) -> Vec<String> {
+        let columns = table.columns.iter();
+        let names = columns.flat_map(|column| [column.name.clone(), column.sql_name().into()]);
+        let system = table.system_columns().iter();
+        let system = system.map(|column| column.name.to_owned());
+        let of_linked = linked.iter().flat_map(|it| it.columns.keys()).cloned();
+        let chosen = chosen.keys().cloned();
+        names.chain(system).chain(of_linked).chain(chosen).collect()
     }
 
     /// Chooses a column for each field: the one that `chosen` names for it, or else the one of the

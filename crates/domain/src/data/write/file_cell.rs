@@ -30,6 +30,19 @@ pub enum FileCell {
     LocalTime(PrimitiveDateTime),
     /// A point in time.
     Instant(OffsetDateTime),
+    /// A date that an import does not read, because it would have to guess its form.
+    UnreadDate(Box<UnreadDate>),
+    /// A number of a workbook beyond the digits that a workbook stores.
+    InexactNumber(f64),
+}
+
+/// A text that is a date in a form other than ISO 8601.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadDate {
+    /// The text.
+    pub text: String,
+    /// Formats that read its column, as the option `date_format` takes them.
+    pub formats: Vec<String>,
 }
 
 impl FileCell {
@@ -41,9 +54,10 @@ impl FileCell {
     pub fn to_scalar(&self, data_type: DataType) -> Result<Scalar, String> {
         self.read(data_type).ok_or_else(|| {
             format!(
-                "must be {}, not {}",
+                "must be {}, not {}{}",
                 data_type.expectation(),
-                self.display()
+                self.display(),
+                self.advice()
             )
         })
     }
@@ -77,6 +91,10 @@ impl FileCell {
     fn read(&self, data_type: DataType) -> Option<Scalar> {
         match (data_type, self) {
             (_, Self::Text(text)) => read_text(text, data_type),
+            (DataType::Float, Self::InexactNumber(number)) => {
+                number.is_finite().then_some(Scalar::Float(*number))
+            }
+            (_, Self::InexactNumber(_)) => None,
             // Spreadsheets store ids such as 1024 as numbers.
             (DataType::String | DataType::Text, cell) => Some(Scalar::Text(cell.to_string())),
             (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
@@ -98,11 +116,30 @@ impl FileCell {
         }
     }
 
+    /// How the cell can be read after all.
+    fn advice(&self) -> String {
+        match self {
+            Self::UnreadDate(date) => {
+                let formats = date.formats.iter();
+                let formats: Vec<String> = formats.map(|it| format!("\"{it}\"")).collect();
+                format!("; date_format {} reads this column", formats.join(" or "))
+            }
+            Self::InexactNumber(_) => "; store it as a text".to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// The cell as messages show it.
     fn display(&self) -> String {
         match self {
             Self::Text(text) => format!("\"{}\"", quoted(text)),
+            Self::UnreadDate(date) => format!("\"{}\"", quoted(&date.text)),
             Self::LocalTime(_) => format!("{self}, which has no offset"),
+            // Without its digits, which may be others than those that were typed.
+            Self::InexactNumber(_) => {
+                "a number of more than 15 digits, which a workbook does not store exactly"
+                    .to_owned()
+            }
             cell => cell.to_string(),
         }
     }
@@ -116,6 +153,8 @@ impl std::fmt::Display for FileCell {
             Self::Boolean(flag) => write!(f, "{flag}"),
             Self::Integer(number) => write!(f, "{number}"),
             Self::Float(number) => write!(f, "{number}"),
+            Self::UnreadDate(date) => f.write_str(&date.text),
+            Self::InexactNumber(number) => write!(f, "{number:e}"),
             Self::Date(date) => f.write_str(&timestamp::render_date(*date)),
             Self::LocalTime(time) => {
                 // UTC only lends the form: the `Z` is no part of a local time.
@@ -205,6 +244,35 @@ mod tests {
         refused(&["1", "yes", "t"], DataType::Boolean);
         refused(&["{", "text"], DataType::Json);
         assert!(text("a\0", DataType::String).is_err());
+    }
+
+    #[test]
+    fn what_would_be_guessed_is_refused_in_words() {
+        let refused = |cell: &FileCell, data_type| cell.to_scalar(data_type).unwrap_err();
+        let date = |formats: &[&str]| {
+            FileCell::UnreadDate(Box::new(UnreadDate {
+                text: "1/2/2024".to_owned(),
+                formats: formats.iter().map(ToString::to_string).collect(),
+            }))
+        };
+        assert_eq!(
+            refused(&date(&["%d/%m/%Y", "%m/%d/%Y"]), DataType::Date),
+            "must be a date such as \"2026-03-01\", not \"1/2/2024\"; date_format \"%d/%m/%Y\" or \
+             \"%m/%d/%Y\" reads this column"
+        );
+        let number = FileCell::InexactNumber(1.234_567_890_123_456_8e16);
+        for data_type in [
+            DataType::Integer,
+            DataType::Text,
+            DataType::String,
+            DataType::Json,
+        ] {
+            let message = refused(&number, data_type);
+            assert!(message.contains("more than 15 digits"), "{message}");
+            assert!(!message.contains("1234"), "{message}");
+        }
+        let float = number.to_scalar(DataType::Float);
+        assert_eq!(float, Ok(Scalar::Float(1.234_567_890_123_456_8e16)));
     }
 
     #[test]

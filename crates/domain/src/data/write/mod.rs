@@ -34,7 +34,7 @@ mod tests;
 pub use address::{FileLines, LinkedName, RowAddress, RowNames};
 pub use check::{Checked, check, check_up_to};
 pub(super) use check::{unknown_column, writable_table};
-pub use file_cell::FileCell;
+pub use file_cell::{FileCell, UnreadDate};
 pub use file_column::FileColumn;
 pub use ledger::{LedgerAction, LedgerEntry};
 pub use limits::{IF_UPDATED_AT_KEY, LABEL_KEY, MAX_ROWS, MAX_SERIES_VALUES};

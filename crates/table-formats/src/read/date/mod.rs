@@ -10,7 +10,7 @@ use labdata_domain::timestamp;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 pub use format::DateFormat;
-pub(super) use iso::read_iso;
+pub(super) use iso::{read_any_iso, read_iso};
 pub(super) use local::{LocalTimeProblem, in_zone};
 pub(super) use render::{render_clock, render_duration};
 

@@ -46,6 +46,66 @@ fn iso_8601_is_read_in_all_its_forms() {
 }
 
 #[test]
+fn rare_forms_of_iso_8601_are_read_in_columns_of_dates() {
+    for (text, day) in [
+        ("20240101", date!(2024 - 01 - 01)),
+        ("2024-001", date!(2024 - 01 - 01)),
+        ("2024366", date!(2024 - 12 - 31)),
+        ("2024-W01-1", date!(2024 - 01 - 01)),
+        ("2025W014", date!(2025 - 01 - 02)),
+        ("2024-01-01", date!(2024 - 01 - 01)),
+    ] {
+        let found = read_any_iso(text).unwrap();
+        assert_eq!((found.date, found.time), (day, None), "{text}");
+    }
+    let at = Some(datetime!(2024-01-01 10:00 UTC));
+    for text in [
+        "2024-01-01T10Z",
+        "20240101T100000Z",
+        "20240101T10Z",
+        "20240101 1100+0100",
+        "2024-01-01 11:00:00 +01",
+        "2024-001T10:00Z",
+        "2024-W01-1T10:00:00.000Z",
+    ] {
+        assert_eq!(read_any_iso(text).and_then(Moment::instant), at, "{text}");
+    }
+    for text in [
+        "2024",
+        "2024-01",
+        "2024-000",
+        "2023-366",
+        "2024-W54-1",
+        "2024-W01",
+        "2024-W01-8",
+        "2024-0101",
+        "202401-01",
+        "20240230",
+        "20240101T",
+        "2024-01-01T1Z",
+        "01.02.2024",
+        "9999-W52-7",
+    ] {
+        assert_eq!(read_any_iso(text), None, "{text}");
+    }
+    // Codes elsewhere.
+    for text in ["20240101", "2024-001", "2024-W01-1"] {
+        assert_eq!(read_iso(text), None, "{text}");
+    }
+}
+
+#[test]
+fn an_offset_does_not_move_a_time_out_of_the_years() {
+    for text in ["0001-01-01T00:00:00+01:00", "9999-12-31T23:30:00-01:00"] {
+        let moment = read_any_iso(text).unwrap();
+        assert_eq!((moment.offset.is_some(), moment.instant()), (true, None));
+    }
+    let berlin = TimeZone::get("Europe/Berlin").unwrap();
+    let found = in_zone(datetime!(0001-01-01 00:10), &berlin);
+    assert_eq!(found, Err(LocalTimeProblem::OutOfRange));
+}
+
+#[test]
 fn what_is_no_date_is_none() {
     for text in [
         "",

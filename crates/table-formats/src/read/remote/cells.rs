@@ -1,7 +1,7 @@
 //! Rows as bytes.
 
 use bytes::{Buf, BufMut, TryGetError};
-use labdata_domain::data::write::FileCell;
+use labdata_domain::data::write::{FileCell, UnreadDate};
 use time::{Date, PrimitiveDateTime, Time, UtcOffset};
 
 use crate::read::table::TableRow;
@@ -15,6 +15,8 @@ const FLOAT: u8 = 5;
 const DATE: u8 = 6;
 const LOCAL_TIME: u8 = 7;
 const INSTANT: u8 = 8;
+const UNREAD_DATE: u8 = 9;
+const INEXACT: u8 = 10;
 
 /// The bytes are no rows.
 #[derive(Debug)]
@@ -67,6 +69,18 @@ fn put_cell(cell: Option<&FileCell>, to: &mut Vec<u8>) {
         Some(FileCell::LocalTime(at)) => {
             to.put_u8(LOCAL_TIME);
             put_local(*at, to);
+        }
+        Some(FileCell::UnreadDate(date)) => {
+            to.put_u8(UNREAD_DATE);
+            put_text(&date.text, to);
+            to.put_u8(u8::try_from(date.formats.len()).unwrap_or(u8::MAX));
+            for format in date.formats.iter().take(usize::from(u8::MAX)) {
+                put_text(format, to);
+            }
+        }
+        Some(FileCell::InexactNumber(number)) => {
+            to.put_u8(INEXACT);
+            to.put_f64_le(*number);
         }
         Some(FileCell::Instant(at)) => {
             to.put_u8(INSTANT);
@@ -126,6 +140,13 @@ fn take_cell(from: &mut impl Buf) -> Result<Option<FileCell>, NoRows> {
             let offset = UtcOffset::from_whole_seconds(from.try_get_i32_le()?);
             FileCell::Instant(local.assume_offset(offset.map_err(|_| NoRows)?))
         }
+        UNREAD_DATE => {
+            let text = take_text(from)?;
+            let formats = (0..from.try_get_u8()?).map(|_| take_text(from));
+            let formats = formats.collect::<Result<_, NoRows>>()?;
+            FileCell::UnreadDate(Box::new(UnreadDate { text, formats }))
+        }
+        INEXACT => FileCell::InexactNumber(from.try_get_f64_le()?),
         _ => return Err(NoRows),
     }))
 }

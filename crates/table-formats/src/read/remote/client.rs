@@ -15,7 +15,8 @@ use super::{
     messages::{Counts, Failure, Head, Preview, Request, TableHead, types_to_json},
 };
 use crate::read::{
-    Doubt, ReadColumn, ReadError, ReadOptions, Reading, Sheet, Source, TableRow, doubt,
+    Doubt, ImportTarget, ReadColumn, ReadError, ReadOptions, Reading, Sheet, Source, TableRow,
+    doubt,
     parts::{RowReader, next_part},
     preview::TableSummary,
 };
@@ -41,7 +42,33 @@ pub fn open_remote(
     options: &ReadOptions,
     max_rows: usize,
 ) -> Result<RemoteTable, ReadError> {
-    let mut reader = Reader::request(connection, source, options, max_rows, None)?;
+    open(connection, source, Request::new(options, max_rows))
+}
+
+/// Begins to read the table of a file with that reader, for an import into a table.
+///
+/// # Errors
+/// See [`open_remote`].
+pub fn open_remote_import(
+    connection: Connection,
+    source: Box<dyn Source>,
+    options: &ReadOptions,
+    max_rows: usize,
+    target: &ImportTarget,
+) -> Result<RemoteTable, ReadError> {
+    let request = Request {
+        import_fields: Some(target.fields().to_vec()),
+        ..Request::new(options, max_rows)
+    };
+    open(connection, source, request)
+}
+
+fn open(
+    connection: Connection,
+    source: Box<dyn Source>,
+    request: Request,
+) -> Result<RemoteTable, ReadError> {
+    let mut reader = Reader::request(connection, source, request)?;
     let head: Head = reader.receive_json(Kind::Head)?;
     let head = head.into_table().ok_or(ReadError::Damaged)?;
     Ok(RemoteTable {
@@ -66,8 +93,11 @@ pub fn preview_remote(
     max_rows: usize,
     displayed_rows: usize,
 ) -> Result<TableSummary, ReadError> {
-    let displayed = Some(displayed_rows);
-    let mut reader = Reader::request(connection, source, options, max_rows, displayed)?;
+    let request = Request {
+        displayed_rows: Some(displayed_rows),
+        ..Request::new(options, max_rows)
+    };
+    let mut reader = Reader::request(connection, source, request)?;
     let preview: Preview = reader.receive_json(Kind::Preview)?;
     preview.into_summary().ok_or(ReadError::Damaged)
 }
@@ -214,16 +244,9 @@ impl Reader {
     fn request(
         connection: Connection,
         mut source: Box<dyn Source>,
-        options: &ReadOptions,
-        max_rows: usize,
-        displayed_rows: Option<usize>,
+        mut request: Request,
     ) -> Result<Self, ReadError> {
-        let request = Request {
-            length: source.seek(SeekFrom::End(0))?,
-            options: options.to_json(),
-            max_rows,
-            displayed_rows,
-        };
+        request.length = source.seek(SeekFrom::End(0))?;
         let mut reader = Self {
             connection,
             source,

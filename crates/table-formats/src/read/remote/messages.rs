@@ -20,6 +20,21 @@ pub(super) struct Request {
     pub(super) max_rows: usize,
     /// Number of rows of a preview; `None` for all rows.
     pub(super) displayed_rows: Option<usize>,
+    /// Fields that an import can store; `None` if the file is read for something else.
+    pub(super) import_fields: Option<Vec<String>>,
+}
+
+impl Request {
+    /// A request for all rows; the length is that of a source.
+    pub(super) fn new(options: &ReadOptions, max_rows: usize) -> Self {
+        Self {
+            length: 0,
+            options: options.to_json(),
+            max_rows,
+            displayed_rows: None,
+            import_fields: None,
+        }
+    }
 }
 
 /// A column, without the index that only the reader needs.

@@ -24,7 +24,7 @@ mod frames;
 mod messages;
 mod server;
 
-pub use client::{Connection, RemoteTable, open_remote, preview_remote};
+pub use client::{Connection, RemoteTable, open_remote, open_remote_import, preview_remote};
 pub use server::serve;
 
 #[cfg(test)]

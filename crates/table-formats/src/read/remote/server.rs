@@ -13,7 +13,8 @@ use super::{
     messages::{Counts, Failure, Head, Preview, Request, types_from_json},
 };
 use crate::read::{
-    ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize, table::open_extent,
+    ImportTarget, ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize,
+    table::open_extent,
 };
 
 /// Number of bytes that are asked for at least.
@@ -63,7 +64,9 @@ fn respond(link: &Arc<Mutex<Link>>, request: &Request) -> Result<(), ReadError> 
         Some(_) => Extent::HEAD,
         None => Extent::Whole,
     };
-    let mut table = open_extent(Box::new(source), &options, request.max_rows, extent)?;
+    let target = request.import_fields.clone().map(ImportTarget::new);
+    let (source, target) = (Box::new(source), target.as_ref());
+    let mut table = open_extent(source, &options, request.max_rows, extent, target)?;
     match request.displayed_rows {
         Some(displayed_rows) => {
             let preview = Preview::from(summarize(&mut table, displayed_rows)?);

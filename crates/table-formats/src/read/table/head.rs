@@ -11,6 +11,7 @@ use crate::read::{
     layout::{CellKind, HeadRow, find_header, kind_of},
     open::TypedTable,
     raw::{RawCell, RawRow},
+    target::ImportTarget,
     units::{is_unit, is_units_row},
 };
 use labdata_domain::data::write::FileCell;
@@ -59,7 +60,11 @@ impl Opening<'_> {
         Ok(rows)
     }
 
-    pub(super) fn header(&mut self, rows: &[HeadRow]) -> Result<FoundHeader, ReadError> {
+    pub(super) fn header(
+        &mut self,
+        rows: &[HeadRow],
+        target: Option<&ImportTarget>,
+    ) -> Result<FoundHeader, ReadError> {
         let index = match self.given.header_row {
             Some(0) => return self.no_header(rows),
             Some(line) => {
@@ -67,19 +72,7 @@ impl Opening<'_> {
                 let found = rows.first().filter(|row| row.row.line == line);
                 found.map(|_| 0).ok_or(ReadError::NoSuchRow(line))?
             }
-            None => {
-                let choice = find_header(rows);
-                let index = choice.index.ok_or(ReadError::NoHeader)?;
-                let line = |index: &usize| rows.get(*index).map(|row| row.row.line);
-                let mut lines: Vec<u64> = choice.alternatives.iter().filter_map(line).collect();
-                if choice.may_have_none {
-                    lines.push(0);
-                }
-                if !lines.is_empty() {
-                    self.doubt_header(line(&index).unwrap_or(0), &lines);
-                }
-                index
-            }
+            None => self.find_header(rows, target)?,
         };
         let head = rows.get(index).ok_or(ReadError::NoHeader)?;
         let row = &head.row;
@@ -118,6 +111,29 @@ impl Opening<'_> {
                 ..Layout::default()
             },
         })
+    }
+
+    fn find_header(
+        &mut self,
+        rows: &[HeadRow],
+        target: Option<&ImportTarget>,
+    ) -> Result<usize, ReadError> {
+        let choice = find_header(rows);
+        let index = choice.index.ok_or(ReadError::NoHeader)?;
+        let mut may_be_header = choice.alternatives.clone();
+        may_be_header.push(index);
+        if let Some(found) = target.and_then(|target| target.header(rows, &may_be_header)) {
+            return Ok(found);
+        }
+        let line = |index: &usize| rows.get(*index).map(|row| row.row.line);
+        let mut lines: Vec<u64> = choice.alternatives.iter().filter_map(line).collect();
+        if choice.may_have_none {
+            lines.push(0);
+        }
+        if !lines.is_empty() {
+            self.doubt_header(line(&index).unwrap_or(0), &lines);
+        }
+        Ok(index)
     }
 
     /// The first column and the number of columns of a header.

@@ -25,6 +25,7 @@ use super::{
     parts::{RowReader, next_part},
     raw::{RawRow, RowSource},
     survey::CellRules,
+    target::ImportTarget,
 };
 
 /// Column of a table.
@@ -126,22 +127,23 @@ pub fn open_table(
     options: &ReadOptions,
     max_rows: usize,
 ) -> Result<ReadTable, ReadError> {
-    open_extent(source, options, max_rows, Extent::Whole)
+    open_extent(source, options, max_rows, Extent::Whole, None)
 }
 
-/// Begins to read that much of the table of a file. See [`open_table`].
+/// Begins to read that much of the table of a file, for an import if there is a target. See [`open_table`].
 pub(super) fn open_extent(
     source: Box<dyn Source>,
     options: &ReadOptions,
     max_rows: usize,
     extent: Extent,
+    target: Option<&ImportTarget>,
 ) -> Result<ReadTable, ReadError> {
     // Asked before defaults are filled in: only null values that the caller gives hold for texts, too.
     // A reading that is sent back names the default ones, and must read the same.
     let given = options.null_values.as_deref();
     let is_null_given = given.is_some_and(|given| *given != NULL_VALUES);
-    let file = open_file(source, options.clone().with_defaults(), extent)?;
-    Opening::new(file, options, is_null_given, max_rows, extent).open()
+    let file = open_file(source, options.clone().with_defaults(), extent, target)?;
+    Opening::new(file, options, is_null_given, max_rows, extent).open(target)
 }
 
 fn rules<'o>(
@@ -266,6 +268,7 @@ impl ReadTable {
             text_numbers_are_null: options.text_numbers_are_null == Some(true),
             // A decimal of Parquet states all its digits, while a number in a text is rounded as usual.
             are_numbers_exact: options.format == Some(FileFormat::Parquet),
+            are_numbers_rounded: options.format == Some(FileFormat::Xlsx),
         };
         let (mut texts, mut errors) = (0, 0);
         let columns = self.columns.iter().zip(&self.readings);

@@ -23,6 +23,7 @@ use crate::read::{
     options::{ReadOptions, Reading},
     raw::RawRow,
     survey::{CellRules, ColumnCounts, Inferred, TypeDoubt},
+    target::ImportTarget,
 };
 
 /// A table whose rows are read for the first time.
@@ -64,7 +65,7 @@ impl<'o> Opening<'o> {
         }
     }
 
-    pub(super) fn open(mut self) -> Result<ReadTable, ReadError> {
+    pub(super) fn open(mut self, target: Option<&ImportTarget>) -> Result<ReadTable, ReadError> {
         let FoundHeader {
             headers,
             mut layout,
@@ -73,7 +74,7 @@ impl<'o> Opening<'o> {
             typed_header(typed)
         } else {
             let head = self.head()?;
-            self.header(&head)?
+            self.header(&head, target)?
         };
         // Delimited lines may end in empty fields, which are no columns.
         let named = headers.iter().rposition(|header| !header.text.is_empty());
@@ -94,7 +95,7 @@ impl<'o> Opening<'o> {
         let style = self.number_style(&counts, &headers);
         let read = self.read_columns(&headers, &counts, row_count);
         let headers = self.name_headers(headers, &read)?;
-        let (columns, readings) = self.columns(&read, headers, &counts, style);
+        let (columns, readings) = self.columns(&read, headers, &counts, style, target.is_some());
         self.file.source.rewind()?;
         Ok(ReadTable {
             cells: vec![None; columns.len()],
@@ -214,6 +215,7 @@ impl<'o> Opening<'o> {
         headers: Vec<Header>,
         counts: &[ColumnCounts],
         style: NumberStyle,
+        is_import: bool,
     ) -> (Vec<ReadColumn>, Vec<Option<ColumnReading>>) {
         let names = column_names(&headers);
         let style = STYLES.iter().position(|known| *known == style).unwrap_or(0);
@@ -225,13 +227,21 @@ impl<'o> Opening<'o> {
             let inferred = self.infer(*index, counts, style);
             self.column_doubts(&header, counts, inferred);
             let format = inferred.format.and_then(|format| self.formats.get(format));
-            found.extend(format.cloned());
+            if !is_import {
+                found.extend(format.cloned());
+            }
             readings.push(Some(ColumnReading {
                 data_type: inferred.data_type,
-                formats: match format {
-                    Some(format) => vec![format.clone()],
+                formats: match (&self.given.date_format, format) {
                     // The column of the table may be one of dates although the cells do not show it.
-                    None => self.formats.clone(),
+                    (Some(given), _) => vec![given.clone()],
+                    (None, Some(format)) if !is_import => vec![format.clone()],
+                    // An import does not guess.
+                    (None, _) => Vec::new(),
+                },
+                unread_formats: match &self.given.date_format {
+                    None if is_import => self.formats_of(counts),
+                    _ => Vec::new(),
                 },
                 has_elapsed: counts.elapsed > 0,
             }));
@@ -257,6 +267,13 @@ impl<'o> Opening<'o> {
             self.reading.options.date_format = Some(first.clone());
         }
         (columns, readings)
+    }
+
+    /// The formats in which all cells of a column are dates.
+    fn formats_of(&self, counts: &ColumnCounts) -> Vec<DateFormat> {
+        let fitting = counts.fitting_formats().map(|(index, _)| index);
+        let formats = fitting.filter_map(|index| self.formats.get(index));
+        formats.cloned().collect()
     }
 
     fn infer(&self, index: usize, counts: &ColumnCounts, style: usize) -> Inferred {

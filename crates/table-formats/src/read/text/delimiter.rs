@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::sample::{SampleRow, split};
-use crate::read::{number::NumberForm, options::ReadOptions};
+use crate::read::{number::NumberForm, options::ReadOptions, target::ImportTarget};
 
 /// Delimiters that are tried, in order of preference.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
@@ -27,7 +27,11 @@ pub(in crate::read) struct DelimiterChoice {
 }
 
 /// Finds the delimiter of a text from its beginning.
-pub(super) fn find_delimiter(sample: &str, options: &ReadOptions) -> DelimiterChoice {
+pub(super) fn find_delimiter(
+    sample: &str,
+    options: &ReadOptions,
+    target: Option<&ImportTarget>,
+) -> DelimiterChoice {
     let named = sep_line(sample);
     let mut choice = DelimiterChoice {
         delimiter: options.delimiter.or(named).unwrap_or(b','),
@@ -39,6 +43,10 @@ pub(super) fn find_delimiter(sample: &str, options: &ReadOptions) -> DelimiterCh
         return choice;
     }
     let quote = options.quote.unwrap_or(Some(b'"'));
+    if let Some(delimiter) = target.and_then(|target| delimiter_of_header(sample, quote, target)) {
+        choice.delimiter = delimiter;
+        return choice;
+    }
     let single = SingleColumn::of(sample, quote);
     let mut fits: Vec<(Fit, Division)> = DELIMITERS
         .into_iter()
@@ -70,6 +78,18 @@ pub(super) fn find_delimiter(sample: &str, options: &ReadOptions) -> DelimiterCh
     }
     choice.may_be_decimals = best.delimiter == b',' && best.looks_like_decimals;
     choice
+}
+
+/// The only delimiter that divides a line into fields which are all those of columns.
+fn delimiter_of_header(sample: &str, quote: Option<u8>, target: &ImportTarget) -> Option<u8> {
+    let mut found = DELIMITERS.into_iter().filter(|delimiter| {
+        split(sample, *delimiter, quote).iter().any(|row| {
+            let count = target.count(row.fields.iter().map(String::as_str));
+            count.is_some_and(|count| count > 1)
+        })
+    });
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
 }
 
 /// A delimiter that does not occur, which leaves every line whole.
@@ -307,7 +327,7 @@ mod tests {
     use super::*;
 
     fn choice(sample: &str) -> DelimiterChoice {
-        find_delimiter(sample, &ReadOptions::default())
+        find_delimiter(sample, &ReadOptions::default(), None)
     }
 
     #[track_caller]
@@ -405,6 +425,18 @@ mod tests {
         is("Samples\nname\tstrain\nA\tx\nB\ty\n", '\t');
         let values = format!("vol\n{}", "1,5\n2,5\n".repeat(20));
         assert_ne!(choice(&values).delimiter, b',');
+    }
+
+    #[test]
+    fn the_fields_of_columns_show_the_delimiter() {
+        let target = ImportTarget::new(vec!["name".to_owned(), "first_note".to_owned()]);
+        for (sample, delimiter) in [
+            ("List of\nName;First note\nA,x;B,y\nC,z;D\n", b';'),
+            ("a,b;c\nname,first_note\nu,v;w\n", b','),
+        ] {
+            let found = find_delimiter(sample, &ReadOptions::default(), Some(&target));
+            assert_eq!((found.delimiter, found.alternatives), (delimiter, vec![]));
+        }
     }
 
     #[test]

@@ -193,7 +193,7 @@ impl RowSource for Fields {
                 false => RawCell::Text(span),
             });
             if row.cells.len() > MAX_FIELDS {
-                return Err(ReadError::TooManyColumns(row.cells.len()));
+                return Err(ReadError::MoreColumns(MAX_FIELDS));
             }
             match self.peek()? {
                 Some(byte) if byte == delimiter => self.skip(),
@@ -323,6 +323,14 @@ mod tests {
         fields.next(&mut row).unwrap();
         let refused = fields.next(&mut row).unwrap_err();
         assert!(matches!(refused, ReadError::UnclosedQuote(2)));
+    }
+
+    #[test]
+    fn fields_are_not_counted_beyond_their_maximum() {
+        let mut fields = fields(",".repeat(20_000).as_bytes(), COMMA);
+        let refused = fields.next(&mut RawRow::default()).unwrap_err();
+        let message = "the file has more than 16384 columns; 1600 is the most";
+        assert_eq!(refused.to_string(), message);
     }
 
     #[test]

@@ -15,7 +15,9 @@ use self::{
     encoding::find_encoding,
     fields::{Dialect, Fields},
 };
-use super::{ReadError, Source, head::Extent, options::ReadOptions, raw::RowSource};
+use super::{
+    ReadError, Source, head::Extent, options::ReadOptions, raw::RowSource, target::ImportTarget,
+};
 
 /// Number of bytes in which the delimiter is looked for.
 const SAMPLE_BYTES: u64 = 256 << 10;
@@ -25,6 +27,7 @@ pub(super) fn open_text(
     mut source: Box<dyn Source>,
     options: &mut ReadOptions,
     extent: Extent,
+    target: Option<&ImportTarget>,
 ) -> Result<(Box<dyn RowSource>, DelimiterChoice), ReadError> {
     let found = find_encoding(&mut *source, options.encoding, extent)?;
     options.encoding = Some(found.encoding);
@@ -39,7 +42,7 @@ pub(super) fn open_text(
         let last = sample.rfind('\n').unwrap_or(sample.len());
         sample.truncate(last);
     }
-    let choice = find_delimiter(&sample, options);
+    let choice = find_delimiter(&sample, options, target);
     // Not noted: sent back with the reading, it would settle a doubt about quotation marks.
     let quote = options.quote.unwrap_or(Some(b'"'));
     options.delimiter = Some(choice.delimiter);

@@ -5,8 +5,8 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 
 use crate::read::raw::{RawCell, RawRow};
 
-/// Largest whole number that Excel stores exactly.
-const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+/// First whole number that a float may hold in place of another one.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// First number beyond the days of Excel.
 const MAX_DAY: f64 = 2_958_466.0;
@@ -65,7 +65,7 @@ impl CellValue {
 }
 
 fn number_of(number: f64) -> CellValue {
-    let is_whole = number.fract() == 0.0 && number.abs() <= MAX_WHOLE;
+    let is_whole = number.fract() == 0.0 && number.abs() < FIRST_INEXACT;
     let whole = is_whole.then(|| format!("{number:.0}").parse().ok());
     whole
         .flatten()

@@ -372,7 +372,7 @@ fn the_head_of_a_sheet_ends_between_two_rows() {
         };
         let options = json!({"header_row": 1});
         let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
-        let table = open_extent(source, &options, 100, extent).unwrap();
+        let table = open_extent(source, &options, 100, extent, None).unwrap();
         assert_eq!(
             (table.row_count(), table.is_cut()),
             (read, is_cut),
