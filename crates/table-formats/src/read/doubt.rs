@@ -200,6 +200,15 @@ impl RowProblem {
         }
     }
 
+    /// The problem of a cell that is no value of its column's type.
+    pub(super) fn unfit_cell(line: u64, header: &str, message: &str) -> Self {
+        Self {
+            code: "cell_value",
+            message: format!("row {line}: \"{header}\" {message}"),
+            options: Vec::new(),
+        }
+    }
+
     pub(super) fn error_cell(row: &RawRow, text: Option<&str>) -> Self {
         let what = match text {
             Some(text) => format!("the cell has the error {text}"),

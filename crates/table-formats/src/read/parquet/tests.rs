@@ -19,7 +19,7 @@ use time::macros::{date, datetime};
 
 use super::*;
 use super::{pages::SharedFile, rows::guarded};
-use crate::read::{ReadOptions, ReadTable, open_table};
+use crate::read::{ReadOptions, ReadTable, open_table, preview::summarize};
 use labdata_domain::scalar::Scalar;
 
 /// Files that pyarrow 24 wrote of one table: `name`, `n`, `x`, `at`, `local`, `d`, `price`, `ok`, `u`.
@@ -277,4 +277,20 @@ fn infinity_is_a_problem() {
     let bytes = written(&[("x", numbers)], WriterProperties::default());
     let mut read = table(&bytes, &ReadOptions::default()).unwrap();
     assert!(matches!(read.next_part(), Err(ReadError::Row(_))));
+}
+
+#[test]
+fn a_preview_doubts_infinity() {
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::INFINITY]));
+    let bytes = written(&[("x", numbers)], WriterProperties::default());
+    let source = Box::new(Cursor::new(bytes));
+    let mut table = open_table(source, &ReadOptions::default(), 10).unwrap();
+    let summary = summarize(&mut table, 10).unwrap();
+    assert_eq!(summary.rows, [[1.into()], [serde_json::Value::from("inf")]]);
+    let doubts: Vec<(&str, &str)> = summary
+        .doubts
+        .iter()
+        .map(|doubt| (&*doubt.code, doubt.path.as_str()))
+        .collect();
+    assert_eq!(doubts, [("cell_value", "rows[2]")]);
 }

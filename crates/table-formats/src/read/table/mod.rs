@@ -15,7 +15,7 @@ use self::{opening::Opening, row_checker::RowChecker};
 use super::{
     ReadError, Source,
     date::DateFormat,
-    doubt::{Doubt, check},
+    doubt::{Doubt, RowProblem, check},
     head::Extent,
     header::{Header, match_key},
     interpret::{ColumnReading, Interpreted, Interpreter},
@@ -95,6 +95,8 @@ pub struct ReadTable {
     row: RawRow,
     cells: Vec<Option<FileCell>>,
     problems: Vec<String>,
+    /// The problems of the row, with the options that settle them.
+    row_problems: Vec<RowProblem>,
     checker: RowChecker,
 }
 
@@ -247,6 +249,11 @@ impl ReadTable {
         }))
     }
 
+    /// The problems of the last row that was read, with the options that settle them.
+    pub(super) fn row_problems(&self) -> &[RowProblem] {
+        &self.row_problems
+    }
+
     /// Returns to the first row.
     #[cfg(test)]
     pub(super) fn source_rewound(&mut self) {
@@ -254,11 +261,11 @@ impl ReadTable {
     }
 
     fn interpret(&mut self) {
-        self.problems.clear();
+        self.row_problems.clear();
         let options = &self.reading.options;
         let encoding = options.encoding.map_or("text", encoding_rs::Encoding::name);
         if let Some(problem) = self.checker.check(&self.row, encoding) {
-            self.problems.push(problem.message);
+            self.row_problems.push(problem);
         }
         let interpreter = Interpreter {
             // These rules decide on nulls only: each column has its formats of dates.
@@ -283,9 +290,13 @@ impl ReadTable {
                 Interpreted::NullTextNumber => texts += 1,
                 Interpreted::NullErrorCell => errors += 1,
                 Interpreted::Value(value) => *cell = Some(value),
-                Interpreted::Refused(problem) => self.problems.push(problem.message),
+                Interpreted::Refused(problem) => self.row_problems.push(problem),
             }
         }
+        let messages = self.row_problems.iter();
+        self.problems.clear();
+        self.problems
+            .extend(messages.map(|problem| problem.message.clone()));
         self.reading.null_text_numbers += texts;
         self.reading.null_error_cells += errors;
     }

@@ -114,6 +114,7 @@ impl<'o> Opening<'o> {
             is_null_given: self.is_null_given,
             row: RawRow::default(),
             problems: Vec::new(),
+            row_problems: Vec::new(),
         })
     }
 

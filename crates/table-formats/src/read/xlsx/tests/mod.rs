@@ -18,7 +18,7 @@ use self::{
     package::{PACKAGE, RELATIONS, WORKBOOK},
 };
 use super::*;
-use crate::read::{ReadOptions, ReadTable, open_table, table::open_extent};
+use crate::read::{ReadOptions, ReadTable, open_table, preview::summarize, table::open_extent};
 
 /// A workbook of these parts, besides those that each has.
 fn packed(parts: &[(&str, &str)]) -> Vec<u8> {

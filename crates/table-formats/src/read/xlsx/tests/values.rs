@@ -192,3 +192,60 @@ fn times_of_sheets_have_no_offset() {
     assert_eq!(cell, Ok(Scalar::Datetime(datetime!(2026-03-01 12:00 UTC))));
     assert_eq!(cells(&mut table), [["2026-03-02T00:00:00Z"]]);
 }
+
+#[test]
+fn numbers_beyond_the_digits_of_a_workbook_are_floats_only() {
+    let sheet = |digits: &str| {
+        let rows = row(1, &[inline("A1", "code"), inline("B1", "n")])
+            + &row(2, &[inline("A2", "K7"), number("B2", digits)])
+            + &row(3, &[number("A3", digits), number("B3", "1")]);
+        workbook(&rows)
+    };
+    for digits in ["12345678901234567", "-9007199254740993", "1e300"] {
+        let mut table = open_clear(sheet(digits));
+        assert_eq!(table.columns()[1].data_type, DataType::Float);
+        let summary = summarize(&mut table, 10).unwrap();
+        let doubts: Vec<&str> = summary.doubts.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(doubts, ["rows[3]"], "{digits}");
+        assert_eq!(summary.rows[0][1].as_f64(), digits.parse().ok());
+        assert!(open_clear(sheet(digits)).next_part().is_err());
+        let mut table = open_clear(sheet(digits));
+        table.read_as(&[None, Some(DataType::Integer)]);
+        let row = table.next_row().unwrap().unwrap();
+        let cell = row.cells[1].clone().unwrap();
+        let message = cell.to_scalar(DataType::Integer).unwrap_err();
+        assert!(message.contains("more than 15 digits"), "{message}");
+    }
+    let mut exact = open_clear(sheet("9007199254740991"));
+    let summary = summarize(&mut exact, 10).unwrap();
+    assert_eq!(summary.rows[1][0], json!("9007199254740991"));
+    assert_eq!(summary.doubts, []);
+}
+
+#[test]
+fn a_preview_shows_mixed_cells_as_the_texts_that_are_stored() {
+    let rows = row(1, &[inline("A1", "x"), inline("B1", "ok")])
+        + &row(
+            2,
+            &[
+                number("A2", "1"),
+                "<c r=\"B2\" t=\"b\"><v>1</v></c>".to_owned(),
+            ],
+        )
+        + &row(
+            3,
+            &[
+                "<c r=\"A3\" t=\"b\"><v>1</v></c>".to_owned(),
+                inline("B3", "false"),
+            ],
+        )
+        + &row(4, &[inline("A4", "K7"), inline("B4", "TRUE")]);
+    let summary = summarize(&mut open_clear(workbook(&rows)), 10).unwrap();
+    let expected = [
+        [json!("1"), json!(true)],
+        [json!("true"), json!(false)],
+        [json!("K7"), json!(true)],
+    ];
+    assert_eq!(summary.rows, expected);
+    assert_eq!(summary.columns[0].examples, ["1", "true", "K7"]);
+}
