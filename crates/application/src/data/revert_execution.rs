@@ -9,8 +9,10 @@ use labdata_domain::{
     },
     ids::{ExecutionId, JobId},
     jobs::JobName,
+    page::PageRequest,
     people::{actor::Actor, rights::TableNotYours, run_key::GuardedAction, scope::Scope},
     refusal::{ErrorCode, Refusal},
+    trash::TrashKind,
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest, WriteTarget};
 use time::OffsetDateTime;
@@ -22,6 +24,9 @@ use crate::{
     data::write_data::redacted,
     maintenance::disk_reserve::require_reserve,
 };
+
+/// Maximum number of entries of the trash among which the names of tables are looked for.
+const MAX_TRASH_ENTRIES: u32 = 1000;
 
 /// The revert to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +75,8 @@ pub async fn revert_execution(
     };
     if command.dry_run {
         let previewed = services.data.revert(actor.organization, &request).await;
-        return previewed.map_err(|error| redacted(&catalog, refusal(error)));
+        let report = previewed.map_err(|error| redacted(&catalog, refusal(error)))?;
+        return with_trash_warnings(services, actor, report).await;
     }
     let reverted = audited(services, actor, |within| async move {
         let reverted = within.data.revert(actor.organization, &request).await;
@@ -87,8 +93,32 @@ pub async fn revert_execution(
             );
         Ok((report, Some(record)))
     });
-    let reverted = reverted.await;
-    reverted.map_err(|error| redacted(&catalog, error))
+    let report = reverted.await.map_err(|error| redacted(&catalog, error))?;
+    with_trash_warnings(services, actor, report).await
+}
+
+/// Warns of tables in the trash; those that the caller may not see are not named.
+async fn with_trash_warnings(
+    services: &Services,
+    actor: &Actor,
+    report: RevertReport,
+) -> Result<RevertReport, Error> {
+    if report.in_trash.is_empty() || actor.rights.see_everything() {
+        return Ok(report.with_trash_warnings(|_| true));
+    }
+    let page = PageRequest {
+        limit: Some(MAX_TRASH_ENTRIES),
+        after: None,
+    };
+    let entries = services.trash.list(actor.organization, page).await?.items;
+    Ok(report.with_trash_warnings(|name| {
+        let mut entries = entries.iter();
+        entries.any(|entry| {
+            entry.kind == TrashKind::Table
+                && entry.name == name
+                && entry.is_visible_to(&actor.rights)
+        })
+    }))
 }
 
 /// Refuses to undo what was written to tables that the caller may not write.

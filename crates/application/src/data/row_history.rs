@@ -12,7 +12,7 @@ use labdata_domain::{
     },
     ids::ExecutionId,
     people::{actor::Actor, scope::Scope},
-    refusal::{ErrorCode, Refusal, Resource},
+    refusal::{ErrorCode, KeyNotFound, Refusal, Resource},
     scalar::KeyValue,
 };
 use labdata_ports::{PortError, data::RowHistory};
@@ -103,7 +103,12 @@ pub async fn restore_row(
     actor.require(Scope::Write)?;
     let versions = all_versions(services, actor, name).await?;
     let found = versions.into_iter().find(|it| it.version == version);
-    let found = found.ok_or_else(|| Error::not_found(Resource::Row))?;
+    let found = found.ok_or_else(|| {
+        Error::refused(KeyNotFound {
+            resource: Resource::RowVersion,
+            key: version.to_string(),
+        })
+    })?;
     if found.operation == VersionOperation::Changed(ChangeAction::Deleted) {
         let message = "this version is a deletion; restore the one before it";
         return Err(Refusal::invalid(ErrorCode::InvalidValue, message).into());
@@ -149,10 +154,12 @@ pub async fn restore_row(
     row.ok_or_else(|| Error::Internal("a restored row was not returned".to_owned()))
 }
 
-/// Deletes the earlier versions of a row, which remain in backups.
+/// Deletes the earlier versions of a row and of its series, and what lists of changes and the trash have of them. They
+/// remain in backups, and in files and datasets that were made of them.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound` for an unknown table.
+/// `Forbidden` without the admin scope; `NotFound` for an unknown table, and for a row that does not exist and of which
+/// nothing is stored.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn forget_row_history(
     services: &Services,
@@ -164,9 +171,11 @@ pub async fn forget_row_history(
     audited(services, actor, |within| async move {
         let organization = actor.organization;
         // First, as it finds values of dropped columns by the changes that are forgotten next.
-        within.trash.forget_row(organization, &table, &key).await?;
+        let in_trash = within.trash.forget_row(organization, &table, &key).await?;
         let forgotten = within.data.forget_history(organization, &table, &key);
-        forgotten.await?;
+        if !forgotten.await? && !in_trash {
+            return Err(Error::not_found(Resource::Row));
+        }
         let target = AuditTarget::new(AuditTargetKind::Row, &name.id, &name.table);
         Ok(((), Some(Record::of(AuditAction::HistoryForgotten, target))))
     })

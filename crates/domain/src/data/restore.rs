@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    revert::RevertReport,
+    revert::{DELETED_POINTS, DELETED_ROWS, RecordedDeletions, RevertReport, length},
     write::{DeletedSeries, LedgerAction, LedgerEntry},
 };
 use crate::{catalog::Table, ids::ExecutionId};
@@ -41,10 +41,14 @@ pub enum Reason {
     ChangedSince,
     /// A row that stays references it.
     Referenced,
-    /// It would reference a row that does not exist, or is another one than then.
+    /// It would reference a row that does not exist.
     ReferenceMissing,
-    /// Another row has a value that must be unique.
+    /// Another row has a value that must be unique, or another one that would come back.
     ValueTaken,
+    /// A column that needs a value had none.
+    ValueMissing,
+    /// A column that is in the trash had another value.
+    ColumnInTrash,
     /// Another execution has written a series in its place.
     SeriesReplaced,
 }
@@ -56,6 +60,10 @@ impl fmt::Display for Reason {
             Self::Referenced => "rows that stay reference them",
             Self::ReferenceMissing => "rows that they reference do not exist any more",
             Self::ValueTaken => "another row has a value of theirs that must be unique",
+            Self::ValueMissing => "they have no value in a column that needs one by now",
+            Self::ColumnInTrash => {
+                "a column that is in the trash has values of theirs; restore or purge it first"
+            }
             Self::SeriesReplaced => "another execution has written their series since",
         })
     }
@@ -68,12 +76,14 @@ pub struct Touched {
     pub table: Arc<Table>,
     /// Key of the row or chunk.
     pub id: String,
+    /// Key of the parent of a chunk.
+    pub parent: Option<String>,
     /// The stored values that it had before, as the store names them; `None` if it did not exist.
     pub before: Option<i64>,
     /// True if it exists now.
     pub exists: bool,
-    /// True if the execution's last change deleted it.
-    pub deleted: bool,
+    /// True if it exists now, and the execution created it.
+    pub is_own: bool,
     /// True if another execution changed it since.
     pub changed_since: bool,
 }
@@ -103,9 +113,15 @@ pub struct Obstacle {
 #[derive(Clone, Debug)]
 struct Planned {
     table: Arc<Table>,
+    parent: Option<String>,
     undo: Undo,
-    /// True if the execution's last change deleted it.
-    deleted: bool,
+}
+
+/// A row that stays as it is.
+#[derive(Clone, Debug)]
+struct Left {
+    reason: Reason,
+    parent: Option<String>,
 }
 
 /// Rows that a revert with restore changes. Rows with obstacles leave it; that can raise new obstacles
@@ -113,9 +129,12 @@ struct Planned {
 #[derive(Clone, Debug, Default)]
 pub struct RestorePlan {
     rows: BTreeMap<(String, String), Planned>,
-    left: BTreeMap<(String, String), (Reason, bool)>,
+    left: BTreeMap<(String, String), Left>,
     touched: BTreeSet<(String, String)>,
-    created: BTreeMap<String, u64>,
+    /// Keys of the rows that the execution created and that exist, by table.
+    created: BTreeMap<String, BTreeSet<String>>,
+    /// Raw tables and parents of the series whose earlier points are stored.
+    stored_series: BTreeSet<(String, String)>,
 }
 
 impl RestorePlan {
@@ -126,9 +145,14 @@ impl RestorePlan {
         for row in rows {
             let place = (row.table.name.clone(), row.id);
             plan.touched.insert(place.clone());
-            // Counted before conflicts: a created row that stays is a conflict, not one that somebody deleted before.
-            if row.exists && row.before.is_none() {
-                *plan.created.entry(row.table.name.clone()).or_default() += 1;
+            // Before conflicts: a created row that stays is a conflict, not one that somebody deleted before.
+            if row.is_own {
+                let created = plan.created.entry(place.0.clone()).or_default();
+                created.insert(place.1.clone());
+            }
+            if let (Some(_), Some(parent)) = (row.before, &row.parent) {
+                let series = (place.0.clone(), parent.clone());
+                plan.stored_series.insert(series);
             }
             let undo = match (row.exists, row.before) {
                 (true, None) => Undo::Delete,
@@ -139,14 +163,15 @@ impl RestorePlan {
                 (false, None) => continue,
             };
             // A row is never undone in part: which of its values came from whom is not stored.
+            let Touched { table, parent, .. } = row;
             if row.changed_since {
-                plan.left.insert(place, (Reason::ChangedSince, row.deleted));
+                let reason = Reason::ChangedSince;
+                plan.left.insert(place, Left { reason, parent });
             } else {
-                let (table, deleted) = (row.table, row.deleted);
                 let planned = Planned {
                     table,
+                    parent,
                     undo,
-                    deleted,
                 };
                 plan.rows.insert(place, planned);
             }
@@ -161,7 +186,8 @@ impl RestorePlan {
             let place = (table, id);
             // A row may have several obstacles; the first one is reported, and says enough.
             if let Some(planned) = self.rows.remove(&place) {
-                self.left.insert(place, (reason, planned.deleted));
+                let parent = planned.parent;
+                self.left.insert(place, Left { reason, parent });
                 changed = true;
             }
         }
@@ -220,16 +246,6 @@ impl RestorePlan {
         rows.collect()
     }
 
-    /// Keys of the rows of a table that the execution deleted and that do not come back. Another row may
-    /// bear such a key.
-    #[must_use]
-    pub fn lost(&self, table: &str) -> Vec<String> {
-        let left = self.left.iter();
-        // Rows that reference them must not come back: their reference would point at another row, or at none.
-        let left = left.filter(|((own, _), (_, deleted))| own == table && *deleted);
-        left.map(|((_, id), _)| id.clone()).collect()
-    }
-
     /// Tables and keys of the rows that stay as they are.
     pub fn left(&self) -> impl Iterator<Item = (&str, &str)> {
         let left = self.left.keys();
@@ -245,11 +261,17 @@ impl RestorePlan {
     /// A sentence for each table and reason for which rows stay as they are.
     fn conflicts<'p>(&'p self, what: &'p str) -> impl Iterator<Item = String> + 'p {
         // Grouped, because a conflict of ten thousand rows must still be a sentence.
-        let mut groups: BTreeMap<(&str, Reason), Vec<&str>> = BTreeMap::new();
-        for ((table, id), (reason, _)) in &self.left {
-            groups.entry((table, *reason)).or_default().push(id);
+        let mut groups: BTreeMap<(&str, Reason, &str), BTreeSet<&str>> = BTreeMap::new();
+        for ((table, id), Left { reason, parent }) in &self.left {
+            // Chunks are the store's own: people know series by their parents.
+            let (kind, id) = match parent {
+                Some(parent) => ("series", parent),
+                None => ("rows", id),
+            };
+            let group = groups.entry((table, *reason, kind)).or_default();
+            group.insert(id);
         }
-        groups.into_iter().map(move |((table, reason), ids)| {
+        groups.into_iter().map(move |((table, reason, kind), ids)| {
             let named = ids.iter().take(MAX_NAMED_IDS).copied();
             let named = named.collect::<Vec<_>>().join(", ");
             let more = if ids.len() > MAX_NAMED_IDS {
@@ -258,7 +280,7 @@ impl RestorePlan {
                 ""
             };
             format!(
-                "{} rows of \"{table}\" {what} ({named}{more}): {reason}",
+                "{} {kind} of \"{table}\" {what} ({named}{more}): {reason}",
                 ids.len()
             )
         })
@@ -270,8 +292,10 @@ impl RestorePlan {
 pub struct RestoreFacts {
     /// Ledger entries of the execution that no earlier revert took.
     pub ledger: Vec<LedgerEntry>,
-    /// Names of tables without history.
-    pub without_history: BTreeSet<String>,
+    /// Names of tables in the trash that the execution changed.
+    pub in_trash: Vec<String>,
+    /// What the execution deleted, as far as it is recorded.
+    pub deletions: RecordedDeletions,
     /// Number of rows that were deleted.
     pub deleted: u64,
     /// Number of rows that came back or got their earlier values back.
@@ -292,16 +316,9 @@ impl RestorePlan {
     /// The report of the plan once it is done.
     #[must_use]
     pub fn report(&self, facts: &RestoreFacts) -> RevertReport {
-        let mut created: BTreeMap<&str, u64> = BTreeMap::new();
-        for entry in &facts.ledger {
-            if entry.action == LedgerAction::Created {
-                *created.entry(&entry.table).or_default() += entry.count;
-            }
-        }
-        let skipped = created.into_iter().map(|(table, count)| {
-            // The ledger knows how many were created, the plan how many of these exist: the others were deleted
-            // since.
-            count.saturating_sub(self.created.get(table).copied().unwrap_or_default())
+        let skipped = facts.deletions.skipped(&facts.ledger, |table, id| {
+            let existing = self.created.get(table);
+            existing.map_or((0, false), |keys| (length(keys.len()), keys.contains(id)))
         });
         // The database deletes them with their rows, so no statement of the revert counts them.
         let cascaded: u64 = facts.series.values().map(|series| series.points).sum();
@@ -320,11 +337,12 @@ impl RestorePlan {
         RevertReport {
             deleted_count: facts.deleted,
             raws_deleted_count: facts.points_deleted + cascaded,
-            skipped_count: skipped.sum(),
+            skipped_count: skipped,
             annotations_deleted_count: facts.annotations,
             restored_count: facts.restored,
             raws_restored_count: facts.points_restored,
             undo_execution: facts.undo_execution,
+            in_trash: facts.in_trash.clone(),
             warnings: warnings.chain(others).collect(),
         }
     }
@@ -336,22 +354,24 @@ impl RestorePlan {
             let is_unknown =
                 // Rows that the history knows are in the plan, whether they are undone or not.
                 |id: &&String| !self.touched.contains(&(entry.table.clone(), (*id).clone()));
-            let unknown = || u64::try_from(entry.ids.iter().filter(is_unknown).count());
-            let is_without = facts.without_history.contains(&entry.table);
+            let unknown = || length(entry.ids.iter().filter(is_unknown).count());
             let (what, count) = match entry.action {
-                LedgerAction::Updated => ("updated rows", unknown().unwrap_or(u64::MAX)),
-                LedgerAction::Deleted => ("deleted rows", unknown().unwrap_or(u64::MAX)),
-                LedgerAction::PointsDeleted if is_without => {
-                    ("points deleted with their rows", entry.count)
-                }
-                LedgerAction::SeriesReplaced if is_without => (
-                    "replaced series",
-                    u64::try_from(entry.ids.len()).unwrap_or(u64::MAX),
-                ),
-                // Created rows and first series need no earlier values to be undone.
+                LedgerAction::Updated => ("updated rows", unknown()),
+                LedgerAction::Deleted => (DELETED_ROWS, unknown()),
+                LedgerAction::PointsDeleted => (DELETED_POINTS, entry.count),
+                // Created rows need no earlier values to be undone; series are looked at together.
                 _ => continue,
             };
             *sums.entry((&entry.table, what)).or_default() += count;
+        }
+        for ((table, what), count) in &mut sums {
+            if *what == DELETED_POINTS {
+                let stored = facts.deletions.points.get(*table).copied();
+                *count = count.saturating_sub(stored.unwrap_or_default());
+            }
+        }
+        for (table, count) in self.lost_series(facts) {
+            sums.insert((table, "replaced series"), count);
         }
         let sums = sums.into_iter().filter(|(_, count)| *count > 0);
         sums.map(|((table, what), count)| {
@@ -359,6 +379,33 @@ impl RestorePlan {
                 "not undone: {count} {what} of \"{table}\", whose earlier values are not stored"
             )
         })
+    }
+}
+
+impl RestorePlan {
+    /// Numbers of replaced series whose earlier points are not stored, by raw table.
+    fn lost_series<'f>(&self, facts: &'f RestoreFacts) -> BTreeMap<&'f str, u64> {
+        let mut writes: BTreeMap<(&str, &String), (u64, u64)> = BTreeMap::new();
+        for entry in &facts.ledger {
+            for parent in &entry.ids {
+                let (written, replaced) = writes.entry((&entry.table, parent)).or_default();
+                match entry.action {
+                    LedgerAction::SeriesWritten => *written += 1,
+                    LedgerAction::SeriesReplaced => *replaced += 1,
+                    _ => {}
+                }
+            }
+        }
+        let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((table, parent), (written, replaced)) in writes {
+            // Of a series that the execution wrote first, it replaced its own points alone.
+            let replaced_others = replaced > 0 && replaced >= written;
+            let place = (table.to_owned(), parent.clone());
+            if replaced_others && !self.stored_series.contains(&place) {
+                *lost.entry(table).or_default() += 1;
+            }
+        }
+        lost
     }
 }
 
@@ -371,9 +418,10 @@ mod tests {
         Touched {
             table: Arc::clone(KeyedTable::named("sample").table()),
             id: id.to_owned(),
+            parent: None,
             before,
             exists,
-            deleted: !exists,
+            is_own: exists && before.is_none(),
             changed_since: false,
         }
     }

@@ -8,6 +8,10 @@ use crate::{ids::ExecutionId, scalar::KeyValue};
 /// Maximum number of ids that name the blocking rows of a table.
 const MAX_NAMED_IDS: usize = 5;
 
+/// Words for changes that are not undone.
+pub(super) const DELETED_ROWS: &str = "deleted rows";
+pub(super) const DELETED_POINTS: &str = "points deleted with their rows";
+
 /// The result of a revert (contract §7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevertReport {
@@ -25,8 +29,56 @@ pub struct RevertReport {
     pub raws_restored_count: u64,
     /// The execution of the changes of a revert with restore, which can be reverted in turn.
     pub undo_execution: Option<ExecutionId>,
+    /// Names of tables in the trash that the execution changed. Another revert undoes these changes once the tables are
+    /// restored.
+    pub in_trash: Vec<String>,
     /// Changes that could not be undone, and surprises, one sentence each.
     pub warnings: Vec<String>,
+}
+
+/// Deletions of an execution that are recorded with the values before them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedDeletions {
+    /// How often rows were deleted that the execution had created, by table and key.
+    pub own_rows: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Points deleted with their rows that the execution had written, by raw table.
+    pub own_points: BTreeMap<String, u64>,
+    /// Points deleted with their rows, by raw table.
+    pub points: BTreeMap<String, u64>,
+}
+
+impl RecordedDeletions {
+    fn is_own(&self, table: &str, id: &str) -> bool {
+        let rows = self.own_rows.get(table);
+        rows.is_some_and(|rows| rows.contains_key(id))
+    }
+
+    /// Number of created rows that no longer exist. `existing` has the number of created rows of a table that exist, and
+    /// whether the one of a key is among them.
+    pub(super) fn skipped(
+        &self,
+        ledger: &[LedgerEntry],
+        existing: impl Fn(&str, &str) -> (u64, bool),
+    ) -> u64 {
+        let mut created: BTreeMap<&str, u64> = BTreeMap::new();
+        for entry in ledger {
+            if entry.action == LedgerAction::Created {
+                *created.entry(&entry.table).or_default() += entry.count;
+            }
+        }
+        let skipped = created.into_iter().map(|(table, count)| {
+            let (exist, _) = existing(table, "");
+            let deleted = self.own_rows.get(table).into_iter().flatten();
+            // A row that the execution deleted and created again was created twice, and is one row.
+            let (mut deletions, mut absent) = (0, 0);
+            for (id, times) in deleted {
+                deletions += times;
+                absent += u64::from(!existing(table, id).1);
+            }
+            (count + absent).saturating_sub(exist + deletions)
+        });
+        skipped.sum()
+    }
 }
 
 /// Facts of a revert, found by the store that deleted the created rows.
@@ -34,6 +86,10 @@ pub struct RevertReport {
 pub struct RevertFacts {
     /// Ledger entries of the execution that no earlier revert took.
     pub ledger: Vec<LedgerEntry>,
+    /// Names of tables in the trash that the execution changed.
+    pub in_trash: Vec<String>,
+    /// What the execution deleted, as far as it is recorded.
+    pub deletions: RecordedDeletions,
     /// Created rows that still existed, all of them deleted now.
     pub rows: RowKeys,
     /// Number of these rows that another execution had updated, by table.
@@ -45,22 +101,30 @@ pub struct RevertFacts {
 }
 
 impl RevertReport {
+    /// Adds the warnings of tables in the trash. Those that the caller may not see are not named.
+    #[must_use]
+    pub fn with_trash_warnings(mut self, is_visible: impl Fn(&str) -> bool) -> Self {
+        let (visible, hidden): (Vec<_>, Vec<_>) =
+            self.in_trash.iter().partition(|name| is_visible(name));
+        let visible = visible.into_iter().map(|name| format!("\"{name}\""));
+        let hidden = (!hidden.is_empty()).then(|| "another table".to_owned());
+        let warnings = visible.chain(hidden).map(|table| {
+            format!(
+                "not undone: what was written to {table}, which is in the trash; restore the table, then revert again"
+            )
+        });
+        let warnings: Vec<String> = warnings.collect();
+        self.warnings.extend(warnings);
+        self
+    }
+
     /// The report for these facts.
     #[must_use]
     pub fn new(facts: &RevertFacts) -> Self {
-        let rows: BTreeMap<&str, u64> = facts
-            .rows
-            .iter()
-            .map(|(table, keys)| (table.name.as_str(), length(keys.len())))
-            .collect();
-        let mut created: BTreeMap<&str, u64> = BTreeMap::new();
-        for entry in &facts.ledger {
-            if entry.action == LedgerAction::Created {
-                *created.entry(&entry.table).or_default() += entry.count;
-            }
-        }
-        let skipped = created.into_iter().map(|(table, count)| {
-            count.saturating_sub(rows.get(table).copied().unwrap_or_default())
+        let created = created_rows(facts);
+        let skipped = facts.deletions.skipped(&facts.ledger, |table, id| {
+            let existing = created.get(table);
+            existing.map_or((0, false), |keys| (length(keys.len()), keys.contains(id)))
         });
         // A row that the execution created is deleted with what others changed of it: worth a warning, no obstacle.
         let updated = facts
@@ -80,34 +144,46 @@ impl RevertReport {
             )
         });
         Self {
-            deleted_count: rows.values().sum(),
+            deleted_count: created.values().map(|keys| length(keys.len())).sum(),
             raws_deleted_count: facts.series.values().map(|series| series.points).sum(),
-            skipped_count: skipped.sum(),
+            skipped_count: skipped,
             annotations_deleted_count: facts.annotations,
-            warnings: not_undone(facts).chain(updated).chain(series).collect(),
+            in_trash: facts.in_trash.clone(),
+            warnings: not_undone(facts, &created)
+                .chain(updated)
+                .chain(series)
+                .collect(),
             ..Self::default()
         }
     }
 }
 
-fn length(len: usize) -> u64 {
+/// Keys of the created rows that existed, as the ledger has them, by table.
+fn created_rows(facts: &RevertFacts) -> BTreeMap<&str, HashSet<String>> {
+    let texts = |keys: &std::collections::BTreeSet<KeyValue>| -> HashSet<String> {
+        keys.iter().map(ToString::to_string).collect()
+    };
+    let rows = facts.rows.iter();
+    rows.map(|(table, keys)| (table.name.as_str(), texts(keys)))
+        .collect()
+}
+
+pub(super) fn length(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }
 
 /// Warnings of changes to rows and series that the execution had not created.
-fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
-    // The ledger stores ids as texts.
-    let texts = |keys: &std::collections::BTreeSet<KeyValue>| -> HashSet<String> {
-        keys.iter().map(ToString::to_string).collect()
-    };
-    let created: BTreeMap<&str, HashSet<String>> = facts
-        .rows
-        .iter()
-        .map(|(table, keys)| (table.name.as_str(), texts(keys)))
-        .collect();
+fn not_undone(
+    facts: &RevertFacts,
+    created: &BTreeMap<&str, HashSet<String>>,
+) -> impl Iterator<Item = String> {
+    let deletions = &facts.deletions;
     // For a series the ledger has the raw table and the parents' ids, but not the parents' table,
-    // so a created row of any table counts.
-    let is_created = |id: &String| created.values().any(|keys| keys.contains(id));
+    // so a created row of any table counts, also one that was deleted again.
+    let is_created = |id: &String| {
+        let mut deleted = deletions.own_rows.values();
+        created.values().any(|keys| keys.contains(id)) || deleted.any(|rows| rows.contains_key(id))
+    };
     let mut sums: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
     for entry in &facts.ledger {
         let ids = entry.ids.iter();
@@ -117,10 +193,11 @@ fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
                 let own = created.get(entry.table.as_str());
                 // Rows that the execution created are deleted, so their updates need no undoing.
                 let others = ids.filter(|id| own.is_none_or(|keys| !keys.contains(*id)));
+                let others = others.filter(|id| !deletions.is_own(&entry.table, id));
                 ("updated rows", length(others.count()))
             }
-            LedgerAction::Deleted => ("deleted rows", entry.count),
-            LedgerAction::PointsDeleted => ("points deleted with their rows", entry.count),
+            LedgerAction::Deleted => (DELETED_ROWS, entry.count),
+            LedgerAction::PointsDeleted => (DELETED_POINTS, entry.count),
             LedgerAction::SeriesWritten => {
                 let others = ids.filter(|id| !is_created(id));
                 (
@@ -134,6 +211,18 @@ fn not_undone(facts: &RevertFacts) -> impl Iterator<Item = String> {
             }
         };
         *sums.entry((entry.table.clone(), what)).or_default() += count;
+    }
+    // Of what the execution created and deleted again, nothing is left to undo.
+    for ((table, what), count) in &mut sums {
+        let own = match *what {
+            DELETED_ROWS => deletions
+                .own_rows
+                .get(table)
+                .map(|rows| rows.values().sum()),
+            DELETED_POINTS => deletions.own_points.get(table).copied(),
+            _ => None,
+        };
+        *count = count.saturating_sub(own.unwrap_or_default());
     }
     sums.into_iter()
         .filter(|(_, count)| *count > 0)

@@ -52,6 +52,8 @@ pub enum Resource {
     Parent,
     /// A row of a table.
     Row,
+    /// A version of a row.
+    RowVersion,
     /// A saved view.
     SavedView,
     /// A version of a job's script.
@@ -100,6 +102,7 @@ impl fmt::Display for Resource {
             Self::Page => "page",
             Self::Parent => "parent",
             Self::Row => "row",
+            Self::RowVersion => "row version",
             Self::SavedView => "saved view",
             Self::ScriptVersion => "script version",
             Self::SourceJob => "source job",

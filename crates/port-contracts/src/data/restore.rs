@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Itself,
-    catalog::definitions::{curated, raw, reference, required, unique},
+    catalog::definitions::{curated, raw, reference, required, sample, unique},
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
     fixtures::Executions,
     given::at,
@@ -29,7 +29,7 @@ pub(super) async fn state(lab: &Lab) -> Vec<(String, Vec<Map<String, Value>>)> {
     state
 }
 
-pub(super) async fn write(
+pub(crate) async fn write(
     lab: &Lab,
     tables: impl IntoIterator<Item = TableWrite>,
     series: impl IntoIterator<Item = SeriesWrite>,
@@ -74,11 +74,11 @@ fn conflicts(result: Result<RevertReport, RevertError>) -> Vec<String> {
     }
 }
 
-pub(super) fn update(table: &str, rows: Value) -> TableWrite {
+pub(crate) fn update(table: &str, rows: Value) -> TableWrite {
     table_write(Mode::Update, table, rows)
 }
 
-pub(super) fn delete(table: &str, rows: Value) -> TableWrite {
+pub(crate) fn delete(table: &str, rows: Value) -> TableWrite {
     TableWrite {
         cascade: true,
         ..table_write(Mode::Delete, table, rows)
@@ -254,6 +254,88 @@ crate::suite!(
         assert_eq!(state(&lab).await, after);
     }
 
+    /// A row that exists again under its key is a conflict, but rows and series that reference it come back.
+    async fn what_references_an_existing_row_comes_back(harness: &Itself<impl DataHarness>) {
+        let lab = two_samples(harness).await;
+        let execution = write(&lab, [delete("sample", json!([{"id": "b"}]))], []).await;
+        lab.insert("sample", json!([{"id": "b", "name": "other"}]))
+            .await;
+        let report = restore_but_conflicts(&lab, execution).await;
+        assert_eq!((report.restored_count, report.raws_restored_count), (1, 2));
+        assert_eq!(
+            report.warnings,
+            [
+                "1 rows of \"sample\" were left as they are (b): another execution changed them since"
+            ]
+        );
+        assert_eq!(lab.column("sample", "name").await, ["a", "other"]);
+        assert_eq!(lab.column("measurement", "sample").await, ["a", "b"]);
+    }
+
+    /// What a definition demands by now of the earlier values is a conflict.
+    async fn constraints_since_are_conflicts(harness: &Itself<impl DataHarness>) {
+        let lab = two_samples(harness).await;
+        let note = |a: Value, b: Value| {
+            update(
+                "sample",
+                json!([{"id": "a", "note": a}, {"id": "b", "note": b}]),
+            )
+        };
+        let first = write(&lab, [note(json!("x"), json!("x"))], []).await;
+        let second = write(&lab, [note(json!("y"), json!("z"))], []).await;
+        let third = write(&lab, [delete("sample", json!([{"id": "b"}]))], []).await;
+        let mut definition = sample();
+        definition.columns[2].is_unique = true;
+        definition.columns[2].is_nullable = false;
+        lab.define(&definition).await.unwrap();
+        restore(&lab, third).await.unwrap();
+        let expected = |ids: &str, reason: &str| {
+            let count = ids.split(", ").count();
+            format!("{count} rows of \"sample\" cannot be restored ({ids}): {reason}")
+        };
+        let taken = "another row has a value of theirs that must be unique";
+        let refused = conflicts(restore(&lab, second).await);
+        assert_eq!(refused, [expected("a, b", taken)]);
+        let report = restore_but_conflicts(&lab, second).await;
+        assert_eq!((report.restored_count, report.warnings.len()), (0, 1));
+        write(&lab, [delete("sample", json!([{"id": "a"}]))], []).await;
+        // Alone, it may have its value.
+        restore(&lab, second).await.unwrap_err();
+        assert_eq!(restore_but_conflicts(&lab, second).await.restored_count, 1);
+        let missing = "they have no value in a column that needs one by now";
+        let refused = conflicts(restore(&lab, first).await);
+        assert!(refused.contains(&expected("b", missing)), "{refused:?}");
+        let report = restore_but_conflicts(&lab, first).await;
+        assert_eq!((report.restored_count, report.warnings.len()), (0, 2));
+        assert_eq!(lab.column("sample", "note").await, ["x"]);
+    }
+
+    /// A row that the execution deleted and created again becomes what it was, and was not skipped.
+    async fn a_row_that_was_created_again_is_not_skipped(harness: &Itself<impl DataHarness>) {
+        let lab = two_samples(harness).await;
+        let before = state(&lab).await;
+        let open = harness.execution(lab.organization, at(0), None).await.id;
+        lab.write_under(open, request([delete("sample", json!([{"id": "b"}]))], []))
+            .await
+            .unwrap();
+        for _ in 0..2 {
+            let again = insert(
+                "sample",
+                json!([{"id": "b", "name": "new"}, {"id": "c", "name": "c"}]),
+            );
+            lab.write_under(open, request([again], [])).await.unwrap();
+            let gone = delete("sample", json!([{"id": "b"}, {"id": "c"}]));
+            lab.write_under(open, request([gone], [])).await.unwrap();
+        }
+        let again = insert("sample", json!([{"id": "b", "name": "new"}]));
+        lab.write_under(open, request([again], [])).await.unwrap();
+        let report = restore(&lab, open).await.unwrap();
+        // What is left of `c` is that it was created.
+        assert_eq!((report.restored_count, report.skipped_count), (2, 1));
+        assert_eq!(report.warnings, [""; 0]);
+        assert_eq!(state(&lab).await, before);
+    }
+
     /// A deleted row whose unique value another row has since stays deleted.
     async fn a_value_that_is_taken_stays_with_its_row(harness: &Itself<impl DataHarness>) {
         let lab = two_samples(harness).await;
@@ -290,7 +372,13 @@ crate::suite!(
         let execution = write(&lab, [], curve(7.0)).await;
         write(&lab, [], curve(8.0)).await;
         let after = state(&lab).await;
-        assert_eq!(conflicts(restore(&lab, execution).await).len(), 1);
+        // By its parent, as chunks of series are the store's own.
+        assert_eq!(
+            conflicts(restore(&lab, execution).await),
+            [
+                "1 series of \"curve\" cannot be restored (a): another execution has written their series since"
+            ]
+        );
         assert_eq!(
             restore_but_conflicts(&lab, execution)
                 .await

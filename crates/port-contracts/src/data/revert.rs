@@ -268,6 +268,39 @@ crate::suite!(
         assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
     }
 
+    /// Of a row that the execution created and deleted, with its series, nothing is left to undo, and so of one that it
+    /// created again.
+    async fn rows_of_its_own_that_are_gone_are_no_warnings(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let open = harness.execution(lab.organization, at(0), None).await.id;
+        let rows = || {
+            insert(
+                "sample",
+                json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]),
+            )
+        };
+        let curve = series("curve", json!("a"), json!({"time": [0, 1]}));
+        let update = table_write(Mode::Update, "sample", json!([{"id": "a", "volume": 1}]));
+        let gone = TableWrite {
+            cascade: true,
+            ..table_write(Mode::Delete, "sample", json!([{"id": "a"}, {"id": "b"}]))
+        };
+        for (tables, series) in [
+            (vec![rows()], vec![curve]),
+            (vec![update], vec![]),
+            (vec![gone], vec![]),
+        ] {
+            lab.write_under(open, request(tables, series))
+                .await
+                .unwrap();
+        }
+        let again = insert("sample", json!([{"id": "a", "name": "a"}]));
+        lab.write_under(open, request([again], [])).await.unwrap();
+        let report = lab.revert(open).await.unwrap();
+        assert_eq!(counts(&report), (1, 0, 1));
+        assert_eq!(report.warnings, [""; 0]);
+    }
+
     /// Created rows that another execution changed are deleted all the same, with a warning.
     async fn rows_that_another_execution_changed_are_deleted_with_a_warning(
         harness: &Itself<impl DataHarness>,

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod files;
+pub mod undo;
 
 use std::sync::Arc;
 

@@ -245,7 +245,8 @@ pub trait DataStore: Send + Sync {
     ) -> Result<Vec<String>, PortError>;
 
     /// The rows of one table that the execution changed, with their values: created ones as they are now;
-    /// updated and deleted ones as far as they were retained
+    /// updated and deleted ones as far as they were retained, not forgotten, and of columns that exist, and none of a table
+    /// that was dropped
     /// ([`KEPT_ROWS`](labdata_domain::data::write::KEPT_ROWS)), each once, before its first and after its
     /// last change of that kind. Of each kind the first
     /// [`SHOWN_IDS`](labdata_domain::data::changes::SHOWN_IDS), ordered by the bytes of their ids.
@@ -281,14 +282,16 @@ pub trait DataStore: Send + Sync {
         table: &str,
     ) -> Result<OffsetDateTime, PortError>;
 
-    /// Deletes the recorded changes of a row. MUST count the versions that it loses, and move
-    /// [`DataStore::history_since`] of its table to the last of them, in the same transaction.
+    /// Deletes the recorded changes of a row and of its series, and the values of it that
+    /// [`DataStore::changed_rows`] retains. MUST count the versions that it loses, and move
+    /// [`DataStore::history_since`] of each table to the last of them, in the same transaction. Returns whether the row
+    /// exists or anything of it was stored.
     async fn forget_history(
         &self,
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError>;
+    ) -> Result<bool, PortError>;
 
     /// Reads a page of rows; with [`ReadPlan::as_of`] as they stood then, with the columns that the table has now,
     /// as every operation with such a plan. Rows whose former values are no longer stored are missing: compare with

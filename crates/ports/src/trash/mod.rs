@@ -149,11 +149,13 @@ pub trait TrashStore: Send + Sync {
         object: ObjectKey,
     ) -> Result<bool, PortError>;
 
-    /// Forgets what columns in the trash held of a row of that table, which may be deleted.
+    /// Forgets what the trash holds of a row of that table, which may be deleted: values of columns, also of those of its
+    /// series, and recorded changes of its series of dropped tables. Returns whether there was anything. MUST come before
+    /// [`DataStore::forget_history`](crate::data::DataStore::forget_history), which deletes what tells whose series are.
     async fn forget_row(
         &self,
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError>;
+    ) -> Result<bool, PortError>;
 }

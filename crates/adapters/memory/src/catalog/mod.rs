@@ -72,7 +72,9 @@ impl CatalogStore for InMemoryCatalogStore {
         now: OffsetDateTime,
     ) -> Result<(), DefineError> {
         let mut state = self.memory.lock();
-        let dropped = state.tables_mut(organization)?.take_table(name, force)?;
+        let tables = state.tables_mut(organization)?;
+        let dropped = tables.take_table(name, force)?;
+        tables.drop_images(name);
         state.purge_columns(organization, dropped.table.id.unwrap_or_default());
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
@@ -168,6 +170,7 @@ impl Tables {
             .for_each(|cells| drop(cells.remove(&*sql_name)));
         self.former_cells_mut(name)
             .for_each(|cells| drop(cells.remove(&*sql_name)));
+        self.rewrite_images(name, |values| drop(values.remove(&dropped.name)));
         self.version += 1;
     }
 
@@ -178,6 +181,10 @@ impl Tables {
         };
         self.cells_mut(table).for_each(rename);
         self.former_cells_mut(table).for_each(rename);
+        self.rewrite_images(table, |values| {
+            let value = values.remove(&before.name);
+            values.extend(value.map(|value| (after.name.clone(), value)));
+        });
     }
 
     /// Gives a table another name, wherever it is named.
@@ -211,7 +218,7 @@ impl Tables {
             to.clone_into(&mut change.table);
         }
         for recorded in &mut self.ledger {
-            if recorded.entry.table == from {
+            if recorded.trash.is_none() && recorded.entry.table == from {
                 to.clone_into(&mut recorded.entry.table);
             }
         }

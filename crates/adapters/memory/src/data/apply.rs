@@ -132,6 +132,7 @@ impl WriteContext<'_> {
             execution,
             entry,
             is_reverted: false,
+            trash: None,
         });
         self.tables.ledger.extend(recorded);
     }

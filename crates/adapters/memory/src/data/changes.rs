@@ -57,7 +57,7 @@ pub(super) fn changed_rows(
 ) -> BTreeMap<RowChange, Vec<RowImage>> {
     let retained = |change: RowChange| {
         let recorded = tables.ledger.iter();
-        let recorded = recorded.filter(|it| it.execution == execution);
+        let recorded = recorded.filter(|it| it.execution == execution && it.trash.is_none());
         let entries = recorded.map(|recorded| &recorded.entry);
         let entries = entries.filter(|it| it.table == table && it.action == change.action());
         let mut rows = RowImage::merged(entries.flat_map(|entry| entry.stored.iter().cloned()));

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use labdata_domain::{
-    catalog::{KeyedTable, Table},
+    catalog::{Column, KeyedTable, Table},
     data::history::{self, ChangeAction, RecordedChange},
     ids::ExecutionId,
+    scalar::{KeyValue, Scalar},
 };
 use time::{Duration, OffsetDateTime};
 
 use super::{
     read::render_row,
-    tables::{Row, Series, Tables},
+    tables::{Cells, Row, Series, Tables, cell},
 };
 
 /// Execution and time under which a change is recorded.
@@ -135,6 +136,54 @@ impl Tables {
         *since = last.max(*since);
         self.changes.retain(|change| !is_forgotten(change));
         u64::try_from(count).unwrap_or(u64::MAX)
+    }
+}
+
+impl Tables {
+    /// The recorded changes of series that a row owned.
+    pub(crate) fn former_series_of(&self, parent: &KeyedTable, key: &KeyValue) -> Vec<&Change> {
+        let catalog = self.catalog();
+        let referencing: Vec<_> = catalog.referencing(&parent.name).collect();
+        let is_own = |change: &&Change| {
+            let references = referencing.iter();
+            let mut references = references.filter(|(table, _)| table.name == change.table);
+            references.any(|(_, reference)| change.is_series_of(reference, key))
+        };
+        self.changes.iter().filter(is_own).collect()
+    }
+}
+
+impl Tables {
+    /// Ids of the series that a row owns.
+    pub(crate) fn series_of_parent(&self, parent: &KeyedTable, key: &KeyValue) -> Vec<i64> {
+        let catalog = self.catalog();
+        let owned = catalog
+            .referencing(&parent.name)
+            .flat_map(|(table, reference)| {
+                let series = self.series_of(&table.name).iter();
+                series.filter(move |series| {
+                    let mut points = series.points.iter();
+                    points.any(|(_, cells)| key_in(cells, reference).as_ref() == Some(key))
+                })
+            });
+        owned.map(|series| series.id).collect()
+    }
+}
+
+fn key_in(cells: &Cells, reference: &Column) -> Option<KeyValue> {
+    cell(cells, reference).cloned().and_then(Scalar::into_key)
+}
+
+impl Change {
+    /// Returns whether it is one of a series whose parent has that key, by that reference.
+    pub(crate) fn is_series_of(&self, reference: &Column, key: &KeyValue) -> bool {
+        let Some(Stored::Series(series)) = &self.before else {
+            return false;
+        };
+        let owner = self.owner.as_deref();
+        let is_owner = owner.is_none_or(|owner| owner == reference.sql_name());
+        let mut points = series.points.iter();
+        is_owner && points.any(|(_, cells)| key_in(cells, reference).as_ref() == Some(key))
     }
 }
 

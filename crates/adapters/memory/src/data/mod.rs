@@ -3,8 +3,10 @@
 mod apply;
 mod as_of;
 mod changes;
+mod deletions;
 mod filter;
 pub(crate) mod history;
+pub(crate) mod images;
 mod look_up;
 mod platform;
 pub(crate) mod queries;
@@ -110,19 +112,26 @@ impl DataStore for InMemoryDataStore {
         // The revert changes a copy, which replaces the tables if it is to stay.
         let mut tables = state.tables_mut(organization)?.clone();
         let annotations = state.annotations_of_execution(organization, execution);
-        let is_recorded = tables.has_written(execution) || annotations > 0;
+        let trash = state.trashed_tables(organization);
+        let in_trash = state.dropped_columns(organization);
+        let is_recorded = tables.has_written(execution, &trash) || annotations > 0;
         let mut report = match &request.restore {
-            None => {
-                revert::revert(&mut tables, execution, request.now).map_err(RevertError::Blocked)?
-            }
+            None => revert::revert(&mut tables, execution, &trash, request.now)
+                .map_err(RevertError::Blocked)?,
             Some(restore) => {
                 let author = Author {
                     execution: Some(undo_execution(&restore.undo)),
                     is_undo: true,
                     now: request.now,
                 };
-                restore::restore(&mut tables, execution, restore.on_conflict, author)
-                    .map_err(RevertError::Conflicts)?
+                let given = restore::Given {
+                    execution,
+                    on_conflict: restore.on_conflict,
+                    author,
+                    trash: &trash,
+                    columns: &in_trash,
+                };
+                restore::restore(&mut tables, &given).map_err(RevertError::Conflicts)?
             }
         };
         report.annotations_deleted_count = annotations;
@@ -132,11 +141,14 @@ impl DataStore for InMemoryDataStore {
                 ..report
             });
         }
-        tables.reverted.entry(execution).or_insert(Reverted {
-            at: request.now,
-            user: request.user,
-            api_key: request.api_key,
-        });
+        // One that is only about tables in the trash has undone nothing yet.
+        if is_recorded || report.in_trash.is_empty() || report.undo_execution.is_some() {
+            tables.reverted.entry(execution).or_insert(Reverted {
+                at: request.now,
+                user: request.user,
+                api_key: request.api_key,
+            });
+        }
         *state.tables_mut(organization)? = tables;
         state.delete_annotations_of_execution(organization, execution);
         if let Some(restore) = request
@@ -237,11 +249,19 @@ impl DataStore for InMemoryDataStore {
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError> {
+    ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
         let tables = state.tables_mut(organization)?;
-        tables.forget(&(table.name.clone(), key.to_string()), |_| true);
-        Ok(())
+        let id = key.to_string();
+        let mut found = tables.row(&table.name, key).is_some();
+        found |= tables.forget_images(&table.name, &id);
+        let mut rows = vec![(table.name.clone(), id)];
+        let series = tables.former_series_of(table, key).into_iter();
+        rows.extend(series.map(|change| (change.table.clone(), change.id.clone())));
+        for row in rows {
+            found |= tables.forget(&row, |_| true) > 0;
+        }
+        Ok(found)
     }
 
     async fn read(

@@ -13,31 +13,38 @@ use labdata_domain::{
         revert::RevertReport,
         write::{LedgerEntry, RowKeys},
     },
-    ids::ExecutionId,
+    ids::{ExecutionId, TrashId},
     scalar::KeyValue,
 };
 
 use super::{
     history::{Author, Change, Stored, owner_of, points_id},
-    tables::{Cells, RecordedEntry, Series, Tables, cell},
+    tables::{Cells, RecordedEntry, Series, Tables, cell, missing},
 };
+use crate::trash::DroppedColumn;
+
+/// What a revert with restore is about.
+pub(super) struct Given<'g> {
+    pub(super) execution: ExecutionId,
+    pub(super) on_conflict: OnConflict,
+    pub(super) author: Author,
+    /// Tables in the trash.
+    pub(super) trash: &'g BTreeSet<TrashId>,
+    /// Columns in the trash.
+    pub(super) columns: &'g [DroppedColumn],
+}
 
 /// Makes rows and series what they were before the execution. On conflicts the tables are to be thrown away.
-pub(super) fn restore(
-    tables: &mut Tables,
-    execution: ExecutionId,
-    on_conflict: OnConflict,
-    author: Author,
-) -> Result<RevertReport, Vec<String>> {
-    let ledger = take_ledger(tables, execution);
+pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertReport, Vec<String>> {
+    let (execution, author) = (given.execution, given.author);
+    let (ledger, in_trash) = tables.take_ledger(execution, given.trash);
     let mut plan = RestorePlan::new(touched(tables, execution));
-    while plan.leave(obstacles(tables, &plan)) {}
-    plan.check(on_conflict)?;
-    let catalog = tables.catalog();
-    let without_history = catalog.tables().iter().filter(|table| !table.history);
+    while plan.leave(obstacles(tables, &plan, given.columns)) {}
+    plan.check(given.on_conflict)?;
     let mut facts = RestoreFacts {
         ledger,
-        without_history: without_history.map(|table| table.name.clone()).collect(),
+        in_trash,
+        deletions: tables.recorded_deletions(execution),
         ..RestoreFacts::default()
     };
     let all = plan.tables();
@@ -51,17 +58,6 @@ pub(super) fn restore(
     mark_undone(tables, &plan, execution, author);
     facts.undo_execution = author.execution.filter(|_| !all.is_empty());
     Ok(plan.report(&facts))
-}
-
-fn take_ledger(tables: &mut Tables, execution: ExecutionId) -> Vec<LedgerEntry> {
-    let mut own = Vec::new();
-    for recorded in &mut tables.ledger {
-        if recorded.execution == execution && !recorded.is_reverted {
-            recorded.is_reverted = true;
-            own.push(recorded.entry.clone());
-        }
-    }
-    own
 }
 
 /// Creators of the rows of a table, or of the points of a raw one, that exist.
@@ -90,7 +86,12 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
         let ids = created.map(|(id, _)| id.clone()).chain(touched_ids);
         let ids: BTreeSet<String> = ids.collect();
         for id in ids {
-            let mut own = own.iter().filter(|change| change.id == id);
+            let own_befores: Vec<&Change> = own
+                .iter()
+                .copied()
+                .filter(|change| change.id == id)
+                .collect();
+            let mut own = own_befores.iter();
             let first = own.next();
             let last = own.next_back().or(first);
             let is_own = creators.get(&id) == Some(&execution);
@@ -117,13 +118,37 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
                     .filter(|first| !was_created && first.before.is_some())
                     .map(|first| first.number),
                 exists,
-                deleted,
+                is_own,
+                parent: parent_of(tables, table, &own_befores, &id),
                 changed_since: by_others || (deleted && exists && !is_own),
                 id,
             });
         }
     }
     touched
+}
+
+/// The key of the parent of points.
+fn parent_of(tables: &Tables, table: &Table, own: &[&Change], id: &str) -> Option<String> {
+    if !table.is_raw() {
+        return None;
+    }
+    let by = |cells: &Cells, owner: Option<&str>| {
+        let mut references = table.references().map(|(column, _)| column.sql_name());
+        let value = match owner {
+            Some(owner) => cells.get(owner),
+            None => references.find_map(|name| cells.get(&*name)),
+        };
+        Some(value?.clone().into_key()?.to_string())
+    };
+    let former = own
+        .iter()
+        .find_map(|change| by(stored_cells(change)?, change.owner.as_deref()));
+    former.or_else(|| {
+        let mut series = tables.series_of(&table.name).iter();
+        let series = series.find(|series| points_id(series) == id)?;
+        by(&series.points.first()?.1, None)
+    })
 }
 
 fn stored(tables: &Tables, number: i64) -> Option<&Change> {
@@ -155,7 +180,7 @@ fn deleted_rows(tables: &Tables, plan: &RestorePlan) -> RowKeys {
     rows
 }
 
-fn obstacles(tables: &Tables, plan: &RestorePlan) -> Vec<Obstacle> {
+fn obstacles(tables: &Tables, plan: &RestorePlan, columns: &[DroppedColumn]) -> Vec<Obstacle> {
     let deleted = deleted_rows(tables, plan);
     let mut found = Vec::new();
     for reference in tables.references_to(&deleted) {
@@ -186,6 +211,14 @@ fn obstacles(tables: &Tables, plan: &RestorePlan) -> Vec<Obstacle> {
                     reason,
                 }),
             );
+            let mut own = columns.iter().filter(|it| Some(it.table) == table.id);
+            if own.any(|column| column.differs(change)) {
+                found.push(Obstacle {
+                    table: table.name.clone(),
+                    id: id.to_owned(),
+                    reason: Reason::ColumnInTrash,
+                });
+            }
         }
     }
     found
@@ -204,12 +237,15 @@ fn obstacle(tables: &Tables, plan: &RestorePlan, table: &Table, change: &Change)
         let id = key.to_string();
         let exists = tables.row(target, &key).is_some() && !plan.deleted(target).contains(&id);
         let returns = plan.restored(target).contains(&id);
-        !(exists || returns) || plan.lost(target).contains(&id)
+        !(exists || returns)
     });
     if is_missing {
         return Some(Reason::ReferenceMissing);
     }
     if !table.is_raw() {
+        if missing(table, cells).is_some() {
+            return Some(Reason::ValueMissing);
+        }
         return is_taken(tables, plan, table, cells).then_some(Reason::ValueTaken);
     }
     let owner = owner_of(table, change)?;
@@ -232,14 +268,31 @@ fn is_taken(tables: &Tables, plan: &RestorePlan, table: &Table, cells: &Cells) -
     let mut groups = alone.chain(table.unique_together.iter().cloned());
     groups.any(|group| {
         let columns: Vec<_> = group.iter().filter_map(|name| table.column(name)).collect();
+        let is_equal = |other: &Cells| {
+            columns.iter().all(|column| {
+                let value = cell(cells, column);
+                value.is_some() && value == cell(other, column)
+            })
+        };
         let mut rows = tables.rows_of(&table.name);
+        let returning = returning(tables, plan, table);
         rows.any(|(key, row)| {
-            !planned.contains(key.to_string().as_str())
-                && columns.iter().all(|column| {
-                    let value = cell(cells, column);
-                    value.is_some() && value == cell(&row.cells, column)
-                })
+            !planned.contains(key.to_string().as_str()) && is_equal(&row.cells)
         })
+            // One of them is the row itself.
+            || returning.filter(|other| is_equal(other)).count() > 1
+    })
+}
+
+/// The cells of the rows of a table that are to return.
+fn returning<'t>(
+    tables: &'t Tables,
+    plan: &'t RestorePlan,
+    table: &'t Table,
+) -> impl Iterator<Item = &'t Cells> {
+    plan.of(&table.name).filter_map(|(_, undo)| match undo {
+        Undo::ChangeBack(number) | Undo::BringBack(number) => stored_cells(stored(tables, number)?),
+        Undo::Delete => None,
     })
 }
 
@@ -392,6 +445,7 @@ fn record(tables: &mut Tables, author: Author, entries: impl IntoIterator<Item =
         execution,
         entry,
         is_reverted: false,
+        trash: None,
     });
     tables
         .ledger

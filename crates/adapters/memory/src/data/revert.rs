@@ -8,7 +8,7 @@ use labdata_domain::{
         revert::{Blocker, RevertFacts, RevertReport},
         write::{LedgerAction, RowKeys},
     },
-    ids::ExecutionId,
+    ids::{ExecutionId, TrashId},
     scalar::KeyValue,
 };
 
@@ -19,6 +19,7 @@ use super::{history::Author, tables::Tables};
 pub(super) fn revert(
     tables: &mut Tables,
     execution: ExecutionId,
+    trash: &BTreeSet<TrashId>,
     now: OffsetDateTime,
 ) -> Result<RevertReport, Vec<Blocker>> {
     let mut rows = RowKeys::new();
@@ -40,20 +41,16 @@ pub(super) fn revert(
         return Err(Blocker::of_rows(&blocking));
     }
     let updated_by_others = updated_by_others(tables, &rows, execution);
-    let mut own = Vec::new();
-    for recorded in &mut tables.ledger {
-        if recorded.execution == execution && !recorded.is_reverted {
-            recorded.is_reverted = true;
-            own.push(recorded.entry.clone());
-        }
-    }
+    let (ledger, in_trash) = tables.take_ledger(execution, trash);
     let author = Author {
         execution: None,
         is_undo: false,
         now,
     };
     let facts = RevertFacts {
-        ledger: own,
+        ledger,
+        in_trash,
+        deletions: tables.recorded_deletions(execution),
         updated_by_others,
         series: tables.delete(&rows, execution, author),
         rows,

@@ -9,7 +9,7 @@ use labdata_domain::{
         history::ChangeAction,
         write::{DeletedSeries, LedgerEntry, RowKeys, RowMatch, StoredReference},
     },
-    ids::ExecutionId,
+    ids::{ExecutionId, TrashId},
     scalar::{KeyValue, Scalar},
 };
 use time::OffsetDateTime;
@@ -61,6 +61,8 @@ pub(crate) struct RecordedEntry {
     pub(crate) execution: ExecutionId,
     pub(crate) entry: LedgerEntry,
     pub(crate) is_reverted: bool,
+    /// The entry in the trash of its table, which was dropped since; it stays when that is purged.
+    pub(crate) trash: Option<TrashId>,
 }
 
 /// All tables of one organization with their contents.
@@ -92,10 +94,15 @@ impl Tables {
         changed.map(|entry| entry.table.clone()).collect()
     }
 
-    /// Returns true if the ledger has entries of that execution that no revert took.
-    pub(crate) fn has_written(&self, execution: ExecutionId) -> bool {
+    /// Returns true if the ledger has entries of that execution that no revert took, but of tables in the trash.
+    pub(crate) fn has_written(&self, execution: ExecutionId, trash: &BTreeSet<TrashId>) -> bool {
         let mut recorded = self.ledger.iter();
-        recorded.any(|it| it.execution == execution && !it.is_reverted && it.entry.count > 0)
+        recorded.any(|it| {
+            it.execution == execution
+                && !it.is_reverted
+                && it.entry.count > 0
+                && it.trash.is_none_or(|id| !trash.contains(&id))
+        })
     }
 
     /// The current definitions.
@@ -283,7 +290,7 @@ impl Tables {
 }
 
 /// The first column that is null and must not be.
-fn missing(table: &Table, cells: &Cells) -> Option<Violation> {
+pub(super) fn missing(table: &Table, cells: &Cells) -> Option<Violation> {
     let mut columns = table.columns.iter();
     let column = columns.find(|column| !column.is_nullable && cell(cells, column).is_none())?;
     Some(Violation::Null {

@@ -3,6 +3,8 @@
 mod columns;
 mod tables;
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use labdata_domain::{
     catalog::{KeyedTable, TableAccess},
@@ -150,6 +152,23 @@ impl State {
         let mut tables = defined.chain(in_trash);
         let table = tables.find(|table| table.id == Some(column.table));
         table.map(|table| table.access.clone()).unwrap_or_default()
+    }
+
+    /// The entries of tables in the organization's trash.
+    pub(crate) fn trashed_tables(&self, organization: OrganizationId) -> BTreeSet<TrashId> {
+        let rows = owned(&self.trash, organization);
+        let tables = rows.filter(|row| matches!(row.content, Content::Table(_)));
+        tables.map(|row| row.deletion.id).collect()
+    }
+
+    /// The columns in the organization's trash.
+    pub(crate) fn dropped_columns(&self, organization: OrganizationId) -> Vec<DroppedColumn> {
+        let rows = owned(&self.trash, organization);
+        let columns = rows.filter_map(|row| match &row.content {
+            Content::Column(dropped) => Some(dropped.clone()),
+            Content::File(..) | Content::Table(_) => None,
+        });
+        columns.collect()
     }
 
     /// Deletes the annotations in the trash that were saved under the execution.
@@ -313,7 +332,9 @@ impl TrashStore for InMemoryTrashStore {
         deletion: &Deletion,
     ) -> Result<(), DefineError> {
         let mut state = self.memory.lock();
-        let dropped = state.tables_mut(organization)?.take_table(name, force)?;
+        let tables = state.tables_mut(organization)?;
+        let dropped = tables.take_table(name, force)?;
+        tables.mark_ledger(name, deletion.id);
         state.add_to_trash(organization, deletion, Content::Table(dropped));
         let changed = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, deletion.at, changed);
@@ -369,6 +390,10 @@ impl TrashStore for InMemoryTrashStore {
         let row = state.trash_row(organization, id)?.clone();
         let entry = state.trash_entry(organization, &row)?;
         state.restore(organization, row.content, now)?;
+        if entry.kind == TrashKind::Table {
+            let tables = state.tables_mut(organization)?;
+            tables.unmark_ledger(&entry.name, id);
+        }
         state.trash.retain(|row| row.thing.deletion.id != id);
         Ok(entry)
     }
@@ -390,6 +415,7 @@ impl TrashStore for InMemoryTrashStore {
             }
             Content::Table(dropped) => {
                 state.purge_columns(organization, dropped.table.id.unwrap_or_default());
+                state.tables_mut(organization)?.purge_images(id);
             }
             Content::Column(_) => {}
         }
@@ -434,23 +460,27 @@ impl TrashStore for InMemoryTrashStore {
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError> {
+    ) -> Result<bool, PortError> {
         let mut state = self.memory.lock();
-        let numbers: Vec<i64> = state
-            .tables_mut(organization)?
-            .changes
-            .iter()
-            .filter(|change| change.table == table.name && change.id == key.to_string())
-            .map(|change| change.number)
-            .collect();
-        for row in &mut state.trash {
-            if let Content::Column(dropped) = &mut row.thing.content
-                && row.organization == organization
-                && table.id == Some(dropped.table)
-            {
-                dropped.forget(key, &numbers);
-            }
+        let tables = state.tables_mut(organization)?;
+        let changes = tables.changes.iter();
+        let own = changes.filter(|it| it.table == table.name && it.id == key.to_string());
+        let series = tables.former_series_of(table, key).into_iter();
+        let numbers: Vec<i64> = own.chain(series).map(|change| change.number).collect();
+        let series = tables.series_of_parent(table, key);
+        let mut found = false;
+        let rows = state.trash.iter_mut();
+        for row in rows.filter(|row| row.organization == organization) {
+            found |= match &mut row.thing.content {
+                Content::File(..) => false,
+                Content::Table(dropped) => dropped.forget_series(&table.name, key),
+                // Numbers of changes and ids of series are unique in the organization, those of rows in their table.
+                Content::Column(dropped) if table.id == Some(dropped.table) => {
+                    dropped.forget(Some(key), &series, &numbers)
+                }
+                Content::Column(dropped) => dropped.forget(None, &series, &numbers),
+            };
         }
-        Ok(())
+        Ok(found)
     }
 }

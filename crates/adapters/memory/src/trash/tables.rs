@@ -36,6 +36,19 @@ pub(super) fn size_of(cells: &Cells) -> u64 {
 }
 
 impl DroppedTable {
+    /// Forgets the recorded changes of series that a row of that table owned; returns whether there were any.
+    pub(super) fn forget_series(&mut self, parent: &str, key: &KeyValue) -> bool {
+        let references = self.table.references();
+        let references = references.filter(|(_, target)| *target == parent);
+        let references: Vec<_> = references.map(|(reference, _)| reference).collect();
+        let before = self.changes.len();
+        self.changes.retain(|change| {
+            let mut references = references.iter();
+            !references.any(|reference| change.is_series_of(reference, key))
+        });
+        self.changes.len() < before
+    }
+
     pub(super) fn size(&self) -> u64 {
         let points = self.series.iter().flat_map(|series| &series.points);
         let points = points.map(|(_, cells)| cells);

@@ -20,6 +20,7 @@ use time::OffsetDateTime;
 use super::{
     ddl,
     history::{default_in_history, drop_from_history, forget_history, rename_in_history},
+    images::{drop_from_images, drop_images, rename_in_images},
     load::{LoadError, load_catalog},
     lock_name,
     save::{
@@ -100,6 +101,9 @@ impl Change<'_> {
                 uncover(connection, organization, table).await?;
                 run(connection, &ddl::drop_table(&schemas, table)).await?;
                 purge_columns(connection, organization, id_of(table)?).await?;
+                drop_images(connection, organization, name)
+                    .await
+                    .map_err(port_error)?;
                 undefine(connection, organization, table).await?;
                 true
             }
@@ -120,6 +124,9 @@ impl Change<'_> {
                 uncover(connection, organization, table).await?;
                 drop_column(connection, &schemas, table, column).await?;
                 drop_from_history(connection, organization, table, column).await?;
+                drop_from_images(connection, organization, table, column)
+                    .await
+                    .map_err(port_error)?;
                 true
             }
         };
@@ -307,6 +314,9 @@ async fn define(
             for rename in renamed {
                 rename_column(connection, id, rename).await?;
                 rename_in_history(connection, organization, after, rename).await?;
+                rename_in_images(connection, organization, after, rename)
+                    .await
+                    .map_err(port_error)?;
             }
             if !after.history {
                 forget_history(connection, organization, &after.name).await?;

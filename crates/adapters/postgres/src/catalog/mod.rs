@@ -6,6 +6,7 @@ mod constraints;
 mod core;
 pub(crate) mod ddl;
 pub(crate) mod history;
+pub(crate) mod images;
 pub(crate) mod load;
 pub(crate) mod save;
 mod store;

@@ -134,7 +134,9 @@ pub(super) async fn rename_table(
              ORDER BY n) FROM jsonb_array_elements(content -> 'columns') WITH ORDINALITY AS e (c, n))) \
          WHERE organization_id = $1 AND content -> 'columns' @> \
              jsonb_build_array(jsonb_build_object('references_table', $2)) AND (kind <> 'table' OR name <> $2)",
-        "UPDATE labdata.write_ledger SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
+        // A table in the trash has its own entries, whichever bears its name by now.
+        "UPDATE labdata.write_ledger SET table_name = $3 \
+         WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL",
     ];
     for statement in statements {
         diesel::sql_query(statement)

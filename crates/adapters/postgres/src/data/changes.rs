@@ -168,7 +168,7 @@ pub(super) async fn changed_rows(
             "SELECT k.image::text AS stored FROM labdata.write_ledger l \
              CROSS JOIN LATERAL json_array_elements(l.row_images) AS k(image) \
              WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4 \
-             ORDER BY l.id LIMIT $5",
+             AND l.trash_number IS NULL ORDER BY l.id LIMIT $5",
         )
         .bind::<SqlUuid, _>(execution.as_uuid())
         .bind::<SqlUuid, _>(organization.as_uuid())

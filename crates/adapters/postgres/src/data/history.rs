@@ -6,7 +6,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, Table},
+    catalog::{Catalog, CatalogVersion, Column, Table},
     data::history::{ChangeAction, RecordedChange},
     ids::{ExecutionId, OrganizationId},
     refusal::Resource,
@@ -17,10 +17,13 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{context::WriteContext, row_images::rendered};
-use crate::database::{
-    errors::table_error,
-    names::TableNames,
-    sql::{Statement, bind_values, statement},
+use crate::{
+    catalog::images::forget_images,
+    database::{
+        errors::{Fault, table_error},
+        names::TableNames,
+        sql::{Statement, bind_values, literal, statement},
+    },
 };
 
 /// What changes are recorded under.
@@ -226,25 +229,58 @@ fn core_tables() -> Vec<String> {
     names.collect()
 }
 
-/// Deletes the recorded changes of a row.
+/// The condition that a recorded change `c` is one of a series whose parent has the key of that parameter, by that
+/// reference.
+pub(crate) fn is_series_of(reference: &Column, key: &str) -> String {
+    format!(
+        // Of a series that was deleted with its parent the reference is not recorded.
+        "c.before ->> {name} = {key} AND coalesce(c.owner_column = {name}, true)",
+        name = literal(&reference.sql_name()),
+    )
+}
+
+/// Deletes the recorded changes of a row and of its series, and its values in the ledger. Returns whether the row exists or
+/// anything of it was stored.
 pub(super) async fn forget(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
-    table: &Table,
+    catalog: &Catalog,
+    names: &TableNames<'_>,
     key: &KeyValue,
-) -> Result<(), diesel::result::Error> {
-    let deleted = format!(
-        "deleted AS (DELETE FROM labdata.row_change c WHERE organization_id = $1 AND table_name = $2 AND row_id = $4 \
-         RETURNING {DELETED})"
+) -> Result<bool, Fault> {
+    let table = names.table;
+    let had_images = forget_images(connection, organization, table, key).await?;
+    let mut conditions = vec!["table_name = $2 AND row_id = $4".to_owned()];
+    let referencing = catalog.referencing(&table.name);
+    conditions.extend(
+        referencing
+            .filter(|(other, _)| other.is_raw())
+            .map(|(other, reference)| {
+                format!(
+                    "table_name = {} AND {}",
+                    literal(&other.name),
+                    is_series_of(reference, "$4")
+                )
+            }),
     );
-    statement(deletion(&deleted, "max(at)"))
+    let deleted = format!(
+        "deleted AS (DELETE FROM labdata.row_change c WHERE organization_id = $1 AND (({})) RETURNING {DELETED})",
+        conditions.join(") OR (")
+    );
+    let deleted: DeletedRow = statement(deletion(&deleted, "max(at)"))
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<Text, _>(&table.name)
         .bind::<Array<Text>, _>(core_tables())
         .bind::<Text, _>(key.to_string())
-        .execute(connection)
+        .get_result(connection)
         .await?;
-    Ok(())
+    let keys = names.key_values([key]);
+    let query = statement(format!(
+        "SELECT count(*) AS deleted FROM {} t WHERE t.{} = ANY($1::{}[])",
+        names.name, names.key, names.key_type
+    ));
+    let current: DeletedRow = bind_values(query, &keys).get_result(connection).await?;
+    Ok(had_images || deleted.deleted > 0 || current.deleted > 0)
 }
 
 /// Deletes recorded changes that are older, of the rows of up to that many; returns their number.

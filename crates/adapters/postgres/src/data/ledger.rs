@@ -159,13 +159,37 @@ pub(super) async fn record(
     Ok(())
 }
 
-/// Marks the execution's entries as reverted; returns those that were not before.
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// The tables in the trash that the execution changed, whose entries no revert took yet.
+pub(super) async fn in_trash(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+) -> Result<Vec<String>, Failure> {
+    let names: Vec<NameRow> = diesel::sql_query(
+        "SELECT DISTINCT t.name FROM labdata.write_ledger l JOIN labdata.trash t ON t.number = l.trash_number \
+         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.reverted_at IS NULL ORDER BY 1",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .load(connection)
+    .await?;
+    Ok(names.into_iter().map(|row| row.name).collect())
+}
+
+/// Marks the execution's entries as reverted; returns those that were not before. Entries of tables in the trash stay for
+/// a revert after their restore.
 pub(super) async fn take_for_revert(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
 ) -> Result<Vec<LedgerEntry>, Failure> {
     let rows: Vec<LedgerRow> = diesel::sql_query(
         "UPDATE labdata.write_ledger SET reverted_at = $2 WHERE execution_id = $1 AND reverted_at IS NULL \
+         AND NOT EXISTS (SELECT FROM labdata.trash t WHERE t.number = trash_number) \
          RETURNING table_name, action, row_count, ids",
     )
     .bind::<SqlUuid, _>(context.execution.as_uuid())

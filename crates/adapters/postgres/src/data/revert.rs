@@ -21,8 +21,12 @@ use labdata_ports::{
 };
 
 use super::{
-    changes::record_revert, context::WriteContext, delete::delete_all, failure::Failure,
-    ledger::take_for_revert,
+    changes::record_revert,
+    context::WriteContext,
+    delete::delete_all,
+    deletions::recorded_deletions,
+    failure::Failure,
+    ledger::{in_trash, take_for_revert},
 };
 use crate::{
     database::{
@@ -51,6 +55,11 @@ impl From<RevertFailure> for RevertError {
     fn from(failure: RevertFailure) -> Self {
         match failure {
             RevertFailure::Refused(error) => error,
+            // What obstacles do not foresee, such as a limit of an index, refuses in words, too.
+            RevertFailure::Failed(Failure::Problems(problems) | Failure::Contended(problems)) => {
+                let problems = problems.into_iter();
+                Self::Conflicts(problems.map(|problem| problem.message).collect())
+            }
             RevertFailure::Failed(failure) => PortError::from(failure).into(),
         }
     }
@@ -91,6 +100,8 @@ pub(super) async fn revert(
 ) -> Result<RevertReport, RevertFailure> {
     lock_execution(connection, context).await?;
     let ledger = take_for_revert(connection, context).await?;
+    let in_trash = in_trash(connection, context).await?;
+    let deletions = recorded_deletions(connection, context, &ledger).await?;
     let Created { rows, touched } = created(connection, context, &ledger).await?;
     // Looked for after the rows are locked: no new reference to them can appear.
     let blocking = blocking_rows(connection, context, &rows).await?;
@@ -111,9 +122,14 @@ pub(super) async fn revert(
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
-    record_revert(connection, context.organization, request).await?;
+    // One that is only about tables in the trash has undone nothing yet.
+    if in_trash.is_empty() || !ledger.is_empty() || annotations > 0 {
+        record_revert(connection, context.organization, request).await?;
+    }
     Ok(RevertReport::new(&RevertFacts {
         ledger,
+        in_trash,
+        deletions,
         rows,
         updated_by_others,
         series,

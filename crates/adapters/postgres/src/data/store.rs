@@ -41,10 +41,10 @@ use super::{
     stream,
 };
 use crate::{
-    catalog::PgCatalogStore,
+    catalog::{PgCatalogStore, change::lock_definitions},
     database::{
         combine::BatchOutcome,
-        errors::{Attempts, retried, table_error},
+        errors::{Attempts, Fault, retried, table_error, transacted},
         pool::{Connection, Database},
         sql::{Schemas, literal},
         transaction,
@@ -185,6 +185,27 @@ impl PgDataStore {
                 return Err(failure.into());
             }
         }
+    }
+
+    async fn forget_on(
+        &self,
+        connection: &mut Connection,
+        organization: OrganizationId,
+        table: &KeyedTable,
+        key: &KeyValue,
+    ) -> Result<bool, Fault> {
+        // Waits for writes that are under way: what they record is known then.
+        lock_definitions(connection, organization).await?;
+        let catalog = self.catalog.snapshot_on(connection, organization).await?;
+        let schemas = Schemas::of(organization);
+        history::forget(
+            connection,
+            organization,
+            &catalog,
+            &schemas.names(table),
+            key,
+        )
+        .await
     }
 
     async fn revert_once(
@@ -387,11 +408,11 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError> {
-        let mut connection = self.database.of(organization).connection().await?;
-        history::forget(&mut connection, organization, table, key)
-            .await
-            .map_err(table_error)
+    ) -> Result<bool, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => self.forget_on(connection, organization, table, key)
+        )?)
     }
 
     async fn read(

@@ -1,19 +1,21 @@
 //! Columns in the trash: their values by the keys of rows or chunks, in the schema of their entry.
 
-use diesel::sql_types::{Bool, Text, Uuid as SqlUuid};
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Text, Uuid as SqlUuid},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::{Column, KeyedTable, Table},
+    catalog::{Column, Table},
     ids::OrganizationId,
     refusal::Resource,
-    scalar::KeyValue,
     trash::{Deletion, TrashKind, check_column, column_name},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::{Dropped, HeldRow, begin_entry, columns_of, entry_schema, measure};
+use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
 use crate::{
     catalog::{
         change::{
@@ -21,11 +23,12 @@ use crate::{
         },
         ddl,
         history::{default_in_history, drop_from_history},
+        images::{drop_from_images, give_images_back, keep_images},
         load::stored_table,
         save::id_of,
     },
     database::{
-        errors::{Fault, port_error},
+        errors::port_error,
         sql::{Schemas, ident, literal},
     },
     maintenance::backup::keep_from_dumps,
@@ -66,8 +69,10 @@ pub(super) async fn drop(
         name: &entry,
         table: id_of(table)?,
         content: format!(
+            // Changes of the table wait for the drop, so their numbers tell which of them came before it.
             "jsonb_build_object('columns', (SELECT jsonb_agg(to_jsonb(c)) FROM labdata.catalog_column c \
-             WHERE c.table_id = t.id AND c.name = {}))",
+             WHERE c.table_id = t.id AND c.name = {}), 'last_change', coalesce(pg_sequence_last_value( \
+             pg_get_serial_sequence('labdata.row_change', 'id')::regclass), 0))",
             literal(&column.name)
         ),
     };
@@ -76,9 +81,15 @@ pub(super) async fn drop(
     let copy = ddl::copy_values(&schemas, table, column, &values).ok_or_else(|| no_key(table))?;
     run(connection, &[copy]).await?;
     keep_history(connection, organization, table, column, &schema).await?;
+    keep_images(connection, organization, table, column, &schema)
+        .await
+        .map_err(port_error)?;
     uncover(connection, organization, table).await?;
     drop_column(connection, &schemas, table, column).await?;
     drop_from_history(connection, organization, table, column).await?;
+    drop_from_images(connection, organization, table, column)
+        .await
+        .map_err(port_error)?;
     measure(connection, number, &schema).await?;
     announce(connection, organization, &[&table.name], deletion.at).await?;
     Ok(())
@@ -116,9 +127,10 @@ pub(super) async fn restore(
     keep_from_dumps(connection).await?;
     let schemas = Schemas::of(organization);
     let schema = entry_schema(organization, held.number);
-    let values = format!("{schema}._values");
-    let added = ddl::add_values(&schemas, table, &column, &values).ok_or_else(|| no_key(table))?;
-    run(connection, &added).await?;
+    run(connection, &ddl::add_column_again(&schemas, table, &column)).await?;
+    let last = last_change(connection, organization, held, table).await?;
+    let values = ddl::return_values(&schemas, organization, table, &column, &schema, last);
+    run(connection, &values.ok_or_else(|| no_key(table))?).await?;
     let missing = format!("{} IS NULL", ident(&column.sql_name()));
     let stored = ddl::stored_table(&schemas, table);
     // Rows of the meantime have no value where none could be given.
@@ -134,8 +146,43 @@ pub(super) async fn restore(
     run(connection, &ddl::complete_column(&schemas, after, column)).await?;
     default_in_history(connection, organization, after, column).await?;
     give_history_back(connection, organization, after, column, &schema).await?;
+    let completed = ddl::complete_changes(organization, after, column, &schema);
+    run(connection, &[completed]).await?;
+    give_images_back(connection, organization, after, column, &schema)
+        .await
+        .map_err(port_error)?;
     announce(connection, organization, &[&after.name], now).await?;
     Ok(())
+}
+
+#[derive(QueryableByName)]
+struct NumberRow {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+}
+
+/// The number of the last recorded change before the drop.
+async fn last_change(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    held: &HeldRow,
+    table: &Table,
+) -> Result<i64, PortError> {
+    if let Some(number) = held.content["last_change"].as_i64() {
+        return Ok(number);
+    }
+    // Earlier versions of the program did not store it.
+    let found: NumberRow = diesel::sql_query(
+        "SELECT coalesce(max(id), 0) AS number FROM labdata.row_change WHERE organization_id = $1 AND table_name = $2 \
+         AND at <= (SELECT deleted_at FROM labdata.trash WHERE id = $3)",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(&table.name)
+    .bind::<SqlUuid, _>(held.id)
+    .get_result(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(found.number)
 }
 
 /// The column as its row in the trash defines it.
@@ -188,30 +235,5 @@ async fn give_history_back(
     .execute(connection)
     .await
     .map_err(port_error)?;
-    Ok(())
-}
-
-pub(super) async fn forget_row(
-    connection: &mut AsyncPgConnection,
-    organization: OrganizationId,
-    table: &KeyedTable,
-    key: &KeyValue,
-) -> Result<(), Fault> {
-    // Core tables have no id, and no column of theirs is dropped.
-    let Some(id) = table.id else {
-        return Ok(());
-    };
-    for held in columns_of(connection, organization, id).await? {
-        let schema = entry_schema(organization, held.number);
-        for forget in [
-            format!("UPDATE {schema}._values SET _value = NULL WHERE _key::text = $1"),
-            format!("DELETE FROM {schema}._history WHERE row_id = $1"),
-        ] {
-            diesel::sql_query(forget)
-                .bind::<Text, _>(key.to_string())
-                .execute(connection)
-                .await?;
-        }
-    }
     Ok(())
 }

@@ -5,6 +5,7 @@
 mod columns;
 mod entries;
 mod files;
+mod forget;
 mod tables;
 
 use async_trait::async_trait;
@@ -203,6 +204,19 @@ async fn columns_of(
     .map_err(port_error)
 }
 
+/// Quoted names of the schemas of the columns in the trash of a table, which stay until the end of the transaction.
+pub(crate) async fn column_schemas(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: i64,
+) -> Result<Vec<String>, PortError> {
+    let held = columns_of(connection, organization, table).await?;
+    let held = held.iter();
+    Ok(held
+        .map(|held| entry_schema(organization, held.number))
+        .collect())
+}
+
 /// Purges the columns in the trash of a table that goes for good.
 pub(crate) async fn purge_columns(
     connection: &mut AsyncPgConnection,
@@ -229,6 +243,7 @@ async fn purge(
     remove(connection, organization, &held).await?;
     if let (TrashKind::Table, Some(table)) = (entry.kind, held.table_id) {
         purge_columns(connection, organization, table).await?;
+        tables::purge_ledger(connection, held.number).await?;
     }
     Ok(PurgedEntry {
         entry,
@@ -390,10 +405,10 @@ impl TrashStore for PgTrashStore {
         organization: OrganizationId,
         table: &KeyedTable,
         key: &KeyValue,
-    ) -> Result<(), PortError> {
+    ) -> Result<bool, PortError> {
         Ok(transacted!(
             self.database.of(organization),
-            connection => columns::forget_row(connection, organization, table, key)
+            connection => forget::forget_row(connection, organization, table, key)
         )?)
     }
 }

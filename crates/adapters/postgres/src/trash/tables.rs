@@ -1,6 +1,6 @@
 //! Tables in the trash: moved into the schema of their entry.
 
-use diesel::sql_types::Uuid as SqlUuid;
+use diesel::sql_types::{BigInt, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
     catalog::Table,
@@ -62,6 +62,7 @@ pub(super) async fn drop(
     uncover(connection, organization, table).await?;
     run(connection, &ddl::move_away(&schemas, table, &schema)).await?;
     keep_history(connection, organization, name, &schema).await?;
+    mark_ledger(connection, organization, name, number).await?;
     undefine(connection, organization, table).await?;
     measure(connection, number, &schema).await?;
     announce(connection, organization, &[name], deletion.at).await?;
@@ -87,6 +88,58 @@ async fn keep_history(
         );
         connection.batch_execute(&copy).await.map_err(port_error)?;
     }
+    Ok(())
+}
+
+/// Marks what the ledger has of a table: another one may bear its name by the time that it is restored.
+async fn mark_ledger(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &str,
+    number: i64,
+) -> Result<(), PortError> {
+    diesel::sql_query(
+        "UPDATE labdata.write_ledger SET trash_number = $3 \
+         WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(table)
+    .bind::<BigInt, _>(number)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
+/// Undoes [`mark_ledger`].
+async fn unmark_ledger(
+    connection: &mut AsyncPgConnection,
+    table: &str,
+    number: i64,
+) -> Result<(), PortError> {
+    diesel::sql_query(
+        "UPDATE labdata.write_ledger SET trash_number = NULL, table_name = $2 WHERE trash_number = $1",
+    )
+    .bind::<BigInt, _>(number)
+    .bind::<Text, _>(table)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
+/// Deletes the values that the ledger has of a table that is purged. Its entries stay, as that of one which was dropped.
+pub(super) async fn purge_ledger(
+    connection: &mut AsyncPgConnection,
+    number: i64,
+) -> Result<(), PortError> {
+    diesel::sql_query(
+        "UPDATE labdata.write_ledger SET row_images = NULL WHERE trash_number = $1 AND row_images IS NOT NULL",
+    )
+    .bind::<BigInt, _>(number)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
     Ok(())
 }
 
@@ -125,6 +178,7 @@ pub(super) async fn restore(
             .map_err(port_error)?;
     }
     give_history_back(connection, &schema).await?;
+    unmark_ledger(connection, &table.name, held.number).await?;
     announce(connection, organization, &[&table.name], now).await?;
     Ok(())
 }
@@ -162,7 +216,7 @@ struct DeletedGroup {
 }
 
 /// The table as its rows in the trash define it.
-fn defined(content: &Value) -> Result<Table, PortError> {
+pub(super) fn defined(content: &Value) -> Result<Table, PortError> {
     let mut definition = content["table"].clone();
     let groups = content["unique"].as_array().into_iter().flatten();
     let groups: Vec<&Value> = groups.map(|group| &group["columns"]).collect();

@@ -15,7 +15,10 @@ pub(crate) use self::{
     alter::{alter_table, inexact_values, rename, retype_recorded},
     drop::{drop_column, drop_table, holds_value},
     raw::{POINTS_PER_CHUNK, point_expression, points_from},
-    trash::{add_values, complete_column, copy_values, move_away, move_back},
+    trash::{
+        add_column_again, complete_changes, complete_column, copy_values, move_away, move_back,
+        return_values,
+    },
 };
 use crate::database::sql::{Schemas, ident, key_type, literal, sql_type};
 

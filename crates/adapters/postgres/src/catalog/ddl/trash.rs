@@ -1,6 +1,9 @@
 //! SQL that moves tables and values of columns into the trash and back.
 
-use labdata_domain::catalog::{Column, Table};
+use labdata_domain::{
+    catalog::{Column, Table},
+    ids::OrganizationId,
+};
 
 use super::{
     add_constraints, add_reference, curated_column,
@@ -63,8 +66,8 @@ pub(crate) fn move_back(schemas: &Schemas, table: &Table, schema: &str) -> Vec<S
     statements
 }
 
-/// Statements that copy a column's values, by the keys of rows or chunks, into a table of `_key` and `_value`.
-/// Rows without a value are among them, which tells them from rows that are added later.
+/// Statements that copy a column's values, by the keys of rows or chunks, into a table of `_key` and `_value`, and of rows
+/// the time of their creation. Rows without a value are among them, which tells them from rows that are added later.
 pub(crate) fn copy_values(
     schemas: &Schemas,
     table: &Table,
@@ -72,23 +75,22 @@ pub(crate) fn copy_values(
     copy: &str,
 ) -> Option<String> {
     Some(format!(
-        "CREATE TABLE {copy} AS SELECT {} AS _key, {} AS _value FROM {}",
+        "CREATE TABLE {copy} AS SELECT {} AS _key, {} AS _value, {} AS _since FROM {}",
         stored_key(table)?,
         ident(&column.sql_name()),
+        if table.is_raw() {
+            // A chunk is never written again under its number.
+            "NULL::timestamptz"
+        } else {
+            "created_at"
+        },
         stored_table(schemas, table),
     ))
 }
 
-/// Statements that add a dropped column with its values of then. Rows that were added since have its default.
-/// It may be null, and has no constraints yet.
-pub(crate) fn add_values(
-    schemas: &Schemas,
-    table: &Table,
-    column: &Column,
-    copy: &str,
-) -> Option<Vec<String>> {
+/// Statements that add a dropped column, with its default in rows. It may be null, and has no constraints yet.
+pub(crate) fn add_column_again(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
     let stored = stored_table(schemas, table);
-    let (name, key) = (ident(&column.sql_name()), stored_key(table)?);
     let mut statements = Vec::new();
     if table.is_raw() {
         statements.push(format!("DROP VIEW {}", schemas.table(&table.name)));
@@ -106,15 +108,95 @@ pub(crate) fn add_values(
     if table.is_raw() {
         statements.extend(store_plainly(schemas, table, column));
     }
-    statements.push(format!(
-        // As texts: the key may have another type by now.
-        "UPDATE {stored} AS t SET {name} = c._value FROM {copy} AS c \
-         WHERE c._key::text = t.{key}::text AND t.{name} IS DISTINCT FROM c._value"
-    ));
-    Some(statements)
+    statements
 }
 
-/// Statements that complete a column after [`add_values`], in the table that has it.
+/// Statements that give rows or chunks their values again, after [`add_column_again`]. `schema` is that of the entry, and
+/// `last_change` the number of the last recorded change before the drop.
+///
+/// A row has the value that it had when the column was dropped, or when it was deleted before that, for as long as it was
+/// neither created again nor deleted: `_changes` tells of each later change whether the row was still that one.
+pub(crate) fn return_values(
+    schemas: &Schemas,
+    organization: OrganizationId,
+    table: &Table,
+    column: &Column,
+    schema: &str,
+    last_change: i64,
+) -> Option<Vec<String>> {
+    let stored = stored_table(schemas, table);
+    let (name, key) = (ident(&column.sql_name()), stored_key(table)?);
+    let changes = format!(
+        // A creation is not recorded: behind a deletion it is seen by the row that the next change found.
+        "CREATE TABLE {schema}._changes AS SELECT row_id, id, action, existed, is_last, \
+             bool_or(existed AND (coalesce(previous = 'deleted', false) OR is_first AND v._key IS NULL)) \
+                 OVER (PARTITION BY row_id ORDER BY id) AS is_another \
+         FROM (SELECT row_id, id, action, before IS NOT NULL AS existed, lag(action) OVER w AS previous, \
+                 row_number() OVER w = 1 AS is_first, lead(id) OVER w IS NULL AS is_last \
+             FROM labdata.row_change WHERE organization_id = {organization}::uuid AND table_name = {table} \
+             AND id > {last_change} WINDOW w AS (PARTITION BY row_id ORDER BY id)) c \
+         LEFT JOIN {schema}._values v ON v._key::text = c.row_id",
+        organization = literal(&organization.to_string()),
+        table = literal(&table.name),
+    );
+    let last = format!(
+        "CREATE TABLE {schema}._last AS SELECT c.row_id, to_jsonb(v._value) AS value, true AS existed \
+             FROM {schema}._changes c JOIN {schema}._values v ON v._key::text = c.row_id WHERE c.is_last \
+         UNION ALL SELECT c.row_id, h.value, false FROM {schema}._changes c \
+             JOIN (SELECT DISTINCT ON (row_id) row_id, value FROM {schema}._history ORDER BY row_id, id DESC) h \
+                 ON h.row_id = c.row_id \
+             WHERE c.is_last AND NOT EXISTS (SELECT FROM {schema}._values v WHERE v._key::text = c.row_id)"
+    );
+    let created_at = if table.is_raw() {
+        "NULL::timestamptz"
+    } else {
+        "t.created_at"
+    };
+    let existing = format!(
+        // As texts: the key may have another type by now. The time of creation tells where no changes are recorded.
+        "UPDATE {stored} AS t SET {name} = v._value FROM {schema}._values v \
+             LEFT JOIN {schema}._changes c ON c.row_id = v._key::text AND c.is_last \
+         WHERE v._key::text = t.{key}::text AND t.{name} IS DISTINCT FROM v._value \
+         AND CASE WHEN c.row_id IS NULL THEN coalesce(v._since = {created_at}, true) \
+             ELSE NOT c.is_another AND c.action <> 'deleted' END"
+    );
+    let returned = format!(
+        // Rows that were deleted before the drop, and restored since.
+        "UPDATE {stored} AS t SET {name} = p.{name} FROM {schema}._changes c \
+             JOIN {schema}._last l ON l.row_id = c.row_id AND NOT l.existed \
+             CROSS JOIN LATERAL jsonb_populate_record(NULL::{stored}, jsonb_build_object({literal}, l.value)) p \
+         WHERE c.is_last AND NOT c.is_another AND c.action <> 'deleted' AND c.row_id = t.{key}::text",
+        literal = literal(&column.sql_name()),
+    );
+    Some(vec![
+        // Earlier versions of the program did not copy it.
+        format!("ALTER TABLE {schema}._values ADD COLUMN IF NOT EXISTS _since timestamptz"),
+        changes,
+        last,
+        existing,
+        returned,
+    ])
+}
+
+/// The statement that completes recorded changes since a column was dropped with its values, after [`return_values`].
+pub(crate) fn complete_changes(
+    organization: OrganizationId,
+    table: &Table,
+    column: &Column,
+    schema: &str,
+) -> String {
+    format!(
+        "UPDATE labdata.row_change it SET before = (it.before::jsonb || jsonb_build_object({}, l.value))::json \
+         FROM {schema}._changes c JOIN {schema}._last l ON l.row_id = c.row_id \
+         WHERE it.organization_id = {}::uuid AND it.table_name = {} AND it.row_id = c.row_id AND it.id = c.id \
+         AND c.existed AND NOT c.is_another",
+        literal(&column.sql_name()),
+        literal(&organization.to_string()),
+        literal(&table.name),
+    )
+}
+
+/// Statements that complete a column after [`add_column_again`], in the table that has it.
 pub(crate) fn complete_column(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
     let stored = stored_table(schemas, table);
     let mut statements = Vec::new();

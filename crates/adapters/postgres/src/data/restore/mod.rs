@@ -14,7 +14,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{KeyedTable, Table},
+    catalog::{ColumnRef, KeyedTable, Table},
     data::{
         restore::{RestoreFacts, RestorePlan},
         revert::RevertReport,
@@ -30,15 +30,16 @@ use self::{marks::mark_undone, obstacles::obstacles, touched::touched, work::Wor
 use super::{
     changes::record_revert,
     context::WriteContext,
+    deletions::recorded_deletions,
     execution::{NewExecution, create_execution, ensure_job},
     failure::Failure,
-    ledger::{self, take_for_revert},
+    ledger::{self, in_trash, take_for_revert},
     revert::{RevertFailure, lock_execution},
 };
 use crate::{
     database::{
         names::column_name,
-        sql::{key_from_text, key_values},
+        sql::{key_from_text, key_values, literal},
     },
     events::record::record,
     instruments::images::delete_of_execution,
@@ -96,6 +97,34 @@ impl<'c> Source<'c> {
         })
     }
 
+    /// An expression of the parent's key of a chunk of that alias; null of rows.
+    fn parent(&self, alias: &str) -> String {
+        let references = self.references();
+        let keys = references.map(|column| format!("{alias}.{}::text", column_name(column)));
+        Self::first(keys)
+    }
+
+    /// The same of a recorded change of that alias.
+    fn former_parent(&self, alias: &str) -> String {
+        let references = self.references();
+        let keys =
+            references.map(|column| format!("{alias}.before ->> {}", literal(&column.sql_name())));
+        // Of several references, the recorded one owns the series.
+        Self::first(std::iter::once(format!("{alias}.before ->> {alias}.owner_column")).chain(keys))
+    }
+
+    fn references(&self) -> impl Iterator<Item = &ColumnRef> {
+        let references = self.table.references().map(|(column, _)| column);
+        references.filter(|_| self.keyed.is_none())
+    }
+
+    fn first(keys: impl Iterator<Item = String>) -> String {
+        let keys: Vec<String> = keys
+            .chain(std::iter::once("NULL::text".to_owned()))
+            .collect();
+        format!("coalesce({})", keys.join(", "))
+    }
+
     fn keys<'i>(&self, ids: impl IntoIterator<Item = &'i String>) -> Values {
         let keys = ids.into_iter();
         let keys: Vec<_> = keys
@@ -114,6 +143,8 @@ pub(super) async fn restore(
 ) -> Result<RevertReport, RevertFailure> {
     lock_execution(connection, context).await?;
     let ledger = take_for_revert(connection, context).await?;
+    let in_trash = in_trash(connection, context).await?;
+    let deletions = recorded_deletions(connection, context, &ledger).await?;
     let sources = sources(connection, context).await?;
     let mut rows = Vec::new();
     for source in &sources {
@@ -128,15 +159,14 @@ pub(super) async fn restore(
     }
     plan.check(given.on_conflict)
         .map_err(|conflicts| RevertFailure::Refused(RevertError::Conflicts(conflicts)))?;
-    let tables = context.catalog.tables().iter();
-    let without_history = tables.filter(|table| !table.history);
     let annotations =
         delete_of_execution(connection, context.organization, context.execution).await?;
     let is_new = !ledger.is_empty() || !plan.tables().is_empty() || annotations > 0;
     let facts = RestoreFacts {
         ledger,
         annotations,
-        without_history: without_history.map(|table| table.name.clone()).collect(),
+        in_trash,
+        deletions,
         ..RestoreFacts::default()
     };
     let mut work = Work {
@@ -158,7 +188,10 @@ pub(super) async fn restore(
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
-    record_revert(connection, context.organization, request).await?;
+    // One that is only about tables in the trash has undone nothing yet.
+    if is_new || facts.in_trash.is_empty() {
+        record_revert(connection, context.organization, request).await?;
+    }
     Ok(plan.report(&facts))
 }
 
@@ -169,7 +202,8 @@ async fn sources<'c>(
 ) -> Result<Vec<Source<'c>>, Failure> {
     let names: Vec<NameRow> = diesel::sql_query(
         "SELECT table_name FROM labdata.row_change WHERE execution_id = $1 AND organization_id = $2 AND NOT is_undone \
-         UNION SELECT table_name FROM labdata.write_ledger WHERE execution_id = $1 AND organization_id = $2 ORDER BY 1",
+         UNION SELECT table_name FROM labdata.write_ledger \
+         WHERE execution_id = $1 AND organization_id = $2 AND trash_number IS NULL ORDER BY 1",
     )
     .bind::<SqlUuid, _>(context.execution.as_uuid())
     .bind::<SqlUuid, _>(context.organization.as_uuid())

@@ -3,7 +3,7 @@
 use diesel::sql_types::{Array, BigInt, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::KeyedTable,
+    catalog::{Column, KeyedTable},
     data::restore::{Obstacle, Reason, RestorePlan},
 };
 
@@ -14,6 +14,7 @@ use crate::{
         names::column_name,
         sql::{Statement, bind_values, literal, sql_type, statement},
     },
+    trash::column_schemas,
 };
 
 pub(super) async fn obstacles(
@@ -45,7 +46,15 @@ pub(super) async fn obstacles(
             Reason::ReferenceMissing,
             values.without_targets(connection, context, plan).await?,
         );
+        add(
+            Reason::ColumnInTrash,
+            values.with_columns_in_trash(connection, context).await?,
+        );
         if source.keyed.is_some() {
+            add(
+                Reason::ValueMissing,
+                values.without_values(connection, context).await?,
+            );
             add(
                 Reason::ValueTaken,
                 values.taken(connection, context, plan).await?,
@@ -98,6 +107,15 @@ fn none_of(parameter: &str, key: &str) -> String {
     )
 }
 
+/// A value of a recorded change `c`.
+fn former_value(column: &Column) -> String {
+    format!(
+        "(c.before ->> {})::{}",
+        literal(&column.sql_name()),
+        sql_type(column.data_type)
+    )
+}
+
 /// Stored values of rows or chunks that are to return.
 struct Returning<'s, 'c> {
     source: &'s Source<'c>,
@@ -112,7 +130,7 @@ impl Returning<'_, '_> {
             .bind::<Array<BigInt>, _>(&self.values)
     }
 
-    /// Those whose references would point at no row, or at another one than then.
+    /// Those whose references would point at no row.
     async fn without_targets(
         &self,
         connection: &mut AsyncPgConnection,
@@ -128,7 +146,7 @@ impl Returning<'_, '_> {
                 "SELECT c.row_id AS key FROM labdata.row_change c \
                  CROSS JOIN LATERAL (SELECT (c.before ->> {column})::{data_type} AS target) s \
                  LEFT JOIN {name} x ON x.{key} = s.target WHERE {SELECTED} AND s.target IS NOT NULL \
-                 AND ((x.{key} IS NULL OR s.target::text = ANY($3)) AND s.target::text <> ALL($4) OR s.target::text = ANY($5))",
+                 AND (x.{key} IS NULL OR s.target::text = ANY($3)) AND s.target::text <> ALL($4)",
                 column = literal(&column.sql_name()),
                 data_type = sql_type(column.data_type),
                 name = other.name,
@@ -137,8 +155,7 @@ impl Returning<'_, '_> {
             let query = self
                 .bind(text, context)
                 .bind::<Array<Text>, _>(plan.deleted(target))
-                .bind::<Array<Text>, _>(plan.restored(target))
-                .bind::<Array<Text>, _>(plan.lost(target));
+                .bind::<Array<Text>, _>(plan.restored(target));
             found.extend(query.load::<KeyRow>(connection).await?);
         }
         Ok(found)
@@ -161,15 +178,11 @@ impl Returning<'_, '_> {
         let mut found = Vec::new();
         for group in alone.chain(table.unique_together.iter().cloned()) {
             let columns = group.iter().filter_map(|name| table.column(name));
-            let equal: Vec<String> = columns
-                .map(|column| {
-                    format!(
-                        "x.{} = (c.before ->> {})::{}",
-                        column_name(column),
-                        literal(&column.sql_name()),
-                        sql_type(column.data_type)
-                    )
-                })
+            let columns: Vec<_> = columns.collect();
+            let former: Vec<String> = columns.iter().map(|column| former_value(column)).collect();
+            let equal = columns.iter().zip(&former);
+            let equal: Vec<String> = equal
+                .map(|(column, value)| format!("x.{} = {value}", column_name(column)))
                 .collect();
             let text = format!(
                 "SELECT DISTINCT c.row_id AS key FROM labdata.row_change c JOIN {name} x ON {equal} \
@@ -178,6 +191,65 @@ impl Returning<'_, '_> {
                 other = none_of("$3", &format!("x.{key}")),
             );
             let query = self.bind(text, context).bind::<Array<Text>, _>(&planned);
+            found.extend(query.load::<KeyRow>(connection).await?);
+            // Values that need not be unique when the rows had them.
+            let text = format!(
+                "SELECT key FROM (SELECT c.row_id AS key, count(*) OVER (PARTITION BY {values}) AS count \
+                     FROM labdata.row_change c WHERE {SELECTED} AND NOT ({nulls})) u WHERE count > 1",
+                values = former.join(", "),
+                nulls = former
+                    .iter()
+                    .map(|value| format!("{value} IS NULL"))
+                    .collect::<Vec<_>>()
+                    .join(" OR "),
+            );
+            let query = self.bind(text, context);
+            found.extend(query.load::<KeyRow>(connection).await?);
+        }
+        Ok(found)
+    }
+
+    /// Rows without a value in a column that needs one.
+    async fn without_values(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+    ) -> Result<Vec<KeyRow>, Failure> {
+        let columns = self.source.table.columns.iter();
+        let needed = columns.filter(|column| !column.is_nullable);
+        let missing: Vec<String> = needed
+            .map(|column| format!("c.before ->> {} IS NULL", literal(&column.sql_name())))
+            .collect();
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "SELECT c.row_id AS key FROM labdata.row_change c WHERE {SELECTED} AND ({})",
+            missing.join(" OR ")
+        );
+        Ok(self.bind(text, context).load(connection).await?)
+    }
+
+    /// Rows or chunks that had another value in a column that is in the trash, which holds their last one.
+    async fn with_columns_in_trash(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+    ) -> Result<Vec<KeyRow>, Failure> {
+        let mut found = Vec::new();
+        let Some(id) = self.source.table.id else {
+            return Ok(found);
+        };
+        for schema in column_schemas(connection, context.organization, id).await? {
+            let text = format!(
+                "SELECT h.row_id AS key FROM {schema}._history h \
+                 LEFT JOIN {schema}._values v ON v._key::text = h.row_id \
+                 LEFT JOIN (SELECT DISTINCT ON (row_id) row_id, value FROM {schema}._history \
+                     ORDER BY row_id, id DESC) l ON l.row_id = h.row_id \
+                 WHERE h.id = ANY($1) AND coalesce(h.value, 'null') IS DISTINCT FROM coalesce( \
+                     CASE WHEN v._key IS NULL THEN l.value ELSE to_jsonb(v._value) END, 'null')"
+            );
+            let query = statement(text).bind::<Array<BigInt>, _>(&self.values);
             found.extend(query.load::<KeyRow>(connection).await?);
         }
         Ok(found)

@@ -32,6 +32,9 @@ struct ChangedRow {
     /// True if the execution had created the row before.
     #[diesel(sql_type = Bool)]
     was_own: bool,
+    /// Of a chunk.
+    #[diesel(sql_type = Nullable<Text>)]
+    parent: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -40,6 +43,8 @@ struct CurrentRow {
     key: String,
     #[diesel(sql_type = Bool)]
     own: bool,
+    #[diesel(sql_type = Nullable<Text>)]
+    parent: Option<String>,
 }
 
 /// The first changes of rows by an execution; numbers are 0, and times missing, for rows that it created.
@@ -60,11 +65,12 @@ pub(super) async fn touched(
         .into_iter()
         .map(|row| (row.row_id.clone(), row))
         .collect();
-    let current: BTreeMap<String, bool> = current_rows(connection, context, source, changed.keys())
-        .await?
-        .into_iter()
-        .map(|row| (row.key, row.own))
-        .collect();
+    let current: BTreeMap<String, CurrentRow> =
+        current_rows(connection, context, source, changed.keys())
+            .await?
+            .into_iter()
+            .map(|row| (row.key.clone(), row))
+            .collect();
     let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
     // Of rows that the execution created, what others changed before its first update counts, too.
     let first = |id: &String| changed.get(id).filter(|row| !row.was_own);
@@ -83,17 +89,22 @@ pub(super) async fn touched(
     let rows = ids.into_iter().map(|id| {
         let change = changed.get(id);
         let was_created = change.is_none_or(|row| row.was_own);
-        let is_own = current.get(id) == Some(&true);
-        let exists = current.contains_key(id) && (is_own || !was_created);
+        let now = current.get(id);
+        let is_own = now.is_some_and(|row| row.own);
+        let exists = now.is_some() && (is_own || !was_created);
         let deleted = change.is_some_and(|row| row.last_action == ChangeAction::Deleted.as_str());
         Touched {
             table: source.table.clone(),
             id: id.clone(),
+            parent: change
+                .and_then(|row| row.parent.clone())
+                .or_else(|| now.and_then(|row| row.parent.clone()))
+                .filter(|_| source.keyed.is_none()),
             before: change
                 .filter(|row| !row.was_own && !row.was_absent)
                 .map(|row| row.first),
             exists,
-            deleted,
+            is_own,
             changed_since: since.contains(id) || (deleted && exists && !is_own),
         }
     });
@@ -105,15 +116,17 @@ async fn changed_rows(
     context: &WriteContext<'_>,
     source: &Source<'_>,
 ) -> Result<Vec<ChangedRow>, Failure> {
-    let rows = diesel::sql_query(
+    let rows = diesel::sql_query(format!(
         // Along the index of executions alone: other changes of the rows may be many.
         "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, \
          (array_agg(action ORDER BY id DESC))[1] AS last_action, \
          (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, \
-         (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own \
-         FROM labdata.row_change WHERE execution_id = $1 AND organization_id = $2 AND table_name = $3 \
+         (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own, \
+         (array_agg({parent} ORDER BY id) FILTER (WHERE before IS NOT NULL))[1] AS parent \
+         FROM labdata.row_change c WHERE execution_id = $1 AND organization_id = $2 AND table_name = $3 \
          AND NOT is_undone GROUP BY row_id",
-    )
+        parent = source.former_parent("c"),
+    ))
     .bind::<SqlUuid, _>(context.execution.as_uuid())
     .bind::<SqlUuid, _>(context.organization.as_uuid())
     .bind::<Text, _>(&source.table.name)
@@ -132,10 +145,11 @@ async fn current_rows(
 ) -> Result<Vec<CurrentRow>, Failure> {
     let keys = source.keys(ids);
     let query = statement(format!(
-        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own FROM {name} t \
+        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, {parent} AS parent FROM {name} t \
          WHERE t.{creator} = $1 OR t.{key} = ANY($2::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
         key = source.key,
         creator = source.creator,
+        parent = source.parent("t"),
         name = source.name,
         data_type = sql_type(source.data_type),
     ))

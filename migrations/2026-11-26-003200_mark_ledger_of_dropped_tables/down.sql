@@ -1,0 +1,1 @@
+ALTER TABLE labdata.write_ledger DROP COLUMN trash_number;
