@@ -22,6 +22,24 @@ impl TableAccess {
         self.read.iter().chain(&self.write).map(String::as_str)
     }
 
+    /// The same without groups that were deleted. A list of which none is left names its first one: empty, it would open the
+    /// table. That group comes back without members, so that nobody but administrators gains access.
+    #[must_use]
+    pub fn retained(&self, exists: impl Fn(&str) -> bool) -> Self {
+        let retained = |groups: &Vec<String>| {
+            let mut left = groups.clone();
+            left.retain(|group| exists(group));
+            if left.is_empty() {
+                left.extend(groups.first().cloned());
+            }
+            left
+        };
+        Self {
+            read: retained(&self.read),
+            write: retained(&self.write),
+        }
+    }
+
     /// The same, with the groups sorted and each named once.
     #[must_use]
     pub fn normalized(mut self) -> Self {
@@ -30,5 +48,30 @@ impl TableAccess {
             groups.dedup();
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_names_no_deleted_group_but_one_that_keeps_a_table_closed() {
+        let access = |read: &[&str], write: &[&str]| {
+            let groups = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+            TableAccess {
+                read: groups(read),
+                write: groups(write),
+            }
+        };
+        let exists = |group: &str| group.starts_with("old");
+        for (before, after) in [
+            (access(&[], &[]), access(&[], &[])),
+            (access(&["a", "old"], &["b", "c"]), access(&["old"], &["b"])),
+            (access(&["a"], &["old"]), access(&["a"], &["old"])),
+            (access(&["a"], &[]), access(&["a"], &[])),
+        ] {
+            assert_eq!(before.retained(exists), after);
+        }
     }
 }

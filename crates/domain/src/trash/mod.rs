@@ -104,6 +104,12 @@ pub fn column_name(table: &str, column: &str) -> String {
     format!("{table}.{column}")
 }
 
+/// The name of a group that comes back without members ([`TableAccess::retained`]), as the last one that a table names.
+#[must_use]
+pub fn deleted_group_name(group: &str) -> String {
+    format!("deleted group {group}")
+}
+
 /// Checks that a dropped table fits among the tables of now. Whether the rows that its rows reference still
 /// exist is for the store to find out.
 ///

@@ -232,7 +232,8 @@ pub(super) fn forget() -> Operation {
         tag: Tag::Tables,
         summary: "Delete the earlier versions of a row",
         description: "As where a person's data must go: the row stays as it is, and what changed it before \
-            cannot be reverted for this row.",
+            cannot be reverted for this row. Earlier series of the row go, too, and what lists of changes and the trash \
+            have of it.",
         returns: "They are deleted",
         refusals: &[],
     }

@@ -75,8 +75,10 @@ pub(super) fn operation() -> Operation {
             images that it saved, in one transaction. Updates, deletes and series written to rows that existed \
             before are reported as warnings.\n\n\
             With `restore` all rows and series become what they were before the execution, keys and system \
-            columns included. What another execution changed since is a conflict. Annotations that were deleted do \
-            not come back.",
+            columns included. What another execution changed since is a conflict, and so is what the tables do not \
+            allow by now. Annotations that were deleted do not come back.\n\n\
+            What was written to a table in the trash stays, with a warning; another revert undoes it once the table \
+            is restored.",
         returns: "What was undone, or of a dry run what would be",
         refusals: &[],
     }

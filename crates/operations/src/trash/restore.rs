@@ -15,7 +15,8 @@ pub(super) fn operation() -> Operation {
         summary: "Restores a deleted file, table or column",
         description: "As it was, under its id. Tables and columns need the scope `admin` too. Triggers do not run \
             again for a restored file. A column has the default in rows that were added since; without a \
-            default it may be null from then on.",
+            default it may be null from then on. A table no longer names groups that were deleted since; if none is \
+            left, the last one is there again without members, so that only administrators have its access.",
         returns: "The entry, which is no longer in the trash",
         refusals: &[
             (

@@ -11,6 +11,11 @@ use labdata_domain::{
     data::write::Mode,
     ids::{OrganizationId, TrashId},
     page::{Page, PageRequest},
+    people::{
+        group::GroupChange,
+        rights::{Rights, TableRight},
+        role::Role,
+    },
     scalar::DataType,
     trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
 };
@@ -385,6 +390,75 @@ crate::suite!(
             other => panic!("{other:?}"),
         }
         lab.restore(id).await.unwrap();
+    }
+
+    /// A table comes back although groups that it names were deleted, and nobody gains access by it.
+    async fn a_table_of_deleted_groups_comes_back(harness: &Itself<impl TrashHarness>) {
+        let lab = TrashLab::over(&**harness).await;
+        let names = ["analysts", "operators", "visitors"];
+        for name in names {
+            let group = given::group(lab.organization, name, &[lab.user]);
+            lab.groups.add(&group).await.unwrap();
+        }
+        let of = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let cases = [
+            (
+                "plate",
+                ["analysts", "visitors"].as_slice(),
+                ["operators"].as_slice(),
+            ),
+            ("rack", &["operators"], &[]),
+            ("tray", &[], &["operators"]),
+        ];
+        let mut dropped = Vec::new();
+        for (name, read, write) in cases {
+            let access = Some(TableAccess {
+                read: of(read),
+                write: of(write),
+            });
+            let table = TableDefinition {
+                access,
+                ..curated(name, vec![column("note", DataType::Text)])
+            };
+            lab.define(&table).await.unwrap();
+            dropped.push((name, lab.try_drop(name, true).await.unwrap()));
+        }
+        for group in lab.groups.list(lab.organization).await.unwrap() {
+            if group.name == "visitors" {
+                let change = GroupChange {
+                    name: Some("guests".to_owned()),
+                    members: None,
+                };
+                let renamed = lab.groups.update(lab.organization, group.id, &change);
+                renamed.await.unwrap();
+            } else {
+                let removed = lab.groups.remove(lab.organization, group.id);
+                removed.await.unwrap();
+            }
+        }
+        for (name, id) in dropped {
+            lab.restore(id).await.unwrap();
+            let access = &lab.table(name).await.access;
+            // Whoever is in a group that has members.
+            let groups = lab.groups.list(lab.organization).await.unwrap();
+            assert!(
+                access
+                    .groups()
+                    .all(|named| groups.iter().any(|it| it.name == named))
+            );
+            let own = groups.into_iter().filter(|group| !group.members.is_empty());
+            let own: Vec<String> = own.map(|group| group.name).collect();
+            assert_eq!(own, ["guests"]);
+            let rights = Rights::of(Role::Member, own).on_named(name, access);
+            let expected = match name {
+                "plate" | "tray" => TableRight::Read,
+                _ => TableRight::None,
+            };
+            assert_eq!(rights, expected, "{name}: {access:?}");
+            if name == "plate" {
+                assert_eq!(access.read, ["guests"]);
+            }
+        }
     }
 
     /// An entry of a table or a column has the access of its table, wherever that is.

@@ -414,18 +414,20 @@ crate::suite!(
                 assert_eq!(report.deleted_count, deleted);
                 assert_eq!(report.in_trash, ["measurement"]);
                 assert_eq!(report.warnings, [""; 0]);
+                assert_eq!(lab.changes(execution).await.reverted, None);
             }
             lab.restore(measurement).await.unwrap();
             let report = revert().await;
             assert_eq!((report.deleted_count, report.skipped_count), (1, 0));
             assert_eq!(report.in_trash, [""; 0]);
             assert_eq!(lab.count("measurement").await, 0);
+            assert!(lab.changes(execution).await.reverted.is_some());
             assert_eq!(revert().await, RevertReport::default());
         }
     }
 
-    /// A revert that finds nothing but tables in the trash is not on record.
-    async fn a_revert_of_the_trash_alone_is_none(harness: &Itself<impl TrashHarness>) {
+    /// What was written to a table that is purged is undone.
+    async fn a_purged_table_is_nothing_to_revert(harness: &Itself<impl TrashHarness>) {
         let lab = two_samples(harness).await;
         let execution = lab.insert("measurement", json!([{"id": "1"}])).await;
         let measurement = lab.try_drop("measurement", true).await.unwrap();

@@ -213,7 +213,8 @@ pub trait DataStore: Send + Sync {
     ) -> Result<WriteOutcome, WriteError>;
 
     /// Deletes the rows that the execution created, with their series, in one transaction. A
-    /// second revert finds nothing and returns zeros; the first one stays on record.
+    /// second revert finds nothing and returns zeros; the first one stays on record. What was written to tables in the
+    /// trash MUST stay for a revert after their restore: until then no revert is on record.
     ///
     /// With [`RevertRequest::restore`] every row and series becomes what it was before the execution, keys
     /// and system columns included, as far as [`RestorePlan`](labdata_domain::data::restore::RestorePlan)

@@ -141,8 +141,8 @@ impl DataStore for InMemoryDataStore {
                 ..report
             });
         }
-        // One that is only about tables in the trash has undone nothing yet.
-        if is_recorded || report.in_trash.is_empty() || report.undo_execution.is_some() {
+        // What is left in the trash is for another revert.
+        if report.in_trash.is_empty() {
             tables.reverted.entry(execution).or_insert(Reverted {
                 at: request.now,
                 user: request.user,

@@ -28,7 +28,7 @@ impl State {
     }
 
     /// Tells the organization's tables which groups there are; `renamed` has the former and the new name of one.
-    fn name_groups(
+    pub(crate) fn name_groups(
         &mut self,
         organization: OrganizationId,
         renamed: Option<(&str, &str)>,
@@ -44,7 +44,12 @@ impl State {
         let Some((from, to)) = renamed else {
             return Ok(());
         };
-        for table in &mut tables.defined {
+        let tables = self.tables.entry(organization).or_default();
+        let defined = tables.defined.iter_mut();
+        let rows = self.trash.iter_mut();
+        let rows = rows.filter(|row| row.organization == organization);
+        let dropped = rows.filter_map(|row| row.thing.content.table_mut());
+        for table in defined.chain(dropped) {
             let TableAccess { read, write } = &mut table.access;
             for name in read.iter_mut().chain(write).filter(|name| *name == from) {
                 to.clone_into(name);

@@ -1,5 +1,6 @@
 //! The trash in memory.
 
+mod access;
 mod columns;
 mod tables;
 
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{KeyedTable, TableAccess},
+    catalog::{KeyedTable, Table, TableAccess},
     events::LoggedEventKind,
     files::{File, ObjectKey},
     ids::{ExecutionId, FileId, OrganizationId, TrashId},
@@ -60,6 +61,14 @@ impl Content {
             Self::File(file, _) => file.path.as_str().to_owned(),
             Self::Table(dropped) => dropped.table.name.clone(),
             Self::Column(dropped) => dropped.name(),
+        }
+    }
+
+    /// The table that it is.
+    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
+        match self {
+            Self::Table(dropped) => Some(&mut dropped.table),
+            Self::File(..) | Self::Column(_) => None,
         }
     }
 
@@ -261,7 +270,8 @@ impl State {
                 }));
                 LoggedEventKind::FileConfirmed(file.id)
             }
-            Content::Table(dropped) => {
+            Content::Table(mut dropped) => {
+                self.restore_access(organization, &mut dropped.table.access, now)?;
                 let tables = self.tables_mut(organization)?;
                 *tables = tables.with_restored(dropped.clone())?;
                 LoggedEventKind::TableChanged(dropped.table.name)

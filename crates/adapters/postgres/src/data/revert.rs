@@ -122,8 +122,8 @@ pub(super) async fn revert(
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
-    // One that is only about tables in the trash has undone nothing yet.
-    if in_trash.is_empty() || !ledger.is_empty() || annotations > 0 {
+    // What is left in the trash is for another revert.
+    if in_trash.is_empty() {
         record_revert(connection, context.organization, request).await?;
     }
     Ok(RevertReport::new(&RevertFacts {

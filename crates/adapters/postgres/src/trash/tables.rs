@@ -1,16 +1,22 @@
 //! Tables in the trash: moved into the schema of their entry.
 
-use diesel::sql_types::{BigInt, Text, Uuid as SqlUuid};
+use std::collections::BTreeSet;
+
+use diesel::{
+    QueryableByName,
+    sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::Table,
+    catalog::{Table, TableAccess},
     ids::OrganizationId,
     refusal::Resource,
-    trash::{Deletion, RestoreRefusal, TrashKind, check_table},
+    trash::{Deletion, TrashKind, check_table, deleted_group_name},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
 use crate::{
@@ -152,7 +158,6 @@ pub(super) async fn restore(
     let catalog = load(connection, organization).await?;
     let table = defined(&held.content)?;
     check_table(&catalog, &table)?;
-    check_groups(connection, held, &table.name).await?;
     keep_from_dumps(connection).await?;
     let schemas = Schemas::of(organization);
     let schema = entry_schema(organization, held.number);
@@ -165,9 +170,6 @@ pub(super) async fn restore(
         "INSERT INTO labdata.catalog_column OVERRIDING SYSTEM VALUE \
          SELECT it.* FROM labdata.trash t, \
              jsonb_populate_recordset(NULL::labdata.catalog_column, t.content -> 'columns') it WHERE t.id = $1",
-        "INSERT INTO labdata.table_access SELECT it.* FROM labdata.trash t, \
-             jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) it \
-             WHERE t.id = $1",
         "INSERT INTO labdata.catalog_unique SELECT it.* FROM labdata.trash t, \
              jsonb_populate_recordset(NULL::labdata.catalog_unique, t.content -> 'unique') it WHERE t.id = $1",
     ] {
@@ -177,42 +179,77 @@ pub(super) async fn restore(
             .await
             .map_err(port_error)?;
     }
+    restore_access(connection, organization, held, now).await?;
     give_history_back(connection, &schema).await?;
     unmark_ledger(connection, &table.name, held.number).await?;
     announce(connection, organization, &[&table.name], now).await?;
     Ok(())
 }
 
-/// Refuses a table of whose groups one was deleted: without it, others could see what only the group saw.
-async fn check_groups(
+#[derive(QueryableByName)]
+struct AccessRow {
+    #[diesel(sql_type = Text)]
+    may: String,
+    #[diesel(sql_type = SqlUuid)]
+    group_id: Uuid,
+    #[diesel(sql_type = Bool)]
+    exists: bool,
+}
+
+/// Gives a table its access again, as far as its groups exist ([`TableAccess::retained`]).
+async fn restore_access(
     connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
     held: &HeldRow,
-    name: &str,
-) -> Result<(), RestoreError> {
-    let deleted: Vec<DeletedGroup> = diesel::sql_query(
-        "SELECT a.group_id FROM labdata.trash t, \
-             jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) a \
-         WHERE t.id = $1 AND NOT EXISTS (SELECT FROM labdata.user_group g WHERE g.id = a.group_id)",
+    now: OffsetDateTime,
+) -> Result<(), PortError> {
+    let rows: Vec<AccessRow> = diesel::sql_query(
+        // Locked, so that no group is deleted until the table names it.
+        "SELECT a.may, a.group_id, g.id IS NOT NULL AS exists FROM labdata.trash t \
+         CROSS JOIN LATERAL jsonb_populate_recordset(NULL::labdata.table_access, coalesce(t.content -> 'access', '[]')) a \
+         LEFT JOIN LATERAL (SELECT id FROM labdata.user_group WHERE id = a.group_id FOR KEY SHARE) g ON true \
+         WHERE t.id = $1 ORDER BY a.group_id",
     )
     .bind::<SqlUuid, _>(held.id)
     .load(connection)
     .await
     .map_err(port_error)?;
-    match deleted.as_slice() {
-        [DeletedGroup { group_id }, ..] => Err(RestoreRefusal::ReferenceGone {
-            name: name.to_owned(),
-            target: format!("group {group_id}"),
+    let named = |may: &str| {
+        let rows = rows.iter().filter(|row| row.may == may);
+        rows.map(|row| row.group_id.to_string()).collect()
+    };
+    let access = TableAccess {
+        read: named("read"),
+        write: named("write"),
+    };
+    let existing = rows.iter().filter(|row| row.exists);
+    let existing: BTreeSet<String> = existing.map(|row| row.group_id.to_string()).collect();
+    let access = access.retained(|group| existing.contains(group));
+    for (may, groups) in [("read", &access.read), ("write", &access.write)] {
+        for group in groups {
+            diesel::sql_query(
+                "INSERT INTO labdata.user_group (id, organization_id, name, created_at) \
+                 VALUES ($1::uuid, $2, $3, $4) ON CONFLICT (id) DO NOTHING",
+            )
+            .bind::<Text, _>(group)
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<Text, _>(deleted_group_name(group))
+            .bind::<Timestamptz, _>(now)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
+            diesel::sql_query(
+                "INSERT INTO labdata.table_access (table_id, may, group_id) VALUES ($1, $2, $3::uuid)",
+            )
+            .bind::<Nullable<BigInt>, _>(held.table_id)
+            .bind::<Text, _>(may)
+            .bind::<Text, _>(group)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
         }
-        .into()),
-        [] => Ok(()),
     }
-}
-
-/// A deleted group.
-#[derive(diesel::QueryableByName)]
-struct DeletedGroup {
-    #[diesel(sql_type = SqlUuid)]
-    group_id: uuid::Uuid,
+    Ok(())
 }
 
 /// The table as its rows in the trash define it.

@@ -134,6 +134,9 @@ async fn a_row_shows_its_versions_and_returns_to_one() {
     let deletion = format!("{row}/restore");
     let deletion = client.post(&deletion, &json!({"version": 2})).await;
     assert!(deletion.detail(400).contains("deletion"));
+    let unknown = format!("{row}/restore");
+    let unknown = client.post(&unknown, &json!({"version": 9})).await;
+    assert_eq!(unknown.detail(404), "row version \"9\" not found");
     let first = client
         .get(&format!("{row}/history?limit=1"))
         .await
@@ -150,7 +153,10 @@ async fn a_row_shows_its_versions_and_returns_to_one() {
 async fn versions_are_forgotten_by_an_admin_only() {
     let server = TestServer::start().await;
     let client = server.admin().await;
-    corrected(&client).await;
+    let (_, run) = corrected(&client).await;
+    let changes = format!("{run}/changes/sample");
+    let before = client.get(&changes).await.json(200).to_string();
+    assert!(before.contains("\"volume\":1"), "{before}");
     let path = "/api/v1/tables/sample/rows/a/history";
     let writer = server.client(&[Scope::Read, Scope::Write]).await;
     writer.delete(path).await.detail(403);
@@ -159,6 +165,12 @@ async fn versions_are_forgotten_by_an_admin_only() {
         2
     );
     assert_eq!(client.delete(path).await.status, 204);
+    let after = client.get(&changes).await.json(200).to_string();
+    assert!(!after.contains("\"volume\":1"), "{after}");
+    let unknown = "/api/v1/tables/sample/rows/never/history";
+    client.delete(unknown).await.detail(404);
+    let log = client.get("/api/v1/audit?action=history.forgotten").await;
+    assert_eq!(log.json(200).as_array().unwrap().len(), 1);
     let left = client.get(path).await.json(200);
     // The version that is left keeps its number.
     assert_eq!(

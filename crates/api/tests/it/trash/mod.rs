@@ -341,6 +341,32 @@ async fn forgetting_a_row_reaches_into_the_trash() {
 }
 
 #[tokio::test]
+async fn a_revert_names_tables_in_the_trash_and_takes_them_later() {
+    let lab = lab().await;
+    let client = &lab.client;
+    let written = lab.insert("measurement", json!([{"value": 1}])).await;
+    let run = written["job_execution_id"].as_str().unwrap();
+    let revert = format!("/api/v1/job-executions/{run}/revert");
+    delete(client, "/api/v1/tables/measurement?force=true").await;
+    for body in [json!({}), json!({"restore": true})] {
+        let report = client.post(&revert, &body).await.json(200);
+        assert_eq!(
+            report["warnings"],
+            json!([
+                "not undone: what was written to \"measurement\", which is in the trash; \
+                restore the table, then revert again"
+            ])
+        );
+    }
+    restore(client).await;
+    let report = client.post(&revert, &json!({})).await.json(200);
+    assert_eq!(
+        (&report["deleted_count"], &report["warnings"]),
+        (&json!(1), &json!([]))
+    );
+}
+
+#[tokio::test]
 async fn the_list_has_pages() {
     let lab = lab().await;
     let client = &lab.client;

@@ -188,8 +188,8 @@ pub(super) async fn restore(
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
-    // One that is only about tables in the trash has undone nothing yet.
-    if is_new || facts.in_trash.is_empty() {
+    // What is left in the trash is for another revert.
+    if facts.in_trash.is_empty() {
         record_revert(connection, context.organization, request).await?;
     }
     Ok(plan.report(&facts))
