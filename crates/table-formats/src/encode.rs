@@ -21,7 +21,8 @@ use crate::{
 /// Output format of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 4180 with a header line; null is an empty field, datetimes are as in JSON.
+    /// RFC 4180 with a header line; null is an empty field and an empty text a pair of quotation marks,
+    /// datetimes are as in JSON.
     Csv,
     /// Arrow IPC stream.
     ArrowStream,
@@ -127,7 +128,7 @@ impl BatchWriter {
         match &mut self.writer {
             Writer::Csv { begun } => {
                 let header = !std::mem::replace(begun, true);
-                csv(batch, header)
+                Ok(csv(batch, header))
             }
             Writer::Arrow(writer) => {
                 writer.write(batch)?;
@@ -144,7 +145,7 @@ impl BatchWriter {
     pub(crate) fn finish(self) -> Result<Vec<u8>, FormatError> {
         match self.writer {
             // A result without rows still has its header line.
-            Writer::Csv { begun: false } => csv(&RecordBatch::new_empty(self.schema), true),
+            Writer::Csv { begun: false } => Ok(csv(&RecordBatch::new_empty(self.schema), true)),
             Writer::Csv { begun: true } => Ok(Vec::new()),
             Writer::Arrow(writer) => Ok(writer.into_inner()?),
             Writer::Parquet(writer) => Ok(writer.into_inner()?),
@@ -189,36 +190,63 @@ impl Iterator for Chunks {
     }
 }
 
-fn csv(batch: &RecordBatch, header: bool) -> Result<Vec<u8>, FormatError> {
-    let mut writer = csv::WriterBuilder::new()
-        // RFC 4180; spreadsheets expect it, other readers accept it.
-        .terminator(csv::Terminator::CRLF)
-        .from_writer(Vec::new());
+/// The `csv` crate writes an empty text like null, so that a reader cannot distinguish them.
+fn csv(batch: &RecordBatch, header: bool) -> Vec<u8> {
+    let mut written = Vec::new();
     let schema = batch.schema();
-    // A record without fields would be written as a pair of quotes.
-    if batch.num_columns() > 0 {
-        if header {
-            writer.write_record(schema.fields().iter().map(|field| field.name()))?;
-        }
-        for row in 0..batch.num_rows() {
-            for column in batch.columns() {
-                writer.write_field(cell(column.as_ref(), row))?;
-            }
-            // Ends the record: fields were written one by one, without a copy of the row.
-            writer.write_record(None::<&[u8]>)?;
-        }
+    if batch.num_columns() == 0 {
+        return written;
     }
-    writer
-        .into_inner()
-        .map_err(|error| FormatError::Failed(error.to_string()))
+    if header {
+        let names = schema.fields().iter();
+        put_record(&mut written, names.map(|field| Some(field.name().clone())));
+    }
+    for row in 0..batch.num_rows() {
+        let cells = batch.columns().iter();
+        put_record(&mut written, cells.map(|column| cell(column.as_ref(), row)));
+    }
+    written
 }
 
-/// Formats a value as a CSV field.
-fn cell(column: &dyn Array, row: usize) -> String {
-    if column.is_null(row) {
-        return String::new();
+/// Writes a record, which ends as RFC 4180 has it: spreadsheets expect it, other readers accept it.
+fn put_record(written: &mut Vec<u8>, cells: impl ExactSizeIterator<Item = Option<String>>) {
+    // An empty line is no record for most readers, so a single null is a pair of quotation marks as well.
+    let is_single = cells.len() == 1;
+    for (index, cell) in cells.enumerate() {
+        if index > 0 {
+            written.push(b',');
+        }
+        match cell {
+            None if is_single => written.extend(b"\"\""),
+            None => {}
+            Some(text) => put_field(written, &text),
+        }
     }
-    match column.data_type() {
+    written.extend(b"\r\n");
+}
+
+fn put_field(written: &mut Vec<u8>, text: &str) {
+    let is_quoted = |byte: u8| matches!(byte, b',' | b'"' | b'\r' | b'\n');
+    if !text.is_empty() && !text.bytes().any(is_quoted) {
+        written.extend(text.as_bytes());
+        return;
+    }
+    written.push(b'"');
+    for (index, part) in text.split('"').enumerate() {
+        if index > 0 {
+            written.extend(b"\"\"");
+        }
+        written.extend(part.as_bytes());
+    }
+    written.push(b'"');
+}
+
+/// Formats a value as a CSV field; `None` for null.
+fn cell(column: &dyn Array, row: usize) -> Option<String> {
+    if column.is_null(row) {
+        return None;
+    }
+    Some(match column.data_type() {
         ArrowType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
         // The shortest digits that read back as the same number, with an exponent if that is shorter.
         ArrowType::Float64 => format!("{:?}", column.as_primitive::<Float64Type>().value(row)),
@@ -232,7 +260,7 @@ fn cell(column: &dyn Array, row: usize) -> String {
             day(days).map(timestamp::render_date).unwrap_or_default()
         }
         _ => column.as_string::<i32>().value(row).to_owned(),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -248,6 +276,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::read::{ReadOptions, open_table};
 
     fn read_arrow(bytes: Vec<u8>) -> Vec<RecordBatch> {
         let reader = StreamReader::try_new(Cursor::new(bytes), None).unwrap();
@@ -342,6 +371,31 @@ mod tests {
              00000000-0000-0000-0000-000000000000,\"{\"\"a\"\":[1]}\"\r\n\
              ,,,,,,,\r\n"
         );
+    }
+
+    #[test]
+    fn csv_that_is_read_again_is_equal() {
+        let texts = ["", " ", "a,b", "\"", "x\r\ny", "NA", "null", "\"\"", "z"];
+        let mut values: Vec<Option<_>> = texts.iter().map(|it| Some((*it).into())).collect();
+        values.insert(1, None);
+        let rows = values.len();
+        let keys: Vec<Option<i64>> = (0..).take(rows).map(Some).collect();
+        let columns = vec![
+            ("key".to_owned(), Values::Integer(keys)),
+            ("note".to_owned(), Values::Text(values.clone())),
+            ("n".to_owned(), Values::Integer(vec![None; rows])),
+        ];
+        let bytes = written(Frame::of_columns(columns, rows).unwrap(), Format::Csv);
+        assert!(bytes.starts_with(b"key,note,n\r\n0,\"\",\r\n1,,\r\n2, ,\r\n"));
+        let source = Box::new(Cursor::new(bytes));
+        let mut table = open_table(source, &ReadOptions::default(), 100).unwrap();
+        assert_eq!(table.doubts(), []);
+        let part = table.next_part().unwrap().unwrap();
+        assert_eq!(part[1], Values::Text(values));
+        // A null is no blank line, which readers skip.
+        let single = vec![("n".to_owned(), Values::Integer(vec![None, Some(1)]))];
+        let bytes = written(Frame::of_columns(single, 2).unwrap(), Format::Csv);
+        assert_eq!(bytes, b"n\r\n\"\"\r\n1\r\n");
     }
 
     #[test]

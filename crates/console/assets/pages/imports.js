@@ -138,6 +138,8 @@ export function importForm(table, all, done) {
   const told = h("div", { "aria-live": "polite" });
   /** Options that were chosen. @type {Record<string, any>} */
   let options = {};
+  /** The format of dates that the preview found, which an import does not look for. @type {string | null} */
+  let dateFormat = null;
   /** The column of each header. @type {Map<string, HTMLSelectElement>} */
   const mapped = new Map();
   /** Headers whose column was chosen here. @type {Set<string>} */
@@ -183,6 +185,7 @@ export function importForm(table, all, done) {
       put(form, options);
       form.append("file", chosen, chosen.name);
       const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(chosen)]);
+      dateFormat = body.reading.date_format;
       return h("div", null, doubts(body.doubts), readings(body, lines), firstRows(body));
     });
   };
@@ -292,7 +295,7 @@ export function importForm(table, all, done) {
       return;
     }
     const form = new FormData();
-    put(form, { ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
+    put(form, { date_format: dateFormat, ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
     if (mode.value === "upsert") {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
@@ -338,6 +341,7 @@ export function importForm(table, all, done) {
   };
   file.addEventListener("change", () => {
     options = {};
+    dateFormat = null;
     mapped.clear();
     byHand.clear();
     lookups.clear();

@@ -1,7 +1,7 @@
 //! Options of the reading of a file, as bodies and forms have them.
 
 use labdata_request_body::{
-    ProblemKind, Reader as _,
+    Definitions, FieldPath, ProblemKind, Reader, Schema,
     fields::optional,
     readers::{list, text, unsigned},
     shape,
@@ -29,7 +29,7 @@ shape! {
         /// Sign between groups of three digits: `.`, `,`, `'`, a blank, or empty for none.
         pub thousands: Option<String> = optional(text(..)),
         /// Name or number of a workbook's sheet, the first visible one with values unless given.
-        pub sheet: Option<String> = optional(text(..)),
+        pub sheet: Option<String> = optional(SheetChoice),
         /// Line or row of the header, starting at 1; 0 for a table without one.
         pub header_row: Option<u32> = optional(unsigned(0..=u32::MAX)),
         /// Last line or row of the table.
@@ -85,6 +85,25 @@ shape! {
     }
 }
 
+/// A sheet by its name, or by its number, which the same option is.
+#[derive(Clone, Copy, Debug)]
+struct SheetChoice;
+
+impl Reader for SheetChoice {
+    type Output = String;
+
+    fn read(&self, value: Value, at: &FieldPath<'_>) -> Option<String> {
+        match value {
+            Value::Number(number) if number.is_u64() => Some(number.to_string()),
+            value => text(..).read(value, at),
+        }
+    }
+
+    fn schema(&self, _: &mut Definitions) -> Schema {
+        Schema::of_types(&["string", "integer"])
+    }
+}
+
 impl ReadOptionFields {
     /// The options.
     #[must_use]
@@ -116,5 +135,26 @@ impl ReadOptionFields {
         );
         // The rules have checked each of them.
         ReadOptions::from_json(&object).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use labdata_request_body::read;
+
+    use super::*;
+
+    #[test]
+    fn a_sheet_is_a_name_or_a_number() {
+        let sheet = |sheet: Value| {
+            let fields = read::<ReadOptionFields>("body", json!({ "sheet": sheet }));
+            fields.map(|fields| fields.options().sheet)
+        };
+        assert_eq!(sheet(json!(2)), Ok(Some("2".to_owned())));
+        assert_eq!(sheet(json!("Plate 1")), Ok(Some("Plate 1".to_owned())));
+        assert_eq!(sheet(Value::Null), Ok(None));
+        for wrong in [json!(1.5), json!(-1), json!(true), json!(["1"])] {
+            assert!(sheet(wrong).is_err());
+        }
     }
 }

@@ -229,7 +229,7 @@ impl<'o> Opening<'o> {
             self.column_doubts(&header, counts, inferred);
             let format = inferred.format.and_then(|format| self.formats.get(format));
             if !is_import {
-                found.extend(format.cloned());
+                found.extend(format.map(|format| (header.text.clone(), format.clone())));
             }
             readings.push(Some(ColumnReading {
                 data_type: inferred.data_type,
@@ -260,14 +260,34 @@ impl<'o> Opening<'o> {
                 index: *index,
             });
         }
-        // Formats of two columns are found again; one can be named.
-        if let Some(first) = found.first()
-            && self.given.date_format.is_none()
-            && found.iter().all(|format| format == first)
-        {
-            self.reading.options.date_format = Some(first.clone());
+        if self.given.date_format.is_none() {
+            self.name_date_format(&found);
         }
         (columns, readings)
+    }
+
+    /// Names the format of the dates that were found. An import reads one format only.
+    fn name_date_format(&mut self, found: &[(String, DateFormat)]) {
+        let Some((_, first)) = found.first() else {
+            return;
+        };
+        let others = found.iter().filter(|(_, format)| format != first);
+        let doubts: Vec<Doubt> = others
+            .map(|(header, other)| {
+                let message = format!(
+                    "these dates are {}, and those of another column {}; an import reads one format",
+                    other.as_str(),
+                    first.as_str()
+                );
+                let options = [first, other].map(|it| json!({"date_format": it.as_str()}));
+                Doubt::column(header, "date_format", message, options.into())
+            })
+            .collect();
+        // Formats of several columns are found again; one can be named.
+        if doubts.is_empty() {
+            self.reading.options.date_format = Some(first.clone());
+        }
+        self.doubts.extend(doubts);
     }
 
     /// The formats in which all cells of a column are dates.

@@ -71,6 +71,11 @@ fn dates_are_found_and_two_ways_to_read_them_are_a_doubt() {
     let iso = read("at\n2024-03-05T14:22:01+0100\n2024-03-05 14:22Z\n");
     assert_eq!(iso.types(), [DataType::Datetime]);
     assert_eq!(iso.cells()[0], ["2024-03-05T13:22:01Z"]);
+    let two = read("d,e\n05.03.2024,2024/03/05\n");
+    assert_eq!(two.codes(), [("date_format", "columns.e")]);
+    assert_eq!(two.cells(), [["2024-03-05", "2024-03-05"]]);
+    assert!(two.table.check().is_ok());
+    settles("d,e\n05.03.2024,2024/03/05\n", "date_format");
     let mixed = read("d\n2024-03-05\n1\n");
     assert_eq!(mixed.types(), [DataType::Text]);
 }
