@@ -365,6 +365,55 @@ mod tests {
     }
 
     #[test]
+    fn what_the_execution_deleted_of_its_own_is_neither_skipped_twice_nor_warned_of() {
+        let own = [("again".to_owned(), 2), ("passing".to_owned(), 1)];
+        let facts = RevertFacts {
+            ledger: vec![
+                entry("sample", LedgerAction::Created, 4, &[]),
+                entry("sample", LedgerAction::Updated, 1, &["passing"]),
+                entry(
+                    "sample",
+                    LedgerAction::Deleted,
+                    3,
+                    &["again", "passing", "again"],
+                ),
+                entry("curve", LedgerAction::SeriesWritten, 9, &["passing"]),
+                entry("curve", LedgerAction::PointsDeleted, 9, &[]),
+            ],
+            deletions: RecordedDeletions {
+                own_rows: BTreeMap::from([("sample".to_owned(), BTreeMap::from(own))]),
+                own_points: BTreeMap::from([("curve".to_owned(), 9)]),
+                ..RecordedDeletions::default()
+            },
+            rows: RowKeys::from([keys("sample", &["again"])]),
+            ..RevertFacts::default()
+        };
+        let report = RevertReport::new(&facts);
+        assert_eq!((report.deleted_count, report.skipped_count), (1, 1));
+        assert_eq!(report.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn tables_in_the_trash_are_named_to_those_who_may_see_them() {
+        let report = RevertReport {
+            in_trash: vec!["plate".to_owned(), "secret".to_owned()],
+            ..RevertReport::default()
+        };
+        let warnings = report.with_trash_warnings(|name| name == "plate").warnings;
+        let named: Vec<_> = warnings
+            .iter()
+            .map(|it| it.split(',').next().unwrap())
+            .collect();
+        assert_eq!(
+            named,
+            [
+                "not undone: what was written to \"plate\"",
+                "not undone: what was written to another table",
+            ]
+        );
+    }
+
+    #[test]
     fn work_of_others_that_goes_with_the_rows_is_a_warning() {
         let series = |points, of_others| DeletedSeries { points, of_others };
         let facts = RevertFacts {

@@ -8,6 +8,7 @@ use labdata_domain::{
         history::{RowVersion, versions},
         restore::OnConflict,
         revert::RevertReport,
+        write::{Mode, WriteRequest},
     },
     ids::ExecutionId,
     scalar::{DataType, KeyValue},
@@ -20,7 +21,7 @@ use crate::{
     Itself,
     catalog::definitions::{curated, required, sample},
     data::{
-        lab::{Lab, insert, series},
+        lab::{Lab, insert, request, series, table_write},
         restore::{delete, update, write},
     },
     given::at,
@@ -322,7 +323,7 @@ crate::suite!(
             write(&lab, [insert(name, rows)], []).await;
             let volume = lab.try_drop_column(name, "volume").await.unwrap();
             write(&lab, [delete(name, json!([{"id": "a"}]))], []).await;
-            let plan = lab.plan(crate::data::lab::request(
+            let plan = lab.plan(request(
                 [insert(name, json!([{"id": "a", "name": "new"}]))],
                 [],
             ));
@@ -358,6 +359,30 @@ crate::suite!(
         let volumes: Vec<_> = volumes.iter().map(|(_, value)| value.as_f64()).collect();
         assert_eq!(volumes, [Some(1.0), Some(2.0)]);
         assert_eq!(lab.count("curve").await, 2);
+    }
+
+    /// The same of a row that a write restored; that the column is away is no obstacle to it.
+    async fn a_row_that_a_write_restored_has_its_value(harness: &Itself<impl TrashHarness>) {
+        let lab = two_samples(harness).await;
+        write(&lab, [delete("sample", json!([{"id": "a"}]))], []).await;
+        let volume = lab.try_drop_column("sample", "volume").await.unwrap();
+        write(&lab, [delete("sample", json!([{"id": "b"}]))], []).await;
+        let rows = json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]);
+        let restored = WriteRequest {
+            restores: true,
+            ..request([table_write(Mode::Upsert, "sample", rows)], [])
+        };
+        lab.write(restored).await.unwrap();
+        lab.restore(volume).await.unwrap();
+        let volumes = by_id(&lab, "volume").await;
+        let volumes: Vec<_> = volumes.iter().map(|(_, value)| value.as_f64()).collect();
+        assert_eq!(volumes, [Some(1.0), Some(2.0)]);
+        let versions = sample_versions(&lab, "b").await;
+        assert!(
+            versions
+                .iter()
+                .all(|it| it.values["volume"].as_f64() == Some(2.0))
+        );
     }
 
     /// A row whose earlier value is of a column in the trash is a conflict, and is restored once the column is back.
