@@ -133,6 +133,7 @@ macro_rules! store {
         $crate::data_read_series! { $harness $(, $test)? }
         $crate::data_modify! { $harness $(, $test)? }
         $crate::data_delete! { $harness $(, $test)? }
+        $crate::data_reach! { $harness $(, $test)? }
         $crate::data_read! { $harness $(, $test)? }
         $crate::data_pages! { $harness $(, $test)? }
         $crate::data_order! { $harness $(, $test)? }

@@ -60,13 +60,14 @@ pub async fn revert_execution(
     actor.may(GuardedAction::RevertExecution(id))?;
     let execution = services.executions.get(actor.organization, id).await?;
     let catalog = visible_catalog(services, actor).await?;
-    check_rights(services, actor, &catalog, id).await?;
+    let former = check_rights(services, actor, &catalog, id).await?;
     let now = services.clock.now();
     let undo = undo(services, actor, now);
     let request = RevertRequest {
         execution: id,
         user: actor.user,
         api_key: Some(actor.api_key),
+        rights: actor.rights.clone(),
         now,
         dry_run: command.dry_run,
         restore: command
@@ -76,7 +77,7 @@ pub async fn revert_execution(
     if command.dry_run {
         let previewed = services.data.revert(actor.organization, &request).await;
         let report = previewed.map_err(|error| redacted(&catalog, refusal(error)))?;
-        return with_trash_warnings(services, actor, report).await;
+        return with_trash_warnings(services, actor, without_names(report, &former)).await;
     }
     let reverted = audited(services, actor, |within| async move {
         let reverted = within.data.revert(actor.organization, &request).await;
@@ -94,7 +95,7 @@ pub async fn revert_execution(
         Ok((report, Some(record)))
     });
     let report = reverted.await.map_err(|error| redacted(&catalog, error))?;
-    with_trash_warnings(services, actor, report).await
+    with_trash_warnings(services, actor, without_names(report, &former)).await
 }
 
 /// Warns of tables in the trash; those that the caller may not see are not named.
@@ -121,28 +122,44 @@ async fn with_trash_warnings(
     }))
 }
 
-/// Refuses to undo what was written to tables that the caller may not write.
+/// The report without the names of former tables.
+fn without_names(report: RevertReport, former: &[String]) -> RevertReport {
+    let warnings = report.warnings.into_iter().map(|warning| {
+        let names = former.iter().map(|name| format!("\"{name}\""));
+        names.fold(warning, |warning, name| {
+            warning.replace(&name, "a former table")
+        })
+    });
+    RevertReport {
+        warnings: warnings.collect(),
+        ..report
+    }
+}
+
+/// Refuses to undo what was written to tables that the caller may not write. Returns the names of former tables,
+/// which are an administrator's to see: whose they were is not known any more.
 async fn check_rights(
     services: &Services,
     actor: &Actor,
     catalog: &Catalog,
     id: ExecutionId,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
+    let mut former = Vec::new();
     if actor.rights.see_everything() {
-        return Ok(());
+        return Ok(former);
     }
     let changes = services.data.changes(actor.organization, id).await?;
-    for name in changes.tables.keys() {
-        match catalog.table(name) {
+    for name in changes.tables.into_keys() {
+        match catalog.table(&name) {
             Some(table) => require_writable(actor, table)?,
             // Former tables have no rows to undo, but hidden ones do.
-            None if catalog.hidden().iter().any(|table| table.name == *name) => {
+            None if catalog.hidden().iter().any(|table| table.name == name) => {
                 return Err(Error::refused(TableNotYours::Reverted));
             }
-            None => {}
+            None => former.push(name),
         }
     }
-    Ok(())
+    Ok(former)
 }
 
 /// The execution of what a revert changes.
@@ -155,6 +172,7 @@ fn undo(services: &Services, actor: &Actor, now: OffsetDateTime) -> Attribution 
         },
         user: actor.user,
         api_key: actor.api_key,
+        rights: actor.rights.clone(),
         now,
         source: None,
     }
@@ -168,6 +186,7 @@ fn refusal(error: RevertError) -> Error {
         RevertError::Conflicts(conflicts) => {
             Refusal::invalid(ErrorCode::RevertBlocked, conflicts.join("; ")).into()
         }
+        RevertError::OutOfReach(refusal) => Error::refused(refusal),
         RevertError::Port(error) => error.into(),
     }
 }

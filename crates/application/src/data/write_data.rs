@@ -74,6 +74,7 @@ pub(super) async fn write_from(
         target,
         user: actor.user,
         api_key: actor.api_key,
+        rights: actor.rights.clone(),
         now: services.clock.now(),
     };
     // A cached snapshot suits most writes. Problems found with it are checked with a current one.
@@ -185,6 +186,8 @@ impl From<WriteError> for Stop {
                 return Self::CatalogChanged;
             }
             WriteError::Problems(problems) => Error::Problems(problems),
+            // Who may write may have changed since the cached snapshot.
+            WriteError::OutOfReach(refusal) => return Self::Forbidden(Error::refused(refusal)),
             WriteError::ExecutionNotFound => Error::not_found(Resource::Execution),
             WriteError::ExecutionEnded(status) => ended(&status),
             WriteError::InsufficientStorage(refusal) => refusal.into(),

@@ -116,7 +116,11 @@ pub(super) fn operation() -> Operation {
             transaction, recorded under one execution that can be reverted. All problems are reported \
             together, and then nothing is written.",
         returns: "What was written",
-        refusals: &[],
+        refusals: &[(
+            403,
+            "The API key lacks the write scope, or the caller may not write a table: one that the request \
+             names, or one whose rows refer to a row that it deletes",
+        )],
     }
     .runs(run)
     .creating()

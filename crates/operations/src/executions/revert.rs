@@ -80,7 +80,11 @@ pub(super) fn operation() -> Operation {
             What was written to a table in the trash stays, with a warning; another revert undoes it once the table \
             is restored.",
         returns: "What was undone, or of a dry run what would be",
-        refusals: &[],
+        refusals: &[(
+            403,
+            "The API key lacks the write scope, or the caller may not write a table: one that the execution \
+             wrote, or one whose rows refer to a row that it created",
+        )],
     }
     .runs(run)
 }

@@ -187,6 +187,7 @@ pub(super) fn reverting(lab: &Lab, execution: ExecutionId, now: OffsetDateTime) 
         target: Lab::new_execution("revert"),
         user: lab.user,
         api_key: lab.api_key,
+        rights: lab.rights.clone(),
         now,
         source: None,
     };

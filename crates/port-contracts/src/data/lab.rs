@@ -18,6 +18,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
+    people::rights::Rights,
 };
 use labdata_ports::{
     catalog::{CatalogStore, DefineError},
@@ -74,6 +75,8 @@ pub struct Lab {
     pub user: UserId,
     /// The key that is used.
     pub api_key: ApiKeyId,
+    /// Their rights.
+    pub rights: Rights,
     /// Tables.
     pub catalog: Arc<dyn CatalogStore>,
     /// Rows.
@@ -94,6 +97,7 @@ impl Lab {
             organization,
             user: user.id,
             api_key,
+            rights: Rights::admin(),
             catalog: harness.subject(),
             data: harness.subject(),
             executions: harness.subject(),
@@ -135,6 +139,13 @@ impl Lab {
     /// Returns the current catalog.
     pub async fn tables(&self) -> Arc<Catalog> {
         self.catalog.snapshot(self.organization).await.unwrap()
+    }
+
+    /// Gives the person the rights of a key that is narrowed to one table.
+    pub async fn narrow(&mut self, table: &str) {
+        let catalog = self.tables().await;
+        let table = catalog.table(table).unwrap().identity();
+        self.rights = Rights::admin().narrowed_to(Some(&[table]));
     }
 
     /// Plans a request as the use case does.
@@ -181,6 +192,7 @@ impl Lab {
             target,
             user: self.user,
             api_key: self.api_key,
+            rights: self.rights.clone(),
             now,
             source,
         };
@@ -313,6 +325,7 @@ impl Lab {
             execution,
             user: self.user,
             api_key: Some(self.api_key),
+            rights: self.rights.clone(),
             now: at(200),
             dry_run: false,
             restore: None,

@@ -13,6 +13,7 @@ pub mod order;
 pub mod pages;
 pub mod races;
 pub mod random;
+pub mod reach;
 pub mod read;
 pub mod read_series;
 pub mod refusals;

@@ -38,11 +38,16 @@ pub(crate) async fn write(
     outcome.execution.unwrap()
 }
 
-fn restoring(lab: &Lab, execution: ExecutionId, on_conflict: OnConflict) -> RevertRequest {
+pub(super) fn restoring(
+    lab: &Lab,
+    execution: ExecutionId,
+    on_conflict: OnConflict,
+) -> RevertRequest {
     let undo = Attribution {
         target: Lab::new_execution("revert"),
         user: lab.user,
         api_key: lab.api_key,
+        rights: lab.rights.clone(),
         now: at(200),
         source: None,
     };

@@ -10,6 +10,7 @@ use labdata_domain::{
         PixelSize,
     },
     models::DatasetMask,
+    people::rights::Rights,
     storage::{BytesByKind, StorageQuota, StoredKind},
 };
 use labdata_ports::{
@@ -82,6 +83,7 @@ impl AnnotationsLab {
             execution,
             user: self.ada.id,
             api_key: None,
+            rights: Rights::admin(),
             now: at(9),
             dry_run,
             restore: None,

@@ -4,6 +4,7 @@ use labdata_domain::{
     files::{File, FileFilter},
     ids::{ExecutionId, TrashId},
     instruments::images::Annotation,
+    people::rights::Rights,
     storage::{StorageQuota, StoredKind},
     trash::{Deletion, RestoreRefusal, TrashKind},
 };
@@ -218,6 +219,7 @@ crate::suite!(
             execution,
             user: lab.ada.id,
             api_key: None,
+            rights: Rights::admin(),
             now: at(52),
             dry_run: false,
             restore: None,

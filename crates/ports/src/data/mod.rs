@@ -18,11 +18,12 @@ use labdata_domain::{
         },
         restore::OnConflict,
         revert::{Blocker, RevertReport},
-        write::{LookupResults, Problem, Questions, RowImage, WriteOutcome, WritePlan},
+        write::{LookupResults, OutOfReach, Problem, Questions, RowImage, WriteOutcome, WritePlan},
     },
     files::File,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
+    people::rights::Rights,
     scalar::KeyValue,
     storage::{InsufficientStorage, StorageQuota},
 };
@@ -75,6 +76,8 @@ pub struct Attribution {
     pub user: UserId,
     /// The key.
     pub api_key: ApiKeyId,
+    /// What the caller may do to tables; a delete reaches no other rows.
+    pub rights: Rights,
     /// Time of the write.
     pub now: OffsetDateTime,
     /// A file that is recorded with the write, and fires no trigger; a dry run records none.
@@ -99,6 +102,8 @@ pub struct RevertRequest {
     pub user: UserId,
     /// The key that the user showed, if it was one.
     pub api_key: Option<ApiKeyId>,
+    /// What the caller may do to tables; the revert reaches no other rows.
+    pub rights: Rights,
     /// Time of the revert.
     pub now: OffsetDateTime,
     /// Finds out whether it would succeed, and changes nothing.
@@ -142,6 +147,9 @@ pub enum WriteError {
     /// The tables have changed since the write was planned; plan it again.
     #[error("the tables have changed")]
     CatalogChanged,
+    /// A delete would reach rows of tables that the caller may not write.
+    #[error(transparent)]
+    OutOfReach(#[from] OutOfReach),
     /// No such execution in the organization.
     #[error("execution not found")]
     ExecutionNotFound,
@@ -156,6 +164,12 @@ pub enum WriteError {
     Port(#[from] PortError),
 }
 
+impl From<Vec<Problem>> for WriteError {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self::Problems(problems)
+    }
+}
+
 /// Failure of a revert; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RevertError {
@@ -165,6 +179,9 @@ pub enum RevertError {
     /// Conflicts of a restore that must not leave any, one sentence each.
     #[error("{} conflicts", .0.len())]
     Conflicts(Vec<String>),
+    /// It would reach rows of tables that the caller may not write.
+    #[error(transparent)]
+    OutOfReach(#[from] OutOfReach),
     /// The port failed; [`PortError::NotFound`] if there is no such execution.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -200,7 +217,8 @@ pub trait DataStore: Send + Sync {
     /// Applies a plan, with its record under the execution, completely or not at all. A dry run
     /// applies everything, deferred constraints included, and rolls back. Decisions that depend on
     /// stored rows are the domain's ([`labdata_domain::data::write`]); the store supplies the facts.
-    /// Each change of a row MUST give it a later `updated_at`, and the rows that a step matches MUST
+    /// Rows and points of tables that the caller may not write MUST not be deleted with those that they
+    /// reference. Each change of a row MUST give it a later `updated_at`, and the rows that a step matches MUST
     /// stay as they were matched until the plan is applied.
     ///
     /// # Errors
@@ -214,7 +232,9 @@ pub trait DataStore: Send + Sync {
 
     /// Deletes the rows that the execution created, with their series, in one transaction. A
     /// second revert finds nothing and returns zeros; the first one stays on record. What was written to tables in the
-    /// trash MUST stay for a revert after their restore: until then no revert is on record.
+    /// trash MUST stay for a revert after their restore: until then no revert is on record. Rows and points of tables
+    /// that the caller may not write MUST stay, and none of them is named; a restore leaves the rows that they
+    /// reference ([`Reason::Protected`](labdata_domain::data::restore::Reason::Protected)).
     ///
     /// With [`RevertRequest::restore`] every row and series becomes what it was before the execution, keys
     /// and system columns included, as far as [`RestorePlan`](labdata_domain::data::restore::RestorePlan)
@@ -333,6 +353,8 @@ pub trait DataStore: Send + Sync {
     ///
     /// An implementation MUST
     /// - refuse with [`StreamError::NoParent`] before the first part if a row does not exist;
+    /// - treat a row without points as one that does not exist if the parents' table is hidden
+    ///   ([`Owner::is_parent_hidden`](labdata_domain::catalog::Owner::is_parent_hidden));
     /// - hold a bounded part of the series in memory, and wait for the sink to take it;
     /// - end the sink once, after the last part;
     /// - free what it holds when the returned future is dropped, or the sink takes no more.

@@ -8,14 +8,16 @@ use labdata_domain::{
         history::ChangeAction,
         read::RowJson,
         write::{
-            Action, KEPT_ROWS, LedgerEntry, MatchedRow, OnMatch, Order, Problem, ResolvedColumn,
-            ResolvedColumns, ReturnBudget, RowImage, RowKeys, RowMatch, SeriesOutcome, SeriesStep,
-            TableOutcome, TableStep, WriteOutcome, WritePlan,
+            Action, KEPT_ROWS, LedgerEntry, MatchedRow, OnMatch, Order, OutOfReach, Problem,
+            ResolvedColumn, ResolvedColumns, ReturnBudget, RowImage, RowKeys, RowMatch,
+            SeriesOutcome, SeriesStep, TableOutcome, TableStep, WriteOutcome, WritePlan,
         },
     },
     ids::ExecutionId,
+    people::rights::Rights,
     scalar::{KeyValue, Scalar},
 };
+use labdata_ports::data::WriteError;
 use time::{Duration, OffsetDateTime};
 
 use super::{
@@ -29,11 +31,13 @@ pub(super) fn apply(
     tables: &mut Tables,
     plan: &WritePlan,
     execution: ExecutionId,
+    rights: &Rights,
     now: OffsetDateTime,
-) -> Result<WriteOutcome, Vec<Problem>> {
+) -> Result<WriteOutcome, WriteError> {
     let mut context = WriteContext {
         tables,
         execution,
+        rights,
         now,
         returned: plan.return_rows.then(ReturnBudget::default),
         restores: plan.restores,
@@ -56,6 +60,7 @@ pub(super) fn apply(
 struct WriteContext<'t> {
     tables: &'t mut Tables,
     execution: ExecutionId,
+    rights: &'t Rights,
     now: OffsetDateTime,
     /// Present if the written rows are returned.
     returned: Option<ReturnBudget>,
@@ -68,7 +73,7 @@ impl WriteContext<'_> {
         &mut self,
         step: &TableStep,
         done: &[TableOutcome],
-    ) -> Result<TableOutcome, Vec<Problem>> {
+    ) -> Result<TableOutcome, WriteError> {
         let columns = ResolvedColumns::new(step, done)?;
         let name = &step.table.name;
         let mut outcome = match &step.action {
@@ -84,7 +89,7 @@ impl WriteContext<'_> {
             Action::Delete { .. } => return self.delete(step, &columns),
         };
         if let Some(violation) = self.tables.violation() {
-            return Err(vec![violation.into()]);
+            return Err(vec![violation.into()].into());
         }
         self.record([LedgerEntry::created(name, outcome.created)]);
         outcome.rows = self.rows(step, &outcome.ids)?;
@@ -286,7 +291,7 @@ impl WriteContext<'_> {
         &mut self,
         step: &TableStep,
         columns: &ResolvedColumns<'_>,
-    ) -> Result<TableOutcome, Vec<Problem>> {
+    ) -> Result<TableOutcome, WriteError> {
         let keys = step.assign_matches(self.find(step, columns))?.keys;
         let own = keys.iter().cloned().collect();
         let mut rows = RowKeys::from([(step.table.clone(), own)]);
@@ -303,7 +308,10 @@ impl WriteContext<'_> {
                 }
             }
         } else {
-            step.check_references(&keys, self.tables.references_to(&rows))?;
+            let references = self.tables.references_to(&rows);
+            let tables = references.iter().map(|reference| &*reference.table);
+            OutOfReach::check(self.rights, tables)?;
+            step.check_references(&keys, references)?;
         }
         // Deleted rows are returned with their last values.
         let returned = self.rows(step, &keys)?;
@@ -321,6 +329,7 @@ impl WriteContext<'_> {
         });
         let stored: BTreeMap<String, Vec<RowImage>> = stored.collect();
         let series = self.tables.delete(&rows, self.execution, self.author());
+        OutOfReach::check_deleted(self.rights, &self.tables.catalog(), &rows, &series)?;
         self.record(LedgerEntry::deleted(&rows, &series, stored));
         Ok(TableOutcome {
             rows: returned,

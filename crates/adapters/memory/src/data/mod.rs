@@ -81,8 +81,13 @@ impl DataStore for InMemoryDataStore {
             return Err(WriteError::CatalogChanged);
         }
         let recorded = tables.ledger.len();
-        let mut outcome =
-            apply::apply(tables, plan, execution, attribution.now).map_err(WriteError::Problems)?;
+        let mut outcome = apply::apply(
+            tables,
+            plan,
+            execution,
+            &attribution.rights,
+            attribution.now,
+        )?;
         if let Some(violation) = tables.dangling() {
             return Err(WriteError::Problems(vec![violation.into()]));
         }
@@ -116,8 +121,9 @@ impl DataStore for InMemoryDataStore {
         let in_trash = state.dropped_columns(organization);
         let is_recorded = tables.has_written(execution, &trash) || annotations > 0;
         let mut report = match &request.restore {
-            None => revert::revert(&mut tables, execution, &trash, request.now)
-                .map_err(RevertError::Blocked)?,
+            None => {
+                revert::revert(&mut tables, execution, &trash, &request.rights, request.now)?
+            }
             Some(restore) => {
                 let author = Author {
                     execution: Some(undo_execution(&restore.undo)),
@@ -127,6 +133,7 @@ impl DataStore for InMemoryDataStore {
                 let given = restore::Given {
                     execution,
                     on_conflict: restore.on_conflict,
+                    rights: &request.rights,
                     author,
                     trash: &trash,
                     columns: &in_trash,

@@ -14,6 +14,7 @@ use labdata_domain::{
         write::{LedgerEntry, RowKeys},
     },
     ids::{ExecutionId, TrashId},
+    people::rights::{Rights, TableRight},
     scalar::KeyValue,
 };
 
@@ -27,6 +28,8 @@ use crate::trash::DroppedColumn;
 pub(super) struct Given<'g> {
     pub(super) execution: ExecutionId,
     pub(super) on_conflict: OnConflict,
+    /// The caller's rights.
+    pub(super) rights: &'g Rights,
     pub(super) author: Author,
     /// Tables in the trash.
     pub(super) trash: &'g BTreeSet<TrashId>,
@@ -39,7 +42,7 @@ pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertRe
     let (execution, author) = (given.execution, given.author);
     let (ledger, in_trash) = tables.take_ledger(execution, given.trash);
     let mut plan = RestorePlan::new(touched(tables, execution));
-    while plan.leave(obstacles(tables, &plan, given.columns)) {}
+    while plan.leave(obstacles(tables, &plan, given)) {}
     plan.check(given.on_conflict)?;
     let mut facts = RestoreFacts {
         ledger,
@@ -180,9 +183,9 @@ fn deleted_rows(tables: &Tables, plan: &RestorePlan) -> RowKeys {
     rows
 }
 
-fn obstacles(tables: &Tables, plan: &RestorePlan, columns: &[DroppedColumn]) -> Vec<Obstacle> {
+fn obstacles(tables: &Tables, plan: &RestorePlan, given: &Given<'_>) -> Vec<Obstacle> {
     let deleted = deleted_rows(tables, plan);
-    let mut found = Vec::new();
+    let mut found = with_protected_points(tables, &deleted, given.rights);
     for reference in tables.references_to(&deleted) {
         let restored = plan.restored(&reference.table.name);
         if !restored.contains(&reference.key.to_string()) {
@@ -211,7 +214,7 @@ fn obstacles(tables: &Tables, plan: &RestorePlan, columns: &[DroppedColumn]) -> 
                     reason,
                 }),
             );
-            let mut own = columns.iter().filter(|it| Some(it.table) == table.id);
+            let mut own = given.columns.iter().filter(|it| Some(it.table) == table.id);
             if own.any(|column| column.differs(change)) {
                 found.push(Obstacle {
                     table: table.name.clone(),
@@ -219,6 +222,28 @@ fn obstacles(tables: &Tables, plan: &RestorePlan, columns: &[DroppedColumn]) -> 
                     reason: Reason::ColumnInTrash,
                 });
             }
+        }
+    }
+    found
+}
+
+/// Rows to delete that own points of tables that the caller may not write.
+fn with_protected_points(tables: &Tables, deleted: &RowKeys, rights: &Rights) -> Vec<Obstacle> {
+    let catalog = tables.catalog();
+    let mut found = Vec::new();
+    for (table, keys) in deleted {
+        let points = catalog.referencing(&table.name);
+        let points = points.filter(|(raw, _)| raw.is_raw());
+        for (raw, column) in points.filter(|(raw, _)| rights.on(raw) != TableRight::Write) {
+            let owners: BTreeSet<KeyValue> = tables
+                .cells_of(&raw.name)
+                .filter_map(|cells| cell(cells, column).cloned()?.into_key())
+                .collect();
+            found.extend(keys.intersection(&owners).map(|key| Obstacle {
+                table: table.name.clone(),
+                id: key.to_string(),
+                reason: Reason::Protected,
+            }));
         }
     }
     found

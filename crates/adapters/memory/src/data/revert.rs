@@ -6,12 +6,13 @@ use labdata_domain::{
     catalog::KeyedTable,
     data::{
         revert::{Blocker, RevertFacts, RevertReport},
-        write::{LedgerAction, RowKeys},
+        write::{LedgerAction, OutOfReach, RowKeys},
     },
     ids::{ExecutionId, TrashId},
+    people::rights::Rights,
     scalar::KeyValue,
 };
-
+use labdata_ports::data::RevertError;
 use time::OffsetDateTime;
 
 use super::{history::Author, tables::Tables};
@@ -20,8 +21,9 @@ pub(super) fn revert(
     tables: &mut Tables,
     execution: ExecutionId,
     trash: &BTreeSet<TrashId>,
+    rights: &Rights,
     now: OffsetDateTime,
-) -> Result<RevertReport, Vec<Blocker>> {
+) -> Result<RevertReport, RevertError> {
     let mut rows = RowKeys::new();
     let catalog = tables.catalog();
     for table in catalog.tables().iter().filter_map(KeyedTable::of) {
@@ -37,8 +39,9 @@ pub(super) fn revert(
         let keys = blocking.entry(reference.table).or_default();
         keys.insert(reference.key);
     }
+    OutOfReach::check_deleted(rights, &catalog, &blocking, &BTreeMap::new())?;
     if !blocking.is_empty() {
-        return Err(Blocker::of_rows(&blocking));
+        return Err(RevertError::Blocked(Blocker::of_rows(&blocking)));
     }
     let updated_by_others = updated_by_others(tables, &rows, execution);
     let (ledger, in_trash) = tables.take_ledger(execution, trash);
@@ -47,12 +50,14 @@ pub(super) fn revert(
         is_undo: false,
         now,
     };
+    let series = tables.delete(&rows, execution, author);
+    OutOfReach::check_deleted(rights, &catalog, &rows, &series)?;
     let facts = RevertFacts {
         ledger,
         in_trash,
         deletions: tables.recorded_deletions(execution),
         updated_by_others,
-        series: tables.delete(&rows, execution, author),
+        series,
         rows,
         annotations: 0,
     };

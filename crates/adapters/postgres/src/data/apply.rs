@@ -12,13 +12,13 @@ use labdata_domain::{
     data::{
         read::RowJson,
         write::{
-            Action, LedgerEntry, ResolvedColumns, ReturnBudget, TableOutcome, TableStep,
-            WriteOutcome, WritePlan,
+            Action, LedgerEntry, OutOfReach, ResolvedColumns, ReturnBudget, TableOutcome,
+            TableStep, WriteOutcome, WritePlan,
         },
     },
     scalar::KeyValue,
 };
-use labdata_ports::data::Attribution;
+use labdata_ports::data::{Attribution, WriteError};
 
 use super::{
     context::WriteContext,
@@ -157,11 +157,18 @@ impl StepWriter<'_> {
         } else {
             let references =
                 stored_references(self.connection, self.context, &step.table.name, &keys).await?;
+            let tables = references.iter().map(|reference| &*reference.table);
+            // Before the references themselves, which name their tables.
+            OutOfReach::check(self.context.rights, tables).map_err(WriteError::from)?;
             step.check_references(&keys, references)
                 .map_err(Failure::Problems)?;
             [(step.table.clone(), keys.iter().cloned().collect())].into()
         };
         let (series, stored) = delete_all(self.connection, self.context, &rows).await?;
+        // Points are found by deleting them; a refusal rolls back.
+        let context = self.context;
+        OutOfReach::check_deleted(context.rights, context.catalog, &rows, &series)
+            .map_err(WriteError::from)?;
         let entries = LedgerEntry::deleted(&rows, &series, stored);
         self.entries.extend(entries);
         Ok(TableOutcome {

@@ -3,6 +3,7 @@
 use labdata_domain::{
     catalog::{Catalog, KeyedTable},
     ids::{ExecutionId, OrganizationId},
+    people::rights::Rights,
 };
 use time::OffsetDateTime;
 
@@ -15,6 +16,8 @@ pub(super) struct WriteContext<'w> {
     pub(super) schemas: Schemas,
     pub(super) catalog: &'w Catalog,
     pub(super) execution: ExecutionId,
+    /// What the caller may do to tables.
+    pub(super) rights: &'w Rights,
     /// What changes are recorded under.
     pub(super) author: Author,
     pub(super) now: OffsetDateTime,

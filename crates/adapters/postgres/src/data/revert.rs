@@ -10,7 +10,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     data::{
         revert::{Blocker, RevertFacts, RevertReport},
-        write::{LedgerAction, LedgerEntry, RowKeys},
+        write::{LedgerAction, LedgerEntry, OutOfReach, RowKeys},
     },
     events::LoggedEventKind,
     refusal::Resource,
@@ -105,6 +105,11 @@ pub(super) async fn revert(
     let Created { rows, touched } = created(connection, context, &ledger).await?;
     // Looked for after the rows are locked: no new reference to them can appear.
     let blocking = blocking_rows(connection, context, &rows).await?;
+    let reach = |rows: &RowKeys, series: &BTreeMap<_, _>| {
+        OutOfReach::check_deleted(context.rights, context.catalog, rows, series)
+            .map_err(|refusal| RevertFailure::Refused(refusal.into()))
+    };
+    reach(&blocking, &BTreeMap::new())?;
     if !blocking.is_empty() {
         let blockers = Blocker::of_rows(&blocking);
         return Err(RevertFailure::Refused(RevertError::Blocked(blockers)));
@@ -115,6 +120,8 @@ pub(super) async fn revert(
         updated_by_others.insert(table, updated);
     }
     let (series, _) = delete_all(connection, context, &rows).await?;
+    // Found by deleting them; a refusal rolls back.
+    reach(&rows, &series)?;
     let annotations =
         delete_of_execution(connection, context.organization, context.execution).await?;
     // The ledger is empty if an earlier revert took its entries: then nothing is new.

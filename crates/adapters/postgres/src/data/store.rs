@@ -227,6 +227,7 @@ impl PgDataStore {
                 schemas: Schemas::of(organization),
                 catalog: &catalog,
                 execution: request.execution,
+                rights: &request.rights,
                 author: Author {
                     execution: restore.map(|restore| restore.undo.target.execution()),
                     is_undo: restore.is_some(),
@@ -314,6 +315,7 @@ impl DataStore for PgDataStore {
             schemas: Schemas::of(organization),
             catalog: &catalog,
             execution: attribution.target.execution(),
+            rights: &attribution.rights,
             author: Author {
                 execution: Some(attribution.target.execution()),
                 is_undo: false,

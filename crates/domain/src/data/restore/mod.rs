@@ -51,6 +51,8 @@ pub enum Reason {
     ColumnInTrash,
     /// Another execution has written a series in its place.
     SeriesReplaced,
+    /// Points that reference it are of a table that the caller may not write.
+    Protected,
 }
 
 impl fmt::Display for Reason {
@@ -65,6 +67,7 @@ impl fmt::Display for Reason {
                 "a column that is in the trash has values of theirs; restore or purge it first"
             }
             Self::SeriesReplaced => "another execution has written their series since",
+            Self::Protected => "rows of a table that you may not change refer to them",
         })
     }
 }

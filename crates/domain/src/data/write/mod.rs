@@ -22,6 +22,7 @@ mod plan;
 mod problem;
 mod problem_list;
 mod question;
+mod reach;
 mod reference;
 mod request;
 mod resolved;
@@ -44,6 +45,7 @@ pub use plan::{Action, LateKey, Order, RowKey, SeriesStep, StepColumn, TableStep
 pub(super) use problem::quoted;
 pub use problem::{MAX_PROBLEMS, Problem, Reason};
 pub use question::{IdQuestion, LookupQuestion, LookupResults, Questions, RowMatch};
+pub use reach::OutOfReach;
 pub use request::{CellLookup, Mode, OnMatch, SeriesValues, SeriesWrite, TableWrite, WriteRequest};
 pub use resolved::{ResolvedColumn, ResolvedColumns};
 pub use returned_rows::{MAX_RETURNED_BYTES, ReturnBudget};

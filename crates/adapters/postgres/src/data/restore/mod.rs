@@ -18,7 +18,7 @@ use labdata_domain::{
     data::{
         restore::{RestoreFacts, RestorePlan},
         revert::RevertReport,
-        write::LedgerEntry,
+        write::{LedgerEntry, OutOfReach},
     },
     events::LoggedEventKind,
     ids::ExecutionId,
@@ -180,6 +180,11 @@ pub(super) async fn restore(
     let Work {
         mut facts, entries, ..
     } = work;
+    // Series that were written since the obstacles were looked for.
+    let raw = facts.series.iter().filter(|(_, series)| series.points > 0);
+    let raw = raw.filter_map(|(name, _)| context.catalog.table(name));
+    OutOfReach::check(context.rights, raw.map(|table| &**table))
+        .map_err(|refusal| RevertFailure::Refused(refusal.into()))?;
     if !plan.tables().is_empty() && !request.dry_run {
         facts.undo_execution = Some(record_undo(connection, context, given, &entries).await?);
     }
@@ -230,6 +235,7 @@ async fn record_undo(
         schemas: context.schemas.clone(),
         catalog: context.catalog,
         execution: target.execution(),
+        rights: context.rights,
         author: context.author,
         now: context.now,
     };

@@ -5,6 +5,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{Column, KeyedTable},
     data::restore::{Obstacle, Reason, RestorePlan},
+    people::rights::TableRight,
 };
 
 use super::{KeyRow, SELECTED, Source};
@@ -35,6 +36,8 @@ pub(super) async fn obstacles(
         if let Some(keyed) = &source.keyed {
             let referenced = referenced(connection, context, keyed, source, plan).await?;
             add(Reason::Referenced, referenced);
+            let protected = with_protected_points(connection, context, keyed, source, plan).await?;
+            add(Reason::Protected, protected);
         }
         let mut values = plan.values(&source.table.name, true);
         values.extend(plan.values(&source.table.name, false));
@@ -95,6 +98,33 @@ async fn referenced(
         ));
         let query = bind_values(query, &keys).bind::<Array<Text>, _>(planned);
         found.extend(query.load::<KeyRow>(connection).await?);
+    }
+    Ok(found)
+}
+
+/// Rows to delete that own points of tables that the caller may not write.
+async fn with_protected_points(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    table: &KeyedTable,
+    source: &Source<'_>,
+    plan: &RestorePlan,
+) -> Result<Vec<KeyRow>, Failure> {
+    let keys = source.keys(&plan.deleted(&table.name));
+    let mut found = Vec::new();
+    if keys.is_empty() {
+        return Ok(found);
+    }
+    let points = context.catalog.referencing(&table.name);
+    let points = points.filter(|(raw, _)| raw.is_raw());
+    for (raw, column) in points.filter(|(raw, _)| context.rights.on(raw) != TableRight::Write) {
+        let query = statement(format!(
+            "SELECT DISTINCT c.{column}::text AS key FROM {chunks} c WHERE c.{column} = ANY($1::{data_type}[])",
+            column = column_name(column),
+            chunks = context.schemas.chunk_table(&raw.name),
+            data_type = sql_type(column.data_type),
+        ));
+        found.extend(bind_values(query, &keys).load::<KeyRow>(connection).await?);
     }
     Ok(found)
 }

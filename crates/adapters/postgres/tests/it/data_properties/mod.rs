@@ -153,6 +153,7 @@ async fn write(lab: &Lab, turn: u64, request: WriteRequest) -> Seen {
         source: None,
         user: lab.user,
         api_key: lab.api_key,
+        rights: lab.rights.clone(),
         now: at(i64::try_from(turn).expect("a small number")),
     };
     Seen::of(lab.data.write(lab.organization, &plan, &attribution).await)
@@ -172,6 +173,7 @@ fn reverting(lab: &Lab, turn: u64, step: u64) -> RevertRequest {
         },
         user: lab.user,
         api_key: lab.api_key,
+        rights: lab.rights.clone(),
         now: at(900),
         source: None,
     };
@@ -205,6 +207,7 @@ fn reverted(result: Result<RevertReport, RevertError>) -> Value {
             )
         }
         Err(RevertError::Conflicts(conflicts)) => json!(conflicts.len()),
+        Err(RevertError::OutOfReach(refusal)) => json!(refusal.to_string()),
         Err(RevertError::Port(error)) => json!(error.to_string()),
     }
 }

@@ -1,0 +1,199 @@
+//! Deletes and reverts of a caller from whom tables are hidden, or who may only read them.
+
+use labdata_domain::people::scope::Scope;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Client, Reply, TestServer, send};
+
+const WRITE: &str = "/api/v1/data/write";
+
+async fn define(client: &Client, name: &str, definition: Value) {
+    let path = format!("/api/v1/tables/{name}");
+    send(client.request(Method::PUT, &path).json(&definition))
+        .await
+        .json(200);
+}
+
+/// `pub`, the table `hid` of a group that refers to it, and the series `raw` of `hid` and `open` of `pub`, which the
+/// group alone may write.
+async fn lab() -> (TestServer, Client) {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    for name in ["R", "G"] {
+        let group = json!({"name": name});
+        admin.post("/api/v1/groups", &group).await.json(200);
+    }
+    let to = |table: &str| json!({"name": table, "data_type": "string", "references": table});
+    let value = json!({"name": "value", "data_type": "float"});
+    let access = json!({"read": ["R"], "write": ["G"]});
+    let definition = |category: &str, columns: Value, access: &Value| json!({"semantic_category": category, "columns": columns, "access": access});
+    define(
+        &admin,
+        "pub",
+        definition("curated", json!([value]), &json!({})),
+    )
+    .await;
+    define(
+        &admin,
+        "hid",
+        definition("curated", json!([to("pub")]), &access),
+    )
+    .await;
+    define(
+        &admin,
+        "raw",
+        definition("raw", json!([to("hid"), value]), &access),
+    )
+    .await;
+    define(
+        &admin,
+        "points",
+        definition("raw", json!([to("pub"), value]), &access),
+    )
+    .await;
+    let written = json!({
+        "tables": [
+            {"table": "pub", "rows": [{"id": "p1"}, {"id": "p2"}, {"id": "p3"}]},
+            {"table": "hid", "rows": [{"id": "h9", "pub": "p1"}]},
+        ],
+        "series": [
+            {"table": "raw", "parent": "h9", "columns": {"value": [1, 2]}},
+            {"table": "points", "parent": "p2", "columns": {"value": [3]}},
+        ],
+    });
+    admin.post(WRITE, &written).await.json(200);
+    (server, admin)
+}
+
+/// A member of these groups.
+async fn member(server: &TestServer, admin: &Client, groups: &[&str]) -> Client {
+    let email = format!("{}@example.org", groups.join("-") + "member");
+    let user = json!({"email": email, "role": "member"});
+    let user = admin.post("/api/v1/users", &user).await.json(200)["id"].clone();
+    let known = admin.get("/api/v1/groups").await.json(200);
+    for group in known.as_array().unwrap() {
+        if groups.contains(&group["name"].as_str().unwrap()) {
+            let path = format!("/api/v1/groups/{}", group["id"].as_str().unwrap());
+            let members = json!({"members": [user]});
+            admin.patch(&path, &members).await.json(200);
+        }
+    }
+    let id = user.as_str().unwrap().parse().unwrap();
+    server.with_key(&server.key(&Scope::ALL, |key| key.user = id).await)
+}
+
+/// The callers who may write `pub`, and not what refers to it.
+async fn callers(server: &TestServer, admin: &Client) -> Vec<(&'static str, Client)> {
+    let narrowed = json!({"name": "n", "scopes": ["read", "write"], "tables": ["pub"]});
+    let narrowed = admin.post("/api/v1/api-keys", &narrowed).await.json(200);
+    vec![
+        ("outside", member(server, admin, &[]).await),
+        ("reader", member(server, admin, &["R"]).await),
+        (
+            "narrowed",
+            server.with_key(narrowed["key"].as_str().unwrap()),
+        ),
+    ]
+}
+
+async fn counts(admin: &Client) -> Value {
+    let mut counts = Vec::new();
+    for table in ["pub", "hid", "raw", "points"] {
+        let export = admin.get(&format!("/api/v1/tables/{table}/export")).await;
+        counts.push(export.text.lines().count());
+    }
+    json!(counts)
+}
+
+#[track_caller]
+fn assert_refused(who: &str, refused: &Reply) {
+    assert_eq!(refused.code(403), "table_read_only", "{who}");
+    let detail = refused.detail(403);
+    if who == "reader" {
+        assert!(
+            detail.contains("a table that you may not change"),
+            "{who}: {detail}"
+        );
+    } else {
+        let expected = "rows of a table that you may not change refer to it";
+        assert!(detail.contains(expected), "{who}: {detail}");
+        for name in ["hid", "raw", "points", "h9"] {
+            assert!(!refused.text.contains(name), "{who}: {}", refused.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_delete_reaches_no_table_that_the_caller_may_not_write() {
+    let (server, admin) = lab().await;
+    let before = counts(&admin).await;
+    for (who, client) in callers(&server, &admin).await {
+        for (id, cascade, dry_run) in [
+            ("p1", true, false),
+            ("p1", true, true),
+            ("p1", false, false),
+            ("p2", false, false),
+            ("p2", true, false),
+        ] {
+            let table =
+                json!({"table": "pub", "mode": "delete", "cascade": cascade, "rows": [{"id": id}]});
+            let body = json!({"tables": [table], "dry_run": dry_run});
+            let refused = client.post(WRITE, &body).await;
+            assert_refused(who, &refused);
+            assert_eq!(counts(&admin).await, before, "{who} {id} {cascade}");
+        }
+    }
+    // What nothing refers to is deleted, and who may write everything deletes all of it.
+    let writer = member(&server, &admin, &["G"]).await;
+    for (client, id, cascaded) in [
+        (&writer, "p1", json!({"hid": 1, "raw": 2})),
+        (&admin, "p2", json!({"points": 1})),
+        (&writer, "p3", json!({})),
+    ] {
+        let table =
+            json!({"table": "pub", "mode": "delete", "cascade": true, "rows": [{"id": id}]});
+        let body = json!({"tables": [table]});
+        let deleted = client.post(WRITE, &body).await.json(200);
+        assert_eq!(deleted["tables"][0]["cascade_deleted"], cascaded);
+    }
+}
+
+#[tokio::test]
+async fn a_revert_reaches_no_table_that_the_caller_may_not_write() {
+    let (server, admin) = lab().await;
+    for (index, (who, client)) in callers(&server, &admin).await.into_iter().enumerate() {
+        let (row, other) = (format!("s{index}"), format!("o{index}"));
+        let mut executions = Vec::new();
+        for id in [&row, &other] {
+            let body = json!({"tables": [{"table": "pub", "rows": [{"id": id}]}]});
+            let written = client.post(WRITE, &body).await.json(200);
+            let execution = written["job_execution_id"].as_str().unwrap();
+            executions.push(format!("/api/v1/job-executions/{execution}/revert"));
+        }
+        let of_others = json!({
+            "tables": [{"table": "hid", "rows": [{"pub": other}]}],
+            "series": [{"table": "points", "parent": row, "columns": {"value": [3]}}],
+        });
+        admin.post(WRITE, &of_others).await.json(200);
+        let before = counts(&admin).await;
+        for path in &executions {
+            for dry_run in [true, false] {
+                let refused = client.post(path, &json!({"dry_run": dry_run})).await;
+                assert_refused(who, &refused);
+            }
+        }
+        let restore = json!({"restore": true});
+        let refused = client.post(&executions[0], &restore).await;
+        assert_eq!(refused.code(400), "revert_blocked");
+        assert!(!refused.text.contains("points"), "{}", refused.text);
+        let skip = json!({"restore": true, "on_conflict": "skip"});
+        for path in &executions {
+            let skipped = client.post(path, &skip).await;
+            assert!(!skipped.text.contains("points") && !skipped.text.contains("hid"));
+            let warnings = skipped.json(200)["warnings"].clone();
+            assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings}");
+        }
+        assert_eq!(counts(&admin).await, before, "{who}");
+    }
+}
