@@ -80,7 +80,7 @@ pub(super) async fn plan(
     let catalog = visible_catalog(services, actor).await?;
     let plan = ManySeriesPlan::new(&catalog, selection).map_err(Error::refused)?;
     let past = plan.as_of.map(|at| {
-        let tables = [&*plan.owner.table, &**plan.owner.parent.table()];
+        let tables = plan.tables();
         PastTables::of(&tables, plan.conditions(), at, services.clock.now())
     });
     let past = past.transpose().map_err(Error::refused)?;

@@ -113,6 +113,10 @@ async fn read_points(
         .read_series(actor.organization, &plan, SERIES_LIMITS)
         .await;
     match read {
+        // Whether a row of a hidden table exists shows only by its points.
+        Ok(points) if plan.owner.is_parent_hidden && points.points == 0 => {
+            Err(Error::not_found(Resource::Parent))
+        }
         Ok(points) => Ok(Series {
             columns: table_columns(),
             parent: plan.parent,

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{ColumnRef, KeyedTable, Table, TableDefinition, core_tables::core_tables};
+use super::{ColumnRef, KeyedTable, Owner, Table, TableDefinition, core_tables::core_tables};
 use crate::people::rights::{Rights, TableRight};
 
 /// What a reference to a hidden table shows in place of its name. No table has this name.
@@ -27,6 +27,8 @@ pub struct Catalog {
     groups: Vec<String>,
     /// Tables that the caller may not see.
     hidden: Vec<Arc<Table>>,
+    /// Raw tables of a caller's view as they are, with references to hidden tables.
+    unveiled: Vec<Arc<Table>>,
 }
 
 impl Catalog {
@@ -67,6 +69,7 @@ impl Catalog {
             by_name,
             groups: Vec::new(),
             hidden: Vec::new(),
+            unveiled: Vec::new(),
         }
     }
 
@@ -93,11 +96,14 @@ impl Catalog {
         }
         let all = self.tables.iter().cloned();
         let (hidden, visible): (Vec<_>, Vec<_>) = all.partition(|table| is_hidden(table));
+        let raw = visible.iter().filter(|table| table.is_raw());
+        let unveiled = raw.cloned().collect();
         let visible = visible.into_iter().map(|table| veiled(table, &hidden));
         let visible = visible.collect();
         Arc::new(Self {
             groups: self.groups.clone(),
             hidden,
+            unveiled,
             ..Self::of(self.version, visible)
         })
     }
@@ -114,8 +120,11 @@ impl Catalog {
         let mut message = Cow::Borrowed(message);
         for table in &self.hidden {
             let quoted = format!("\"{}\"", table.name);
-            if message.contains(&quoted) {
-                message = message.replace(&quoted, "a hidden table").into();
+            // With the noun before the name, so that the sentence stays one.
+            for name in [format!("table {quoted}"), quoted] {
+                if message.contains(&name) {
+                    message = message.replace(&name, "a hidden table").into();
+                }
             }
         }
         message
@@ -154,6 +163,26 @@ impl Catalog {
     #[must_use]
     pub fn keyed_table(&self, name: &str) -> Option<KeyedTable> {
         KeyedTable::of(self.table(name)?)
+    }
+
+    /// The raw table's reference to the rows that own its points, with their table. That may be one that is hidden
+    /// from the caller: the keys of its rows are values of the points.
+    #[must_use]
+    pub fn owner(&self, table: &Arc<Table>, column: &ColumnRef) -> Option<Owner> {
+        let of = |parent, is_parent_hidden| Owner {
+            table: Arc::clone(table),
+            column: column.clone(),
+            parent,
+            is_parent_hidden,
+        };
+        let target = column.references.as_deref()?;
+        if target != HIDDEN_TABLE {
+            return Some(of(self.keyed_table(target)?, false));
+        }
+        let unveiled = self.unveiled.iter().find(|it| it.name == table.name)?;
+        let target = unveiled.column(&column.name)?.references.as_deref()?;
+        let parent = self.hidden.iter().find(|it| it.name == target)?;
+        Some(of(KeyedTable::of(parent)?, true))
     }
 
     /// All tables: the organization's first, then the core tables.
@@ -251,6 +280,8 @@ mod tests {
         assert!(view.keyed_table(HIDDEN_TABLE).is_none());
         let told = view.redacted("rows of \"secret\" reference it");
         assert_eq!(told, "rows of a hidden table reference it");
+        let told = view.redacted("as table \"secret\" is");
+        assert_eq!(told, "as a hidden table is");
     }
 
     #[test]

@@ -206,4 +206,6 @@ pub struct Owner {
     pub column: ColumnRef,
     /// The table of that row.
     pub parent: KeyedTable,
+    /// True if that table is hidden from the caller, who sees of its rows the keys of those that own points.
+    pub is_parent_hidden: bool,
 }

@@ -87,7 +87,7 @@ fn selection(change: &Value) -> SeriesSelection {
 }
 
 async fn stream(lab: &Lab, change: Value, left: usize) -> (Result<(), StreamError>, Taken) {
-    let catalog = lab.tables().await;
+    let catalog = lab.tables().await.visible_to(&lab.rights);
     let plan = ManySeriesPlan::new(&catalog, selection(&change)).unwrap();
     let taken = Arc::<Mutex<Taken>>::default();
     let sink = Sink {
@@ -270,6 +270,25 @@ crate::suite!(
         let (done, taken) = export(&other, "curve", usize::MAX).await;
         done.unwrap();
         assert!(taken.parts.iter().all(|part| part.rows == 0));
+    }
+
+    /// Where the parents' table is hidden, rows without points are as rows that do not exist.
+    async fn of_hidden_parents_those_with_points_exist(harness: &Itself<impl DataHarness>) {
+        let mut lab = lab_with_samples(harness).await;
+        lab.narrow("curve").await;
+        let all = json!([["a", [[3]]], ["c", [[1, 2]]]]);
+        assert_eq!(joined(&lab, json!({"columns": ["time"]})).await, all);
+        let named = json!({"parents": ["c", "a"], "columns": ["time"]});
+        let named = joined(&lab, named).await;
+        assert_eq!(named, json!([["c", [[1, 2]]], ["a", [[3]]]]));
+        for missing in ["b", "nobody"] {
+            let (done, taken) = stream(&lab, json!({"parents": ["a", missing]}), usize::MAX).await;
+            match done {
+                Err(StreamError::NoParent(key)) => assert_eq!(key.to_string(), missing),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(taken.parts.len(), 0);
+        }
     }
 
     /// Points keep their order across parts.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    catalog::Table,
+    catalog::{HIDDEN_TABLE, Table},
     conflict::Conflict,
     data::write::{LookupQuestion, LookupResults, Questions, RowMatch},
 };
@@ -39,9 +39,21 @@ pub(super) fn look_up(tables: &Tables, questions: &Questions) -> Result<LookupRe
     Ok(LookupResults { ids, lookups })
 }
 
-/// Fails unless the table is still defined so.
+/// Fails unless the table is still defined so. A caller's view of it may hide the names of tables that it references.
 pub(super) fn require(tables: &Tables, asked: &Arc<Table>) -> Result<(), PortError> {
-    if tables.catalog().table(&asked.name) == Some(asked) {
+    let catalog = tables.catalog();
+    let is_current = catalog.table(&asked.name).is_some_and(|known| {
+        let mut known = Table::clone(known);
+        known.columns.update(|column| {
+            let asked = asked.column(&column.name);
+            let asked = asked.and_then(|asked| asked.references.as_deref());
+            if column.references.is_some() && asked == Some(HIDDEN_TABLE) {
+                column.references = Some(HIDDEN_TABLE.to_owned());
+            }
+        });
+        known == **asked
+    });
+    if is_current {
         Ok(())
     } else {
         Err(PortError::Conflict(Conflict::TablesChanged))

@@ -1,5 +1,7 @@
 //! Tables that are read in parts.
 
+use std::collections::BTreeSet;
+
 use labdata_domain::{
     data::read::{ExportPlan, ManySeriesPlan, SeriesParents, TablePart},
     scalar::{DataType, KeyValue, Scalar, Values},
@@ -24,6 +26,9 @@ pub(super) fn series(
     plan: &ManySeriesPlan,
 ) -> Result<Vec<TablePart>, StreamError> {
     let parents = &plan.owner.parent;
+    if plan.owner.is_parent_hidden {
+        return of_hidden_parents(tables, plan);
+    }
     let keys: Vec<KeyValue> = match &plan.parents {
         SeriesParents::Keys(keys) => keys.clone(),
         SeriesParents::Matching(conditions) => tables
@@ -40,6 +45,25 @@ pub(super) fn series(
         .iter()
         .find(|key| tables.row(&parents.name, key).is_none())
     {
+        return Err(StreamError::NoParent(missing.clone()));
+    }
+    Ok(keys.into_iter().map(|key| of(tables, plan, key)).collect())
+}
+
+/// The series of rows that own points; the others do not exist for the caller.
+fn of_hidden_parents(
+    tables: &Tables,
+    plan: &ManySeriesPlan,
+) -> Result<Vec<TablePart>, StreamError> {
+    let owners: BTreeSet<KeyValue> = tables
+        .cells_of(&plan.owner.table.name)
+        .filter_map(|cells| cell(cells, &plan.owner.column).cloned()?.into_key())
+        .collect();
+    let keys: Vec<KeyValue> = match &plan.parents {
+        SeriesParents::Keys(keys) => keys.clone(),
+        SeriesParents::Matching(_) => owners.iter().cloned().collect(),
+    };
+    if let Some(missing) = keys.iter().find(|key| !owners.contains(key)) {
         return Err(StreamError::NoParent(missing.clone()));
     }
     Ok(keys.into_iter().map(|key| of(tables, plan, key)).collect())

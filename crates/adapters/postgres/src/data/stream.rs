@@ -244,11 +244,18 @@ async fn missing_parent(
     let parents = schemas.names(&plan.owner.parent);
     let as_of = plan.as_of.map(|at| AsOf::bind(&mut query, at));
     let keys = wanted_keys(&mut query, &parents, keys);
+    let owner = &plan.owner;
+    // Whether a row of a hidden table exists shows only by its points.
+    let (known, key) = if owner.is_parent_hidden {
+        let chunks = chunks_of(as_of.as_ref(), &schemas, &owner.table);
+        (chunks, schemas.chunk_names(owner).owner)
+    } else {
+        let rows = rows_of(as_of.as_ref(), &schemas, &owner.parent);
+        (rows, parents.key.clone())
+    };
     query.text = format!(
-        "SELECT w.key FROM {keys} LEFT JOIN {parents} t ON t.{key} = w.key WHERE t.{key} IS NULL \
+        "SELECT w.key FROM {keys} WHERE NOT EXISTS (SELECT FROM {known} t WHERE t.{key} = w.key) \
          ORDER BY w.n LIMIT 1",
-        parents = rows_of(as_of.as_ref(), &schemas, &plan.owner.parent),
-        key = parents.key,
     );
     let found: Vec<Cells> = query
         .prepared(organization)
@@ -289,7 +296,16 @@ fn series_query(
         SeriesParents::Matching(matching) => {
             let column = |sql_name: &str| format!("t.{}", ident(sql_name));
             let conditions = conditions(&mut query, &schemas, as_of, matching, column);
-            let from = format!("{} t", rows_of(as_of, &schemas, &plan.owner.parent));
+            let from = if plan.owner.is_parent_hidden {
+                // Only rows that own points, which show their keys.
+                let chunks = chunks_of(as_of, &schemas, &plan.owner.table);
+                format!(
+                    "(SELECT DISTINCT o.{} AS {} FROM {chunks} o) t",
+                    names.owner, parents.key
+                )
+            } else {
+                format!("{} t", rows_of(as_of, &schemas, &plan.owner.parent))
+            };
             (key.as_str(), from, filter(&conditions), key.as_str())
         }
     };

@@ -38,7 +38,7 @@ pub struct SeriesSelection {
 pub enum SeriesParents {
     /// The rows of these keys, in this order.
     Keys(Vec<KeyValue>),
-    /// The rows that meet all these conditions, by ascending key.
+    /// The rows that meet all these conditions, by ascending key; none if the parents' table is hidden.
     Matching(Vec<Condition>),
 }
 
@@ -66,6 +66,12 @@ impl ManySeriesPlan {
         let columns = columns(&owner, selection.columns.as_deref())?;
         let parents = if let Some(keys) = selection.parents {
             SeriesParents::Keys(keys_of(&keys, owner.column.data_type)?)
+        } else if owner.is_parent_hidden && !selection.filters.is_empty() {
+            return Err(SeriesRefusal::Invalid(
+                "filters: the points belong to rows of a table that you may not read; \
+                 name them by their ids, as parents"
+                    .to_owned(),
+            ));
         } else {
             let target = ReadTarget::Table(Arc::clone(owner.parent.table()));
             let parsed = selection.filters.iter();
@@ -78,6 +84,16 @@ impl ManySeriesPlan {
             columns,
             as_of: selection.as_of,
         })
+    }
+
+    /// The tables that are read.
+    #[must_use]
+    pub fn tables(&self) -> Vec<&Table> {
+        let mut tables = vec![&*self.owner.table];
+        if !self.owner.is_parent_hidden {
+            tables.push(&**self.owner.parent.table());
+        }
+        tables
     }
 
     /// The conditions on the parents.

@@ -1,7 +1,5 @@
 //! Column-wise reads of one series.
 
-use std::sync::Arc;
-
 use crate::{
     catalog::{Catalog, ColumnRef, Owner, Table},
     numbers::grouped,
@@ -89,13 +87,9 @@ pub(super) fn find_owner(
             table.name
         )));
     }
-    let (column, target) = reference(table, parent_column)?;
-    let parent = catalog.keyed_table(target).ok_or(SeriesRefusal::NoTable)?;
-    Ok(Owner {
-        table: Arc::clone(table),
-        column: column.clone(),
-        parent,
-    })
+    let (column, _) = reference(table, parent_column)?;
+    let owner = catalog.owner(table, column);
+    owner.ok_or(SeriesRefusal::NoTable)
 }
 
 fn reference<'t>(
@@ -182,9 +176,13 @@ impl SeriesLimits {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{
-        catalog::{CatalogVersion, Column, Origin, SemanticCategory},
+        catalog::{CatalogVersion, Column, Origin, SemanticCategory, TableIdentity},
+        data::read::{ManySeriesPlan, SeriesSelection},
+        people::rights::Rights,
         scalar::DataType,
     };
 
@@ -269,6 +267,29 @@ mod tests {
             SeriesTooLarge(SERIES_LIMITS).to_string(),
             "the series has more than 2,000,000 values or 32 MiB: read parts of it with tools/query"
         );
+    }
+
+    #[test]
+    fn who_may_not_read_the_parents_names_them_by_their_keys() {
+        let rights = Rights::admin().narrowed_to(Some(&[TableIdentity::parse("trace")]));
+        let view = Arc::new(catalog()).visible_to(&rights);
+        let plan = SeriesPlan::new(&view, "trace", None, "p1").unwrap();
+        assert!(plan.owner.is_parent_hidden);
+        assert_eq!(plan.owner.parent.name, "carrier");
+        let filtered = SeriesSelection {
+            table: "trace".to_owned(),
+            filters: [("name".to_owned(), "p".into())].into_iter().collect(),
+            ..SeriesSelection::default()
+        };
+        match ManySeriesPlan::new(&view, filtered.clone()) {
+            Err(SeriesRefusal::Invalid(text)) => assert!(!text.contains("carrier"), "{text}"),
+            other => panic!("{other:?}"),
+        }
+        let all = SeriesSelection {
+            filters: serde_json::Map::new(),
+            ..filtered
+        };
+        assert!(ManySeriesPlan::new(&view, all).is_ok());
     }
 
     #[test]

@@ -124,6 +124,8 @@ impl<'a> ReferenceReader<'a> {
     ) -> Result<Reference, Reason> {
         match cell {
             Cell::Absent | Cell::Null => Ok(Reference::None),
+            // Before labels: their refusals name the table.
+            _ if target == HIDDEN_TABLE => Err(hidden_target()),
             // Before ids: an id of a text key that begins with `@` is not reachable as a cell, only by a lookup.
             Cell::Text(text) if text.starts_with('@') => self.read_label(text, target, at),
             Cell::Object(map) => self.read_lookup(map, target),
@@ -324,9 +326,7 @@ impl<'a> ReferenceReader<'a> {
     pub(super) fn table(&self, name: &str) -> Result<KeyedTable, Reason> {
         self.catalog.keyed_table(name).ok_or_else(|| {
             if name == HIDDEN_TABLE {
-                let message =
-                    "this column references a table that you may not read, so only null fits";
-                return Reason::new(ErrorCode::UnknownTable, message);
+                return hidden_target();
             }
             no_table(name)
         })
@@ -373,6 +373,12 @@ impl<'a> ReferenceReader<'a> {
         lookups.len += 1;
         Some(Asked { question, index })
     }
+}
+
+/// Message for a value of a column that references a hidden table.
+fn hidden_target() -> Reason {
+    let message = "this column references a table that you may not read, so only null fits";
+    Reason::new(ErrorCode::UnknownTable, message)
 }
 
 /// Message for a table name that the organization does not have.

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use super::checked::{CheckedSeries, CheckedSeriesColumn, Content};
 use crate::{
-    catalog::{Catalog, ColumnRef, Owner, Table},
+    catalog::{Catalog, ColumnRef, HIDDEN_TABLE, Owner, Table},
     data::write::{
         Order, SeriesValues, SeriesWrite,
         cell::{Cell, integer_to_float},
@@ -154,13 +154,27 @@ impl<'a> SeriesChecker<'a, '_> {
 
     /// The reference to the parent, and the parent's table.
     fn owner(&mut self, named: Option<&str>) -> Option<Owner> {
-        let found = self.parent_column(named).and_then(|(column, target)| {
-            let parent = self.references.table(target);
-            parent.map(|parent| Owner {
-                table: Arc::clone(self.table),
-                column: column.clone(),
-                parent,
-            })
+        let (column, target) = match self.parent_column(named) {
+            Ok(found) => found,
+            Err(reason) => {
+                self.at("parent_column", || reason);
+                return None;
+            }
+        };
+        if target == HIDDEN_TABLE {
+            self.at("parent", || {
+                Reason::new(
+                    ErrorCode::UnknownTable,
+                    "the points belong to rows of a table that you may not read, so that you can write none",
+                )
+            });
+            return None;
+        }
+        let found = self.references.table(target).map(|parent| Owner {
+            table: Arc::clone(self.table),
+            column: column.clone(),
+            parent,
+            is_parent_hidden: false,
         });
         match found {
             Ok(owner) => Some(owner),

@@ -1,5 +1,6 @@
 //! The rules of data writes, each as a sentence.
 
+mod hidden;
 mod ledger;
 mod points;
 mod requests;
