@@ -1,7 +1,10 @@
 //! Makes an API key.
 
+use std::collections::BTreeSet;
+
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
+    catalog::TableIdentity,
     ids::{ApiKeyId, UserId},
     people::{
         ApiKey, PlainApiKey, UnknownKeyTable,
@@ -15,6 +18,7 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
+use super::named_key::NamedKey;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
@@ -39,6 +43,15 @@ pub struct CreateApiKey {
     pub tables: Option<Vec<String>>,
 }
 
+/// A key that was made.
+#[derive(Clone, Debug)]
+pub struct CreatedKey {
+    /// The key.
+    pub named: NamedKey,
+    /// The plain key.
+    pub plain: PlainApiKey,
+}
+
 /// Makes a key for the caller's user, or for another one of the organization. The plain key is returned
 /// this once and retained nowhere.
 ///
@@ -51,7 +64,7 @@ pub async fn create_api_key(
     services: &Services,
     actor: &Actor,
     command: CreateApiKey,
-) -> Result<(ApiKey, PlainApiKey), Error> {
+) -> Result<CreatedKey, Error> {
     actor.require(Scope::Admin)?;
     // A key must not grant more than the key that makes it.
     if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
@@ -61,7 +74,7 @@ pub async fn create_api_key(
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
     check_user(services, actor, user, command.scopes).await?;
-    let tables = check_tables(services, actor, command.tables).await?;
+    let narrowing = narrowing(services, actor, command.tables).await?;
     for _ in 0..ATTEMPTS {
         let plain = random_key(services);
         let key = ApiKey {
@@ -72,20 +85,19 @@ pub async fn create_api_key(
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
             scopes: command.scopes,
-            tables: tables.clone(),
+            tables: narrowing.tables.clone(),
             execution: None,
             created_at: now,
             expires_at: command.expires_at,
             last_used_at: None,
             revoked_at: None,
         };
-        let added = &key;
-        let added = audited(services, actor, |within| async move {
-            within.api_keys.add(added).await?;
-            Ok(((), Some(created(added))))
-        });
-        match added.await {
-            Ok(()) => return Ok((key, plain)),
+        let named = NamedKey {
+            tables: narrowing.names.clone(),
+            key,
+        };
+        match add(services, actor, &named).await {
+            Ok(()) => return Ok(CreatedKey { named, plain }),
             // The prefix is taken; the next one is random again.
             Err(error) if error.kind() == Some(RefusalKind::Conflict) => {}
             Err(error) => return Err(error),
@@ -94,6 +106,18 @@ pub async fn create_api_key(
     Err(Error::Internal(
         "every random key prefix is taken".to_owned(),
     ))
+}
+
+async fn add(services: &Services, actor: &Actor, named: &NamedKey) -> Result<(), Error> {
+    audited(services, actor, |within| async move {
+        within.api_keys.add(&named.key).await?;
+        let record = match &named.tables {
+            None => created(&named.key),
+            Some(names) => created(&named.key).with("tables", names.clone()),
+        };
+        Ok(((), Some(record)))
+    })
+    .await
 }
 
 /// Refuses a user who is disabled, or whose role lacks a scope of the key.
@@ -119,35 +143,48 @@ async fn check_user(
     }
 }
 
-/// The tables to which a key is narrowed: at most those of the key that makes it.
-async fn check_tables(
+/// Tables to which a key is narrowed; `None` for all.
+#[derive(Default)]
+struct Narrowing {
+    tables: Option<Vec<TableIdentity>>,
+    names: Option<Vec<String>>,
+}
+
+/// The tables to which a key is narrowed: at most those of the key that makes it, which are all that its maker sees.
+async fn narrowing(
     services: &Services,
     actor: &Actor,
-    tables: Option<Vec<String>>,
-) -> Result<Option<Vec<String>>, Error> {
-    let Some(mut tables) = tables else {
-        return Ok(actor.rights.tables());
-    };
-    let catalog = visible_catalog(services, actor).await?;
-    if let Some(unknown) = tables.iter().find(|name| catalog.table(name).is_none()) {
-        return Err(Error::refused(UnknownKeyTable(unknown.clone())));
+    names: Option<Vec<String>>,
+) -> Result<Narrowing, Error> {
+    if names.is_none() && actor.rights.tables().is_none() {
+        return Ok(Narrowing::default());
     }
-    tables.sort_unstable();
-    tables.dedup();
-    Ok(Some(tables))
+    let catalog = visible_catalog(services, actor).await?;
+    let names: BTreeSet<String> = match names {
+        Some(names) => names.into_iter().collect(),
+        None => {
+            let all = catalog.tables().iter();
+            all.map(|table| table.name.clone()).collect()
+        }
+    };
+    let tables = names.iter().map(|name| {
+        let table = catalog.table(name);
+        let table = table.ok_or_else(|| Error::refused(UnknownKeyTable(name.clone())))?;
+        Ok(table.identity())
+    });
+    Ok(Narrowing {
+        tables: Some(tables.collect::<Result<_, Error>>()?),
+        names: Some(names.into_iter().collect()),
+    })
 }
 
 pub(crate) fn created(key: &ApiKey) -> Record {
     let target = AuditTarget::new(AuditTargetKind::ApiKey, key.id, &key.name);
     let scopes: Vec<_> = key.scopes.iter().map(Scope::as_str).collect();
-    let record = Record::of(AuditAction::ApiKeyCreated, target)
+    Record::of(AuditAction::ApiKeyCreated, target)
         .with("prefix", key.prefix.clone())
         .with("scopes", scopes)
-        .with("user_id", key.user.to_string());
-    match &key.tables {
-        None => record,
-        Some(tables) => record.with("tables", tables.clone()),
-    }
+        .with("user_id", key.user.to_string())
 }
 
 /// A key of random bytes.

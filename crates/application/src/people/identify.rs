@@ -9,6 +9,7 @@ use labdata_domain::{
     },
 };
 
+use super::named_key::{NamedKey, with_name};
 use crate::{Error, Services};
 
 /// User and organization of a key.
@@ -19,7 +20,7 @@ pub struct Identity {
     /// User to whom the key belongs.
     pub user: User,
     /// The key.
-    pub api_key: ApiKey,
+    pub api_key: NamedKey,
     /// Execution of a key that was made for a run on the platform.
     pub execution: Option<ExecutionId>,
 }
@@ -35,15 +36,16 @@ pub async fn identify(services: &Services, actor: &Actor) -> Result<Identity, Er
         .tenancy
         .user(actor.organization, actor.user)
         .await?;
-    let api_key = services.api_keys.get(actor.organization, actor.api_key);
+    let found = services.api_keys.get(actor.organization, actor.api_key);
+    let key = ApiKey {
+        // Those in effect, which a role may limit since the key was made.
+        scopes: actor.scopes,
+        ..found.await?.key
+    };
     Ok(Identity {
         organization,
         user,
-        api_key: ApiKey {
-            // Those in effect, which a role may limit since the key was made.
-            scopes: actor.scopes,
-            ..api_key.await?.key
-        },
+        api_key: with_name(services, actor, key).await?,
         execution: actor.execution,
     })
 }

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 
 use labdata_domain::{
     page::{Cursor, Page, PageRequest},
-    people::{ApiKey, actor::Actor, scope::Scope},
+    people::{actor::Actor, scope::Scope},
 };
 
+use super::named_key::{NamedKey, with_names};
 use crate::{Error, Services};
 
 /// The organization's keys, newest first, revoked and expired ones too.
@@ -18,7 +19,7 @@ pub async fn list_api_keys(
     services: &Services,
     actor: &Actor,
     page: PageRequest,
-) -> Result<Page<ApiKey>, Error> {
+) -> Result<Page<NamedKey>, Error> {
     actor.require(Scope::Admin)?;
     let mut keys = services.api_keys.list(actor.organization).await?;
     // Sorted and cut here, because an organization has few keys.
@@ -26,8 +27,10 @@ pub async fn list_api_keys(
     if let Some(after) = page.after {
         keys.retain(|key| (key.created_at, key.id.as_uuid()) < (after.at, after.id));
     }
-    Ok(Page::from_overfetched(keys, page.limit, |key| Cursor {
+    let Page { items, next } = Page::from_overfetched(keys, page.limit, |key| Cursor {
         at: key.created_at,
         id: key.id.as_uuid(),
-    }))
+    });
+    let items = with_names(services, actor, items).await?;
+    Ok(Page { items, next })
 }

@@ -12,6 +12,7 @@ pub mod invitations;
 pub mod key_cache;
 pub mod list_api_keys;
 pub mod list_users;
+pub mod named_key;
 pub mod oidc;
 pub mod operator_keys;
 pub mod revoke_api_key;

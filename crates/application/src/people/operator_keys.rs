@@ -22,7 +22,7 @@ use crate::{
     Error, Services,
     audit::record::{Record, record},
     people::{
-        create_api_key::{CreateApiKey, create_api_key},
+        create_api_key::{CreateApiKey, CreatedKey, create_api_key},
         revoke_api_key::revoke_api_key,
         update_user::update_user,
     },
@@ -104,9 +104,9 @@ pub async fn issue(
         user: None,
         tables: None,
     };
-    let (key, plain) = create_api_key(services, &operator, command).await?;
+    let CreatedKey { named, plain } = create_api_key(services, &operator, command).await?;
     Ok(IssuedKey {
-        key,
+        key: named.key,
         plain,
         raised_to,
     })

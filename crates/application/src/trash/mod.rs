@@ -8,10 +8,25 @@ pub mod sweep_trash;
 use labdata_domain::{
     ids::TrashId,
     people::actor::Actor,
-    trash::{Deletion, purge_at},
+    refusal::Resource,
+    trash::{Deletion, TrashEntry, purge_at},
 };
 
-use crate::Services;
+use crate::{Error, Services};
+
+/// An entry, unless the caller may not see it: then there is none.
+async fn visible_entry(
+    services: &Services,
+    actor: &Actor,
+    id: TrashId,
+) -> Result<TrashEntry, Error> {
+    let entry = services.trash.get(actor.organization, id).await?;
+    if entry.is_visible_to(&actor.rights) {
+        Ok(entry)
+    } else {
+        Err(Error::not_found(Resource::TrashEntry))
+    }
+}
 
 /// What the actor deletes now; `None` if it is deleted at once.
 pub(crate) fn deletion(services: &Services, actor: &Actor) -> Option<Deletion> {

@@ -5,6 +5,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
+use super::visible_entry;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
@@ -22,6 +23,7 @@ pub async fn purge_from_trash(
     id: TrashId,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
+    visible_entry(services, actor, id).await?;
     let purged = audited(services, actor, |within| async move {
         let purged = within.trash.purge(actor.organization, id).await?;
         let record = Record::of(purged.entry.kind.purged(), purged.entry.target());

@@ -7,9 +7,12 @@ use labdata_domain::{
 };
 use labdata_ports::trash::RestoreError;
 
+use super::visible_entry;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
+    catalog::visible::visible_catalog,
+    data::write_data::redacted,
 };
 
 /// Restores a deleted file, table or column as it was; returns its entry, which is no longer in the trash.
@@ -25,17 +28,22 @@ pub async fn restore_from_trash(
 ) -> Result<TrashEntry, Error> {
     actor.require(Scope::Write)?;
     actor.may(GuardedAction::RestoreFromTrash)?;
-    let entry = services.trash.get(actor.organization, id).await?;
+    let entry = visible_entry(services, actor, id).await?;
     if entry.kind != TrashKind::File {
         actor.require(Scope::Admin)?;
     }
     audited(services, actor, |within| async move {
         let now = within.clock.now();
         let restored = within.trash.restore(actor.organization, id, now).await;
-        let entry = restored.map_err(|error| match error {
-            RestoreError::Refused(refusal) => Error::refused(refusal),
-            RestoreError::Port(error) => error.into(),
-        })?;
+        let entry = match restored {
+            Ok(entry) => entry,
+            Err(RestoreError::Refused(refusal)) => {
+                // It may name tables that are hidden from the caller.
+                let catalog = visible_catalog(&within, actor).await?;
+                return Err(redacted(&catalog, Error::refused(refusal)));
+            }
+            Err(RestoreError::Port(error)) => return Err(error.into()),
+        };
         let record = Record::of(entry.kind.restored(), entry.target());
         Ok((entry, Some(record)))
     })

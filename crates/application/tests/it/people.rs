@@ -82,7 +82,8 @@ async fn make(lab: &Lab, actor: &Actor, scopes: Scopes) -> Result<(ApiKey, Plain
         user: None,
         tables: None,
     };
-    create_api_key(&lab.services, actor, command).await
+    let created = create_api_key(&lab.services, actor, command).await?;
+    Ok((created.named.key, created.plain))
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use subtle::ConstantTimeEq;
 use time::OffsetDateTime;
 
 use crate::{
+    catalog::{Catalog, TableIdentity},
     conflict::Conflict,
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::{actor::Actor, rights::Rights, role::Role, scope::Scopes},
@@ -143,8 +144,8 @@ pub struct ApiKey {
     pub hash: ApiKeyHash,
     /// Scopes. The role of its user limits them.
     pub scopes: Scopes,
-    /// Names of the only tables that it concerns; `None` for all.
-    pub tables: Option<Vec<String>>,
+    /// The only tables that it concerns; `None` for all.
+    pub tables: Option<Vec<TableIdentity>>,
     /// Execution of an ephemeral key.
     pub execution: Option<ExecutionId>,
     /// Creation time.
@@ -155,6 +156,19 @@ pub struct ApiKey {
     pub last_used_at: Option<OffsetDateTime>,
     /// Time of its revocation.
     pub revoked_at: Option<OffsetDateTime>,
+}
+
+impl ApiKey {
+    /// Names of the only tables that it concerns, of those in a caller's view of the catalog; `None` for all.
+    #[must_use]
+    pub fn table_names(&self, catalog: &Catalog) -> Option<Vec<String>> {
+        let tables = self.tables.as_ref()?;
+        let known = catalog.tables().iter();
+        let known = known.filter(|table| tables.contains(&table.identity()));
+        let mut names: Vec<String> = known.map(|table| table.name.clone()).collect();
+        names.sort_unstable();
+        Some(names)
+    }
 }
 
 /// API key found by its prefix, and what of its user decides whether it is valid.
@@ -385,7 +399,7 @@ mod tests {
         let presented = PlainApiKey::from_random([1; 5], [7; 32]);
         let key = ApiKey {
             scopes: Scopes::all(),
-            tables: Some(vec!["sample".to_owned()]),
+            tables: Some(vec![TableIdentity::Organization(7)]),
             ..stored(&presented)
         };
         let found = FoundKey {
@@ -396,7 +410,7 @@ mod tests {
         };
         let actor = found.actor();
         assert_eq!(actor.scopes, Role::Viewer.scopes());
-        assert_eq!(actor.rights.tables(), Some(vec!["sample".to_owned()]));
+        assert_eq!(actor.rights.tables(), found.key.tables);
         assert_eq!((actor.user, actor.api_key), (found.key.user, found.key.id));
     }
 

@@ -10,7 +10,7 @@ use super::{
     scope::{Scope, Scopes},
 };
 use crate::{
-    catalog::{Table, TableAccess},
+    catalog::{Table, TableAccess, TableIdentity},
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
@@ -31,8 +31,8 @@ pub enum TableRight {
 pub struct Rights {
     role: Role,
     groups: BTreeSet<String>,
-    /// Names of the only tables of the key; `None` for all.
-    tables: Option<BTreeSet<String>>,
+    /// The only tables of the key; `None` for all.
+    tables: Option<BTreeSet<TableIdentity>>,
 }
 
 impl Rights {
@@ -54,9 +54,9 @@ impl Rights {
 
     /// The same, narrowed to these tables; to none if `None`.
     #[must_use]
-    pub fn narrowed_to(mut self, tables: Option<&[String]>) -> Self {
+    pub fn narrowed_to(mut self, tables: Option<&[TableIdentity]>) -> Self {
         if let Some(tables) = tables {
-            let narrowed = tables.iter().filter(|name| self.includes(name));
+            let narrowed = tables.iter().filter(|table| self.includes(table));
             self.tables = Some(narrowed.cloned().collect());
         }
         self
@@ -88,13 +88,24 @@ impl Rights {
     pub const fn require_all_tables(&self) -> Result<(), NarrowedKey> {
         match self.tables {
             None => Ok(()),
-            Some(_) => Err(NarrowedKey),
+            Some(_) => Err(NarrowedKey::Scripts),
+        }
+    }
+
+    /// The same for what makes SQL logins: they have the rights of the user.
+    ///
+    /// # Errors
+    /// [`NarrowedKey`].
+    pub const fn require_all_tables_in_sql(&self) -> Result<(), NarrowedKey> {
+        match self.tables {
+            None => Ok(()),
+            Some(_) => Err(NarrowedKey::SqlLogins),
         }
     }
 
     /// The tables to which the key is narrowed.
     #[must_use]
-    pub fn tables(&self) -> Option<Vec<String>> {
+    pub fn tables(&self) -> Option<Vec<TableIdentity>> {
         let tables = self.tables.as_ref()?;
         Some(tables.iter().cloned().collect())
     }
@@ -114,12 +125,12 @@ impl Rights {
     /// Returns what may be done to a table.
     #[must_use]
     pub fn on(&self, table: &Table) -> TableRight {
-        self.on_named(&table.name, &table.access)
+        self.on_identified(&table.identity(), &table.access)
     }
 
-    /// The same of a table of that name and access.
+    /// The same of a table of that identity and access, which may be in the trash.
     #[must_use]
-    pub fn on_named(&self, table: &str, access: &TableAccess) -> TableRight {
+    pub fn on_identified(&self, table: &TableIdentity, access: &TableAccess) -> TableRight {
         if !self.includes(table) {
             return TableRight::None;
         }
@@ -150,9 +161,8 @@ impl Rights {
         }
     }
 
-    /// Returns whether a key may concern a table of that name at all.
-    #[must_use]
-    pub fn includes(&self, table: &str) -> bool {
+    /// Returns whether a key may concern a table at all.
+    fn includes(&self, table: &TableIdentity) -> bool {
         let tables = self.tables.as_ref();
         tables.is_none_or(|tables| tables.contains(table))
     }
@@ -160,10 +170,18 @@ impl Rights {
 
 /// Error: what the caller would start has more tables than the caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this API key is narrowed to some tables, and scripts have all tables of its user: use another key"
-)]
-pub struct NarrowedKey;
+pub enum NarrowedKey {
+    /// A script.
+    #[error(
+        "this API key is narrowed to some tables, and scripts have all tables of its user: use another key"
+    )]
+    Scripts,
+    /// An SQL login.
+    #[error(
+        "this API key is narrowed to some tables, and SQL logins read all tables of its user: use another key"
+    )]
+    SqlLogins,
+}
 
 impl Refuse for NarrowedKey {
     fn code(&self) -> ErrorCode {
@@ -279,18 +297,33 @@ mod tests {
     fn a_narrowed_key_has_no_other_table() {
         let open = table(&[], &[]);
         let narrowed = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            Rights::admin().narrowed_to(Some(&names))
+            let names = names.iter().map(|name| TableIdentity::parse(name));
+            Rights::admin().narrowed_to(Some(&names.collect::<Vec<_>>()))
         };
         assert_eq!(narrowed(&["sample"]).on(&open), TableRight::Write);
         assert_eq!(narrowed(&["plate"]).on(&open), TableRight::None);
         assert!(Rights::admin().narrowed_to(None).see_everything());
         assert_eq!(Rights::admin().require_all_tables(), Ok(()));
-        assert_eq!(narrowed(&["sample"]).require_all_tables(), Err(NarrowedKey));
+        assert_eq!(
+            narrowed(&["sample"]).require_all_tables(),
+            Err(NarrowedKey::Scripts)
+        );
         assert!(!narrowed(&["sample"]).see_everything());
         // Narrowed again, a key gains nothing.
-        let again = narrowed(&["sample"]).narrowed_to(Some(&["plate".to_owned()]));
+        let again = narrowed(&["sample"]).narrowed_to(Some(&[TableIdentity::parse("plate")]));
         assert_eq!(again.tables(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_narrowed_key_follows_its_table_and_no_other_of_its_name() {
+        let of = |id, name: &str| Table {
+            id: Some(id),
+            name: name.to_owned(),
+            ..table(&[], &[])
+        };
+        let key = Rights::admin().narrowed_to(Some(&[of(1, "kt").identity()]));
+        assert_eq!(key.on(&of(1, "ku")), TableRight::Write);
+        assert_eq!(key.on(&of(2, "kt")), TableRight::None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub use refusal::RestoreRefusal;
 
 use crate::{
     audit::{AuditTarget, AuditTargetKind},
-    catalog::{Catalog, Column, Table, TableAccess},
+    catalog::{Catalog, Column, Table, TableAccess, TableIdentity},
     ids::{ApiKeyId, TrashId, UserId},
     page::Cursor,
     people::{
@@ -61,6 +61,8 @@ pub struct TrashEntry {
     pub purge_at: OffsetDateTime,
     /// Bytes that it takes.
     pub size: u64,
+    /// The table that it was, or is a column of; `None` for files.
+    pub table: Option<TableIdentity>,
     /// Access to the table that it was, or is a column of. Files are open.
     pub access: TableAccess,
 }
@@ -78,12 +80,8 @@ impl TrashEntry {
     /// Returns whether a caller may see it: a table and its columns by those who may read the table.
     #[must_use]
     pub fn is_visible_to(&self, rights: &Rights) -> bool {
-        let table = match self.kind {
-            TrashKind::File => return true,
-            TrashKind::Table => &self.name,
-            TrashKind::Column => self.name.split('.').next().unwrap_or_default(),
-        };
-        rights.on_named(table, &self.access) > TableRight::None
+        let table = self.table.as_ref();
+        table.is_none_or(|table| rights.on_identified(table, &self.access) > TableRight::None)
     }
 
     /// Target of its entries in the audit log.
@@ -281,13 +279,21 @@ mod tests {
             deleted_by: author(),
             purge_at: OffsetDateTime::UNIX_EPOCH,
             size: 0,
+            table: match kind {
+                TrashKind::File => None,
+                TrashKind::Table | TrashKind::Column => {
+                    Some(TableIdentity::parse(name.split('.').next().unwrap()))
+                }
+            },
             access: TableAccess {
                 read: groups(read),
                 write: Vec::new(),
             },
         };
         let member = Rights::of(Role::Member, ["qc".to_owned()]);
-        let narrowed = member.clone().narrowed_to(Some(&["sample".to_owned()]));
+        let narrowed = member
+            .clone()
+            .narrowed_to(Some(&[TableIdentity::parse("sample")]));
         let column = entry(TrashKind::Column, "sample.note", &[]);
         assert!(column.is_visible_to(&narrowed));
         assert!(entry(TrashKind::File, "a.csv", &[]).is_visible_to(&narrowed));

@@ -2,14 +2,14 @@
 
 use labdata_application::{
     Error,
-    people::identify::{Identity, identify},
+    people::{
+        identify::{Identity, identify},
+        named_key::NamedKey,
+    },
 };
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
-    people::{
-        ApiKey,
-        tenancy::{Organization, User},
-    },
+    people::tenancy::{Organization, User},
 };
 use labdata_request_body::{Timestamp, output};
 use serde_json::json;
@@ -67,21 +67,21 @@ output! {
 output! {
     /// The key, without its secret.
     #[derive(Clone, Debug)]
-    pub struct MyKeyView as "MyApiKey" from key: ApiKey {
+    pub struct MyKeyView as "MyApiKey" from named: NamedKey {
         /// Its id.
-        id: ApiKeyId = key.id,
+        id: ApiKeyId = named.key.id,
         /// Its name.
-        name: String = key.name,
+        name: String = named.key.name,
         /// The public part of the key.
         #[example = "k3v9q2mx"]
-        prefix: String = key.prefix,
+        prefix: String = named.key.prefix,
         /// Its scopes, as far as the user's role has them.
         #[example = json!(["read", "write"])]
-        scopes: Vec<ApiKeyScope> = scope_names(key.scopes),
+        scopes: Vec<ApiKeyScope> = scope_names(named.key.scopes),
         /// Names of the only tables that it concerns; null for all.
-        tables: Option<Vec<String>> = key.tables,
+        tables: Option<Vec<String>> = named.tables,
         /// From when on it is refused; null for never.
-        expires_at: Option<Timestamp> = key.expires_at.map(Into::into),
+        expires_at: Option<Timestamp> = named.key.expires_at.map(Into::into),
     }
 }
 

@@ -13,8 +13,8 @@ use labdata_domain::{
     },
 };
 use labdata_ports::{
-    files::FileRepository, maintenance::StoreHealth, notifications::NotificationRepository,
-    outward::webhooks::WebhookRepository,
+    catalog::CatalogStore, files::FileRepository, maintenance::StoreHealth,
+    notifications::NotificationRepository, outward::webhooks::WebhookRepository,
 };
 
 use crate::{
@@ -28,6 +28,8 @@ lab!(
     pub struct WebhooksLab {
         /// Webhooks.
         pub webhooks: dyn WebhookRepository,
+        /// Tables.
+        pub catalog: dyn CatalogStore,
         /// Files.
         pub files: dyn FileRepository,
         /// Notifications.

@@ -1,6 +1,7 @@
 //! Contract of [`WebhookRepository`](labdata_ports::outward::webhooks::WebhookRepository): webhooks.
 
 use labdata_domain::{
+    catalog::TableDefinition,
     ids::{InstrumentId, JobId, UserId, WebhookId},
     outward::webhooks::{
         DisabledBy, SecretVersion, Webhook, WebhookChange, WebhookFilters, WebhookFormat,
@@ -11,6 +12,7 @@ use labdata_domain::{
 use super::{WebhooksLab, pattern, webhook};
 use crate::{
     assertions::assert_not_found,
+    catalog::definitions,
     given::{self, at},
     paging::assert_pages,
 };
@@ -45,6 +47,29 @@ crate::suite!(
                 lab.webhooks.get(lab.ours, webhook.id).await.unwrap(),
                 webhook
             );
+        }
+    }
+
+    /// A filter follows its table under a new name. That of another organization of the same name stays.
+    async fn a_filter_follows_its_table(lab: &WebhooksLab) {
+        let webhook = lab.add(full(lab.ada.id)).await;
+        let theirs = full(lab.eve.id);
+        assert!(lab.webhooks.add(lab.theirs, &theirs, 50).await.unwrap());
+        let renamed = TableDefinition {
+            name: "specimen".to_owned(),
+            renamed_from: Some("sample".to_owned()),
+            ..definitions::sample()
+        };
+        for definition in [definitions::sample(), renamed, definitions::sample()] {
+            let defined = lab.catalog.define(lab.ours, &definition, at(1));
+            defined.await.unwrap();
+        }
+        for (organization, id, table) in [
+            (lab.ours, webhook.id, "specimen"),
+            (lab.theirs, theirs.id, "sample"),
+        ] {
+            let stored = lab.webhooks.get(organization, id).await.unwrap();
+            assert_eq!(stored.filters.table.as_deref(), Some(table));
         }
     }
 

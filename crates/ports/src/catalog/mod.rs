@@ -41,8 +41,8 @@ pub trait CatalogStore: Send + Sync {
 
     /// Creates or alters a table so that it is as defined
     /// ([`labdata_domain::catalog::CatalogChange::towards`] decides, given the current tables), and
-    /// returns the result. A renamed table or column retains its data; references of other tables and
-    /// what was recorded of writes follow a table's new name. Values of a column with a new type MUST be
+    /// returns the result. A renamed table or column retains its data; references of other tables, filters of
+    /// webhooks and what was recorded of writes follow a table's new name. Values of a column with a new type MUST be
     /// converted as [`Scalar::converted`](labdata_domain::scalar::Scalar::converted) does. The same
     /// definition again MUST change nothing. Racing calls and writes MUST wait for each other.
     ///

@@ -27,6 +27,22 @@ fake!(
 );
 
 impl State {
+    /// Lets the filters of webhooks follow a table's new name.
+    pub(crate) fn rename_in_webhooks(
+        &mut self,
+        organization: OrganizationId,
+        from: &str,
+        to: &str,
+    ) {
+        let all = self.webhooks.iter_mut();
+        for webhook in all.filter(|webhook| webhook.organization == organization) {
+            let table = &mut webhook.thing.filters.table;
+            if table.as_deref() == Some(from) {
+                *table = Some(to.to_owned());
+            }
+        }
+    }
+
     fn webhook_mut(
         &mut self,
         organization: OrganizationId,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{KeyedTable, Table, TableAccess},
+    catalog::{KeyedTable, Table, TableAccess, TableIdentity},
     events::LoggedEventKind,
     files::{File, ObjectKey},
     ids::{ExecutionId, FileId, OrganizationId, TrashId},
@@ -69,6 +69,15 @@ impl Content {
         match self {
             Self::Table(dropped) => Some(&mut dropped.table),
             Self::File(..) | Self::Column(_) => None,
+        }
+    }
+
+    /// The table that it was, or is a column of.
+    fn table(&self) -> Option<TableIdentity> {
+        match self {
+            Self::File(..) => None,
+            Self::Table(dropped) => Some(dropped.table.identity()),
+            Self::Column(dropped) => Some(TableIdentity::Organization(dropped.table)),
         }
     }
 
@@ -141,6 +150,7 @@ impl State {
             deleted_by: Author::of(user, key),
             purge_at: deletion.purge_at,
             size: content.size(),
+            table: content.table(),
             access: self.trash_access(organization, content),
         })
     }

@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
+    catalog::TableIdentity,
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::{
         ApiKey, ApiKeyHash, FoundKey,
@@ -64,7 +65,10 @@ impl TryFrom<ApiKeyRow> for ApiKey {
             prefix: row.prefix,
             hash: ApiKeyHash(hash),
             scopes: read_scopes(&row.scopes).ok_or_else(|| corrupt("api_key", "scopes", row.id))?,
-            tables: row.tables,
+            tables: row.tables.map(|tables| {
+                let tables = tables.iter();
+                tables.map(|table| TableIdentity::parse(table)).collect()
+            }),
             execution: row.execution_id.map(ExecutionId::new),
             created_at: row.created_at,
             expires_at: row.expires_at,
@@ -122,7 +126,10 @@ pub(crate) async fn insert(connection: &mut Connection, key: &ApiKey) -> Result<
             api_key::expires_at.eq(key.expires_at),
             api_key::last_used_at.eq(key.last_used_at),
             api_key::revoked_at.eq(key.revoked_at),
-            api_key::tables.eq(&key.tables),
+            api_key::tables.eq(key.tables.as_ref().map(|tables| {
+                let tables = tables.iter();
+                tables.map(ToString::to_string).collect::<Vec<_>>()
+            })),
         ))
         .execute(connection)
         .await

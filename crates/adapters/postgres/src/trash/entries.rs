@@ -6,7 +6,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::TableAccess,
+    catalog::{TableAccess, TableIdentity},
     files::ObjectKey,
     ids::{ApiKeyId, OrganizationId, TrashId, UserId},
     page::{Page, PageRequest},
@@ -28,7 +28,7 @@ use crate::database::{
 fn entries() -> String {
     format!(
         "\
-    SELECT it.id, it.kind, it.name, it.deleted_at, it.purge_at, \
+    SELECT it.id, it.kind, it.name, it.table_id, it.deleted_at, it.purge_at, \
         it.size_bytes + coalesce((SELECT sum(a.size_bytes) FROM labdata.trashed_annotation a \
             WHERE a.organization_id = it.organization_id AND a.trash_id = it.id), 0)::bigint AS size_bytes, \
         {read} AS read, {write} AS write, \
@@ -66,6 +66,8 @@ struct EntryRow {
     kind: String,
     #[diesel(sql_type = Text)]
     name: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    table_id: Option<i64>,
     #[diesel(sql_type = Timestamptz)]
     deleted_at: OffsetDateTime,
     #[diesel(sql_type = Timestamptz)]
@@ -110,6 +112,7 @@ impl EntryRow {
                 }),
             },
             purge_at: self.purge_at,
+            table: self.table_id.map(TableIdentity::Organization),
             access: TableAccess {
                 read: self.read,
                 write: self.write,

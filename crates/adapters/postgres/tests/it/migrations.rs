@@ -176,3 +176,38 @@ async fn organizations_get_the_core_tables_that_came_after_them() {
     );
     assert_eq!(texts(&client, tables).await, names);
 }
+
+#[tokio::test]
+async fn narrowed_keys_from_before_name_their_tables_by_ids() {
+    let own = TestDatabase::new().await;
+    let client = look_behind(own.url()).await;
+    let given = format!(
+        "INSERT INTO labdata.organization (id, name, schema_name, created_at) VALUES ('{ID}', 'lab', 'org_' || replace('{ID}', '-', ''), now()); \
+         INSERT INTO labdata.app_user (id, organization_id, email, email_folded, name, created_at) \
+         VALUES ('{ID}', '{ID}', 'a@b', 'a@b', 'A', now()); \
+         INSERT INTO labdata.catalog_table (id, organization_id, name, semantic_category) OVERRIDING SYSTEM VALUE \
+         VALUES (901, '{ID}', 'kept', 'curated'), (902, '{ID}', 'both', 'curated'); \
+         INSERT INTO labdata.trash (id, organization_id, kind, name, table_id, deleted_at, deleted_by, purge_at, size_bytes, content) \
+         SELECT gen_random_uuid(), '{ID}', 'table', name, id, now(), '{ID}', now(), 0, '{{}}' \
+         FROM (VALUES ('both', 903), ('dropped', 904), ('dropped', 905)) AS d (name, id); \
+         INSERT INTO labdata.api_key (id, organization_id, user_id, name, prefix, hash, scopes, created_at, tables) \
+         SELECT gen_random_uuid(), '{ID}', '{ID}', 'k', prefix, decode(repeat('00', 32), 'hex'), '{{read}}', now(), tables \
+         FROM (VALUES ('prefix01', '{{kept,both,dropped,experiment}}'::text[]), ('prefix02', NULL), ('prefix03', '{{}}')) \
+         AS k (prefix, tables)"
+    );
+    client.batch_execute(&given).await.expect("tables and keys");
+    let tables = "SELECT coalesce((SELECT string_agg(t, ' ' ORDER BY t) FROM unnest(tables) t), tables::text, 'all') \
+                  FROM labdata.api_key ORDER BY prefix";
+    let up = include_str!(
+        "../../../../../migrations/2026-11-26-003300_narrow_keys_by_table_ids/up.sql"
+    );
+    let down = include_str!(
+        "../../../../../migrations/2026-11-26-003300_narrow_keys_by_table_ids/down.sql"
+    );
+    client.batch_execute(up).await.expect("forwards");
+    let forwards = texts(&client, tables).await;
+    assert_eq!(forwards, ["901 902 905 experiment", "all", "{}"]);
+    client.batch_execute(down).await.expect("back");
+    let back = texts(&client, tables).await;
+    assert_eq!(back, ["905 both experiment kept", "all", "{}"]);
+}

@@ -1,6 +1,9 @@
 //! `/api/v1/groups`, and tables that are opened to groups.
 
-use labdata_domain::people::{ApiKey, scope::Scope};
+use labdata_domain::{
+    catalog::TableIdentity,
+    people::{ApiKey, scope::Scope},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use time::Duration;
@@ -408,7 +411,7 @@ async fn a_narrowed_key_starts_no_scripts() {
     let made = admin.post("/api/v1/jobs", &job).await.json(200);
     let key = server
         .key(&Scope::ALL, |key| {
-            key.tables = Some(vec!["experiment".to_owned()]);
+            key.tables = Some(vec![TableIdentity::parse("experiment")]);
         })
         .await;
     let narrowed = server.with_key(&key);
@@ -433,7 +436,7 @@ async fn a_narrowed_key_manages_no_webhooks() {
     });
     let made = admin.post("/api/v1/webhooks", &webhook).await.json(200);
     let one = format!("/api/v1/webhooks/{}", made["id"].as_str().unwrap());
-    let narrow = |key: &mut ApiKey| key.tables = Some(vec!["experiment".to_owned()]);
+    let narrow = |key: &mut ApiKey| key.tables = Some(vec![TableIdentity::parse("experiment")]);
     let narrowed = server.with_key(&server.key(&Scope::ALL, narrow).await);
     for refused in [
         narrowed.get("/api/v1/webhooks").await,

@@ -90,9 +90,9 @@ async fn run(call: Call<Admin, JsonBody<CreateApiKeyBody>>) -> Result<NewApiKeyV
         user,
         tables: call.body.tables,
     };
-    let (key, plain) = create_api_key(&call.services, &call.actor, command).await?;
+    let created = create_api_key(&call.services, &call.actor, command).await?;
     Ok(NewApiKeyView {
-        about: key.into(),
-        key: plain.reveal().to_owned(),
+        about: created.named.into(),
+        key: created.plain.reveal().to_owned(),
     })
 }

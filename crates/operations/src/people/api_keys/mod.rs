@@ -1,11 +1,9 @@
 //! `/api/v1/api-keys`
 
+use labdata_application::people::named_key::NamedKey;
 use labdata_domain::{
     ids::{ApiKeyId, UserId},
-    people::{
-        ApiKey,
-        scope::{Scope, Scopes},
-    },
+    people::scope::{Scope, Scopes},
 };
 use labdata_request_body::{Timestamp, names, output};
 use serde_json::json;
@@ -24,28 +22,28 @@ names! {
 output! {
     /// An API key, without its secret.
     #[derive(Clone, Debug)]
-    pub struct ApiKeyView as "ApiKey" from key: ApiKey {
+    pub struct ApiKeyView as "ApiKey" from named: NamedKey {
         /// Its id.
-        id: ApiKeyId = key.id,
+        id: ApiKeyId = named.key.id,
         /// The user to whom it belongs.
-        user_id: UserId = key.user,
+        user_id: UserId = named.key.user,
         /// Its name.
-        name: String = key.name,
+        name: String = named.key.name,
         /// The public part of the key.
         #[example = "k3v9q2mx"]
-        prefix: String = key.prefix,
+        prefix: String = named.key.prefix,
         /// Its scopes.
         #[example = json!(["read", "write"])]
-        scopes: Vec<ApiKeyScope> = scope_names(key.scopes),
+        scopes: Vec<ApiKeyScope> = scope_names(named.key.scopes),
         /// Names of the only tables that it concerns; null for all.
-        tables: Option<Vec<String>> = key.tables,
-        created_at: Timestamp = key.created_at.into(),
+        tables: Option<Vec<String>> = named.tables,
+        created_at: Timestamp = named.key.created_at.into(),
         /// From when on it is refused; null for never.
-        expires_at: Option<Timestamp> = key.expires_at.map(Into::into),
+        expires_at: Option<Timestamp> = named.key.expires_at.map(Into::into),
         /// About when it was last used.
-        last_used_at: Option<Timestamp> = key.last_used_at.map(Into::into),
+        last_used_at: Option<Timestamp> = named.key.last_used_at.map(Into::into),
         /// When it was revoked; null while it is valid.
-        revoked_at: Option<Timestamp> = key.revoked_at.map(Into::into),
+        revoked_at: Option<Timestamp> = named.key.revoked_at.map(Into::into),
     }
 }
 

@@ -173,10 +173,13 @@ async fn outsiders(on: &OnPostgres, user: &str, member: Client) -> Vec<Outsider>
         key.execution = Some(run);
     });
     let of_run = on.server.with_key(&of_run.await);
-    let narrowed = on.server.key(&Scope::ALL, |key| {
-        key.tables = Some(vec!["sample".to_owned()]);
-    });
-    let narrowed = on.server.with_key(&narrowed.await);
+    let narrowed = json!({"name": "n", "scopes": Scope::ALL, "tables": ["sample"]});
+    let narrowed = on
+        .client
+        .post("/api/v1/api-keys", &narrowed)
+        .await
+        .json(200);
+    let narrowed = on.server.with_key(narrowed["key"].as_str().unwrap());
     let of = |name, client, cookie| Outsider {
         name,
         client,
