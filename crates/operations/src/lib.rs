@@ -57,7 +57,7 @@ pub use form::{
 };
 pub use id::OrNotFound;
 pub use limits::{BODY_LIMIT, MAX_KEY_LENGTH, OPEN_BODY_LIMIT};
-pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader};
+pub use operation::{Effect, Idempotency, Operation, Preparation, RequestHeader, ScopeByQuery};
 pub use page::PageQuery;
 pub use platform::Platform;
 pub use response::{

@@ -4,7 +4,9 @@ use std::{future::ready, sync::Arc};
 
 use futures::future::BoxFuture;
 use labdata_application::{Error, Services, slots::Work};
+use labdata_domain::people::scope::Scope;
 use labdata_request_body::{Definitions, Property, Schema, Shape, ShapeProblem};
+use serde_json::Value;
 
 use crate::{
     About, Access, BODY_LIMIT, Body, BodyDescription, BodyKind, Call, Describe, DescribeBody,
@@ -51,12 +53,17 @@ pub struct RequestHeader {
     pub pattern: &'static str,
 }
 
+/// The scope that a query string, an object of texts, requires.
+pub type ScopeByQuery = fn(&Services, &Value) -> Scope;
+
 /// An operation.
 pub struct Operation {
     /// Its facts.
     pub about: About,
     /// Requirement to its caller.
     pub access: Access,
+    /// The scope that it requires besides, where that depends on the query string.
+    pub scope_by_query: Option<ScopeByQuery>,
     /// Effect of a repeated request.
     pub idempotency: Idempotency,
     /// True if its preparation is slow.
@@ -197,6 +204,7 @@ impl About {
         Operation {
             about: self,
             access: S::SCOPE.map_or(Access::AnyKey, Access::Scope),
+            scope_by_query: None,
             idempotency: Idempotency::Natural,
             is_prepared: false,
             body: BodyKind::None,
@@ -223,6 +231,15 @@ impl Operation {
     pub fn creating(self) -> Self {
         Self {
             idempotency: Idempotency::ByKey,
+            ..self
+        }
+    }
+
+    /// The same, for one whose scope depends on its query string. It is checked before the body.
+    #[must_use]
+    pub(crate) fn scoped_by(self, scope: ScopeByQuery) -> Self {
+        Self {
+            scope_by_query: Some(scope),
             ..self
         }
     }

@@ -101,6 +101,10 @@ async fn receive(
     };
     // Before the body: a caller without the right cannot make the server buffer one.
     let (app, actor) = admit(request, scope).await?;
+    if let Some(scope) = operation.scope_by_query {
+        let scope = scope(&app.services, &query_document(request));
+        actor.require(scope).map_err(Error::from)?;
+    }
     let limit = (operation.body_limit(), operation.body_work());
     let body = match operation.body {
         BodyKind::None => {

@@ -38,17 +38,16 @@ pub async fn define_table(
     actor: &Actor,
     definition: &TableDefinition,
 ) -> Result<DefinedTable, Error> {
-    actor.require(match definition.mode {
-        DefinitionMode::Ensure if services.writers_define_tables => Scope::Write,
-        DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
-    })?;
+    actor.require(required_scope(services, definition.mode))?;
     require_reserve(services)?;
-    let defined = audited(services, actor, |within| async move {
+    audited(services, actor, |within| async move {
         let before = within.catalog.snapshot(actor.organization).await?;
         check_rights(actor, definition, &before)?;
         let now = within.clock.now();
         let defined = within.catalog.define(actor.organization, definition, now);
-        let table = defined.await.map_err(refusal)?;
+        // Not around all of it: what is refused above reads as for a table that does not exist.
+        let seen = |error| redacted(&before.visible_to(&actor.rights), refusal(error));
+        let table = defined.await.map_err(seen)?;
         let catalog = visible_catalog(&within, actor).await?;
         let is_changed = before
             .table(&table.name)
@@ -71,13 +70,16 @@ pub async fn define_table(
             },
             is_changed.then_some(record),
         ))
-    });
-    match defined.await {
-        Err(error) if !actor.rights.see_everything() => {
-            let catalog = visible_catalog(services, actor).await?;
-            Err(redacted(&catalog, error))
-        }
-        outcome => outcome,
+    })
+    .await
+}
+
+/// The scope that a definition of that mode requires.
+#[must_use]
+pub const fn required_scope(services: &Services, mode: DefinitionMode) -> Scope {
+    match mode {
+        DefinitionMode::Ensure if services.writers_define_tables => Scope::Write,
+        DefinitionMode::Ensure | DefinitionMode::Exact => Scope::Admin,
     }
 }
 
@@ -94,7 +96,8 @@ fn check_rights(
     let names = definition.renamed_from.iter().chain([&definition.name]);
     for name in names {
         match (all.table(name), catalog.table(name)) {
-            (None, _) if actor.rights.includes(name) => {}
+            // A new table is none of those to which a key is narrowed, whatever its name.
+            (None, _) if actor.rights.tables().is_none() => {}
             (_, Some(table)) => require_writable(actor, table)?,
             (_, None) => return Err(Error::refused(TableNotYours::Defined)),
         }
@@ -110,6 +113,16 @@ fn check_rights(
         Ok(())
     } else {
         Err(Error::refused(CatalogRefusal::Definition(hidden)))
+    }
+}
+
+/// The error of a table that was not dropped, without the names of tables that the caller may not see.
+pub(crate) fn seen_by(actor: &Actor, all: &Arc<Catalog>, error: DefineError) -> DefineError {
+    match error {
+        DefineError::Refused(refusal) => {
+            DefineError::Refused(refusal.seen_in(&all.visible_to(&actor.rights)))
+        }
+        DefineError::Port(error) => DefineError::Port(error),
     }
 }
 

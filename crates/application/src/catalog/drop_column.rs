@@ -8,7 +8,10 @@ use labdata_domain::{
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    catalog::{define_table::refusal, visible::require_included},
+    catalog::{
+        define_table::{refusal, seen_by},
+        visible::require_visible,
+    },
     trash::deletion,
 };
 
@@ -42,7 +45,8 @@ pub async fn drop_column(
         force,
     } = &command;
     audited(services, actor, |within| async move {
-        require_included(actor, table)?;
+        let all = within.catalog.snapshot(actor.organization).await?;
+        require_visible(actor, &all, table)?;
         let organization = actor.organization;
         let dropped = if let Some(deletion) = deletion(&within, actor) {
             let trash = &within.trash;
@@ -54,7 +58,7 @@ pub async fn drop_column(
             let dropped = catalog.drop_column(organization, table, column, *force, now);
             dropped.await
         };
-        dropped.map_err(refusal)?;
+        dropped.map_err(|error| refusal(seen_by(actor, &all, error)))?;
         let target = AuditTarget::named(AuditTargetKind::Column, format!("{table}.{column}"));
         let record = Record::of(AuditAction::ColumnDropped, target).with("force", *force);
         Ok(((), Some(record)))

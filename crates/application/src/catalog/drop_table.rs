@@ -8,7 +8,10 @@ use labdata_domain::{
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    catalog::{define_table::refusal, visible::require_included},
+    catalog::{
+        define_table::{refusal, seen_by},
+        visible::require_visible,
+    },
     trash::deletion,
 };
 
@@ -27,7 +30,8 @@ pub async fn drop_table(
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::DeleteTable)?;
     audited(services, actor, |within| async move {
-        require_included(actor, name)?;
+        let all = within.catalog.snapshot(actor.organization).await?;
+        require_visible(actor, &all, name)?;
         let organization = actor.organization;
         let dropped = if let Some(deletion) = deletion(&within, actor) {
             let trash = &within.trash;
@@ -37,7 +41,7 @@ pub async fn drop_table(
             let catalog = &within.catalog;
             catalog.drop_table(organization, name, force, now).await
         };
-        dropped.map_err(refusal)?;
+        dropped.map_err(|error| refusal(seen_by(actor, &all, error)))?;
         let target = AuditTarget::named(AuditTargetKind::Table, name);
         let record = Record::of(AuditAction::TableDropped, target).with("force", force);
         Ok(((), Some(record)))

@@ -42,12 +42,13 @@ pub(crate) fn require_writable(actor: &Actor, table: &Table) -> Result<(), Error
     }
 }
 
-/// Refuses a table to which the caller's key is not narrowed: for that key it does not exist.
-pub(crate) fn require_included(actor: &Actor, table: &str) -> Result<(), Error> {
-    if actor.rights.includes(table) {
-        Ok(())
-    } else {
-        Err(Error::not_found(Resource::Table))
+/// Refuses a table that the caller may not see: for the caller it does not exist.
+pub(crate) fn require_visible(actor: &Actor, all: &Catalog, table: &str) -> Result<(), Error> {
+    let table = all.table(table);
+    let table = table.ok_or_else(|| Error::not_found(Resource::Table))?;
+    match actor.rights.on(table) {
+        TableRight::None => Err(Error::not_found(Resource::Table)),
+        TableRight::Read | TableRight::Write => Ok(()),
     }
 }
 

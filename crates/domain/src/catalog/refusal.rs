@@ -73,6 +73,24 @@ pub enum CatalogRefusal {
     },
 }
 
+impl CatalogRefusal {
+    /// The same, as a caller may read it: tables that are not in the caller's view of the catalog are not named.
+    #[must_use]
+    pub fn seen_in(self, view: &Catalog) -> Self {
+        match self {
+            Self::Referenced { table, mut by } => {
+                let count = by.len();
+                by.retain(|name| view.table(name).is_some());
+                if by.len() < count {
+                    by.push("a table that you may not see".to_owned());
+                }
+                Self::Referenced { table, by }
+            }
+            other => other,
+        }
+    }
+}
+
 impl Refuse for CatalogRefusal {
     fn code(&self) -> ErrorCode {
         match self {

@@ -1,11 +1,14 @@
 //! `PUT /api/v1/tables/{name}`
 
-use labdata_application::{Error, catalog::define_table::define_table};
+use labdata_application::{
+    Error, Services,
+    catalog::define_table::{define_table, required_scope},
+};
 use labdata_domain::{
     catalog::{
         ColumnDefinition, DefinitionMode, Name, SemanticCategory, TableAccess, TableDefinition,
     },
-    people::group::MAX_GROUP_NAME_LENGTH,
+    people::{group::MAX_GROUP_NAME_LENGTH, scope::Scope},
     scalar::DataType,
 };
 use labdata_request_body::{
@@ -165,6 +168,16 @@ pub(super) fn operation() -> Operation {
         )],
     }
     .runs(run)
+    .scoped_by(scope)
+}
+
+fn scope(services: &Services, query: &Value) -> Scope {
+    // An unknown mode is a problem of the query string, which who may use a mode learns.
+    let mode = match query.get("mode") {
+        Some(_) => DefinitionMode::Ensure,
+        None => DefinitionMode::Exact,
+    };
+    required_scope(services, mode)
 }
 
 async fn run(

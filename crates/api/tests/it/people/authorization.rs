@@ -47,8 +47,14 @@ fn guarded() -> Vec<(Operation, Scope)> {
 
 /// Calls the operation with ids that nothing bears and no body.
 async fn call(client: &Client, operation: &Operation) -> Reply {
-    let About { method, path, .. } = operation.about;
+    let (method, path) = (operation.about.method, path_of(operation));
     let method = Method::from_bytes(method.as_str().as_bytes()).unwrap();
+    send(client.request(method, &path)).await
+}
+
+/// The path of the operation with ids that nothing bears.
+fn path_of(operation: &Operation) -> String {
+    let path = operation.about.path;
     let mut called = String::new();
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
@@ -57,7 +63,7 @@ async fn call(client: &Client, operation: &Operation) -> Reply {
         rest = after.split_once('}').unwrap().1;
     }
     called.push_str(rest);
-    send(client.request(method, &called)).await
+    called
 }
 
 #[tokio::test]
@@ -112,6 +118,40 @@ async fn every_guarded_endpoint_asks_for_its_scope_and_no_other() {
             ![401, 403, 405, 500].contains(&status),
             "{operation:?}: {status}"
         );
+    }
+}
+
+/// Who lacks the scope does not learn what is wrong with the rest of the request.
+#[tokio::test]
+async fn the_scope_is_checked_before_body_and_query() {
+    let server = TestServer::start().await;
+    let without = async |scope: Scope| {
+        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|it| *it != scope).collect();
+        server.client(&others).await
+    };
+    let mut calls: Vec<(Operation, Scope, &str)> = guarded()
+        .into_iter()
+        .map(|(operation, scope)| (operation, scope, "?limit=x&as_of=x"))
+        .collect();
+    for (query, scope) in [
+        ("", Scope::Admin),
+        ("?mode=x", Scope::Write),
+        ("?mode=ensure", Scope::Write),
+    ] {
+        let mut all = labdata_operations::all().into_iter();
+        let define = all.find(|it| it.about.name == "define_table").unwrap();
+        calls.push((define, scope, query));
+    }
+    for (operation, scope, query) in calls {
+        let method = Method::from_bytes(operation.about.method.as_str().as_bytes()).unwrap();
+        let path = path_of(&operation) + query;
+        for body in [r#"{"surprise": ["#, "{}", "[3]"] {
+            let request = without(scope).await.request(method.clone(), &path);
+            let request = request.header("content-type", "application/json");
+            let reply = send(request.body(body)).await;
+            let expected = format!("this API key lacks the {scope} scope");
+            assert_eq!(reply.detail(403), expected, "{operation:?} {query}");
+        }
     }
 }
 
