@@ -198,9 +198,8 @@ async fn narrowed_keys_from_before_name_their_tables_by_ids() {
     client.batch_execute(&given).await.expect("tables and keys");
     let tables = "SELECT coalesce((SELECT string_agg(t, ' ' ORDER BY t) FROM unnest(tables) t), tables::text, 'all') \
                   FROM labdata.api_key ORDER BY prefix";
-    let up = include_str!(
-        "../../../../../migrations/2026-11-26-003300_narrow_keys_by_table_ids/up.sql"
-    );
+    let up =
+        include_str!("../../../../../migrations/2026-11-26-003300_narrow_keys_by_table_ids/up.sql");
     let down = include_str!(
         "../../../../../migrations/2026-11-26-003300_narrow_keys_by_table_ids/down.sql"
     );
