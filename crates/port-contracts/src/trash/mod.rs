@@ -438,7 +438,8 @@ crate::suite!(
         }
         for (name, id) in dropped {
             lab.restore(id).await.unwrap();
-            let access = &lab.table(name).await.access;
+            let table = lab.table(name).await;
+            let access = &table.access;
             // Whoever is in a group that has members.
             let groups = lab.groups.list(lab.organization).await.unwrap();
             assert!(
@@ -449,7 +450,7 @@ crate::suite!(
             let own = groups.into_iter().filter(|group| !group.members.is_empty());
             let own: Vec<String> = own.map(|group| group.name).collect();
             assert_eq!(own, ["guests"]);
-            let rights = Rights::of(Role::Member, own).on_named(name, access);
+            let rights = Rights::of(Role::Member, own).on(&table);
             let expected = match name {
                 "plate" | "tray" => TableRight::Read,
                 _ => TableRight::None,

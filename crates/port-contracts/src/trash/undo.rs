@@ -48,6 +48,7 @@ fn restoring(lab: &Lab, execution: ExecutionId, on_conflict: OnConflict) -> Reve
         target: Lab::new_execution("revert"),
         user: lab.user,
         api_key: lab.api_key,
+        rights: lab.rights.clone(),
         now: at(320),
         source: None,
     };

@@ -121,9 +121,7 @@ impl DataStore for InMemoryDataStore {
         let in_trash = state.dropped_columns(organization);
         let is_recorded = tables.has_written(execution, &trash) || annotations > 0;
         let mut report = match &request.restore {
-            None => {
-                revert::revert(&mut tables, execution, &trash, &request.rights, request.now)?
-            }
+            None => revert::revert(&mut tables, execution, &trash, &request.rights, request.now)?,
             Some(restore) => {
                 let author = Author {
                     execution: Some(undo_execution(&restore.undo)),
