@@ -168,7 +168,7 @@ async fn last_change(
     held: &HeldRow,
     table: &Table,
 ) -> Result<i64, PortError> {
-    if let Some(number) = held.content["last_change"].as_i64() {
+    if let Some(number) = held.content.get("last_change").and_then(Value::as_i64) {
         return Ok(number);
     }
     // Earlier versions of the program did not store it.
