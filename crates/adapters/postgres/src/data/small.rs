@@ -126,7 +126,7 @@ impl SmallInsert {
 /// The size of a column's texts; `None` if it is not known without rendering.
 fn size(values: &Values) -> Option<usize> {
     match values {
-        Values::Text(texts) => Some(texts.iter().flatten().map(|text| text.len()).sum()),
+        Values::Text(texts) => Some(texts.iter().flatten().map(|text| text.as_str().len()).sum()),
         Values::Json(_) => None,
         _ => Some(0),
     }

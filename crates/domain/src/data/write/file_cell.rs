@@ -91,9 +91,10 @@ impl FileCell {
     fn read(&self, data_type: DataType) -> Option<Scalar> {
         match (data_type, self) {
             (_, Self::Text(text)) => read_text(text, data_type),
-            (DataType::Float, Self::InexactNumber(number)) => {
+            (DataType::Float, Self::Float(number) | Self::InexactNumber(number)) => {
                 number.is_finite().then_some(Scalar::Float(*number))
             }
+            // Before the texts, as its digits may be others than those that were typed.
             (_, Self::InexactNumber(_)) => None,
             // Spreadsheets store ids such as 1024 as numbers.
             (DataType::String | DataType::Text, cell) => Some(Scalar::Text(cell.to_string())),
@@ -101,9 +102,6 @@ impl FileCell {
             (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),
             (DataType::Float, Self::Integer(number)) => {
                 Some(Scalar::Float(integer_to_float(*number)))
-            }
-            (DataType::Float, Self::Float(number)) => {
-                number.is_finite().then_some(Scalar::Float(*number))
             }
             (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(*flag)),
             (DataType::Date, Self::Date(date)) => Some(Scalar::Date(*date)),

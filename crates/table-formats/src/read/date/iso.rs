@@ -70,10 +70,9 @@ fn any_date(rest: &mut &str) -> Option<Date> {
     let year = digits(rest, 4, 4)?;
     let has_hyphens = rest.starts_with('-');
     let skip_hyphen = |rest: &mut &str| {
-        *rest = match has_hyphens {
-            true => rest.strip_prefix('-')?,
-            false => rest,
-        };
+        if has_hyphens {
+            *rest = rest.strip_prefix('-')?;
+        }
         Some(())
     };
     skip_hyphen(rest)?;

@@ -52,13 +52,7 @@ fn footer() -> impl Strategy<Value = String> {
     let lines = prop::collection::vec(prop::sample::select(lines.to_vec()), 0..=2);
     (lines, any::<bool>()).prop_map(|(lines, is_apart)| {
         let blank = if is_apart { "\n" } else { "" };
-        format!(
-            "{blank}{}",
-            lines
-                .iter()
-                .map(|line| format!("{line}\n"))
-                .collect::<String>()
-        )
+        format!("{blank}{}", lines.join("\n"))
     })
 }
 

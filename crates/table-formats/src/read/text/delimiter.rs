@@ -123,6 +123,10 @@ enum Division {
 
 /// Score of a delimiter for a text, and the table into which it divides the text.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one sign of a table, and they are weighed together"
+)]
 struct Fit {
     delimiter: u8,
     score: f64,
