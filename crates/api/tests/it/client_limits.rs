@@ -24,7 +24,7 @@ const FORMS: [(&str, &[(&str, &str)]); 8] = [
         &[("CreateDatasetBody", "name"), ("TrainModelBody", "name")],
     ),
     ("pages/annotations.js", &[("NewAnnotationBody", "label")]),
-    ("pages/outward.js", &[("CreateSqlLoginBody", "name")]),
+    ("pages/integrations.js", &[("CreateSqlLoginBody", "name")]),
     ("assets/views.js", &[("CreateSavedViewBody", "name")]),
 ];
 
