@@ -59,7 +59,7 @@ fn import_with(
         Err(error) => panic!("{error:?}"),
     };
     let checked = check_up_to(usize::MAX, &request, &catalog);
-    let problems = pairs(checked.problems().to_vec());
+    let problems = pairs(checked.problems().clone());
     if !problems.is_empty() {
         return Err(problems);
     }

@@ -111,10 +111,10 @@ pub async fn create_api_key(
 async fn add(services: &Services, actor: &Actor, named: &NamedKey) -> Result<(), Error> {
     audited(services, actor, |within| async move {
         within.api_keys.add(&named.key).await?;
-        let record = match &named.tables {
-            None => created(&named.key),
-            Some(names) => created(&named.key).with("tables", names.clone()),
-        };
+        let mut record = created(&named.key);
+        if let Some(tables) = &named.tables {
+            record = record.with("tables", tables.clone());
+        }
         Ok(((), Some(record)))
     })
     .await
@@ -160,12 +160,11 @@ async fn narrowing(
         return Ok(Narrowing::default());
     }
     let catalog = visible_catalog(services, actor).await?;
-    let names: BTreeSet<String> = match names {
-        Some(names) => names.into_iter().collect(),
-        None => {
-            let all = catalog.tables().iter();
-            all.map(|table| table.name.clone()).collect()
-        }
+    let names: BTreeSet<String> = if let Some(names) = names {
+        names.into_iter().collect()
+    } else {
+        let all = catalog.tables().iter();
+        all.map(|table| table.name.clone()).collect()
     };
     let tables = names.iter().map(|name| {
         let table = catalog.table(name);
