@@ -4,10 +4,6 @@ mod as_of;
 pub mod execution_changes;
 pub mod export_table;
 pub mod import_file;
-#[cfg(test)]
-mod import_readings;
-#[cfg(test)]
-mod import_round_trips;
 pub mod import_table;
 pub mod query_data;
 pub mod read_many_series;
@@ -43,3 +39,6 @@ macro_rules! planned_anew {
     }};
 }
 use planned_anew;
+
+#[cfg(test)]
+mod tests;

@@ -74,28 +74,33 @@ pub async fn revert_execution(
             .restore
             .map(|on_conflict| Restore { on_conflict, undo }),
     };
-    if command.dry_run {
+    let reverted = if command.dry_run {
         let previewed = services.data.revert(actor.organization, &request).await;
-        let report = previewed.map_err(|error| redacted(&catalog, refusal(error)))?;
-        return with_trash_warnings(services, actor, without_names(report, &former)).await;
-    }
-    let reverted = audited(services, actor, |within| async move {
-        let reverted = within.data.revert(actor.organization, &request).await;
-        let report = reverted.map_err(refusal)?;
-        let target = AuditTarget::new(AuditTargetKind::Execution, id, execution.job_name);
-        let record = Record::of(AuditAction::ExecutionReverted, target)
-            .with("deleted_count", report.deleted_count)
-            .with("raws_deleted_count", report.raws_deleted_count)
-            .with("restored_count", report.restored_count)
-            .with("raws_restored_count", report.raws_restored_count)
-            .with(
-                "annotations_deleted_count",
-                report.annotations_deleted_count,
-            );
-        Ok((report, Some(record)))
-    });
-    let report = reverted.await.map_err(|error| redacted(&catalog, error))?;
+        previewed.map_err(refusal)
+    } else {
+        let reverted = audited(services, actor, |within| async move {
+            let reverted = within.data.revert(actor.organization, &request).await;
+            let report = reverted.map_err(refusal)?;
+            let record = reverted_record(id, execution.job_name, &report);
+            Ok((report, Some(record)))
+        });
+        reverted.await
+    };
+    let report = reverted.map_err(|error| redacted(&catalog, error))?;
     with_trash_warnings(services, actor, without_names(report, &former)).await
+}
+
+fn reverted_record(id: ExecutionId, job_name: String, report: &RevertReport) -> Record {
+    let target = AuditTarget::new(AuditTargetKind::Execution, id, job_name);
+    Record::of(AuditAction::ExecutionReverted, target)
+        .with("deleted_count", report.deleted_count)
+        .with("raws_deleted_count", report.raws_deleted_count)
+        .with("restored_count", report.restored_count)
+        .with("raws_restored_count", report.raws_restored_count)
+        .with(
+            "annotations_deleted_count",
+            report.annotations_deleted_count,
+        )
 }
 
 /// Warns of tables in the trash; those that the caller may not see are not named.

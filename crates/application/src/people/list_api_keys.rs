@@ -1,7 +1,5 @@
 //! Lists API keys.
 
-use std::cmp::Reverse;
-
 use labdata_domain::{
     page::{Cursor, Page, PageRequest},
     people::{actor::Actor, scope::Scope},
@@ -21,13 +19,8 @@ pub async fn list_api_keys(
     page: PageRequest,
 ) -> Result<Page<NamedKey>, Error> {
     actor.require(Scope::Admin)?;
-    let mut keys = services.api_keys.list(actor.organization).await?;
-    // Sorted and cut here, because an organization has few keys.
-    keys.sort_by_key(|key| Reverse((key.created_at, key.id)));
-    if let Some(after) = page.after {
-        keys.retain(|key| (key.created_at, key.id.as_uuid()) < (after.at, after.id));
-    }
-    let Page { items, next } = Page::from_overfetched(keys, page.limit, |key| Cursor {
+    let keys = services.api_keys.list(actor.organization).await?;
+    let Page { items, next } = Page::of_all(keys, page, |key| Cursor {
         at: key.created_at,
         id: key.id.as_uuid(),
     });

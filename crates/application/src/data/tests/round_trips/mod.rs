@@ -9,23 +9,13 @@ use std::{
     io::{Cursor, Write as _},
 };
 
-use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, ColumnDefinition, Table, TableDefinition},
-    data::{
-        import::{ImportMode, ImportWrite},
-        write::{OnMatch, check_up_to},
-    },
-    scalar::Scalar,
-    timestamp,
-};
-use labdata_memory::ThreadTableReader;
+use labdata_domain::{scalar::Scalar, timestamp};
 use labdata_table_formats::read::ReadOptions;
 use time::UtcOffset;
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 use self::tables::{Random, Rows};
-use super::import_table::{ImportTable, read};
-use crate::{Error, reading::Reader};
+use super::import_file;
 
 /// Number of random tables.
 const TABLES: u64 = 500;
@@ -296,52 +286,12 @@ fn package(rows: &str) -> Vec<u8> {
 
 /// Imports a file into a table of these types; `None` if it is refused.
 fn imported(bytes: Vec<u8>, table: &Rows) -> Option<Vec<Vec<Option<Scalar>>>> {
-    let columns = table
-        .types
-        .iter()
-        .enumerate()
-        .map(|(index, data_type)| ColumnDefinition::new(format!("column_{index}"), *data_type));
-    let definition = TableDefinition::new("thing", columns.collect());
-    let empty = Catalog::new(CatalogVersion(1), Vec::new());
-    let target: Table = definition.resolve(&empty).unwrap();
-    let catalog = Catalog::new(CatalogVersion(1), vec![target.clone()]);
-    let command = ImportTable {
-        write: ImportWrite {
-            table: "thing".to_owned(),
-            mode: ImportMode::Insert,
-            key: None,
-            on_match: OnMatch::default(),
-            blank: None,
-            dry_run: true,
-        },
-        columns: [].into(),
-        lookups: [].into(),
-        linked: Vec::new(),
-        options: ReadOptions::default(),
-        job_execution_id: None,
-        job_name: None,
-    };
-    let source = Box::new(Cursor::new(bytes));
-    let (reader, _guard) = Reader::start_with(&ThreadTableReader).unwrap();
-    let (request, ..) = match read(reader, source, &target, &catalog, command) {
-        Ok(read) => read,
-        Err(Error::Problems(_)) => return None,
-        Err(error) => panic!("{error:?}"),
-    };
-    let checked = check_up_to(usize::MAX, &request, &catalog);
-    if !checked.problems().is_empty() {
-        return None;
-    }
-    let write = request.tables.first().unwrap();
-    let mut rows = vec![Vec::new(); write.rows.len()];
-    for index in 0..table.types.len() {
-        let column = write.rows.column(&format!("column_{index}")).unwrap();
-        let values = column.file().unwrap().values();
-        for (number, row) in rows.iter_mut().enumerate() {
-            row.push(values.get(number));
-        }
-    }
-    Some(rows)
+    let names: Vec<String> = (0..table.types.len())
+        .map(|index| format!("column_{index}"))
+        .collect();
+    let columns = names.iter().map(String::as_str);
+    let columns: Vec<_> = columns.zip(table.types.iter().copied()).collect();
+    import_file(bytes, &columns, ReadOptions::default()).ok()
 }
 
 /// A table as a file can hold it.

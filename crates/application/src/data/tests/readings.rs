@@ -1,76 +1,28 @@
 //! What an import reads of a file that may be read in several ways.
 
-use std::io::Cursor;
-
-use labdata_domain::{
-    catalog::{Catalog, CatalogVersion, ColumnDefinition, Table, TableDefinition},
-    data::{
-        import::{ImportMode, ImportWrite},
-        write::{OnMatch, check_up_to},
-    },
-    scalar::DataType,
-};
-use labdata_memory::ThreadTableReader;
+use labdata_domain::scalar::DataType;
 use labdata_table_formats::read::ReadOptions;
 use serde_json::{Value, json};
 
-use super::import_table::{ImportTable, read};
-use crate::{Error, reading::Reader};
+use super::import_file;
 
-/// Imports a text into a table of these columns; returns a value per row and column, or the problems.
+/// Imports a text into a table of these columns; returns a value per row and column, or path and message of the problems.
 fn import_with(
     text: &str,
     columns: &[(&str, DataType)],
     options: &Value,
 ) -> Result<Vec<Vec<Value>>, Vec<(String, String)>> {
-    let definitions = columns
-        .iter()
-        .map(|(name, data_type)| ColumnDefinition::new(*name, *data_type));
-    let definition = TableDefinition::new("thing", definitions.collect());
-    let empty = Catalog::new(CatalogVersion(1), Vec::new());
-    let target: Table = definition.resolve(&empty).unwrap();
-    let catalog = Catalog::new(CatalogVersion(1), vec![target.clone()]);
-    let command = ImportTable {
-        write: ImportWrite {
-            table: "thing".to_owned(),
-            mode: ImportMode::Insert,
-            key: None,
-            on_match: OnMatch::default(),
-            blank: None,
-            dry_run: true,
-        },
-        columns: [].into(),
-        lookups: [].into(),
-        linked: Vec::new(),
-        options: ReadOptions::from_json(options.as_object().unwrap()).unwrap(),
-        job_execution_id: None,
-        job_name: None,
-    };
-    let source = Box::new(Cursor::new(text.as_bytes().to_vec()));
-    let (reader, _guard) = Reader::start_with(&ThreadTableReader).unwrap();
-    let pairs = |problems: Vec<labdata_domain::data::write::Problem>| {
+    let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
+    let rows = import_file(text.as_bytes().to_vec(), columns, options).map_err(|problems| {
         let problems = problems.into_iter();
         let pairs = problems.map(|it| (it.path.unwrap_or_default(), it.message));
         pairs.collect::<Vec<_>>()
-    };
-    let (request, ..) = match read(reader, source, &target, &catalog, command) {
-        Ok(read) => read,
-        Err(Error::Problems(problems)) => return Err(pairs(problems)),
-        Err(error) => panic!("{error:?}"),
-    };
-    let checked = check_up_to(usize::MAX, &request, &catalog);
-    let problems = pairs(checked.problems().clone());
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let write = request.tables.first().unwrap();
-    let value = |row: usize, name: &str| {
-        let values = write.rows.column(name)?.file()?.values();
-        values.get(row).map(|value| value.to_json())
-    };
-    let rows = (0..write.rows.len()).map(|row| {
-        let cells = columns.iter().map(|(name, _)| value(row, name));
-        cells.map(Option::unwrap_or_default).collect()
+    })?;
+    let rows = rows.into_iter().map(|row| {
+        let cells = row.into_iter();
+        cells
+            .map(|cell| cell.map_or(Value::Null, |value| value.to_json()))
+            .collect()
     });
     Ok(rows.collect())
 }
