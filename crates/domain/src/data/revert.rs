@@ -1,6 +1,6 @@
 //! Reverts: undoing the writes of an execution.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::write::{DeletedSeries, LedgerAction, LedgerEntry, RowKeys};
 use crate::{ids::ExecutionId, scalar::KeyValue};
@@ -48,18 +48,23 @@ pub struct RecordedDeletions {
 }
 
 impl RecordedDeletions {
+    /// Number of these deletions of what the execution had created: nothing of it is left to undo.
+    fn own(&self, table: &str, what: &str) -> u64 {
+        let own = match what {
+            DELETED_ROWS => self.own_rows.get(table).map(|rows| rows.values().sum()),
+            DELETED_POINTS => self.own_points.get(table).copied(),
+            _ => None,
+        };
+        own.unwrap_or_default()
+    }
+
     fn is_own(&self, table: &str, id: &str) -> bool {
         let rows = self.own_rows.get(table);
         rows.is_some_and(|rows| rows.contains_key(id))
     }
 
-    /// Number of created rows that no longer exist. `existing` has the number of created rows of a table that exist, and
-    /// whether the one of a key is among them.
-    pub(super) fn skipped(
-        &self,
-        ledger: &[LedgerEntry],
-        existing: impl Fn(&str, &str) -> (u64, bool),
-    ) -> u64 {
+    /// Number of created rows that no longer exist.
+    pub(super) fn skipped(&self, ledger: &[LedgerEntry], existing: &CreatedRows) -> u64 {
         let mut created: BTreeMap<&str, u64> = BTreeMap::new();
         for entry in ledger {
             if entry.action == LedgerAction::Created {
@@ -67,15 +72,16 @@ impl RecordedDeletions {
             }
         }
         let skipped = created.into_iter().map(|(table, count)| {
-            let (exist, _) = existing(table, "");
+            let existing = existing.get(table);
             let deleted = self.own_rows.get(table).into_iter().flatten();
             // A row that the execution deleted and created again was created twice, and is one row.
             let (mut deletions, mut absent) = (0, 0);
             for (id, times) in deleted {
                 deletions += times;
-                absent += u64::from(!existing(table, id).1);
+                absent += u64::from(existing.is_none_or(|keys| !keys.contains(id)));
             }
-            (count + absent).saturating_sub(exist + deletions)
+            let existing = existing.map_or(0, |keys| length(keys.len()));
+            (count + absent).saturating_sub(existing + deletions)
         });
         skipped.sum()
     }
@@ -122,10 +128,7 @@ impl RevertReport {
     #[must_use]
     pub fn new(facts: &RevertFacts) -> Self {
         let created = created_rows(facts);
-        let skipped = facts.deletions.skipped(&facts.ledger, |table, id| {
-            let existing = created.get(table);
-            existing.map_or((0, false), |keys| (length(keys.len()), keys.contains(id)))
-        });
+        let skipped = facts.deletions.skipped(&facts.ledger, &created);
         // A row that the execution created is deleted with what others changed of it: worth a warning, no obstacle.
         let updated = facts
             .updated_by_others
@@ -133,15 +136,6 @@ impl RevertReport {
             .filter(|(_, rows)| **rows > 0);
         let updated = updated.map(|(table, rows)| {
             format!("{rows} rows of \"{table}\" were deleted although another execution had changed them since")
-        });
-        let series = facts.series.iter();
-        // The cascade of a foreign key deletes them without a word, so the report has to say it.
-        let series = series.filter(|(_, series)| series.of_others > 0);
-        let series = series.map(|(table, series)| {
-            format!(
-                "{} series of \"{table}\" that another execution wrote were deleted with their rows",
-                series.of_others
-            )
         });
         Self {
             deleted_count: created.values().map(|keys| length(keys.len())).sum(),
@@ -151,21 +145,34 @@ impl RevertReport {
             in_trash: facts.in_trash.clone(),
             warnings: not_undone(facts, &created)
                 .chain(updated)
-                .chain(series)
+                .chain(deleted_with_rows(&facts.series))
                 .collect(),
             ..Self::default()
         }
     }
 }
 
-/// Keys of the created rows that existed, as the ledger has them, by table.
-fn created_rows(facts: &RevertFacts) -> BTreeMap<&str, HashSet<String>> {
-    let texts = |keys: &std::collections::BTreeSet<KeyValue>| -> HashSet<String> {
-        keys.iter().map(ToString::to_string).collect()
-    };
+/// Keys of rows that an execution created and that exist, as the ledger has them, by table.
+pub(super) type CreatedRows = BTreeMap<String, BTreeSet<String>>;
+
+fn created_rows(facts: &RevertFacts) -> CreatedRows {
+    let texts = |keys: &BTreeSet<KeyValue>| keys.iter().map(ToString::to_string).collect();
     let rows = facts.rows.iter();
-    rows.map(|(table, keys)| (table.name.as_str(), texts(keys)))
+    rows.map(|(table, keys)| (table.name.clone(), texts(keys)))
         .collect()
+}
+
+/// Warnings of series that another execution wrote: the cascade of a foreign key deletes them without a word.
+pub(super) fn deleted_with_rows(
+    series: &BTreeMap<String, DeletedSeries>,
+) -> impl Iterator<Item = String> {
+    let series = series.iter().filter(|(_, series)| series.of_others > 0);
+    series.map(|(table, series)| {
+        format!(
+            "{} series of \"{table}\" that another execution wrote were deleted with their rows",
+            series.of_others
+        )
+    })
 }
 
 pub(super) fn length(len: usize) -> u64 {
@@ -173,10 +180,7 @@ pub(super) fn length(len: usize) -> u64 {
 }
 
 /// Warnings of changes to rows and series that the execution had not created.
-fn not_undone(
-    facts: &RevertFacts,
-    created: &BTreeMap<&str, HashSet<String>>,
-) -> impl Iterator<Item = String> {
+fn not_undone(facts: &RevertFacts, created: &CreatedRows) -> impl Iterator<Item = String> {
     let deletions = &facts.deletions;
     // For a series the ledger has the raw table and the parents' ids, but not the parents' table,
     // so a created row of any table counts, also one that was deleted again.
@@ -190,7 +194,7 @@ fn not_undone(
         let (what, count) = match entry.action {
             LedgerAction::Created => continue,
             LedgerAction::Updated => {
-                let own = created.get(entry.table.as_str());
+                let own = created.get(&entry.table);
                 // Rows that the execution created are deleted, so their updates need no undoing.
                 let others = ids.filter(|id| own.is_none_or(|keys| !keys.contains(*id)));
                 let others = others.filter(|id| !deletions.is_own(&entry.table, id));
@@ -212,17 +216,8 @@ fn not_undone(
         };
         *sums.entry((entry.table.clone(), what)).or_default() += count;
     }
-    // Of what the execution created and deleted again, nothing is left to undo.
     for ((table, what), count) in &mut sums {
-        let own = match *what {
-            DELETED_ROWS => deletions
-                .own_rows
-                .get(table)
-                .map(|rows| rows.values().sum()),
-            DELETED_POINTS => deletions.own_points.get(table).copied(),
-            _ => None,
-        };
-        *count = count.saturating_sub(own.unwrap_or_default());
+        *count = count.saturating_sub(deletions.own(table, what));
     }
     sums.into_iter()
         .filter(|(_, count)| *count > 0)
@@ -304,7 +299,7 @@ mod tests {
         assert!(text.contains(listed), "{text}");
     }
 
-    fn keys(table: &str, keys: &[&str]) -> (KeyedTable, std::collections::BTreeSet<KeyValue>) {
+    fn keys(table: &str, keys: &[&str]) -> (KeyedTable, BTreeSet<KeyValue>) {
         let keys = keys.iter().map(|key| KeyValue::Text((*key).to_owned()));
         (KeyedTable::named(table), keys.collect())
     }

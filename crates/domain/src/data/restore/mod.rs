@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
 };
 
+use super::revert::CreatedRows;
 use crate::catalog::Table;
 
 pub use report::RestoreFacts;
@@ -134,8 +135,7 @@ pub struct RestorePlan {
     rows: BTreeMap<(String, String), Planned>,
     left: BTreeMap<(String, String), Left>,
     touched: BTreeSet<(String, String)>,
-    /// Keys of the rows that the execution created and that exist, by table.
-    created: BTreeMap<String, BTreeSet<String>>,
+    created: CreatedRows,
     /// Raw tables and parents of the series whose earlier points are stored.
     stored_series: BTreeSet<(String, String)>,
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use super::RestorePlan;
 use crate::{
     data::{
-        revert::{DELETED_POINTS, DELETED_ROWS, RecordedDeletions, RevertReport, length},
+        revert::{
+            DELETED_POINTS, DELETED_ROWS, RecordedDeletions, RevertReport, deleted_with_rows,
+            length,
+        },
         write::{DeletedSeries, LedgerAction, LedgerEntry},
     },
     ids::ExecutionId,
@@ -40,22 +43,9 @@ impl RestorePlan {
     /// The report of the plan once it is done.
     #[must_use]
     pub fn report(&self, facts: &RestoreFacts) -> RevertReport {
-        let skipped = facts.deletions.skipped(&facts.ledger, |table, id| {
-            let existing = self.created.get(table);
-            existing.map_or((0, false), |keys| (length(keys.len()), keys.contains(id)))
-        });
+        let skipped = facts.deletions.skipped(&facts.ledger, &self.created);
         // The database deletes them with their rows, so no statement of the revert counts them.
         let cascaded: u64 = facts.series.values().map(|series| series.points).sum();
-        let others = facts
-            .series
-            .iter()
-            .filter(|(_, series)| series.of_others > 0);
-        let others = others.map(|(table, series)| {
-            format!(
-                "{} series of \"{table}\" that another execution wrote were deleted with their rows",
-                series.of_others
-            )
-        });
         let warnings = self.not_restored(facts);
         let warnings = warnings.chain(self.conflicts("were left as they are"));
         RevertReport {
@@ -67,7 +57,7 @@ impl RestorePlan {
             raws_restored_count: facts.points_restored,
             undo_execution: facts.undo_execution,
             in_trash: facts.in_trash.clone(),
-            warnings: warnings.chain(others).collect(),
+            warnings: warnings.chain(deleted_with_rows(&facts.series)).collect(),
         }
     }
 
@@ -104,9 +94,7 @@ impl RestorePlan {
             )
         })
     }
-}
 
-impl RestorePlan {
     /// Numbers of replaced series whose earlier points are not stored, by raw table.
     fn lost_series<'f>(&self, facts: &'f RestoreFacts) -> BTreeMap<&'f str, u64> {
         let mut writes: BTreeMap<(&str, &String), (u64, u64)> = BTreeMap::new();
