@@ -232,7 +232,9 @@ fn header_below_sentence(rows: &[HeadRow], chosen: Block) -> Option<usize> {
     if chosen.width < 2 || is_sentence(chosen.header) != Some(true) {
         return None;
     }
-    rows_near(chosen).find(|index| {
+    // Also behind the lines that end the block of a title: the table may stand apart.
+    let mut near = chosen.header + 1..=chosen.header + MAX_TITLES;
+    near.find(|index| {
         let below = block_at(rows, *index);
         below.is_some_and(|below| below.width == chosen.width) && is_sentence(*index) == Some(false)
     })
@@ -460,6 +462,10 @@ pub(super) mod tests {
             (
                 "Plate 3, day two\nname,city\nBob,Rome\nAl,Paris\n",
                 (1, vec![2]),
+            ),
+            (
+                "Exported by Smith, Jane\nSample list\n\nname,city\n\nBob,Rome\nAl,Paris\n",
+                (1, vec![4]),
             ),
             // No unit, and no name.
             ("code\nA\n1\n2\n3\n", (1, vec![2])),

@@ -59,7 +59,7 @@ fn footer() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 400,
-        // The same cases in each run: a rare one that is found elsewhere becomes a test of its own.
+        // The same cases in each run: a rare one that is found elsewhere becomes a separate test.
         rng_seed: RngSeed::Fixed(1),
         ..ProptestConfig::default()
     })]
@@ -72,8 +72,6 @@ proptest! {
         delimiter in prop::sample::select(vec![",", ";", "\t", "|"]),
         is_header_apart in prop::bool::weighted(0.2),
     ) {
-        // Known to be read wrongly: a title that holds the delimiter, above a header that stands apart from its rows.
-        prop_assume!(!(is_header_apart && delimiter == "," && title.contains(',')));
         let names = ["sample", "strain", "operator", "valid", "count", "od"];
         let header: Vec<String> = names.iter().take(columns.len()).map(ToString::to_string).collect();
         let rows: Vec<Vec<String>> = (0..columns[0].len())
