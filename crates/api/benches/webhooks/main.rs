@@ -25,8 +25,8 @@ const CONNECTIONS: usize = 8;
 const ROUNDS: usize = 30;
 /// Writes of one connection in a part of a round.
 const WRITES: usize = 100;
-/// Writes of one connection before those of a part, for the sessions to plan their statements anew: preparing a part
-/// alters the tables.
+/// Writes of one connection before those of a part, in which the sessions plan their statements again: preparing a
+/// part alters the tables.
 const WARM_UP: usize = 25;
 const WEBHOOKS: usize = 10;
 
@@ -69,7 +69,7 @@ impl Setup {
     }
 }
 
-/// Seconds that so many writes of each connection take.
+/// Seconds that `count` writes of each connection take.
 async fn writes(connections: &mut [PlainConnection], count: usize) -> f64 {
     let body = json!({
         "job_name": "Import",

@@ -96,7 +96,7 @@ fn check_rights(
     let names = definition.renamed_from.iter().chain([&definition.name]);
     for name in names {
         match (all.table(name), catalog.table(name)) {
-            // A new table is none of those to which a key is narrowed, whatever its name.
+            // No key is narrowed to a new table, even one of an old name.
             (None, _) if actor.rights.tables().is_none() => {}
             (_, Some(table)) => require_writable(actor, table)?,
             (_, None) => return Err(Error::refused(TableNotYours::Defined)),

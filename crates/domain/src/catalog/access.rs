@@ -23,7 +23,7 @@ impl TableAccess {
     }
 
     /// The same without groups that were deleted. A list of which none is left names its first one: empty, it would open the
-    /// table. That group comes back without members, so that nobody but administrators gains access.
+    /// table. That group comes back without members, so that only administrators have access.
     #[must_use]
     pub fn retained(&self, exists: impl Fn(&str) -> bool) -> Self {
         let retained = |groups: &Vec<String>| {

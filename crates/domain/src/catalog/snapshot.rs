@@ -278,10 +278,10 @@ mod tests {
         assert_eq!(column.references.as_deref(), Some(HIDDEN_TABLE));
         assert_eq!(column.sql_name(), "secret_id");
         assert!(view.keyed_table(HIDDEN_TABLE).is_none());
-        let told = view.redacted("rows of \"secret\" reference it");
-        assert_eq!(told, "rows of a hidden table reference it");
-        let told = view.redacted("as table \"secret\" is");
-        assert_eq!(told, "as a hidden table is");
+        let seen = view.redacted("rows of \"secret\" reference it");
+        assert_eq!(seen, "rows of a hidden table reference it");
+        let seen = view.redacted("as table \"secret\" is");
+        assert_eq!(seen, "as a hidden table is");
     }
 
     #[test]

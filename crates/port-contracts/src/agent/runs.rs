@@ -119,7 +119,7 @@ crate::suite!(
         assert!(is_refused(&lab.begin(run(&lab.ada, at(0))).await));
     }
 
-    /// A run whose lease is renewed counts again, whatever the clock of its server shows.
+    /// A run whose lease is renewed counts again, at any time of its server's clock.
     async fn a_renewed_run_counts_further(lab: &AgentRunsLab) {
         for _ in 0..2 {
             let lost = lost_run(&lab.ada);

@@ -163,7 +163,7 @@ async fn written(lab: &Lab, seconds: i64) -> ExecutionId {
 crate::suite!(
     use data::names as data_names;
 
-    /// Rows, points, earlier versions and reverts work whatever columns are called.
+    /// Rows, points, earlier versions and reverts work with columns of any name.
     async fn columns_may_have_any_name(harness: &Itself<impl DataHarness>) {
         let lab = Lab::empty(harness).await;
         defined(&lab).await;

@@ -194,7 +194,7 @@ impl Player {
 ///
 /// - Every moment of it is read as it stood, before the revert and after.
 /// - The rules of a revert, stated again without the planner: everything is as if the execution had never run.
-///   So the writes of the others are played in another lab. Where each of them changes the same objects there, and none
+///   So the writes of other executions are played in another lab. Where each of them changes the same objects there, and none
 ///   that the execution had changed before, the revert succeeds and both labs are equal. A revert that is refused
 ///   changes nothing, and one that is reverted in turn leaves everything as it was.
 ///
@@ -204,7 +204,7 @@ pub async fn random_histories_are_read_and_undone<H: DataHarness>(harness: &H, s
     let mut numbers = Numbers(seed);
     let mut done: Vec<Done> = Vec::new();
     let mut before = Objects::new();
-    // Of some histories the others are done before the execution begins, so that nothing stands in its way.
+    // Of some histories the other writes are done before the execution begins, so that nothing stands in its way.
     let alone = numbers.below(2) == 0;
     for step in 0..24 {
         let by = match numbers.below(4) {

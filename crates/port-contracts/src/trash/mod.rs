@@ -392,7 +392,7 @@ crate::suite!(
         lab.restore(id).await.unwrap();
     }
 
-    /// A table comes back although groups that it names were deleted, and nobody gains access by it.
+    /// A table comes back although groups that it names were deleted, and no one gains access by it.
     async fn a_table_of_deleted_groups_comes_back(harness: &Itself<impl TrashHarness>) {
         let lab = TrashLab::over(&**harness).await;
         let names = ["analysts", "operators", "visitors"];
@@ -440,7 +440,7 @@ crate::suite!(
             lab.restore(id).await.unwrap();
             let table = lab.table(name).await;
             let access = &table.access;
-            // Whoever is in a group that has members.
+            // A member of each group that has members.
             let groups = lab.groups.list(lab.organization).await.unwrap();
             assert!(
                 access

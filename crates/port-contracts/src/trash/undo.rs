@@ -232,7 +232,7 @@ crate::suite!(
         assert_eq!(before[0].1["text"], json!("Jane"));
         let id = lab.try_drop("remark", true).await.unwrap();
         assert_eq!(images(&lab, first, "remark").await, []);
-        // Another table has the name meanwhile, and is renamed.
+        // Another table takes the name, and is renamed.
         let second = execution().await;
         lab.define(&renamed(note.clone(), "comment")).await.unwrap();
         lab.restore(id).await.unwrap();

@@ -193,7 +193,7 @@ async fn assert_serial(harness: &impl RunHarness, lab: &Lab, is_held: bool, pair
     }
 }
 
-/// Tests a change of a waiting or held run beside each of the others.
+/// Tests a change of a waiting or held run beside each other change.
 async fn assert_serial_beside(
     harness: &impl RunHarness,
     is_held: bool,

@@ -82,7 +82,7 @@ pub enum ReadError {
     /// The file has more columns than a table may have.
     #[error("the file has {0} columns; {MAX_COLUMNS} is the most")]
     TooManyColumns(usize),
-    /// The file has so many columns that they are not counted.
+    /// The file has too many columns to count.
     #[error("the file has more than {0} columns; {MAX_COLUMNS} is the most")]
     MoreColumns(usize),
     /// The file has more rows than a table may have.

@@ -41,6 +41,24 @@ pub struct PreviewedColumn {
     pub examples: Vec<Value>,
 }
 
+impl PreviewedColumn {
+    /// Counts the cell of a row, and returns its value if the row is displayed.
+    fn add(&mut self, cell: Option<&FileCell>, is_displayed: bool) -> Option<Value> {
+        self.nulls += u64::from(cell.is_none());
+        let needs_example = self.examples.len() < EXAMPLES && cell.is_some();
+        if !is_displayed && !needs_example {
+            return None;
+        }
+        let data_type = self.column.data_type;
+        let value = cell.map_or(Value::Null, |cell| value_of(cell, data_type));
+        let value = preview_cell(value, data_type);
+        if needs_example && !self.examples.contains(&value) {
+            self.examples.push(value.clone());
+        }
+        Some(value)
+    }
+}
+
 /// Reads a table, or its head.
 pub(super) fn summarize(
     table: &mut ReadTable,
@@ -69,29 +87,8 @@ pub(super) fn summarize(
         let mut displayed = Vec::new();
         let mut unfit = Vec::new();
         for (cell, column) in row.cells.iter().zip(&mut columns) {
-            column.nulls += u64::from(cell.is_none());
-            let needs_example = column.examples.len() < EXAMPLES && cell.is_some();
-            if let Some(cell) = cell
-                && let Some(message) = unfit_message(cell, column.column.data_type)
-            {
-                unfit.push(RowProblem::unfit_cell(
-                    line,
-                    &column.column.header,
-                    &message,
-                ));
-            }
-            if !is_displayed && !needs_example {
-                continue;
-            }
-            let data_type = column.column.data_type;
-            let value = cell
-                .as_ref()
-                .map_or(Value::Null, |cell| value_of(cell, data_type));
-            let value = preview_cell(value, data_type);
-            if needs_example && !column.examples.contains(&value) {
-                column.examples.push(value.clone());
-            }
-            displayed.push(value);
+            unfit.extend(unfit_cell(line, cell.as_ref(), column));
+            displayed.extend(column.add(cell.as_ref(), is_displayed));
         }
         if is_displayed {
             rows.push(displayed);
@@ -138,6 +135,16 @@ impl RowDoubts {
             self.doubts.push(doubt);
         }
     }
+}
+
+/// The problem of a cell that is no value of its column.
+fn unfit_cell(line: u64, cell: Option<&FileCell>, column: &PreviewedColumn) -> Option<RowProblem> {
+    let message = unfit_message(cell?, column.column.data_type)?;
+    Some(RowProblem::unfit_cell(
+        line,
+        &column.column.header,
+        &message,
+    ))
 }
 
 /// Why a cell is no value of its column.

@@ -50,7 +50,7 @@ pub(super) fn series(
     Ok(keys.into_iter().map(|key| of(tables, plan, key)).collect())
 }
 
-/// The series of rows that own points; the others do not exist for the caller.
+/// The series of rows that own points; other rows do not exist for the caller.
 fn of_hidden_parents(
     tables: &Tables,
     plan: &ManySeriesPlan,

@@ -87,7 +87,7 @@ impl State {
             .collect();
         let mut chosen = fair_events(&waiting, limit);
         let count = chosen.len();
-        // From the end, so that the indexes of the others stay.
+        // From the end, so that the remaining indexes stay.
         chosen.sort_unstable_by(|one, other| other.cmp(one));
         let mut taken: Vec<_> = chosen
             .into_iter()

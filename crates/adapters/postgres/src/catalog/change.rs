@@ -20,9 +20,9 @@ use time::OffsetDateTime;
 use super::{
     ddl,
     history::{default_in_history, drop_from_history, forget_history, rename_in_history},
-    images::{drop_from_images, drop_images, rename_in_images},
     load::{LoadError, load_catalog},
     lock_name,
+    row_images::{drop_from_images, drop_images, rename_in_images},
     save::{
         delete_column, id_of, rename_column, rename_table, save_access, save_column,
         save_unique_together,
@@ -101,9 +101,7 @@ impl Change<'_> {
                 uncover(connection, organization, table).await?;
                 run(connection, &ddl::drop_table(&schemas, table)).await?;
                 purge_columns(connection, organization, id_of(table)?).await?;
-                drop_images(connection, organization, name)
-                    .await
-                    .map_err(port_error)?;
+                drop_images(connection, organization, name).await?;
                 undefine(connection, organization, table).await?;
                 true
             }
@@ -124,9 +122,7 @@ impl Change<'_> {
                 uncover(connection, organization, table).await?;
                 drop_column(connection, &schemas, table, column).await?;
                 drop_from_history(connection, organization, table, column).await?;
-                drop_from_images(connection, organization, table, column)
-                    .await
-                    .map_err(port_error)?;
+                drop_from_images(connection, organization, table, column).await?;
                 true
             }
         };
@@ -314,9 +310,7 @@ async fn define(
             for rename in renamed {
                 rename_column(connection, id, rename).await?;
                 rename_in_history(connection, organization, after, rename).await?;
-                rename_in_images(connection, organization, after, rename)
-                    .await
-                    .map_err(port_error)?;
+                rename_in_images(connection, organization, after, rename).await?;
             }
             if !after.history {
                 forget_history(connection, organization, &after.name).await?;

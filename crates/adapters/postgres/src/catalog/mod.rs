@@ -6,8 +6,8 @@ mod constraints;
 mod core;
 pub(crate) mod ddl;
 pub(crate) mod history;
-pub(crate) mod images;
 pub(crate) mod load;
+pub(crate) mod row_images;
 pub(crate) mod save;
 mod store;
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{context::WriteContext, row_images::rendered};
 use crate::{
-    catalog::images::forget_images,
+    catalog::row_images::forget_images,
     database::{
         errors::{Fault, table_error},
         names::TableNames,

@@ -285,15 +285,7 @@ async fn confirm(
     if quota.is_limited() {
         lock_usage(connection, organization).await?;
     }
-    let row: Option<FileRow> = file::table
-        .filter(file::id.eq(id.as_uuid()))
-        .filter(file::organization_id.eq(organization.as_uuid()))
-        .select(FileRow::as_select())
-        .for_update()
-        .first(connection)
-        .await
-        .optional()?;
-    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
+    let file = locked(connection, organization, id).await?;
     match file.state.upload(confirmed.object()) {
         // A repeated confirmation, perhaps after a lost response: it succeeds and adds no second event.
         UploadState::Confirmed => return Ok(Ok((file, false))),
@@ -326,12 +318,11 @@ async fn confirm(
     Ok(Ok((file, true)))
 }
 
-/// Removes the record of a file for good.
-pub(crate) async fn delete(
+/// The record of a file, which nobody else changes until the transaction ends.
+async fn locked(
     connection: &mut Connection,
     organization: OrganizationId,
     id: FileId,
-    now: OffsetDateTime,
 ) -> Result<File, Fault> {
     let row: Option<FileRow> = file::table
         .filter(file::id.eq(id.as_uuid()))
@@ -341,7 +332,19 @@ pub(crate) async fn delete(
         .first(connection)
         .await
         .optional()?;
-    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
+    Ok(File::try_from(
+        row.ok_or(PortError::NotFound(Resource::File))?,
+    )?)
+}
+
+/// Removes the record of a file for good.
+pub(crate) async fn delete(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: FileId,
+    now: OffsetDateTime,
+) -> Result<File, Fault> {
+    let file = locked(connection, organization, id).await?;
     // Followers have heard of confirmed files only.
     if file.state.bytes().is_some() {
         let deleted = LoggedEventKind::FileDeleted(id);

@@ -23,8 +23,8 @@ use crate::{
         },
         ddl,
         history::{default_in_history, drop_from_history},
-        images::{drop_from_images, give_images_back, keep_images},
         load::stored_table,
+        row_images::{drop_from_images, give_images_back, keep_images},
         save::id_of,
     },
     database::{
@@ -81,15 +81,11 @@ pub(super) async fn drop(
     let copy = ddl::copy_values(&schemas, table, column, &values).ok_or_else(|| no_key(table))?;
     run(connection, &[copy]).await?;
     keep_history(connection, organization, table, column, &schema).await?;
-    keep_images(connection, organization, table, column, &schema)
-        .await
-        .map_err(port_error)?;
+    keep_images(connection, organization, table, column, &schema).await?;
     uncover(connection, organization, table).await?;
     drop_column(connection, &schemas, table, column).await?;
     drop_from_history(connection, organization, table, column).await?;
-    drop_from_images(connection, organization, table, column)
-        .await
-        .map_err(port_error)?;
+    drop_from_images(connection, organization, table, column).await?;
     measure(connection, number, &schema).await?;
     announce(connection, organization, &[&table.name], deletion.at).await?;
     Ok(())
@@ -148,9 +144,7 @@ pub(super) async fn restore(
     give_history_back(connection, organization, after, column, &schema).await?;
     let completed = ddl::complete_changes(organization, after, column, &schema);
     run(connection, &[completed]).await?;
-    give_images_back(connection, organization, after, column, &schema)
-        .await
-        .map_err(port_error)?;
+    give_images_back(connection, organization, after, column, &schema).await?;
     announce(connection, organization, &[&after.name], now).await?;
     Ok(())
 }

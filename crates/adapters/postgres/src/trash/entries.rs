@@ -46,7 +46,7 @@ fn entries() -> String {
 }
 
 /// An expression of the groups that may do that to the table of an entry, which is itself in the trash or in the
-/// catalog. A group that was deleted since stays as its id, so that nobody sees more than before.
+/// catalog. A group that was deleted since stays as its id, so that no one gains access.
 fn groups(may: &str) -> String {
     format!(
         "ARRAY(SELECT coalesce(g.name, a.group_id::text) FROM ( \

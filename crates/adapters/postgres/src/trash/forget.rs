@@ -17,7 +17,7 @@ use crate::{
     catalog::{
         change::{load, lock_definitions},
         ddl::stored_table,
-        images::images_of_entry,
+        row_images::images_of_entry,
     },
     data::history::is_series_of,
     database::{

@@ -227,28 +227,41 @@ async fn restore_access(
     let access = access.retained(|group| existing.contains(group));
     for (may, groups) in [("read", &access.read), ("write", &access.write)] {
         for group in groups {
-            diesel::sql_query(
-                "INSERT INTO labdata.user_group (id, organization_id, name, created_at) \
-                 VALUES ($1::uuid, $2, $3, $4) ON CONFLICT (id) DO NOTHING",
-            )
-            .bind::<Text, _>(group)
-            .bind::<SqlUuid, _>(organization.as_uuid())
-            .bind::<Text, _>(deleted_group_name(group))
-            .bind::<Timestamptz, _>(now)
-            .execute(connection)
-            .await
-            .map_err(port_error)?;
-            diesel::sql_query(
-                "INSERT INTO labdata.table_access (table_id, may, group_id) VALUES ($1, $2, $3::uuid)",
-            )
-            .bind::<Nullable<BigInt>, _>(held.table_id)
-            .bind::<Text, _>(may)
-            .bind::<Text, _>(group)
-            .execute(connection)
-            .await
-            .map_err(port_error)?;
+            grant(connection, organization, held, may, group, now).await?;
         }
     }
+    Ok(())
+}
+
+/// Gives a group access to a table; a deleted group is created again, without members.
+async fn grant(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    held: &HeldRow,
+    may: &str,
+    group: &str,
+    now: OffsetDateTime,
+) -> Result<(), PortError> {
+    diesel::sql_query(
+        "INSERT INTO labdata.user_group (id, organization_id, name, created_at) \
+                 VALUES ($1::uuid, $2, $3, $4) ON CONFLICT (id) DO NOTHING",
+    )
+    .bind::<Text, _>(group)
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(deleted_group_name(group))
+    .bind::<Timestamptz, _>(now)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    diesel::sql_query(
+        "INSERT INTO labdata.table_access (table_id, may, group_id) VALUES ($1, $2, $3::uuid)",
+    )
+    .bind::<Nullable<BigInt>, _>(held.table_id)
+    .bind::<Text, _>(may)
+    .bind::<Text, _>(group)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
     Ok(())
 }
 

@@ -41,7 +41,7 @@ shape! {
         /// One SELECT, as in `POST /api/v1/tools/query`, without placeholders.
         query: Option<String> =
             optional(text(1..).example("select alcohol, color, cultivar from wine")),
-        /// A file of the platform: a delimited text, an Excel workbook (.xlsx) or Parquet, whatever its
+        /// A file of the platform: a delimited text, an Excel workbook (.xlsx) or Parquet, under any
         /// name.
         file_id: Option<MaybeId<FileId>> = optional(id()),
         /// With `annotated`: the label of the annotations to learn from.

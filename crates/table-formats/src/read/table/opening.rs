@@ -228,24 +228,9 @@ impl<'o> Opening<'o> {
             let inferred = self.infer(*index, counts, style);
             self.column_doubts(&header, counts, inferred);
             let format = inferred.format.and_then(|format| self.formats.get(format));
-            if !is_import {
-                found.extend(format.map(|format| (header.text.clone(), format.clone())));
-            }
-            readings.push(Some(ColumnReading {
-                data_type: inferred.data_type,
-                formats: match (&self.given.date_format, format) {
-                    // The column of the table may be one of dates although the cells do not show it.
-                    (Some(given), _) => vec![given.clone()],
-                    (None, Some(format)) if !is_import => vec![format.clone()],
-                    // An import does not guess.
-                    (None, _) => Vec::new(),
-                },
-                unread_formats: match &self.given.date_format {
-                    None if is_import => self.formats_of(counts),
-                    _ => Vec::new(),
-                },
-                has_elapsed: counts.elapsed > 0,
-            }));
+            let detected = format.filter(|_| !is_import);
+            found.extend(detected.map(|format| (header.text.clone(), format.clone())));
+            readings.push(Some(self.reading(counts, &inferred, detected, is_import)));
             let typed = self.file.typed.as_ref();
             let typed = typed.and_then(|typed| typed.columns.get(*index));
             // Elapsed times become numbers of seconds, so their unit is known.
@@ -264,6 +249,28 @@ impl<'o> Opening<'o> {
             self.name_date_format(&found);
         }
         (columns, readings)
+    }
+
+    /// The reading of a column's cells. An import reads no format that is only detected.
+    fn reading(
+        &self,
+        counts: &ColumnCounts,
+        inferred: &Inferred,
+        detected: Option<&DateFormat>,
+        is_import: bool,
+    ) -> ColumnReading {
+        let given = self.given.date_format.as_ref();
+        ColumnReading {
+            data_type: inferred.data_type,
+            // The column of the table may be one of dates although the cells do not show it.
+            formats: given.or(detected).cloned().into_iter().collect(),
+            unread_formats: if is_import && given.is_none() {
+                self.formats_of(counts)
+            } else {
+                Vec::new()
+            },
+            has_elapsed: counts.elapsed > 0,
+        }
     }
 
     /// Names the format of the dates that were found. An import reads one format only.

@@ -26,7 +26,7 @@ pub(super) struct PackedCells {
 }
 
 impl PackedCells {
-    /// Adds a cell behind the others.
+    /// Appends a cell.
     pub(super) fn push(&mut self, column: u32, value: &CellValue) {
         self.last_column = Some(column);
         self.bytes.put_u32_le(column);

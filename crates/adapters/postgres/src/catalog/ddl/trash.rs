@@ -115,7 +115,7 @@ pub(crate) fn add_column_again(schemas: &Schemas, table: &Table, column: &Column
 /// `last_change` the number of the last recorded change before the drop.
 ///
 /// A row has the value that it had when the column was dropped, or when it was deleted before that, for as long as it was
-/// neither created again nor deleted: `_changes` tells of each later change whether the row was still that one.
+/// neither created again nor deleted: `_changes` marks each later change of another row.
 pub(crate) fn return_values(
     schemas: &Schemas,
     organization: OrganizationId,
@@ -126,27 +126,6 @@ pub(crate) fn return_values(
 ) -> Option<Vec<String>> {
     let stored = stored_table(schemas, table);
     let (name, key) = (ident(&column.sql_name()), stored_key(table)?);
-    let changes = format!(
-        // A creation is not recorded: behind a deletion it is seen by the row that the next change found.
-        "CREATE TABLE {schema}._changes AS SELECT row_id, id, action, existed, is_last, \
-             bool_or(existed AND (coalesce(previous = 'deleted', false) OR is_first AND v._key IS NULL)) \
-                 OVER (PARTITION BY row_id ORDER BY id) AS is_another \
-         FROM (SELECT row_id, id, action, before IS NOT NULL AS existed, lag(action) OVER w AS previous, \
-                 row_number() OVER w = 1 AS is_first, lead(id) OVER w IS NULL AS is_last \
-             FROM labdata.row_change WHERE organization_id = {organization}::uuid AND table_name = {table} \
-             AND id > {last_change} WINDOW w AS (PARTITION BY row_id ORDER BY id)) c \
-         LEFT JOIN {schema}._values v ON v._key::text = c.row_id",
-        organization = literal(&organization.to_string()),
-        table = literal(&table.name),
-    );
-    let last = format!(
-        "CREATE TABLE {schema}._last AS SELECT c.row_id, to_jsonb(v._value) AS value, true AS existed \
-             FROM {schema}._changes c JOIN {schema}._values v ON v._key::text = c.row_id WHERE c.is_last \
-         UNION ALL SELECT c.row_id, h.value, false FROM {schema}._changes c \
-             JOIN (SELECT DISTINCT ON (row_id) row_id, value FROM {schema}._history ORDER BY row_id, id DESC) h \
-                 ON h.row_id = c.row_id \
-             WHERE c.is_last AND NOT EXISTS (SELECT FROM {schema}._values v WHERE v._key::text = c.row_id)"
-    );
     let created_at = if table.is_raw() {
         "NULL::timestamptz"
     } else {
@@ -171,11 +150,45 @@ pub(crate) fn return_values(
     Some(vec![
         // Earlier versions of the program did not copy it.
         format!("ALTER TABLE {schema}._values ADD COLUMN IF NOT EXISTS _since timestamptz"),
-        changes,
-        last,
+        changes_since(organization, table, schema, last_change),
+        last_values(schema),
         existing,
         returned,
     ])
+}
+
+/// The statement that finds the changes recorded since a column was dropped, and which are of another row of the same key.
+fn changes_since(
+    organization: OrganizationId,
+    table: &Table,
+    schema: &str,
+    last_change: i64,
+) -> String {
+    format!(
+        // A creation is not recorded: behind a deletion it is seen by the row that the next change found.
+        "CREATE TABLE {schema}._changes AS SELECT row_id, id, action, existed, is_last, \
+             bool_or(existed AND (coalesce(previous = 'deleted', false) OR is_first AND v._key IS NULL)) \
+                 OVER (PARTITION BY row_id ORDER BY id) AS is_another \
+         FROM (SELECT row_id, id, action, before IS NOT NULL AS existed, lag(action) OVER w AS previous, \
+                 row_number() OVER w = 1 AS is_first, lead(id) OVER w IS NULL AS is_last \
+             FROM labdata.row_change WHERE organization_id = {organization}::uuid AND table_name = {table} \
+             AND id > {last_change} WINDOW w AS (PARTITION BY row_id ORDER BY id)) c \
+         LEFT JOIN {schema}._values v ON v._key::text = c.row_id",
+        organization = literal(&organization.to_string()),
+        table = literal(&table.name),
+    )
+}
+
+/// The statement that finds the last values of rows that changed since a column was dropped.
+fn last_values(schema: &str) -> String {
+    format!(
+        "CREATE TABLE {schema}._last AS SELECT c.row_id, to_jsonb(v._value) AS value, true AS existed \
+             FROM {schema}._changes c JOIN {schema}._values v ON v._key::text = c.row_id WHERE c.is_last \
+         UNION ALL SELECT c.row_id, h.value, false FROM {schema}._changes c \
+             JOIN (SELECT DISTINCT ON (row_id) row_id, value FROM {schema}._history ORDER BY row_id, id DESC) h \
+                 ON h.row_id = c.row_id \
+             WHERE c.is_last AND NOT EXISTS (SELECT FROM {schema}._values v WHERE v._key::text = c.row_id)"
+    )
 }
 
 /// The statement that completes recorded changes since a column was dropped with its values, after [`return_values`].

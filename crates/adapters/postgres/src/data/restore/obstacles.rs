@@ -6,6 +6,7 @@ use labdata_domain::{
     catalog::{Column, KeyedTable},
     data::restore::{Obstacle, Reason, RestorePlan},
     people::rights::TableRight,
+    scalar::Values,
 };
 
 use super::{KeyRow, SELECTED, Source};
@@ -34,10 +35,18 @@ pub(super) async fn obstacles(
             }));
         };
         if let Some(keyed) = &source.keyed {
-            let referenced = referenced(connection, context, keyed, source, plan).await?;
-            add(Reason::Referenced, referenced);
-            let protected = with_protected_points(connection, context, keyed, source, plan).await?;
-            add(Reason::Protected, protected);
+            let deleted = Deleted {
+                table: keyed,
+                keys: source.keys(&plan.deleted(&keyed.name)),
+            };
+            add(
+                Reason::Referenced,
+                deleted.referenced(connection, context, plan).await?,
+            );
+            add(
+                Reason::Protected,
+                deleted.with_protected_points(connection, context).await?,
+            );
         }
         let mut values = plan.values(&source.table.name, true);
         values.extend(plan.values(&source.table.name, false));
@@ -45,88 +54,72 @@ pub(super) async fn obstacles(
             continue;
         }
         let values = Returning { source, values };
-        add(
-            Reason::ReferenceMissing,
-            values.without_targets(connection, context, plan).await?,
-        );
-        add(
-            Reason::ColumnInTrash,
-            values.with_columns_in_trash(connection, context).await?,
-        );
-        if source.keyed.is_some() {
-            add(
-                Reason::ValueMissing,
-                values.without_values(connection, context).await?,
-            );
-            add(
-                Reason::ValueTaken,
-                values.taken(connection, context, plan).await?,
-            );
-        } else {
-            add(
-                Reason::SeriesReplaced,
-                values.replaced(connection, context, plan).await?,
-            );
+        for (reason, rows) in values.obstacles(connection, context, plan).await? {
+            add(reason, rows);
         }
     }
     Ok(found)
 }
 
-/// Rows to delete that rows reference that stay as they are.
-async fn referenced(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    table: &KeyedTable,
-    source: &Source<'_>,
-    plan: &RestorePlan,
-) -> Result<Vec<KeyRow>, Failure> {
-    let keys = source.keys(&plan.deleted(&table.name));
-    let mut found = Vec::new();
-    if keys.is_empty() {
-        return Ok(found);
-    }
-    for (other, column) in context.catalog.row_references(&table.name) {
-        let names = context.names(&other);
-        let planned: Vec<&str> = plan.of(&other.name).map(|(id, _)| id).collect();
-        let query = statement(format!(
-            "SELECT DISTINCT t.{column}::text AS key FROM {name} t \
-             WHERE t.{column} = ANY($1::{data_type}[]) AND {other}",
-            column = column_name(column),
-            name = names.name,
-            data_type = sql_type(column.data_type),
-            other = none_of("$2", &format!("t.{}", names.key)),
-        ));
-        let query = bind_values(query, &keys).bind::<Array<Text>, _>(planned);
-        found.extend(query.load::<KeyRow>(connection).await?);
-    }
-    Ok(found)
+/// Rows to delete.
+struct Deleted<'s> {
+    table: &'s KeyedTable,
+    keys: Values,
 }
 
-/// Rows to delete that own points of tables that the caller may not write.
-async fn with_protected_points(
-    connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
-    table: &KeyedTable,
-    source: &Source<'_>,
-    plan: &RestorePlan,
-) -> Result<Vec<KeyRow>, Failure> {
-    let keys = source.keys(&plan.deleted(&table.name));
-    let mut found = Vec::new();
-    if keys.is_empty() {
-        return Ok(found);
+impl Deleted<'_> {
+    /// Those that rows reference that stay as they are.
+    async fn referenced(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+        plan: &RestorePlan,
+    ) -> Result<Vec<KeyRow>, Failure> {
+        let mut found = Vec::new();
+        if self.keys.is_empty() {
+            return Ok(found);
+        }
+        for (other, column) in context.catalog.row_references(&self.table.name) {
+            let names = context.names(&other);
+            let planned: Vec<&str> = plan.of(&other.name).map(|(id, _)| id).collect();
+            let query = statement(format!(
+                "SELECT DISTINCT t.{column}::text AS key FROM {name} t \
+                 WHERE t.{column} = ANY($1::{data_type}[]) AND {other}",
+                column = column_name(column),
+                name = names.name,
+                data_type = sql_type(column.data_type),
+                other = none_of("$2", &format!("t.{}", names.key)),
+            ));
+            let query = bind_values(query, &self.keys).bind::<Array<Text>, _>(planned);
+            found.extend(query.load::<KeyRow>(connection).await?);
+        }
+        Ok(found)
     }
-    let points = context.catalog.referencing(&table.name);
-    let points = points.filter(|(raw, _)| raw.is_raw());
-    for (raw, column) in points.filter(|(raw, _)| context.rights.on(raw) != TableRight::Write) {
-        let query = statement(format!(
-            "SELECT DISTINCT c.{column}::text AS key FROM {chunks} c WHERE c.{column} = ANY($1::{data_type}[])",
-            column = column_name(column),
-            chunks = context.schemas.chunk_table(&raw.name),
-            data_type = sql_type(column.data_type),
-        ));
-        found.extend(bind_values(query, &keys).load::<KeyRow>(connection).await?);
+
+    /// Those that own points of tables that the caller may not write.
+    async fn with_protected_points(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+    ) -> Result<Vec<KeyRow>, Failure> {
+        let mut found = Vec::new();
+        if self.keys.is_empty() {
+            return Ok(found);
+        }
+        let points = context.catalog.referencing(&self.table.name);
+        let points = points.filter(|(raw, _)| raw.is_raw());
+        for (raw, column) in points.filter(|(raw, _)| context.rights.on(raw) != TableRight::Write) {
+            let query = statement(format!(
+                "SELECT DISTINCT c.{column}::text AS key FROM {chunks} c WHERE c.{column} = ANY($1::{data_type}[])",
+                column = column_name(column),
+                chunks = context.schemas.chunk_table(&raw.name),
+                data_type = sql_type(column.data_type),
+            ));
+            let query = bind_values(query, &self.keys);
+            found.extend(query.load::<KeyRow>(connection).await?);
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// The condition that a key is none of a parameter's. As a join: PostgreSQL compares each key with each element of an
@@ -158,6 +151,30 @@ impl Returning<'_, '_> {
         statement(text)
             .bind::<SqlUuid, _>(context.execution.as_uuid())
             .bind::<Array<BigInt>, _>(&self.values)
+    }
+
+    async fn obstacles(
+        &self,
+        connection: &mut AsyncPgConnection,
+        context: &WriteContext<'_>,
+        plan: &RestorePlan,
+    ) -> Result<Vec<(Reason, Vec<KeyRow>)>, Failure> {
+        let without_targets = self.without_targets(connection, context, plan).await?;
+        let in_trash = self.with_columns_in_trash(connection, context).await?;
+        let mut found = vec![
+            (Reason::ReferenceMissing, without_targets),
+            (Reason::ColumnInTrash, in_trash),
+        ];
+        if self.source.keyed.is_some() {
+            let without_values = self.without_values(connection, context).await?;
+            found.push((Reason::ValueMissing, without_values));
+            let taken = self.taken(connection, context, plan).await?;
+            found.push((Reason::ValueTaken, taken));
+        } else {
+            let replaced = self.replaced(connection, context, plan).await?;
+            found.push((Reason::SeriesReplaced, replaced));
+        }
+        Ok(found)
     }
 
     /// Those whose references would point at no row.

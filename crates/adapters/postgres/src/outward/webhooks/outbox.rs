@@ -63,7 +63,7 @@ static MAKE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Waits for a worker that makes some of them: whoever asks reads or ends the deliveries afterwards.
+/// Waits for a worker that makes some of them: the caller reads or ends the deliveries afterwards.
 static MAKE_OF_ONE: LazyLock<String> =
     LazyLock::new(|| make_from("waiting (organization) AS (SELECT $5::uuid)", ""));
 

@@ -186,7 +186,7 @@ impl<'a> ReferenceReader<'a> {
     ) -> Result<Reference, Reason> {
         let table = self.table(target)?;
         let key_type = table.key().data_type;
-        // Ids are strings in responses (`ids`, `refs`, `parent_id`), whatever the key's type.
+        // Ids are strings in responses (`ids`, `refs`, `parent_id`), for every type of key.
         let read = match cell {
             Cell::Text(text) => Ok(KeyValue::parse(text, key_type).map(Into::into)),
             cell => cell.to_scalar(key_type),
