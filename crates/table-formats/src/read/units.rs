@@ -4,7 +4,8 @@ use labdata_domain::catalog::ucum_of;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
-    layout::{Block, CellKind, HeadRow, columns_of_values, kind_of_text},
+    cell_kind::{CellKind, kind_of_text},
+    layout::{Block, HeadRow, columns_of_values},
     raw::RawCell,
 };
 

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::{Layout, opening::Opening, row_checker::RowChecker};
 use crate::read::{
     ReadError,
+    cell_kind::{CellKind, kind_of, kind_of_text},
     doubt::{Doubt, MAX_ROW_DOUBTS, RowProblem},
     header::Header,
-    layout::{CellKind, kind_of, kind_of_text},
     raw::{RawCell, RawRow},
     survey::ColumnCounts,
 };

@@ -5,10 +5,11 @@ use serde_json::json;
 use super::{Layout, opening::Opening};
 use crate::read::{
     ReadError,
+    cell_kind::{CellKind, kind_of},
     date::render_clock,
     doubt::{Doubt, RowProblem},
     header::{Header, duplicates, number_duplicates},
-    layout::{CellKind, HeadRow, find_header, kind_of},
+    layout::{HeadRow, find_header},
     open::TypedTable,
     raw::{RawCell, RawRow},
     target::ImportTarget,

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::read::{
     MAX_COLUMNS, ReadError,
+    cell_kind::CellKind,
     date::DateFormat,
     doubt::{Doubt, RowProblem},
     head::Extent,
     header::{Header, column_names, duplicates},
     interpret::ColumnReading,
-    layout::CellKind,
     number::{NumberStyle, STYLES},
     open::OpenFile,
     options::{ReadOptions, Reading},

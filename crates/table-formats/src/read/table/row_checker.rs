@@ -2,8 +2,8 @@
 
 use super::Layout;
 use crate::read::{
+    cell_kind::{CellKind, kind_of_text},
     doubt::RowProblem,
-    layout::{CellKind, kind_of_text},
     options::ReadOptions,
     raw::{RawCell, RawRow, RowFault},
 };
