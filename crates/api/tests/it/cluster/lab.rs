@@ -45,6 +45,17 @@ impl Cluster {
         database: &str,
         settings: &[(&str, &str)],
     ) -> Self {
+        let own = || vec![("DATABASE_URL".to_owned(), database.to_owned())];
+        Self::start_each(servers, workers, settings, own).await
+    }
+
+    /// Starts it with variables of each member's own, servers first, and returns once the servers are ready.
+    pub(super) async fn start_each(
+        servers: usize,
+        workers: usize,
+        settings: &[(&str, &str)],
+        mut own: impl FnMut() -> Vec<(String, String)>,
+    ) -> Self {
         let s3 = S3Server::start().await;
         let llm = Provider::start().await;
         llm.otherwise(|_| Reply::text("There are tables."));
@@ -54,8 +65,7 @@ impl Cluster {
         fs::set_permissions(&uv, Permissions::from_mode(0o755)).unwrap();
         let services = free_ports(servers);
         let url = balancer::start(services.clone()).await;
-        let own = [
-            ("DATABASE_URL", database),
+        let shared = [
             ("LABDATA_BOOTSTRAP_KEY", KEY),
             ("LABDATA_PUBLIC_URL", &url),
             ("LABDATA_STORAGE_URL", "s3://lab/files"),
@@ -68,17 +78,21 @@ impl Cluster {
             ("LABDATA_NOTIFICATIONS_PER_DAY", "100000"),
         ];
         let bucket = s3.environment();
-        let all = own.iter().chain(&bucket).chain(settings);
-        let all = all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let environment: Vec<(String, String)> = all.collect();
+        let shared: Vec<(String, String)> = shared
+            .iter()
+            .chain(&bucket)
+            .chain(settings)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut environment = || [shared.clone(), own()].concat();
         let mut members = Vec::new();
         for port in services {
             // One after the other: the first one migrates the database and makes the key.
-            let mut server = Member::server(port, &environment);
+            let mut server = Member::server(port, environment());
             server.until_ready().await;
             members.push(server);
         }
-        members.extend((0..workers).map(|_| Member::worker(&environment)));
+        members.extend((0..workers).map(|_| Member::worker(environment())));
         Self {
             members,
             _s3: s3,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use labdata_load::Random;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::process::{directory, labdata};
@@ -31,25 +32,25 @@ pub(super) struct Member {
 
 impl Member {
     /// Starts a server on that port.
-    pub(super) fn server(port: u16, environment: &[(String, String)]) -> Self {
+    pub(super) fn server(port: u16, environment: Vec<(String, String)>) -> Self {
         let bind = format!("127.0.0.1:{port}");
         let arguments = ["serve", "--no-worker", "--bind", &bind];
         Self::start(&arguments, environment, Some(port))
     }
 
     /// Starts a worker.
-    pub(super) fn worker(environment: &[(String, String)]) -> Self {
+    pub(super) fn worker(environment: Vec<(String, String)>) -> Self {
         Self::start(&["worker"], environment, None)
     }
 
-    fn start(arguments: &[&str], environment: &[(String, String)], port: Option<u16>) -> Self {
+    fn start(arguments: &[&str], environment: Vec<(String, String)>, port: Option<u16>) -> Self {
         let directory = directory();
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let child = spawn(directory.path(), &arguments, environment);
+        let child = spawn(directory.path(), &arguments, &environment);
         Self {
             child,
             arguments,
-            environment: environment.to_vec(),
+            environment,
             directory,
             port,
         }
@@ -65,6 +66,20 @@ impl Member {
         // Fails when it has ended, which is as good.
         let _ = self.child.kill();
         self.child.wait().unwrap();
+    }
+
+    /// Stops it, as a machine that is suspended.
+    pub(super) fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Ends [`Self::stop`].
+    pub(super) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Starts it again in the same place.

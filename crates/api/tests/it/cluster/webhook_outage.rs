@@ -248,7 +248,7 @@ impl Lab {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        let mut server = Member::server(port, &environment);
+        let mut server = Member::server(port, environment.clone());
         server.until_ready().await;
         let (place, arguments) = (
             directory(),
@@ -273,7 +273,9 @@ impl Lab {
         };
         Self {
             server,
-            workers: (0..2).map(|_| Member::worker(&environment)).collect(),
+            workers: (0..2)
+                .map(|_| Member::worker(environment.clone()))
+                .collect(),
             random: Random::new(48),
             down: caller(KEY),
             healthy: caller(key.unwrap()),
