@@ -14,6 +14,7 @@
 
 mod connection;
 mod endpoints;
+mod files;
 mod growth;
 mod jobs;
 mod report;

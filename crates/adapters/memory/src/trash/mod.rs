@@ -2,13 +2,14 @@
 
 mod access;
 mod columns;
+mod content;
 mod tables;
 
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    catalog::{KeyedTable, Table, TableAccess, TableIdentity},
+    catalog::{KeyedTable, TableAccess},
     events::LoggedEventKind,
     files::{File, ObjectKey},
     ids::{ExecutionId, FileId, OrganizationId, TrashId},
@@ -32,66 +33,13 @@ use crate::{
 };
 
 pub(crate) use columns::DroppedColumn;
+pub(crate) use content::Content;
 pub(crate) use tables::DroppedTable;
 
 fake!(
     /// The trash in memory.
     pub struct InMemoryTrashStore;
 );
-
-/// What an entry holds.
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    File(File, Vec<Annotation>),
-    Table(DroppedTable),
-    Column(DroppedColumn),
-}
-
-impl Content {
-    const fn kind(&self) -> TrashKind {
-        match self {
-            Self::File(..) => TrashKind::File,
-            Self::Table(_) => TrashKind::Table,
-            Self::Column(_) => TrashKind::Column,
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::File(file, _) => file.path.as_str().to_owned(),
-            Self::Table(dropped) => dropped.table.name.clone(),
-            Self::Column(dropped) => dropped.name(),
-        }
-    }
-
-    /// The table that it is.
-    pub(crate) fn table_mut(&mut self) -> Option<&mut Table> {
-        match self {
-            Self::Table(dropped) => Some(&mut dropped.table),
-            Self::File(..) | Self::Column(_) => None,
-        }
-    }
-
-    /// The table that it was, or is a column of.
-    fn table(&self) -> Option<TableIdentity> {
-        match self {
-            Self::File(..) => None,
-            Self::Table(dropped) => Some(dropped.table.identity()),
-            Self::Column(dropped) => Some(TableIdentity::Organization(dropped.table)),
-        }
-    }
-
-    fn size(&self) -> u64 {
-        match self {
-            Self::File(file, annotations) => {
-                let masks = annotations.iter().map(|annotation| annotation.size_bytes);
-                file.state.bytes().map_or(0, |bytes| bytes.size) + masks.sum::<u64>()
-            }
-            Self::Table(dropped) => dropped.size(),
-            Self::Column(dropped) => dropped.size(),
-        }
-    }
-}
 
 /// An entry and what it holds.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@
 //! else, in a transaction that is rolled back; the connection is closed after it.
 
 pub(crate) mod harden;
+mod passwords;
 mod render;
 pub(crate) mod role;
 mod run;
@@ -53,9 +54,6 @@ const OF_ALL: usize = 16;
 /// Time that a new role may take to reach a replica, and the pause between looks.
 const REPLICA_PATIENCE: Duration = Duration::from_secs(5);
 const REPLICA_PAUSE: Duration = Duration::from_millis(50);
-
-/// Iterations of the verifiers of passwords: they are random and cannot be guessed, and each query may log in.
-const ITERATIONS: u32 = 1;
 
 /// Message for the operator if the platform may not create roles.
 const ONLY_KNOWN_ROLES: &str = "the platform's own role may not create roles (grant it CREATEROLE): \
@@ -208,28 +206,6 @@ impl PgQueryRunner {
             Ok::<_, PortError>(rights)
         });
         rights.await.copied()
-    }
-
-    /// The password of an organization's role.
-    fn password(&self, organization: OrganizationId) -> String {
-        base16ct::lower::encode_string(&self.derive(organization.as_uuid().as_bytes()))
-    }
-
-    /// The server's hash of the password, so that no log of statements contains the password.
-    fn verifier(&self, organization: OrganizationId) -> String {
-        let of = format!("salt of {}", organization.as_uuid());
-        let salt = self.derive(of.as_bytes());
-        verifier::scram_sha_256(&self.password(organization), &salt, ITERATIONS)
-    }
-
-    /// The password of a role of that name.
-    fn veil_password(&self, role: &str) -> String {
-        base16ct::lower::encode_string(&self.derive(format!("password of {role}").as_bytes()))
-    }
-
-    fn veil_verifier(&self, role: &str) -> String {
-        let salt = self.derive(format!("salt of {role}").as_bytes());
-        verifier::scram_sha_256(&self.veil_password(role), &salt, ITERATIONS)
     }
 
     /// Random to everyone who does not know the secret.

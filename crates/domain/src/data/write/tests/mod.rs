@@ -2,6 +2,7 @@
 
 mod hidden;
 mod ledger;
+mod lookups;
 mod points;
 mod requests;
 mod series;
