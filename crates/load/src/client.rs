@@ -235,6 +235,12 @@ impl Client {
                     }
                     wait.max(PAUSES.0)
                 }
+                // The server was stopped while the request came in, and has not begun.
+                Some(response) if response.status == 408 => {
+                    let wait = pause;
+                    pause = (pause * 2).min(PAUSES.1);
+                    wait
+                }
                 // The connection to the database broke during the commit.
                 Some(response) if response.has_unknown_outcome() => {
                     if !request.repeatable {

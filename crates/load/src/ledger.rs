@@ -74,6 +74,11 @@ impl Acceptable {
         self.0.push(state);
     }
 
+    /// True if one request only could have created the object, and may not have done so.
+    fn has_one_change(&self) -> bool {
+        matches!(self.0.as_slice(), [None, Some(_)])
+    }
+
     fn allows(&self, found: Option<&State>) -> bool {
         self.0.iter().any(|state| state.as_ref() == found)
     }
@@ -224,17 +229,18 @@ impl Ledger {
         problems
     }
 
-    /// Returns the groups of which a part exists only.
+    /// Returns the groups of which a part exists only. Objects that another request may have created, too, show nothing.
     pub(crate) fn torn_groups(&self, exists: impl Fn(Kind, &str) -> bool) -> Vec<String> {
         let entries = self.entries();
         let groups = entries.groups.iter();
         groups
             .filter(|group| {
-                let count = group
-                    .iter()
-                    .filter(|(kind, name)| exists(*kind, name))
-                    .count();
-                count != 0 && count != group.len()
+                let own = group.iter().filter(|&object| {
+                    let changes = entries.objects.get(object);
+                    changes.is_some_and(Acceptable::has_one_change)
+                });
+                let existing: Vec<bool> = own.map(|(kind, name)| exists(*kind, name)).collect();
+                existing.contains(&true) && existing.contains(&false)
             })
             .map(|group| format!("a part exists only: {group:?}"))
             .collect()
@@ -294,5 +300,13 @@ mod tests {
         assert!(ledger.torn_groups(|_, _| true).is_empty());
         assert!(ledger.torn_groups(|_, _| false).is_empty());
         assert_eq!(ledger.torn_groups(|_, name| name == "a").len(), 1);
+        // Another request has created it, so it is no part of this one.
+        ledger.enter(
+            Kind::Sample,
+            "a",
+            Some("1".to_owned()),
+            Certainty::Acknowledged,
+        );
+        assert!(ledger.torn_groups(|_, name| name == "a").is_empty());
     }
 }
