@@ -422,7 +422,7 @@ export function plot(label, kind) {
 
 /**
  * Saves values as CSV for spreadsheets, which would compute a text that begins as a formula: it gets an apostrophe, as
- * with the API's `neutralize_formulas`.
+ * with the API's `neutralize_formulas`. Without a mark at its start Excel would not read it as UTF-8.
  * @param {string[]} header
  * @param {any[][]} rows
  * @param {string} name
@@ -433,7 +433,7 @@ export function saveValues(header, rows, name) {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [header, ...rows].map((row) => row.map(cell).join(","));
-  save(new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
+  save(new Blob(["\ufeff", lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
 }
 
 /** @param {any} value */

@@ -126,7 +126,7 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     with page.expect_download() as values:
         page.get_by_role("button", name="CSV").click()
     values.value.save_as(tmp_path / "plate.csv")
-    with (tmp_path / "plate.csv").open(newline="") as file:
+    with (tmp_path / "plate.csv").open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.reader(file))
     assert lines[0] == ["id", "name", "time", "od600"]
     assert len(lines) == 1 + 96 * POINTS
@@ -249,7 +249,7 @@ def test_conditions_are_means_with_their_n_without_blanks_and_in_natural_order(t
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()
     saved.value.save_as(tmp_path / "means.csv")
-    with (tmp_path / "means.csv").open(newline="") as file:
+    with (tmp_path / "means.csv").open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     last = next(it for it in lines if it["condition"] == "10 mmol/L" and it["time"] == "20")
     # Wells A1 and B1 of three plates: 13 and 13.3, and the blank is -0.5.
