@@ -6,7 +6,7 @@ import { shown } from "./format.js";
 
 /**
  * @param {(string | HTMLElement)[]} columns
- * @param {any[][]} rows values, elements, or whole cells
+ * @param {any[][]} rows values, elements, or whole cells; an empty text is an empty cell, which data has through `shown`
  * @param {string} empty what stands there without rows
  * @param {string} [name] where a page has several with the same columns
  */
@@ -22,7 +22,7 @@ export function grid(columns, rows, empty, name) {
   // The first column names the rows, and stays in sight.
   const kind = (/** @type {number} */ index) => [areNumbers[index] ? "number" : "", index === 0 && columns.length > 3 ? "first" : ""].filter(Boolean).join(" ") || false;
   const cell = (/** @type {any} */ value, /** @type {number} */ index) =>
-    value instanceof HTMLTableCellElement ? placed(value, index) : h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
+    value instanceof HTMLTableCellElement ? placed(value, index) : h("td", { class: kind(index) }, value instanceof Node || value === "" ? value : shown(value));
   const placed = (/** @type {HTMLTableCellElement} */ element, /** @type {number} */ index) => {
     element.classList.toggle("first", index === 0 && columns.length > 3);
     return element;

@@ -1,7 +1,9 @@
 // What pages know of tables: the schema, references, keys, values of columns.
 
 import { call, get, post } from "./api.js";
-import { numberOf, parse } from "./exact.js";
+import { h } from "./dom.js";
+import { isNumber, numberOf, parse } from "./exact.js";
+import { shown } from "./format.js";
 
 /**
  * @typedef {Api["TableColumn"]} Column
@@ -135,6 +137,19 @@ export async function names(table, all, rows, asOf = null) {
 }
 
 /**
+ * A value of a row as a page lists it: a reference by the name of its row, a number as it is.
+ * @param {Column | undefined} column
+ * @param {any} value
+ * @param {Map<string, Map<any, string>>} known names of the rows that are referred to
+ */
+export function cellOf(column, value, known) {
+  if (column?.is_foreign_key && value !== null && value !== undefined) {
+    return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
+  }
+  return isNumber(value) ? value : shown(value, column?.data_type);
+}
+
+/**
  * A value as the column has it, from what a person wrote. Nothing written is null.
  * @param {{name: string, data_type: string}} column
  * @param {string} text
@@ -150,7 +165,7 @@ export function parsed(column, text) {
       const isWhole = column.data_type === "integer";
       const number = numberOf(text, isWhole);
       if (Number.isNaN(number)) {
-        const kind = isWhole ? "whole numbers" : "numbers up to 1.7e308";
+        const kind = isWhole ? "whole numbers" : "numbers whose size is 0 or from 5e-324 to 1.7e308";
         throw new Error(`The column ${column.name} holds ${kind}, and "${text}" is none. Numbers have a decimal point.`);
       }
       return number;

@@ -3,11 +3,13 @@
 import { get } from "../api.js";
 import { h, load } from "../dom.js";
 import { stringify } from "../exact.js";
-import { shown } from "../format.js";
 import { grid } from "../grid.js";
-import { rowLink, schema } from "../tables.js";
+import { cellOf, names, rowLink, schema } from "../tables.js";
 
-/** @typedef {Record<string, unknown>} Values */
+/**
+ * @typedef {Record<string, unknown>} Values
+ * @typedef {(column: string, value: any) => any} Cell
+ */
 
 /** The most rows of a kind that are shown. */
 const SHOWN = 100;
@@ -28,7 +30,11 @@ export function changedRows(execution, tables) {
         const [{ rows }, all] = await Promise.all([get(path), schema()]);
         // They say nothing about what was changed. No table has a column of its own with such a name.
         const system = all.flatMap((it) => it.columns).filter((it) => it.is_system);
-        return parts(table, rows, new Set(system.map((it) => it.name)));
+        const found = all.find((it) => it.name === table.table);
+        const columns = found?.columns.filter((it) => !it.is_system) ?? [];
+        const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])) : new Map();
+        const cell = (/** @type {string} */ name, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === name), value, known);
+        return parts(table, rows, new Set(system.map((it) => it.name)), cell);
       });
     details.addEventListener("toggle", () => details.open && open());
     return details;
@@ -39,13 +45,14 @@ export function changedRows(execution, tables) {
  * @param {Api["TableChanges"]} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system names of system columns
+ * @param {Cell} cell
  */
-function parts(table, rows, system) {
+function parts(table, rows, system, cell) {
   const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
   const all = [
-    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, title)),
-    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row.id), title)),
-    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, (row) => row.id, title)),
+    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, cell, title)),
+    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row.id), cell, title)),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, (row) => row.id, cell, title)),
   ];
   return h("div", null, all);
 }
@@ -88,9 +95,10 @@ function reason(name, count) {
  * @param {string} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system
+ * @param {Cell} cell
  * @param {string} title
  */
-function updates(table, rows, system, title) {
+function updates(table, rows, system, cell, title) {
   const lines = rows.flatMap((row) => {
     const { before, after } = row;
     if (!before || !after) {
@@ -100,8 +108,8 @@ function updates(table, rows, system, title) {
     const values = (/** @type {string} */ name) => [
       link(table, row.id),
       name,
-      h("del", { class: "taken" }, shown(before[name])),
-      h("ins", { class: "added" }, shown(after[name])),
+      h("del", { class: "taken" }, cell(name, before[name])),
+      h("ins", { class: "added" }, cell(name, after[name])),
     ];
     return columns.length > 0 ? columns.map(values) : [[link(table, row.id), "", "as it was", ""]];
   });
@@ -114,13 +122,14 @@ function updates(table, rows, system, title) {
  * @param {"before" | "after"} side
  * @param {Set<string>} system
  * @param {(row: Api["ChangedRow"]) => Node | string} name
+ * @param {Cell} cell
  * @param {string} title
  */
-function whole(rows, side, system, name, title) {
+function whole(rows, side, system, name, cell, title) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !system.has(it));
   const line = (/** @type {Api["ChangedRow"]} */ row) => {
     const values = /** @type {Values} */ (row[side] ?? {});
-    return [name(row), ...columns.map((column) => values[column])];
+    return [name(row), ...columns.map((column) => cell(column, values[column]))];
   };
   return grid(["Row", ...columns], rows.map(line), "", title);
 }

@@ -4,13 +4,14 @@ import { call, post } from "../api.js";
 import { restore } from "../cells.js";
 import { axes, axisType, series } from "../curves.js";
 import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
-import { shown as shownAs, time } from "../format.js";
+import { isNumber } from "../exact.js";
+import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { may } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { cellOf, keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { executionNames } from "./executions.js";
 
 
@@ -61,10 +62,7 @@ function one(table, all, found, known, again) {
     if (value === null || value === undefined) {
       return h("span", { class: "quiet" }, "–");
     }
-    if (column.is_foreign_key) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
-    }
-    return exact(value, column.data_type);
+    return exact(column, value, known);
   };
   const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>
@@ -83,14 +81,15 @@ function one(table, all, found, known, again) {
     origin(found),
     isKept && may("write") ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
-    rows.map(({ other, column }) => referringRows(other, column, key)),
-    isKept ? history(table, key, again) : null,
+    rows.map(({ other, column }) => referringRows(other, all, column, key)),
+    isKept ? history(table, all, key, again) : null,
   );
 }
 
-/** A value with all its digits. @param {any} value @param {string} type */
-function exact(value, type) {
-  return typeof value === "number" ? String(value) : shownAs(value, type);
+/** A value with all its digits. @param {Column | undefined} column @param {any} value @param {Map<string, Map<any, string>>} known */
+function exact(column, value, known) {
+  const cell = cellOf(column, value, known);
+  return isNumber(cell) ? String(cell) : cell;
 }
 
 /** When a row was made and changed, and by what. @param {any} found */
@@ -113,20 +112,24 @@ function origin(found) {
 /**
  * Earlier versions of the row, read when they are asked for.
  * @param {Table} table
+ * @param {Table[]} all
  * @param {any} key
  * @param {() => void} again
  */
-function history(table, key, again) {
+function history(table, all, key, again) {
   const place = h("div", null);
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
   const open = () =>
     load(place, "Reading the history", async () => {
       const { body } = await call("GET", `${path}/history?limit=50`);
+      const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
+      const known = await names(table, all, sides);
+      const cell = (/** @type {string} */ name, /** @type {any} */ value) => exact(table.columns.find((it) => it.name === name), value, known);
       const line = (/** @type {any} */ it) => [
         it.version,
         it.operation,
         time(it.at),
-        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, shownAs(before)), " → ", h("ins", { class: "added" }, shownAs(after))))),
+        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after))))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
         may("write") && it.version !== body[0].version && it.operation !== "deleted"
@@ -235,25 +238,27 @@ function curve(table, column, key) {
 /**
  * Rows of a table that refer to the row.
  * @param {Table} table
+ * @param {Table[]} all
  * @param {Column} column
  * @param {any} key
  */
-function referringRows(table, column, key) {
+function referringRows(table, all, column, key) {
   const place = h("div", null);
   load(place, "Reading rows", async () => {
     const filters = { [column.name]: key };
     const { body } = await read(table, { filters, limit: REFERRING + 1 });
     const own = keyOf(table);
     const label = labelOf(table);
-    const rest = written(table).map((it) => it.name).filter((it) => ![own, label, column.name].includes(it));
+    const rest = written(table).filter((it) => ![own, label, column.name].includes(it.name));
+    const known = await names({ ...table, columns: rest }, all, body);
     const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
-    const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
-    const all = address("tables", table.name, { [column.name]: String(key) });
+    const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((each) => cellOf(each, it[each.name], known))]);
+    const every = address("tables", table.name, { [column.name]: String(key) });
     return h(
       "div",
       null,
-      grid([label, ...rest], lines, `No row of ${table.name} refers to it.`, table.name),
-      body.length > REFERRING ? h("p", null, h("a", { href: all }, "All of them")) : null,
+      grid([label, ...rest.map((it) => nameOf(table, it.name))], lines, `No row of ${table.name} refers to it.`, table.name),
+      body.length > REFERRING ? h("p", null, h("a", { href: every }, "All of them")) : null,
     );
   });
   return h("section", null, h("h2", null, `${table.name}, by ${column.name}`), place);

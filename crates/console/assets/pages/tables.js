@@ -2,6 +2,7 @@
 
 import { cells } from "../cells.js";
 import { failure, form, h, input, load, show, titled } from "../dom.js";
+import { isNumber } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { instant, text } from "../format.js";
 import { grid } from "../grid.js";
@@ -12,7 +13,7 @@ import { rowForm } from "../row_form.js";
 import { selection } from "../selection.js";
 import { address, change, parts, values } from "../state.js";
 import { saveView } from "../views.js";
-import { isNumeric, keyOf, labelOf, named, names, read, rowLink, schema, title, written } from "../tables.js";
+import { cellOf, isNumeric, keyOf, labelOf, named, names, read, rowLink, schema, title, written } from "../tables.js";
 import { alterTable } from "./alter.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
@@ -136,10 +137,8 @@ function rows(found, all, draw) {
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
       return h("a", { href: rowLink(found.name, it[key]) }, value);
     }
-    if (column.is_foreign_key && value !== null) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
-    }
-    return text(value, column.data_type);
+    const cell = cellOf(column, value, known);
+    return isNumber(cell) ? text(cell) : cell;
   };
   const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: () => listed.again() }) : null;
   const then = () => (asOf() ? { as_of: asOf() } : {});
