@@ -1,12 +1,13 @@
 // The curves of plates: over each other, at their wells, as means of conditions, or as colors.
 
-import { axes, axisType, series } from "../curves.js";
+import { axes, axisOf, series } from "../curves.js";
 import { failure, h, show } from "../dom.js";
+import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
-import { counted, instant, naturally, number, text } from "../format.js";
+import { CALENDAR, clockAt, counted, distinctly, moment, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { MEASURES, extent, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
+import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
 import { byPlate, check, choice, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, several, swatch } from "./plate_parts.js";
@@ -17,7 +18,8 @@ import { wellColumn } from "./plates.js";
  * @typedef {import("../tables.js").Column} Column
  * @typedef {{table: Table, owner: Column, owners: Column[], wells: Table, plate: Column | null, all: Table[]}} Subject
  * @typedef {{x: any[], y: any[], key: any, row: any, name: string, well: {row: number, column: number} | null, wellName: string,
- *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean}} Well a curve with what is known of its well
+ *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean,
+ *   given: {x: any[], y: any[]}}} Well a curve with what is known of its well
  */
 
 /** Most curves of a view: a plate of 1,536 wells, and some. */
@@ -49,6 +51,10 @@ export function curveView(subject) {
   let curves = [];
   /** Ends of the x of all curves, once they are known. @type {number[] | null} */
   let rangeOfX = null;
+  /** The x axis of what is shown. @type {import("../plot.js").Axis} */
+  let axis = { title: "", type: "linear" };
+  /** @type {Map<string, Map<any, string>>} words of the values at the chosen paths */
+  let labels = new Map();
   /** @type {Map<string, Map<any, any>>} values of the referenced rows, by path and then the key */
   let known = new Map();
   let isCut = false;
@@ -114,7 +120,7 @@ export function curveView(subject) {
     const wanted = filters(wells, all);
     const chosen = values().getAll("_plate");
     if (plate && chosen.length > 0) {
-      wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map(Number) : chosen;
+      wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map((it) => numberOf(it, true)) : chosen;
     }
     const got = [];
     /** @type {string | null | undefined} */
@@ -163,12 +169,14 @@ export function curveView(subject) {
   function describe() {
     const flag = blank.value();
     const conditions = by.value();
+    const paths = [...conditions, color.value()].filter(Boolean);
+    labels = new Map(paths.map((path) => [path, distinctly(curves.map((it) => valueAt(it.row, path)), (value) => worded(path, value))]));
     for (const it of curves) {
       it.wellName = String(it.row[well.value()] ?? "");
       it.well = wellOf(it.wellName);
       it.plate = plate ? String(known.get(plate.name)?.get(it.row[plate.name]) ?? it.row[plate.name] ?? `no ${plate.name}`) : "";
       it.order = conditions.map((path) => valueAt(it.row, path));
-      it.condition = conditions.map((path, index) => worded(path, it.order[index])).join(", ");
+      it.condition = conditions.map((path, index) => labels.get(path)?.get(it.order[index])).join(", ");
       it.isBlank = flag !== "" && it.row[flag] === true;
     }
   }
@@ -180,12 +188,12 @@ export function curveView(subject) {
       return `no ${path.replace("__", " ")}`;
     }
     const unit = column?.unit ? ` ${column.unit}` : "";
-    return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type)}${unit}`;
+    return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type) || '""'}${unit}`;
   }
 
   /** Lines that say what a curve is of. @param {Well} it */
   function about(it) {
-    const more = color.value() ? `${color.value()}: ${worded(color.value(), valueAt(it.row, color.value()))}` : "";
+    const more = color.value() ? `${color.value()}: ${labels.get(color.value())?.get(valueAt(it.row, color.value()))}` : "";
     return [[it.name, it.plate, it.wellName === it.name ? "" : it.wellName].filter(Boolean).join(" · "), it.condition, more].filter(Boolean);
   }
 
@@ -201,8 +209,9 @@ export function curveView(subject) {
     measure.field.hidden = !isHeat || color.value() !== "";
     step.hidden = !isHeat || measure.value() !== "value at" || color.value() !== "";
     logY.field.hidden = isHeat;
-    const isTime = axisType(table, across.value()) === "date";
-    logX.field.hidden = isHeat || kind === "as a plate" || isTime;
+    axis = axisOf(table, across.value(), curves);
+    logX.field.hidden = isHeat || kind === "as a plate" || axis.type === "date";
+    axis.type = isLogX() ? "log" : axis.type;
     second.field.hidden = kind !== "overlaid" || second.select.length < 3;
     pins.hidden = kind !== "overlaid";
     return kind;
@@ -214,7 +223,10 @@ export function curveView(subject) {
     /** @type {string[]} */
     const said = [];
     const shown = subtracted(said);
-    const points = curves.reduce((sum, it) => sum + it.y.length, 0);
+    const rounded = curves.reduce((sum, it) => sum + [...it.given.x, ...it.given.y].filter((value) => typeof value === "bigint").length, 0);
+    if (rounded > 0) {
+      said.push(`${counted(rounded, "value")} beyond 2^53: drawn and computed without the last digits, which the CSV of the curves has.`);
+    }
     if (isCut) {
       said.push(`These are the first ${counted(curves.length, "curve")}; a filter chooses others.`);
     }
@@ -226,23 +238,33 @@ export function curveView(subject) {
     }
     try {
       const began = performance.now();
+      let words = countOf([]);
       if (curves.length === 0) {
         show(place, h("p", { class: "empty" }, "No row with a curve meets the condition."));
       } else if (kind === "heat map") {
-        heat(shown, said);
+        words = heat(shown, said);
       } else if (kind === "means by condition") {
-        await means(shown, said);
+        words = await means(shown, said);
       } else if (kind === "as a plate") {
         await atWells(shown, said);
+        words = countOf(shown.filter((it) => it.well));
       } else {
         await overlaid(shown, said);
+        words = countOf(shown);
       }
       performance.measure("plot", { start: began });
-      show(told, `${counted(curves.length, "curve")}, ${counted(points, "point")}.`);
+      show(told, words);
       show(notes, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (error) {
       show(told, failure(error));
     }
+  }
+
+  /** Numbers of curves, and of their points with a place on both axes. @param {Well[]} list */
+  function countOf(list) {
+    const isPlaced = (/** @type {any} */ value, /** @type {boolean} */ isLog) => typeof value === "number" && (!isLog || value > 0);
+    const points = list.reduce((sum, { x, y }) => sum + y.reduce((own, value, index) => own + Number(isPlaced(value, logY.box.checked) && isPlaced(x[index], isLogX())), 0), 0);
+    return `${counted(list.length, "curve")}, ${counted(points, "point")}.`;
   }
 
   /** The curves without the blanks of their plates, if asked. @param {string[]} said */
@@ -252,9 +274,12 @@ export function curveView(subject) {
     }
     /** @type {Map<string, import("../science.js").Points>} */
     const blankOf = new Map();
+    /** @type {Set<import("../science.js").Matching>} */
+    const ways = new Set();
     for (const name of new Set(curves.map((it) => it.plate))) {
       const own = curves.filter((it) => it.plate === name && it.isBlank);
-      const mean = meanCurve(own);
+      const mean = meanCurve(own, true);
+      ways.add(mean.how);
       blankOf.set(name, { x: mean.x, y: mean.mean });
     }
     let left = 0;
@@ -263,10 +288,11 @@ export function curveView(subject) {
       .map((it) => {
         const found = withoutBlank(it, /** @type {any} */ (blankOf.get(it.plate)));
         left += found.left;
+        ways.add(found.how);
         return found.curve;
       });
     const count = curves.length - result.length;
-    said.push(`The mean of its plate's blanks is subtracted from each curve (${counted(count, "blank")} in all).${left ? ` ${counted(left, "value")} without a blank at the same ${across.value()} are left out.` : ""}`);
+    said.push(`The mean of its plate's blanks is subtracted from each curve (${counted(count, "blank")} in all).${left ? ` ${counted(left, "value")} without a blank at their ${across.value()} are left out.` : ""}`, ...matchings(ways));
     return result;
   }
 
@@ -275,14 +301,25 @@ export function curveView(subject) {
     return logX.box.checked && !logX.field.hidden;
   }
 
-  const axisX = () => ({ title: title(table, across.value()), type: /** @type {"date" | "linear" | "log"} */ (isLogX() ? "log" : axisType(table, across.value())) });
+  /** How readings at different x were put together, in words. @param {Set<import("../science.js").Matching>} ways @param {number} [apart] */
+  function matchings(ways, apart = 0) {
+    const unit = table.columns.find((it) => it.name === across.value())?.unit ?? "";
+    const distance = axis.zone ? `${number(apart / 1000)} s` : `${number(apart)} ${unit}`.trim();
+    return [
+      ...(ways.has("cycle") ? [`Wells that are read one after the other are matched by read cycle${apart ? `, whose readings are up to ${distance} apart: its ${across.value()} is their mean` : ""}.`] : []),
+      ...(ways.has("interpolated") ? [`Curves have different ${across.value()}: between two readings of a curve its value is interpolated linearly.`] : []),
+    ];
+  }
+
+  const minusBlank = () => (blank.value() ? " minus blank" : "");
+  const upTitle = () => title(table, up.value()) + minusBlank();
 
   /** @param {Well[]} shown */
   function colored(shown) {
     const name = color.value();
     const grouped = shown.map((it) => {
       const value = name ? valueAt(it.row, name) : it.plate;
-      return { it, value, name: name ? worded(name, value) : it.plate };
+      return { it, value, name: (name ? labels.get(name)?.get(value) : it.plate) ?? "" };
     });
     const colors = colorsOf(grouped);
     const order = [...colors.keys()];
@@ -300,7 +337,7 @@ export function curveView(subject) {
 
   /** @param {import("../plot.js").Plot} figure */
   function tools(figure) {
-    return h("div", { class: "plot-tools" }, plotTools(figure, table.name, saveCurves));
+    return h("div", { class: "plot-tools" }, plotTools(figure, fileName(), saveCurves));
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -324,7 +361,7 @@ export function curveView(subject) {
     }
     show(pins, pinField(wells.name, shown, pin));
     const figure = onePlot(`${curves.length} curves of ${up.value()}${name ? ` and ${name}` : ""} over ${across.value()}`);
-    await figure.draw([...ordered, ...others], axisX(), { title: title(table, up.value()), type: logY.box.checked ? "log" : "linear" }, {
+    await figure.draw([...ordered, ...others], axis, { title: upTitle(), type: logY.box.checked ? "log" : "linear" }, {
       pin: (curve) => pin(String(/** @type {any} */ (curve).key)),
       ...(name ? { second: { title: `${title(table, name)} (dotted)`, type: /** @type {const} */ ("linear") } } : {}),
     });
@@ -352,7 +389,7 @@ export function curveView(subject) {
     });
     show(place, h("div", { class: `plates${groups.length === 1 ? " one" : ""}` }, figures.map((it) => it.element)));
     await Promise.all(
-      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: title(table, across.value()), y: title(table, up.value()), isDate: axisType(table, across.value()) === "date" }, { across: across_, up: up_, height, isLog: logY.box.checked })),
+      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: axis.title, y: upTitle(), isTime: axis.zone !== undefined, placed }, { across: across_, up: up_, height, isLog: logY.box.checked })),
     );
   }
 
@@ -374,6 +411,8 @@ export function curveView(subject) {
     if (uneven.length > 0) {
       said.push(`${uneven.map((it) => it.name).slice(0, 3).join("; ")}${uneven.length > 3 ? " and others" : ""}: not every curve has a value at each ${across.value()}. n is that of each point; hover to see it.`);
     }
+    const apart = Math.max(...found.map(({ mean }) => mean.apart));
+    said.push(...matchings(new Set(found.map(({ mean }) => mean.how)), apart));
     const single = found.filter(({ own }) => own.length === 1).length;
     if (single > 0 && band.value() !== "none") {
       said.push(`${counted(single, "condition")} of one curve ${single === 1 ? "has" : "have"} no ${band.value()}.`);
@@ -400,17 +439,28 @@ export function curveView(subject) {
     const save = () =>
       saveValues(
         ["condition", across.value(), "n", "mean", "sd", "sem"],
-        found.flatMap(({ name, mean }) => mean.x.map((it, index) => [name, it, mean.n[index], mean.mean[index], mean.sd[index], mean.sem[index]])),
-        `${table.name}-means.csv`,
+        found.flatMap(({ name, mean }) => mean.x.map((it, index) => [name, stored(it), mean.n[index], mean.mean[index], mean.sd[index], mean.sem[index]])),
+        `${fileName()}-means.csv`,
       );
-    show(place, h("div", { class: "plates one" }, h("figure", null, h("div", { class: "plot-tools" }, plotTools(figure, table.name, save)), figure)));
+    show(place, h("div", { class: "plates one" }, h("figure", null, h("div", { class: "plot-tools" }, plotTools(figure, fileName(), save)), figure)));
     const words = { SD: "mean ± SD", SEM: "mean ± SEM", none: "mean" }[band.value()];
-    await figure.draw(drawn, axisX(), { title: `${title(table, up.value())}, ${words}`, type: logY.box.checked ? "log" : "linear" });
+    await figure.draw(drawn, axis, { title: `${upTitle()}, ${words}`, type: logY.box.checked ? "log" : "linear" });
+    return `${counted(found.length, "mean")} of ${counted(shown.length, "curve")}, ${counted(found.reduce((sum, { mean }) => sum + mean.x.length, 0), "point")}.`;
   }
 
   /** A place on the x axis in words. @param {any} it */
   function placed(it) {
-    return axisType(table, across.value()) === "date" ? instant(it) : number(it);
+    return axis.zone ? moment(it, axis.zone) : number(it);
+  }
+
+  /** A place on the x axis as files have it: instants in UTC. @param {any} it */
+  function stored(it) {
+    return !axis.zone ? it : axis.zone.name ? `${clockAt(it, CALENDAR)}Z` : moment(it, CALENDAR);
+  }
+
+  /** Name of a file, without extension. */
+  function fileName() {
+    return table.name + (blank.value() ? "-minus-blank" : "");
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -421,17 +471,24 @@ export function curveView(subject) {
     at.min = String(ends[0]);
     at.max = String(ends[1]);
     at.step = "any";
-    const place_ = placeAt ?? ends[1];
+    const place_ = placeAt ?? lastCommon(shown.map((it) => it.x)) ?? ends[1];
     at.value = String(place_);
-    show(atWords, `${title(table, across.value())} ${placed(place_)}`);
-    const what = measure.value() === "value at" ? `${title(table, up.value())} at ${placed(place_)}` : `${measure.value()} of ${title(table, up.value())}`;
-    const found = shown.map((it) => ({ it, value: measured(it, measure.value(), place_) }));
+    show(atWords, `${axis.title} ${placed(place_)}; between readings interpolated linearly, outside of them none`);
+    const isPlace = measure.value() === "X of the maximum";
+    const isSlope = measure.value() === "greatest slope" && axis.zone;
+    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}` : `${measure.value()} of ${upTitle()}${isSlope ? " per hour" : ""}`;
+    const found = shown.map((it) => {
+      const value = measured(it, measure.value(), place_);
+      return { it, value: value !== null && isSlope ? value * 3_600_000 : value };
+    });
     const range_ = extent(found.map((each) => each.value));
     const groups = name ? colored(shown) : [];
     const colors = new Map(groups.map((it) => [it.key, it]));
     const distinct = [...new Set(groups.map((it) => it.group ?? ""))];
     const placeOf = (/** @type {string | undefined} */ group) => (distinct.length > 1 ? distinct.indexOf(group ?? "") / (distinct.length - 1) : 0.5);
     const size = plateOf(shown.map((it) => it.well));
+    const isOneDay = range_ !== null && axis.zone !== undefined && clockAt(range_[0], axis.zone).slice(0, 10) === clockAt(range_[1], axis.zone).slice(0, 10);
+    const brief = (/** @type {number} */ it) => clockAt(it, axis.zone ?? CALENDAR).slice(...(isOneDay ? [11, 16] : [5, 10]));
     const parts = byPlate(shown).map(([plateName, own]) => {
       crowded(own, plateName, well.value(), plate !== null, said);
       const spots = found
@@ -440,28 +497,30 @@ export function curveView(subject) {
           const group = colors.get(it.key);
           return {
             well: /** @type {any} */ (it.well),
-            name: [...about(it), value === null ? "no value" : `${what}: ${number(value)}`].join(", "),
+            name: [...about(it), value === null ? "no value" : `${what}: ${isPlace ? placed(value) : number(value)}`].join(", "),
             value,
             link: rowLink(wells.name, it.key),
             ...(group ? { color: sequential(placeOf(group.group)) } : {}),
           };
         });
-      return h("figure", null, plateName ? h("figcaption", null, plateName) : null, heatMap(size, spots, range_, { label: `${plateName} ${name ? `${name} of each well` : what}` }));
+      return h("figure", null, plateName ? h("figcaption", null, plateName) : null, heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${name ? `${name} of each well` : what}` }));
     });
     const legend = name
       ? h("ul", { class: "chips" }, distinct.map((it) => h("li", { class: "chip" }, swatch(sequential(placeOf(it))), it)))
-      : scale(range_, what, measure.value() === "X of the maximum" ? placed : number);
+      : scale(range_, what, isPlace ? placed : number);
     const save = () =>
-      saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, value]), `${table.name}-wells.csv`);
+      saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, isPlace && value !== null ? stored(value) : value]), `${fileName()}-wells.csv`);
     show(place, legend, h("div", { class: `plates${parts.length === 1 ? " one" : ""}` }, parts), h("p", null, h("button", { type: "button", click: save }, "CSV")));
+    const placedWells = found.filter(({ it }) => it.well);
+    return name ? `${counted(placedWells.length, "well")}.` : `${counted(placedWells.filter(({ value }) => value !== null).length, "value")} of ${counted(placedWells.length, "well")}.`;
   }
 
   function saveCurves() {
-    const header = [keyOf(wells), labelOf(wells), ...(plate ? [plate.name] : []), ...by.value(), across.value(), up.value()];
+    const header = [keyOf(wells), labelOf(wells), ...(plate ? [plate.name] : []), ...by.value(), across.value(), up.value() + minusBlank()];
     const lines = subtracted([]).flatMap((it) =>
-      it.x.map((x, index) => [it.key, it.row[labelOf(wells)], ...(plate ? [it.plate] : []), ...it.order, x, it.y[index]]),
+      it.given.x.map((x, index) => [it.key, it.row[labelOf(wells)], ...(plate ? [it.plate] : []), ...it.order, x, (blank.value() ? it.y : it.given.y)[index]]),
     );
-    saveValues(header, lines, `${table.name}.csv`);
+    saveValues(header, lines, `${fileName()}.csv`);
   }
 
   arrange();

@@ -78,7 +78,7 @@ export function pathsOf(wells, all) {
  * @param {import("../plot.js").Plot} place
  * @param {[number, number]} size
  * @param {(import("../plot.js").Curve & Well)[]} curves
- * @param {{x: string, y: string, isDate: boolean}} names
+ * @param {{x: string, y: string, isTime: boolean, placed: (x: any) => string}} names
  * @param {{across: (value: number) => number, up: (value: number) => number, height: (value: any) => number | null, isLog: boolean}} scales
  */
 export async function drawPlate(place, [rows, columns], curves, names, { across, up, height, isLog }) {
@@ -99,7 +99,7 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
           x: points.map((it) => left + FILLED * across(curve.x[it])),
           y: points.map((it) => y(heights[it])),
           group: curve.group ?? names.y,
-          values: points.map((it) => [curve.x[it], curve.y[it]]),
+          values: points.map((it) => [names.isTime && curve.x[it] !== null ? names.placed(curve.x[it]) : curve.x[it], curve.y[it]]),
         },
       ];
     });
@@ -117,9 +117,8 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
  * @param {any[][]} lists
  */
 export function range(lists) {
-  const [low, high] = extent(lists.flat()) ?? [0, 1];
-  const span = high - low || 1;
-  return (/** @type {number} */ value) => (value - low) / span;
+  const [low, high] = extent(lists.flat()) ?? [0, 0];
+  return (/** @type {number} */ value) => (high > low ? (value - low) / (high - low) : 0.5);
 }
 
 /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */

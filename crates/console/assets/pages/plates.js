@@ -2,6 +2,7 @@
 
 import { failure, h, load, show, titled } from "../dom.js";
 import { axes } from "../curves.js";
+import { drawable } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
@@ -184,11 +185,11 @@ async function thumbnails(table, owner, wells, column, pictures, told) {
      where w.${quoted(column.sql_column_name)} in (${places}) group by 1, 2 limit ${THUMBED}`,
     keys,
   );
-  const range = extent(data.map((row) => row[2]));
+  const range = extent(data.map((row) => drawable(row[2])));
   for (const [key, place] of pictures) {
     const spots = data.flatMap(([plate, name, value]) => {
       const at = plate === key ? wellOf(String(name)) : null;
-      return at ? [{ well: at, name: `${y} ${value}`, value }] : [];
+      return at ? [{ well: at, name: `${y} ${value}`, value: drawable(value) }] : [];
     });
     if (spots.length > 0) {
       show(place, heatMap(plateOf(spots.map((it) => it.well)), spots, range, { label: `Greatest ${y} of each well`, isSmall: true }));

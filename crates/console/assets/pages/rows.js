@@ -2,10 +2,10 @@
 
 import { call, post } from "../api.js";
 import { restore } from "../cells.js";
-import { axes, axisType, series } from "../curves.js";
+import { axes, axisOf, series } from "../curves.js";
 import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
 import { isNumber } from "../exact.js";
-import { time } from "../format.js";
+import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { may } from "../rights.js";
@@ -205,8 +205,8 @@ function curve(table, column, key) {
   const shown = /** @type {HTMLSelectElement} */ (
     h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)))
   );
-  /** @type {{x: any[], y: any[]}} */
-  let one = { x: [], y: [] };
+  /** @type {{x: any[], y: any[], given: {x: any[], y: any[]}}} */
+  let one = { x: [], y: [], given: { x: [], y: [] } };
   const again = () =>
     load(place, "Reading the curve", async () => {
       const wanted = shown.value;
@@ -219,15 +219,17 @@ function curve(table, column, key) {
         return h("p", { class: "empty" }, `No curve in ${table.name}.`);
       }
       figure.setAttribute("aria-label", `${shown.value} over ${x}`);
-      show(told, `${one.y.length.toLocaleString()} points`);
+      const count = one.y.filter((value, index) => value !== null && one.x[index] !== null).length;
+      const isRounded = [...one.given.x, ...one.given.y].some((value) => typeof value === "bigint");
+      show(told, `${counted(count, "point")}${isRounded ? ", drawn without the last digits of long whole numbers" : ""}`);
       drawn();
-      const values = () => saveValues([x, shown.value], one.x.map((at, index) => [at, one.y[index]]), `${table.name}.csv`);
+      const values = () => saveValues([x, shown.value], one.given.x.map((at, index) => [at, one.given.y[index]]), `${table.name}.csv`);
       const tools = plotTools(figure, table.name, values);
       return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
     });
   const drawn = () => {
     const axis = { title: nameOf(table, shown.value), type: /** @type {const} */ ("linear") };
-    figure.draw([{ ...one, name: shown.value }], { title: nameOf(table, x), type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
+    figure.draw([{ ...one, name: shown.value }], axisOf(table, x, [one]), axis).catch((error) => show(told, failure(error)));
   };
   if (y) {
     again();
