@@ -63,6 +63,7 @@ assets! {
     "row_form.js" SCRIPT,
     "science.js" SCRIPT,
     "selection.js" SCRIPT,
+    "sql.js" SCRIPT,
     "state.js" SCRIPT,
     "stream.js" SCRIPT,
     "tables.js" SCRIPT,

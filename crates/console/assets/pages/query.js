@@ -1,12 +1,14 @@
 // A SQL statement, its result as a table and as a chart, and the statements before it.
 
 import { get } from "../api.js";
+import { timeAxis } from "../curves.js";
 import { failure, h, input, load, show } from "../dom.js";
-import { isNumber, numberOf } from "../exact.js";
-import { counted, naturally, text } from "../format.js";
+import { drawable, isNumber } from "../exact.js";
+import { counted, distinctly, isInstant, milliseconds, naturally, shown as worded, text } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { change, values } from "../state.js";
+import { TOGETHER, bars, parameterCount } from "../sql.js";
 import { schema, sql } from "../tables.js";
 import { saveView, viewsOf } from "../views.js";
 
@@ -159,7 +161,7 @@ function shown(result, took) {
       count > 0 ? h("button", { type: "button", click: file, title: "Save the result" }, "CSV") : null,
     ),
     area,
-    grid(result.columns, result.data.slice(0, SHOWN), "The result has no rows."),
+    grid(result.columns, result.data.slice(0, SHOWN).map((row) => row.map((it) => (it === "" ? worded(it) : it))), "The result has no rows."),
   );
 }
 
@@ -182,44 +184,34 @@ function axisType(result, index) {
     return "linear";
   }
   const values = result.data.map((row) => row[index]).filter((value) => value !== null);
-  const isDate = values.length > 0 && values.every((value) => /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
+  const instants = values.filter(isInstant).length;
+  // Instants and times without a zone have no place on one axis.
+  const isDate = values.length > 0 && (instants === 0 || instants === values.length) && values.every((value) => milliseconds(value) !== null && /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
   return isDate ? "date" : "category";
 }
 
 /**
- * A value as a plot draws it, where the last digits of a long number cannot be seen.
- * @param {any} value
- */
-function drawable(value) {
-  return typeof value === "bigint" ? Number(value) : value;
-}
-
-/**
- * Fields for the parameters of a statement: `$1` and so on. They stand in the address.
+ * Fields for the parameters of a statement: `$1` and so on, or one for each `%s`. They stand in the address. What is written is
+ * sent as text, which the server reads as the type that the statement has there: `0012` is a name or a number.
  * @param {HTMLTextAreaElement} text
  */
 function parameters(text) {
   const place = h("div", { class: "fields" });
-  const count = () => Math.max(0, ...[...text.value.replace(/'(?:[^']|'')*'/g, "").matchAll(/\$(\d{1,2})/g)].map((found) => Number(found[1])));
   const draw = () => {
-    if (place.children.length === count()) {
+    const count = parameterCount(text.value);
+    if (place.children.length === count) {
       return;
     }
     const field = (/** @type {number} */ number) => {
-      const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a number, a text, or nothing for null" });
+      const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a value, or nothing for null" });
       box.addEventListener("change", () => change({ [`_p${number}`]: box.value }));
       return h("label", null, `Parameter $${number}`, box);
     };
-    show(place, ...Array.from({ length: count() }, (_, index) => field(index + 1)));
+    show(place, ...Array.from({ length: count }, (_, index) => field(index + 1)));
   };
   text.addEventListener("input", draw);
   draw();
-  const value = () =>
-    [...place.querySelectorAll("input")].map(({ value: written }) => {
-      const number = numberOf(written, false);
-      return number === null || !Number.isNaN(number) ? number : written;
-    });
-  return { place, draw, value };
+  return { place, draw, value: () => [...place.querySelectorAll("input")].map((it) => (it.value === "" ? null : it.value)) };
 }
 
 /**
@@ -246,13 +238,10 @@ function tree(text) {
   return details;
 }
 
-/** What becomes of several rows at one place of one group. @type {Record<string, (values: number[]) => number>} */
-const TOGETHER = {
-  mean: (values) => values.reduce((sum, it) => sum + it, 0) / values.length,
-  sum: (values) => values.reduce((sum, it) => sum + it, 0),
-  greatest: (values) => Math.max(...values),
-  smallest: (values) => Math.min(...values),
-};
+/** A value as a key: objects are read anew for each row. @param {any} value */
+function keyed(value) {
+  return value !== null && typeof value === "object" ? text(value) : value;
+}
 
 /**
  * A chart of the result. Its choices stand in the address.
@@ -305,19 +294,24 @@ function chart(result) {
     const isBars = shape === "bars";
     /** @type {string[]} */
     const said = [];
-    /** @type {Map<string, {at: any, y: any, error: any}[]>} */
+    const labels = by.map((index) => distinctly(result.data.map((row) => keyed(row[index])), (it) => (it === null ? `no ${columns[index]}` : text(it) || '""')));
+    /** @type {Map<string, {key: any, at: any, y: any, error: any}[]>} */
     const groups = new Map();
     for (const row of result.data) {
-      const name = by.length ? by.map((index) => (row[index] === null ? `no ${columns[index]}` : text(row[index]))).join(", ") : columns[y];
+      const name = by.map((index, each) => labels[each].get(keyed(row[index]))).join(", ") || columns[y];
       const points = groups.get(name) ?? [];
       groups.set(name, points);
-      const where = type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
-      points.push({ at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
+      const where = type === "date" ? milliseconds(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
+      points.push({ key: row[x], at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
     }
-    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.at)).size, 0);
+    const rounded = result.data.filter((row) => [x, y].some((index) => typeof row[index] === "bigint")).length;
+    if (rounded > 0) {
+      said.push(`${counted(rounded, "row")} with whole numbers beyond 2^53: their last digits are rounded in the chart.`);
+    }
+    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.key)).size, 0);
     together.field.hidden = !isBars || shared === 0;
     if (shared > 0 && isBars) {
-      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.`);
+      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.${errors >= 0 ? " A bar of several rows has no error bar." : ""}`);
     } else if (shared > 0 && shape === "lines") {
       said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
     }
@@ -334,13 +328,14 @@ function chart(result) {
     const curves = [...groups]
       .sort(([a], [b]) => naturally(a, b))
       .map(([name, points]) => {
-        const placed = isBars ? joined(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
-        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 && !(isBars && shared > 0) ? { error: placed.map((it) => it.error) } : {}) };
+        const placed = isBars ? bars(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
+        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 ? { error: placed.map((it) => it.error) } : {}) };
       });
+    const axis = type === "date" ? timeAxis(columns[x], curves, result.data.some((row) => isInstant(row[x]))) : { title: columns[x], type: isLogX ? /** @type {const} */ ("log") : type };
     const title = isBars && shared > 0 ? `${together.box.value} of ${columns[y]}` : columns[y];
     place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw(curves, { title: columns[x], type: isLogX ? "log" : type }, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
+      await place.draw(curves, axis, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
       show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (failed) {
       show(told, failure(failed));
@@ -350,18 +345,4 @@ function chart(result) {
   const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale"), logXField];
   const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
   return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
-}
-
-/**
- * One point for all at the same place.
- * @param {{at: any, y: any, error: any}[]} points
- * @param {string} how
- */
-function joined(points, how) {
-  /** @type {Map<any, number[]>} */
-  const at = new Map();
-  for (const it of points) {
-    at.set(it.at, [...(at.get(it.at) ?? []), ...(it.y === null ? [] : [it.y])]);
-  }
-  return [...at].map(([where, all]) => ({ at: where, y: all.length ? TOGETHER[how](all) : null, error: null }));
 }
