@@ -243,6 +243,8 @@ def test_a_wrong_re_run_is_undone_and_the_undo_too(server, page):
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_have_count(0)
     assert stored() == [("a", 9), ("b", 2), ("c", None)]
+    # The execution can be reverted once more.
+    expect(page.get_by_role("button", name="Preview the revert")).to_be_visible()
 
 
 def test_executions_are_filtered_and_come_by_themselves(server, page):
