@@ -188,7 +188,7 @@ export function time(value) {
 }
 
 /**
- * Words for values that differ where the values do: numbers that would look alike have all their digits.
+ * Words for values that differ where the values do: numbers that would look alike have all their digits, others name their value.
  * @template T
  * @param {Iterable<T>} values
  * @param {(value: T) => string} words
@@ -200,7 +200,11 @@ export function distinctly(values, words) {
   for (const it of all.values()) {
     counts.set(it, (counts.get(it) ?? 0) + 1);
   }
-  return new Map([...all].map(([value, it]) => [value, typeof value === "number" && counts.get(it) > 1 ? it.replace(number(value), String(value)) : it]));
+  const whole = (/** @type {T} */ value, /** @type {string} */ it) => {
+    const exact = typeof value === "number" ? it.replace(number(value), String(value)) : it;
+    return exact === it ? `${it} (${value})` : exact;
+  };
+  return new Map([...all].map(([value, it]) => [value, counts.get(it) > 1 ? whole(value, it) : it]));
 }
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });

@@ -5,8 +5,16 @@ import { isNumber } from "./exact.js";
 import { shown } from "./format.js";
 
 /**
+ * Rows of data for a grid: an empty text is seen, as null is not.
+ * @param {any[][]} rows
+ */
+export function data(rows) {
+  return rows.map((row) => row.map((value) => (value === "" ? shown(value) : value)));
+}
+
+/**
  * @param {(string | HTMLElement)[]} columns
- * @param {any[][]} rows values, elements, or whole cells; an empty text is an empty cell, which data has through `shown`
+ * @param {any[][]} rows values, elements, or whole cells
  * @param {string} empty what stands there without rows
  * @param {string} [name] where a page has several with the same columns
  */

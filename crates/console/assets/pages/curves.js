@@ -151,13 +151,17 @@ export function curveView(subject) {
     return found;
   }
 
+  /** The value of a row at a path; of a reference, the key. @param {any} row @param {string} path */
+  function keyAt(row, path) {
+    const reference = paths.find((it) => it.name === path)?.reference;
+    const value = (reference ? known.get(path)?.get(row[reference.name]) : row[path]) ?? null;
+    return value !== null && typeof value === "object" ? text(value) : value;
+  }
+
   /** The value of a row at a path, as people see it. @param {any} row @param {string} path */
   function valueAt(row, path) {
-    const found = paths.find((it) => it.name === path);
-    if (found?.reference) {
-      return known.get(path)?.get(row[found.reference.name]) ?? null;
-    }
-    return known.get(path)?.get(row[path]) ?? row[path] ?? null;
+    const key = keyAt(row, path);
+    return paths.some((it) => it.name === path && it.reference) ? key : (known.get(path)?.get(key) ?? key);
   }
 
   /** @param {any} row */
@@ -169,16 +173,24 @@ export function curveView(subject) {
   function describe() {
     const flag = blank.value();
     const conditions = by.value();
-    const paths = [...conditions, color.value()].filter(Boolean);
-    labels = new Map(paths.map((path) => [path, distinctly(curves.map((it) => valueAt(it.row, path)), (value) => worded(path, value))]));
+    const words = (/** @type {string} */ path) => {
+      const valueOf = new Map(curves.map((it) => [keyAt(it.row, path), valueAt(it.row, path)]));
+      return distinctly(valueOf.keys(), (key) => worded(path, valueOf.get(key)));
+    };
+    labels = new Map([...conditions, color.value(), plate?.name ?? ""].filter(Boolean).map((path) => [path, words(path)]));
     for (const it of curves) {
       it.wellName = String(it.row[well.value()] ?? "");
       it.well = wellOf(it.wellName);
-      it.plate = plate ? String(known.get(plate.name)?.get(it.row[plate.name]) ?? it.row[plate.name] ?? `no ${plate.name}`) : "";
+      it.plate = plate ? labelAt(it.row, plate.name) : "";
       it.order = conditions.map((path) => valueAt(it.row, path));
-      it.condition = conditions.map((path, index) => labels.get(path)?.get(it.order[index])).join(", ");
+      it.condition = conditions.map((path) => labelAt(it.row, path)).join(", ");
       it.isBlank = flag !== "" && it.row[flag] === true;
     }
+  }
+
+  /** Words of a row's value at a chosen path, others for each value. @param {any} row @param {string} path */
+  function labelAt(row, path) {
+    return labels.get(path)?.get(keyAt(row, path)) ?? "";
   }
 
   /** A condition's value with the unit of its column. @param {string} path @param {any} value */
@@ -193,7 +205,7 @@ export function curveView(subject) {
 
   /** Lines that say what a curve is of. @param {Well} it */
   function about(it) {
-    const more = color.value() ? `${color.value()}: ${labels.get(color.value())?.get(valueAt(it.row, color.value()))}` : "";
+    const more = color.value() ? `${color.value()}: ${labelAt(it.row, color.value())}` : "";
     return [[it.name, it.plate, it.wellName === it.name ? "" : it.wellName].filter(Boolean).join(" · "), it.condition, more].filter(Boolean);
   }
 
@@ -319,7 +331,7 @@ export function curveView(subject) {
     const name = color.value();
     const grouped = shown.map((it) => {
       const value = name ? valueAt(it.row, name) : it.plate;
-      return { it, value, name: (name ? labels.get(name)?.get(value) : it.plate) ?? "" };
+      return { it, value, name: name ? labelAt(it.row, name) : it.plate };
     });
     const colors = colorsOf(grouped);
     const order = [...colors.keys()];

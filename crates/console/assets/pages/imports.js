@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { restore } from "../cells.js";
 import { failure, h, input, load, show, toast } from "../dom.js";
 import { counted } from "../format.js";
-import { grid } from "../grid.js";
+import { data, grid } from "../grid.js";
 import { address } from "../state.js";
 import { keyOf, labelOf, references, written } from "../tables.js";
 import { linkedTables } from "./linked.js";
@@ -270,7 +270,7 @@ export function importForm(table, all, done) {
     });
     const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     linked.draw();
-    return h("div", null, grid(head, rows.slice(0, SHOWN), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
+    return h("div", null, grid(head, data(rows.slice(0, SHOWN)), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
   };
 
   const send = async (/** @type {boolean} */ isTrial) => {

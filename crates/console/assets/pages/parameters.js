@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { failure, h, input, show } from "../dom.js";
+import { instant } from "../format.js";
 import { pixels } from "../images.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
@@ -178,8 +179,7 @@ export function filePicker() {
         return;
       }
       const options = files.map((/** @type {Api["FileRecord"]} */ it) => {
-        const uploaded = new Date(it.uploaded_at ?? 0).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-        return h("option", { value: it.file_id }, `${it.file_name} (${uploaded})`);
+        return h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? instant(it.uploaded_at) : "not uploaded"})`);
       });
       show(list, h("option", { value: "" }, "no file"), ...options);
       show(said, files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));

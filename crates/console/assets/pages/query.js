@@ -4,8 +4,8 @@ import { get } from "../api.js";
 import { timeAxis } from "../curves.js";
 import { failure, h, input, load, show } from "../dom.js";
 import { drawable, isNumber } from "../exact.js";
-import { counted, distinctly, isInstant, milliseconds, naturally, shown as worded, text } from "../format.js";
-import { grid } from "../grid.js";
+import { counted, distinctly, isInstant, milliseconds, naturally, text } from "../format.js";
+import { data, grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { change, values } from "../state.js";
 import { TOGETHER, bars, parameterCount } from "../sql.js";
@@ -161,7 +161,7 @@ function shown(result, took) {
       count > 0 ? h("button", { type: "button", click: file, title: "Save the result" }, "CSV") : null,
     ),
     area,
-    grid(result.columns, result.data.slice(0, SHOWN).map((row) => row.map((it) => (it === "" ? worded(it) : it))), "The result has no rows."),
+    grid(result.columns, data(result.data.slice(0, SHOWN)), "The result has no rows."),
   );
 }
 

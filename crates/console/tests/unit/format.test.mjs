@@ -68,7 +68,8 @@ test("instants of one axis are on one clock, also where clocks are put back", ()
   assert.deepEqual(zoneAt(0), { offset: 0, name: "UTC" });
 });
 
-test("numbers that differ have words that differ", () => {
+test("values that differ have words that differ", () => {
+  assert.deepEqual([...distinctly(["key-1", "key-2", "key-3"], (it) => (it === "key-3" ? "Plate 2" : "Plate 1")).values()], ["Plate 1 (key-1)", "Plate 1 (key-2)", "Plate 2"]);
   const words = distinctly([0.12345678, 0.12345681, 2 / 3, null], (it) => (it === null ? "no dose" : `${number(it)} mmol/L`));
   assert.deepEqual([...words.values()], ["0.12345678 mmol/L", "0.12345681 mmol/L", "0.666667 mmol/L", "no dose"]);
 });
