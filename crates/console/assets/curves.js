@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { drawable } from "./exact.js";
-import { CALENDAR, milliseconds, zoneAt } from "./format.js";
+import { CALENDAR, clockAt, milliseconds, moment, number, zoneAt } from "./format.js";
 import { extent } from "./science.js";
 import { isNumeric, title } from "./tables.js";
 
@@ -58,6 +58,24 @@ export function timeAxis(title, curves, areInstants) {
 export function axisOf(table, name, curves) {
   const type = typeOf(table, name);
   return isTime(type) ? timeAxis(title(table, name), curves, type === "datetime") : { title: title(table, name), type: "linear" };
+}
+
+/**
+ * A place on an axis in words.
+ * @param {import("./plot.js").Axis} axis
+ * @param {any} at
+ */
+export function placeOn(axis, at) {
+  return axis.zone ? moment(at, axis.zone) : number(at);
+}
+
+/**
+ * A place on an axis as files have it: instants in UTC.
+ * @param {import("./plot.js").Axis} axis
+ * @param {any} at
+ */
+export function storedPlace({ zone }, at) {
+  return !zone ? at : zone.name ? `${clockAt(at, CALENDAR)}Z` : moment(at, CALENDAR);
 }
 
 /**

@@ -179,7 +179,8 @@ function figure(curves, x, y, options) {
     hovermode: "closest",
     hoverlabel: { font: { family: "system-ui, sans-serif" } },
     showlegend: groups.length > 1 && groups.length <= LEGEND,
-    legend: { bgcolor: "transparent" },
+    // Beside the plot of a phone it would leave no room for the curves.
+    legend: { bgcolor: "transparent", ...(innerWidth < 600 ? { orientation: "h", y: -0.25 } : {}) },
     dragmode: "zoom",
     xaxis: { ...axisLayout(x, colors, x.type === "linear" || x.type === "log" ? curves.map((it) => it.x) : []), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
     yaxis: { ...axisLayout(y, colors, curves.map((it) => it.y)), ...(options.plate ? { showgrid: false } : {}) },

@@ -4,11 +4,11 @@ import { get } from "../api.js";
 import { h, load } from "../dom.js";
 import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
-import { cellOf, names, rowLink, schema } from "../tables.js";
+import { cellOf, labelOf, names, rowLink, schema } from "../tables.js";
 
 /**
  * @typedef {Record<string, unknown>} Values
- * @typedef {(column: string, value: any) => any} Cell
+ * @typedef {{cell: (column: string, value: any) => any, name: (row: Api["ChangedRow"]) => string}} Words of values and of rows
  */
 
 /** The most rows of a kind that are shown. */
@@ -34,7 +34,9 @@ export function changedRows(execution, tables) {
         const columns = found?.columns.filter((it) => !it.is_system) ?? [];
         const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])) : new Map();
         const cell = (/** @type {string} */ name, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === name), value, known);
-        return parts(table, rows, new Set(system.map((it) => it.name)), cell);
+        const label = found ? labelOf(found) : "id";
+        const name = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);
+        return parts(table, rows, new Set(system.map((it) => it.name)), { cell, name });
       });
     details.addEventListener("toggle", () => details.open && open());
     return details;
@@ -45,14 +47,14 @@ export function changedRows(execution, tables) {
  * @param {Api["TableChanges"]} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system names of system columns
- * @param {Cell} cell
+ * @param {Words} words
  */
-function parts(table, rows, system, cell) {
+function parts(table, rows, system, words) {
   const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
   const all = [
-    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, cell, title)),
-    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row.id), cell, title)),
-    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, (row) => row.id, cell, title)),
+    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, words, title)),
+    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row, words), words, title)),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, words.name, words, title)),
   ];
   return h("div", null, all);
 }
@@ -95,23 +97,23 @@ function reason(name, count) {
  * @param {string} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system
- * @param {Cell} cell
+ * @param {Words} words
  * @param {string} title
  */
-function updates(table, rows, system, cell, title) {
+function updates(table, rows, system, words, title) {
   const lines = rows.flatMap((row) => {
     const { before, after } = row;
     if (!before || !after) {
-      return [[link(table, row.id), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
+      return [[link(table, row, words), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
     }
     const columns = Object.keys(after).filter((name) => !system.has(name) && !same(before[name], after[name]));
     const values = (/** @type {string} */ name) => [
-      link(table, row.id),
+      link(table, row, words),
       name,
-      h("del", { class: "taken" }, cell(name, before[name])),
-      h("ins", { class: "added" }, cell(name, after[name])),
+      h("del", { class: "taken" }, words.cell(name, before[name])),
+      h("ins", { class: "added" }, words.cell(name, after[name])),
     ];
-    return columns.length > 0 ? columns.map(values) : [[link(table, row.id), "", "as it was", ""]];
+    return columns.length > 0 ? columns.map(values) : [[link(table, row, words), "", "as it was", ""]];
   });
   return grid(["Row", "Column", "Before", "After"], lines, "", title);
 }
@@ -122,24 +124,25 @@ function updates(table, rows, system, cell, title) {
  * @param {"before" | "after"} side
  * @param {Set<string>} system
  * @param {(row: Api["ChangedRow"]) => Node | string} name
- * @param {Cell} cell
+ * @param {Words} words
  * @param {string} title
  */
-function whole(rows, side, system, name, cell, title) {
+function whole(rows, side, system, name, words, title) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !system.has(it));
   const line = (/** @type {Api["ChangedRow"]} */ row) => {
     const values = /** @type {Values} */ (row[side] ?? {});
-    return [name(row), ...columns.map((column) => cell(column, values[column]))];
+    return [name(row), ...columns.map((column) => words.cell(column, values[column]))];
   };
   return grid(["Row", ...columns], rows.map(line), "", title);
 }
 
 /**
  * @param {string} table
- * @param {string} id
+ * @param {Api["ChangedRow"]} row
+ * @param {Words} words
  */
-function link(table, id) {
-  return h("a", { href: rowLink(table, id) }, id);
+function link(table, row, words) {
+  return h("a", { href: rowLink(table, row.id), title: row.id }, words.name(row));
 }
 
 /**

@@ -1,16 +1,16 @@
 // The curves of plates: over each other, at their wells, as means of conditions, or as colors.
 
-import { axes, axisOf, series } from "../curves.js";
+import { axes, axisOf, placeOn, series, storedPlace } from "../curves.js";
 import { failure, h, show } from "../dom.js";
 import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
-import { CALENDAR, clockAt, counted, distinctly, moment, naturally, number, text } from "../format.js";
+import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
+import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { byPlate, check, choice, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, several, swatch } from "./plate_parts.js";
+import { byPlate, check, choice, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, pathsOf, pinField, plateChips, range, several, swatch, withoutBlanks, worded } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -175,7 +175,7 @@ export function curveView(subject) {
     const conditions = by.value();
     const words = (/** @type {string} */ path) => {
       const valueOf = new Map(curves.map((it) => [keyAt(it.row, path), valueAt(it.row, path)]));
-      return distinctly(valueOf.keys(), (key) => worded(path, valueOf.get(key)));
+      return distinctly(valueOf.keys(), (key) => worded(paths, path, valueOf.get(key)));
     };
     labels = new Map([...conditions, color.value(), plate?.name ?? ""].filter(Boolean).map((path) => [path, words(path)]));
     for (const it of curves) {
@@ -191,16 +191,6 @@ export function curveView(subject) {
   /** Words of a row's value at a chosen path, others for each value. @param {any} row @param {string} path */
   function labelAt(row, path) {
     return labels.get(path)?.get(keyAt(row, path)) ?? "";
-  }
-
-  /** A condition's value with the unit of its column. @param {string} path @param {any} value */
-  function worded(path, value) {
-    const column = paths.find((it) => it.name === path)?.column;
-    if (value === null) {
-      return `no ${path.replace("__", " ")}`;
-    }
-    const unit = column?.unit ? ` ${column.unit}` : "";
-    return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type) || '""'}${unit}`;
   }
 
   /** Lines that say what a curve is of. @param {Well} it */
@@ -250,7 +240,7 @@ export function curveView(subject) {
     }
     try {
       const began = performance.now();
-      let words = countOf([]);
+      let words = "0 curves.";
       if (curves.length === 0) {
         show(place, h("p", { class: "empty" }, "No row with a curve meets the condition."));
       } else if (kind === "heat map") {
@@ -259,10 +249,10 @@ export function curveView(subject) {
         words = await means(shown, said);
       } else if (kind === "as a plate") {
         await atWells(shown, said);
-        words = countOf(shown.filter((it) => it.well));
+        words = countOf(shown.filter((it) => it.well), false, logY.box.checked);
       } else {
         await overlaid(shown, said);
-        words = countOf(shown);
+        words = countOf(shown, isLogX(), logY.box.checked);
       }
       performance.measure("plot", { start: began });
       show(told, words);
@@ -272,40 +262,9 @@ export function curveView(subject) {
     }
   }
 
-  /** Numbers of curves, and of their points with a place on both axes. @param {Well[]} list */
-  function countOf(list) {
-    const isPlaced = (/** @type {any} */ value, /** @type {boolean} */ isLog) => typeof value === "number" && (!isLog || value > 0);
-    const points = list.reduce((sum, { x, y }) => sum + y.reduce((own, value, index) => own + Number(isPlaced(value, logY.box.checked) && isPlaced(x[index], isLogX())), 0), 0);
-    return `${counted(list.length, "curve")}, ${counted(points, "point")}.`;
-  }
-
   /** The curves without the blanks of their plates, if asked. @param {string[]} said */
   function subtracted(said) {
-    if (blank.value() === "") {
-      return curves;
-    }
-    /** @type {Map<string, import("../science.js").Points>} */
-    const blankOf = new Map();
-    /** @type {Set<import("../science.js").Matching>} */
-    const ways = new Set();
-    for (const name of new Set(curves.map((it) => it.plate))) {
-      const own = curves.filter((it) => it.plate === name && it.isBlank);
-      const mean = meanCurve(own, true);
-      ways.add(mean.how);
-      blankOf.set(name, { x: mean.x, y: mean.mean });
-    }
-    let left = 0;
-    const result = curves
-      .filter((it) => !it.isBlank)
-      .map((it) => {
-        const found = withoutBlank(it, /** @type {any} */ (blankOf.get(it.plate)));
-        left += found.left;
-        ways.add(found.how);
-        return found.curve;
-      });
-    const count = curves.length - result.length;
-    said.push(`The mean of its plate's blanks is subtracted from each curve (${counted(count, "blank")} in all).${left ? ` ${counted(left, "value")} without a blank at their ${across.value()} are left out.` : ""}`, ...matchings(ways));
-    return result;
+    return blank.value() === "" ? curves : withoutBlanks(curves, across.value(), said);
   }
 
   /** Whether x is logarithmic: times are not. */
@@ -313,16 +272,8 @@ export function curveView(subject) {
     return logX.box.checked && !logX.field.hidden;
   }
 
-  /** How readings at different x were put together, in words. @param {Set<import("../science.js").Matching>} ways @param {number} [apart] */
-  function matchings(ways, apart = 0) {
-    const unit = table.columns.find((it) => it.name === across.value())?.unit ?? "";
-    const distance = axis.zone ? `${number(apart / 1000)} s` : `${number(apart)} ${unit}`.trim();
-    return [
-      ...(ways.has("cycle") ? [`Wells that are read one after the other are matched by read cycle${apart ? `, whose readings are up to ${distance} apart: its ${across.value()} is their mean` : ""}.`] : []),
-      ...(ways.has("interpolated") ? [`Curves have different ${across.value()}: between two readings of a curve its value is interpolated linearly.`] : []),
-    ];
-  }
-
+  const placed = (/** @type {any} */ it) => placeOn(axis, it);
+  const stored = (/** @type {any} */ it) => storedPlace(axis, it);
   const minusBlank = () => (blank.value() ? " minus blank" : "");
   const upTitle = () => title(table, up.value()) + minusBlank();
 
@@ -423,8 +374,9 @@ export function curveView(subject) {
     if (uneven.length > 0) {
       said.push(`${uneven.map((it) => it.name).slice(0, 3).join("; ")}${uneven.length > 3 ? " and others" : ""}: not every curve has a value at each ${across.value()}. n is that of each point; hover to see it.`);
     }
-    const apart = Math.max(...found.map(({ mean }) => mean.apart));
-    said.push(...matchings(new Set(found.map(({ mean }) => mean.how)), apart));
+    const unit = table.columns.find((it) => it.name === across.value())?.unit ?? "";
+    const distance = (/** @type {number} */ it) => (axis.zone ? `${number(it / 1000)} s` : `${number(it)} ${unit}`.trim());
+    said.push(...matchings(found.map(({ mean }) => mean), across.value(), distance));
     const single = found.filter(({ own }) => own.length === 1).length;
     if (single > 0 && band.value() !== "none") {
       said.push(`${counted(single, "condition")} of one curve ${single === 1 ? "has" : "have"} no ${band.value()}.`);
@@ -458,16 +410,6 @@ export function curveView(subject) {
     const words = { SD: "mean ± SD", SEM: "mean ± SEM", none: "mean" }[band.value()];
     await figure.draw(drawn, axis, { title: `${upTitle()}, ${words}`, type: logY.box.checked ? "log" : "linear" });
     return `${counted(found.length, "mean")} of ${counted(shown.length, "curve")}, ${counted(found.reduce((sum, { mean }) => sum + mean.x.length, 0), "point")}.`;
-  }
-
-  /** A place on the x axis in words. @param {any} it */
-  function placed(it) {
-    return axis.zone ? moment(it, axis.zone) : number(it);
-  }
-
-  /** A place on the x axis as files have it: instants in UTC. @param {any} it */
-  function stored(it) {
-    return !axis.zone ? it : axis.zone.name ? `${clockAt(it, CALENDAR)}Z` : moment(it, CALENDAR);
   }
 
   /** Name of a file, without extension. */

@@ -1,8 +1,8 @@
 // Parts of the view of plates and curves that stand by themselves.
 
 import { h, load } from "../dom.js";
-import { counted, naturally } from "../format.js";
-import { extent, letters, thinned, wellOf } from "../science.js";
+import { counted, naturally, text } from "../format.js";
+import { extent, letters, meanCurve, thinned, wellOf, withoutBlank } from "../science.js";
 import { change, values } from "../state.js";
 import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } from "../tables.js";
 
@@ -73,6 +73,21 @@ export function pathsOf(wells, all) {
 }
 
 /**
+ * A condition's value with the unit of its column.
+ * @param {{name: string, column: Column}[]} paths
+ * @param {string} path
+ * @param {any} value
+ */
+export function worded(paths, path, value) {
+  const column = paths.find((it) => it.name === path)?.column;
+  if (value === null || value === undefined) {
+    return `no ${path.replace("__", " ")}`;
+  }
+  const unit = column?.unit ? ` ${column.unit}` : "";
+  return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type) || '""'}${unit}`;
+}
+
+/**
  * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
  * 384 wells is one plot. Until somebody zooms, it has the points alone that the screen can show.
  * @param {import("../plot.js").Plot} place
@@ -119,6 +134,68 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
 export function range(lists) {
   const [low, high] = extent(lists.flat()) ?? [0, 0];
   return (/** @type {number} */ value) => (high > low ? (value - low) / (high - low) : 0.5);
+}
+
+/**
+ * Numbers of curves, and of their points with a place on both axes.
+ * @param {Well[]} list
+ * @param {boolean} isLogX
+ * @param {boolean} isLogY
+ */
+export function countOf(list, isLogX, isLogY) {
+  const isPlaced = (/** @type {any} */ value, /** @type {boolean} */ isLog) => typeof value === "number" && (!isLog || value > 0);
+  const points = list.reduce((sum, { x, y }) => sum + y.reduce((own, value, index) => own + Number(isPlaced(value, isLogY) && isPlaced(x[index], isLogX)), 0), 0);
+  return `${counted(list.length, "curve")}, ${counted(points, "point")}.`;
+}
+
+/**
+ * Curves without the mean of their plate's blanks.
+ * @param {Well[]} curves
+ * @param {string} x name of their x
+ * @param {string[]} said
+ */
+export function withoutBlanks(curves, x, said) {
+  /** @type {Map<string, import("../science.js").Points>} */
+  const blankOf = new Map();
+  /** @type {Set<import("../science.js").Matching>} */
+  const ways = new Set();
+  for (const name of new Set(curves.map((it) => it.plate))) {
+    const mean = meanCurve(curves.filter((it) => it.plate === name && it.isBlank), true);
+    ways.add(mean.how);
+    blankOf.set(name, { x: mean.x, y: mean.mean });
+  }
+  let left = 0;
+  const result = curves
+    .filter((it) => !it.isBlank)
+    .map((it) => {
+      const found = withoutBlank(it, /** @type {any} */ (blankOf.get(it.plate)));
+      left += found.left;
+      ways.add(found.how);
+      return found.curve;
+    });
+  const words = [
+    `The mean of its plate's blanks is subtracted from each curve (${counted(curves.length - result.length, "blank")} in all).`,
+    ways.has("cycle") ? "It is that of the same read cycle." : "",
+    ways.has("interpolated") ? "Between two readings of the blank it is interpolated linearly." : "",
+    left ? `${counted(left, "value")} without a blank at their ${x} are left out.` : "",
+  ];
+  said.push(words.filter(Boolean).join(" "));
+  return result;
+}
+
+/**
+ * How readings at different x were put together, in words.
+ * @param {{how: import("../science.js").Matching, apart: number}[]} means
+ * @param {string} x name of their x
+ * @param {(apart: number) => string} distance in words
+ */
+export function matchings(means, x, distance) {
+  const ways = new Set(means.map((it) => it.how));
+  const apart = distance(Math.max(0, ...means.map((it) => it.apart)));
+  return [
+    ...(ways.has("cycle") ? [`Wells that are read one after the other are matched by read cycle, whose readings are up to ${apart} apart: its ${x} is their mean.`] : []),
+    ...(ways.has("interpolated") ? [`Curves have different ${x}: between two readings of a curve its value is interpolated linearly.`] : []),
+  ];
 }
 
 /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */
