@@ -32,7 +32,7 @@ export function changedRows(execution, tables) {
         const system = all.flatMap((it) => it.columns).filter((it) => it.is_system);
         const found = all.find((it) => it.name === table.table);
         const columns = found?.columns.filter((it) => !it.is_system) ?? [];
-        const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])) : new Map();
+        const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])).catch(() => new Map()) : new Map();
         const cell = (/** @type {string} */ name, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === name), value, known);
         const label = found ? labelOf(found) : "id";
         const name = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);

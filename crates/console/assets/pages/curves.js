@@ -58,6 +58,7 @@ export function curveView(subject) {
   /** @type {Map<string, Map<any, any>>} values of the referenced rows, by path and then the key */
   let known = new Map();
   let isCut = false;
+  let rounded = 0;
 
   const of = choice("Curves of", "_of", owners.map((it) => it.name), owner.name, () => (location.hash = address("plates", table.name, { _of: of.value(), _all: "1" })));
   const across = choice("X axis", "_x", first.xs, first.x, readCurves);
@@ -106,6 +107,7 @@ export function curveView(subject) {
         known = others;
         rangeOfX = null;
         curves = got.map(({ row, curve }) => ({ ...curve, row, ...described(row) }));
+        rounded = curves.reduce((sum, { given }) => sum + [...given.x, ...given.y].filter((value) => typeof value === "bigint").length, 0);
         drawCurves();
       }
     } catch (error) {
@@ -225,7 +227,6 @@ export function curveView(subject) {
     /** @type {string[]} */
     const said = [];
     const shown = subtracted(said);
-    const rounded = curves.reduce((sum, it) => sum + [...it.given.x, ...it.given.y].filter((value) => typeof value === "bigint").length, 0);
     if (rounded > 0) {
       said.push(`${counted(rounded, "value")} beyond 2^53: drawn and computed without the last digits, which the CSV of the curves has.`);
     }
@@ -275,6 +276,7 @@ export function curveView(subject) {
   const placed = (/** @type {any} */ it) => placeOn(axis, it);
   const stored = (/** @type {any} */ it) => storedPlace(axis, it);
   const minusBlank = () => (blank.value() ? " minus blank" : "");
+  const fileName = () => table.name + (blank.value() ? "-minus-blank" : "");
   const upTitle = () => title(table, up.value()) + minusBlank();
 
   /** @param {Well[]} shown */
@@ -356,8 +358,9 @@ export function curveView(subject) {
     );
   }
 
-  /** @param {Well[]} shown @param {string[]} said */
-  async function means(shown, said) {
+  /** @param {Well[]} curves_ @param {string[]} said */
+  async function means(curves_, said) {
+    const shown = curves_.filter((it) => it.y.some((value) => typeof value === "number"));
     if (by.value().length === 0) {
       said.push("Choose the columns that tell the conditions apart: until then this is the mean of all curves.");
     }
@@ -410,11 +413,6 @@ export function curveView(subject) {
     const words = { SD: "mean ± SD", SEM: "mean ± SEM", none: "mean" }[band.value()];
     await figure.draw(drawn, axis, { title: `${upTitle()}, ${words}`, type: logY.box.checked ? "log" : "linear" });
     return `${counted(found.length, "mean")} of ${counted(shown.length, "curve")}, ${counted(found.reduce((sum, { mean }) => sum + mean.x.length, 0), "point")}.`;
-  }
-
-  /** Name of a file, without extension. */
-  function fileName() {
-    return table.name + (blank.value() ? "-minus-blank" : "");
   }
 
   /** @param {Well[]} shown @param {string[]} said */

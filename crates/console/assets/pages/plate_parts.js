@@ -137,15 +137,15 @@ export function range(lists) {
 }
 
 /**
- * Numbers of curves, and of their points with a place on both axes.
+ * Numbers of points with a place on both axes, and of the curves that have any.
  * @param {Well[]} list
  * @param {boolean} isLogX
  * @param {boolean} isLogY
  */
 export function countOf(list, isLogX, isLogY) {
   const isPlaced = (/** @type {any} */ value, /** @type {boolean} */ isLog) => typeof value === "number" && (!isLog || value > 0);
-  const points = list.reduce((sum, { x, y }) => sum + y.reduce((own, value, index) => own + Number(isPlaced(value, isLogY) && isPlaced(x[index], isLogX)), 0), 0);
-  return `${counted(list.length, "curve")}, ${counted(points, "point")}.`;
+  const points = list.map(({ x, y }) => y.reduce((sum, value, index) => sum + Number(isPlaced(value, isLogY) && isPlaced(x[index], isLogX)), 0));
+  return `${counted(points.filter((it) => it > 0).length, "curve")}, ${counted(points.reduce((sum, it) => sum + it, 0), "point")}.`;
 }
 
 /**

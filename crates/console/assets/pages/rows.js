@@ -123,7 +123,7 @@ function history(table, all, key, again) {
     load(place, "Reading the history", async () => {
       const { body } = await call("GET", `${path}/history?limit=50`);
       const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
-      const known = await names(table, all, sides);
+      const known = await names(table, all, sides).catch(() => new Map());
       const cell = (/** @type {string} */ name, /** @type {any} */ value) => exact(table.columns.find((it) => it.name === name), value, known);
       const line = (/** @type {any} */ it) => [
         it.version,
@@ -252,7 +252,7 @@ function referringRows(table, all, column, key) {
     const own = keyOf(table);
     const label = labelOf(table);
     const rest = written(table).filter((it) => ![own, label, column.name].includes(it.name));
-    const known = await names({ ...table, columns: rest }, all, body);
+    const known = await names({ ...table, columns: rest }, all, body).catch(() => new Map());
     const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
     const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((each) => cellOf(each, it[each.name], known))]);
     const every = address("tables", table.name, { [column.name]: String(key) });
