@@ -1,6 +1,6 @@
 // The agent: questions, answers, and what it did for them.
 
-import { call, get } from "../api.js";
+import { call, every, get } from "../api.js";
 import { destroy, failure, h, load, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
 import { time } from "../format.js";
@@ -15,7 +15,7 @@ export function chats() {
   const place = h("div", null);
   const draw = () =>
     load(place, "Reading the chats", async () => {
-      const all = await get("/agent/chats?limit=50");
+      const all = await every("/agent/chats");
       const remove = (/** @type {Api["AgentChat"]} */ it) => async () => {
         await call("DELETE", `/agent/chats/${it.id}`);
         draw();

@@ -1,6 +1,6 @@
 // Files: the list, uploads, and one with its preview.
 
-import { get, post, stored } from "../api.js";
+import { every, get, post, stored } from "../api.js";
 import { badge, button, h, input, load, select, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -38,7 +38,7 @@ export function files() {
     names.get(it.source_instrument_id ?? "") ?? String(it.source_type).replace("_", " "),
   ];
   const filters = () => ({ query: search.value.trim(), extensions: extensions.value.replaceAll(" ", ""), instrument_id: instrument.value });
-  const known = get("/instruments?limit=1000").then((/** @type {Api["Instrument"][]} */ all) => {
+  const known = every("/instruments").then((/** @type {Api["Instrument"][]} */ all) => {
     for (const it of all) {
       names.set(it.id, it.name);
       instrument.append(h("option", { value: it.id, selected: it.id === given.get("_instrument") }, it.name));
@@ -79,11 +79,11 @@ export function file(id) {
     const [it, content, runs] = await Promise.all([
       get(`/files/${id}`),
       get(`/files/${id}/content`),
-      get(`/job-executions?trigger_file_id=${id}&limit=100`),
+      every(`/job-executions?trigger_file_id=${id}`),
     ]);
     const run = it.job_execution_id;
     titled(it.file_name);
-    const [maker, instruments] = await Promise.all([executionNames([run]), it.source_instrument_id ? get("/instruments?limit=1000") : []]);
+    const [maker, instruments] = await Promise.all([executionNames([run]), it.source_instrument_id ? every("/instruments") : []]);
     const instrument = instruments.find((/** @type {Api["Instrument"]} */ each) => each.id === it.source_instrument_id);
     return h(
       "div",

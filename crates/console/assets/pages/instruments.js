@@ -1,6 +1,6 @@
 // Instruments: which there are, and the computer beside each.
 
-import { get } from "../api.js";
+import { every, get } from "../api.js";
 import { h, load, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -10,7 +10,7 @@ import { device } from "./device.js";
 export function instruments() {
   const place = h("div", null);
   load(place, "Reading the instruments", async () => {
-    const all = await get("/instruments?limit=1000");
+    const all = await every("/instruments");
     const row = (/** @type {Api["Instrument"]} */ it) => [
       h("a", { href: `#/instruments/${it.id}` }, it.name),
       it.instrument_type ?? "",

@@ -1,6 +1,6 @@
 // Integrations: webhooks with what was sent to them, and SQL logins for people's own tools.
 
-import { call, get, post } from "../api.js";
+import { call, every, get, post } from "../api.js";
 import { badge, button, destroy, form, h, input, load, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -18,7 +18,7 @@ const STATES = /** @type {Record<string, string>} */ ({ delivered: "completed", 
  * @param {() => void} draw
  */
 export async function webhooks(draw) {
-  const all = await get("/webhooks?limit=1000");
+  const all = await every("/webhooks");
   const place = h("div", { "aria-live": "polite" });
   const [address, events, format] = [input({ type: "url", required: true }), input({ required: true, value: "*", placeholder: "file.confirmed, job_execution.failed" }), select(FORMATS)];
   const add = async () => {
@@ -93,7 +93,7 @@ const TOOLS = /** @type {Record<string, string>} */ ({ psql: "psql", r: "R", mat
  * @param {() => void} draw
  */
 export async function sqlLogins(draw) {
-  const all = await get("/sql-logins?limit=1000");
+  const all = await every("/sql-logins");
   const place = h("div", { "aria-live": "polite" });
   const name = input({ required: true, maxlength: 200, placeholder: "Grafana in the hall" });
   const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });

@@ -1,6 +1,6 @@
 // Users with their roles, the groups that they are in, and invitations.
 
-import { call, get, post } from "../api.js";
+import { call, every, post } from "../api.js";
 import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -31,7 +31,7 @@ export function once(words, secret, done) {
  * @param {() => void} draw
  */
 export async function users(draw) {
-  const all = await get("/users?limit=1000");
+  const all = await every("/users");
   const change = (/** @type {any} */ it, /** @type {any} */ body) => async () => {
     await call("PATCH", `/users/${it.id}`, body);
     draw();
@@ -72,7 +72,7 @@ export async function users(draw) {
  * @param {() => void} draw
  */
 export async function groups(draw) {
-  const [all, everybody] = await Promise.all([get("/groups?limit=1000"), get("/users?limit=1000")]);
+  const [all, everybody] = await Promise.all([every("/groups"), every("/users")]);
   const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
   const place = h("div", { "aria-live": "polite" });
   const members = (/** @type {any} */ it) => async () => {
@@ -113,7 +113,7 @@ export async function groups(draw) {
  * @param {() => void} draw
  */
 export async function invitations(draw) {
-  const [all, known] = await Promise.all([get("/invitations?limit=1000"), get("/groups?limit=1000")]);
+  const [all, known] = await Promise.all([every("/invitations"), every("/groups")]);
   const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];
   const boxes = known.map((/** @type {any} */ it) => input({ type: "checkbox", value: it.name }));
   const made = h("div", { "aria-live": "polite" });

@@ -7,12 +7,12 @@ import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
 import { shown as shownAs, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { may } from "../rights.js";
+import { mayLeave } from "../guard.js";
+import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { hasRows, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { executionNames } from "./executions.js";
-
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -38,7 +38,7 @@ export function row(tableName, id) {
       if (body.length === 0) {
         throw new Error(`There is no row ${id} in ${tableName}.`);
       }
-      const name = String(body[0][labelOf(table)] ?? id);
+      const name = String(nonempty(body[0][labelOf(table)] ?? id));
       show(title, name);
       titled(name);
       return one(table, all, body[0], await names(table, all, body), draw_);
@@ -62,7 +62,7 @@ function one(table, all, found, known, again) {
       return h("span", { class: "quiet" }, "–");
     }
     if (column.is_foreign_key) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
+      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, nonempty(known.get(column.name)?.get(value) ?? value));
     }
     return exact(value, column.data_type);
   };
@@ -75,13 +75,13 @@ function one(table, all, found, known, again) {
   const curves = referring.filter(({ other }) => other.semantic_category === "raw");
   const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
   const key = found[keyOf(table)];
-  const isKept = table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name);
+  const isKept = hasRows(table);
   return h(
     "div",
     null,
     h("dl", null, values),
     origin(found),
-    isKept && may("write") ? changes(table, all, found, known, again) : null,
+    isKept && mayWrite(table) ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
     rows.map(({ other, column }) => referringRows(other, column, key)),
     isKept ? history(table, key, again) : null,
@@ -129,7 +129,7 @@ function history(table, key, again) {
         h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, shownAs(before)), " → ", h("ins", { class: "added" }, shownAs(after))))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
-        may("write") && it.version !== body[0].version && it.operation !== "deleted"
+        mayWrite(table) && it.version !== body[0].version && it.operation !== "deleted"
           ? destroy("Restore", `Set the row back to version ${it.version}`, async () => {
               await post(`${path}/restore`, { version: it.version });
               toast(`The row is as it was in version ${it.version}.`);
@@ -153,12 +153,16 @@ function history(table, key, again) {
  */
 function changes(table, all, found, known, again) {
   const place = h("div", null);
-  const change = () => show(place, rowForm(table, all, found, known, again));
+  // What is typed into the form is asked about before it is replaced.
+  const change = async () => (await mayLeave(place)) && show(place, rowForm(table, all, found, known, again));
   const key = found[keyOf(table)];
-  const name = String(found[labelOf(table)] ?? key);
+  const name = String(nonempty(found[labelOf(table)] ?? key));
   const write = (/** @type {boolean} */ isTrial) =>
     post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key, _if_updated_at: found.updated_at }] }] });
   const ask = async () => {
+    if (!(await mayLeave(place))) {
+      return;
+    }
     try {
       const { cascade_deleted: others = {} } = (await write(true)).tables[0];
       const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
@@ -246,7 +250,7 @@ function referringRows(table, column, key) {
     const own = keyOf(table);
     const label = labelOf(table);
     const rest = written(table).map((it) => it.name).filter((it) => ![own, label, column.name].includes(it));
-    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
+    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, nonempty(it[label] ?? it[own]));
     const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
     const all = address("tables", table.name, { [column.name]: String(key) });
     return h(

@@ -1,6 +1,6 @@
 // What starts a job by itself.
 
-import { call, get } from "../api.js";
+import { call, every, get } from "../api.js";
 import { destroy, failure, form, h, input, load, select, show } from "../dom.js";
 import { grid } from "../grid.js";
 
@@ -37,7 +37,7 @@ export function triggerWords(trigger) {
 export function triggerForm(job, draw) {
   const place = h("div", null);
   load(place, "Reading jobs and instruments", async () => {
-    const [instruments, jobs] = await Promise.all([get("/instruments?limit=1000"), get("/jobs")]);
+    const [instruments, jobs] = await Promise.all([every("/instruments"), get("/jobs")]);
     const category = select(CATEGORIES, job.trigger?.category);
     const details = h("div", { class: "grouped" });
     let read = () => /** @type {{conditions: any, instrument?: string | null}} */ ({ conditions: {} });
