@@ -48,7 +48,7 @@ export function told(body, status) {
     return body.errors.map((/** @type {any} */ it) => placed(it.path ?? "", it.message)).join("\n");
   }
   if (Array.isArray(body?.detail)) {
-    return body.detail.map((/** @type {any} */ it) => placed(it.loc.slice(1).join("."), it.msg)).join("\n");
+    return body.detail.map((/** @type {any} */ it) => placed(it.loc.slice(1).join("."), it.msg.replace("Value error, ", ""))).join("\n");
   }
   return body?.detail ? String(body.detail) : `The platform answered ${status}.`;
 }

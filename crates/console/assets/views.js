@@ -54,7 +54,7 @@ export function viewList() {
       const all = await savedViews();
       const pinned = all.filter((view) => view.is_pinned);
       if (all.length === 0) {
-        return h("p", { class: "empty" }, "No saved view yet. A table, the plates and the SQL page offer to save what they show.");
+        return h("p", { class: "empty" }, `No saved view yet.${may("write") ? " A table, the plates and the SQL page offer to save what they show." : ""}`);
       }
       const every = h("details", { open: isOpen }, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
       every.addEventListener("toggle", () => (isOpen = every.hasAttribute("open")));

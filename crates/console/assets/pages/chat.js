@@ -7,6 +7,7 @@ import { time } from "../format.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { markdown } from "../markdown.js";
+import { may } from "../rights.js";
 import { follow } from "../stream.js";
 import { undo } from "./executions.js";
 
@@ -189,7 +190,12 @@ function question(chat, place) {
       begin(event);
     }
   };
-  return h("form", { submit: begin, keydown: key }, prompt, bar);
+  const form = h("form", { submit: begin, keydown: key }, prompt, bar);
+  // Others than administrators learn it from the answer.
+  const look = may("admin") ? get("/dependencies") : Promise.resolve({ dependencies: [] });
+  const isOff = (/** @type {any} */ { dependencies }) => dependencies.some((/** @type {any} */ it) => it.name === "LLM" && it.state === "unused");
+  look.then((found) => isOff(found) && form.replaceWith(h("p", { class: "empty" }, "This server has no language model to ask: its operator sets LABDATA_LLM_PROVIDER.")), () => {});
+  return form;
 }
 
 /**

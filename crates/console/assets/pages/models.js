@@ -36,7 +36,7 @@ export function models() {
       time(it.training_completed_at),
     ];
     const columns = ["Model", "Version", "Status", "Predicts", "Kind", "Trained"];
-    return grid(columns, (await get("/ml-models")).map(row), "There is no model yet. Create a dataset below, then train one on it.");
+    return grid(columns, (await get("/ml-models")).map(row), `There is no model yet.${may("write") ? " Create a dataset below, then train one on it." : ""}`);
   });
   const draw = () =>
     load(sets, "Reading the datasets", async () => {

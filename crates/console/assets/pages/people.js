@@ -4,6 +4,7 @@ import { call, every, post } from "../api.js";
 import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { isMe } from "../rights.js";
 
 const ROLES = /** @type {[string, string][]} */ ([
   ["viewer", "viewer: reads"],
@@ -51,7 +52,8 @@ export async function users(draw) {
     (it.groups ?? []).join(", "),
     time(it.created_at),
     it.disabled_at ? h("span", null, "disabled ", time(it.disabled_at)) : "active",
-    it.disabled_at ? button("Enable", change(it, { disabled: false })) : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, change(it, { disabled: true })),
+    // Who is signed in would lose the page with it.
+    isMe(it.id) ? "" : it.disabled_at ? button("Enable", change(it, { disabled: false })) : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, change(it, { disabled: true })),
   ];
   const [email, name, as] = [input({ type: "email", required: true }), input({ maxlength: 200 }), select(ROLES, "member")];
   const add = async () => {
@@ -78,6 +80,10 @@ export async function groups(draw) {
   const members = (/** @type {any} */ it) => async () => {
     const boxes = everybody.map((/** @type {any} */ user) => input({ type: "checkbox", value: user.id, checked: it.members.includes(user.id) }));
     const save = async () => {
+      const now = (await every("/groups")).find((/** @type {any} */ other) => other.id === it.id);
+      if (String(now?.members) !== String(it.members)) {
+        throw new Error("Somebody else has changed the group since its members were read, so nothing was saved. Load the page again.");
+      }
       await call("PATCH", `/groups/${it.id}`, { members: boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value) });
       draw();
     };
