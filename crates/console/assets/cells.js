@@ -11,6 +11,11 @@ import { isNumeric, keyFor, keyOf, labelOf, parsed, title } from "./tables.js";
  * @typedef {import("./tables.js").Column} Column
  */
 
+/** A value within a message. @param {string} text */
+function short(text) {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text || "empty";
+}
+
 /** What the job of a change made here is called. */
 const JOB = "Console";
 
@@ -136,7 +141,7 @@ export function cells({ table, all, content, name, changed }) {
       try {
         const value = await made.value();
         const change = { [key]: row[key], [column.name]: value, ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) };
-        await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${before || "empty"} → ${made.input.value || "empty"}`, () => element.classList.remove("editing"));
+        await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${short(before)} → ${short(made.input.value)}`, () => element.classList.remove("editing"));
       } catch (error) {
         isDone = false;
         made.input.setAttribute("aria-invalid", "true");

@@ -294,6 +294,11 @@ export function form(fields, label, work) {
  * @param {Record<string, any>} [attributes]
  */
 export function input(attributes) {
+  const text = String(attributes?.value ?? "");
+  if (/\n/.test(text)) {
+    // A field of one line would drop the line breaks.
+    return /** @type {HTMLInputElement} */ (h("textarea", { ...attributes, value: null, rows: 2 }, text));
+  }
   return /** @type {HTMLInputElement} */ (h("input", attributes ?? null));
 }
 

@@ -12,6 +12,9 @@ const FORMATS = /** @type {[string, string][]} */ ([
   ["teams", "Teams"],
 ]);
 
+/** Deliveries that are listed. */
+const DELIVERIES = 50;
+
 const STATES = /** @type {Record<string, string>} */ ({ delivered: "completed", failed: "failed", pending: "queued" });
 
 /**
@@ -63,7 +66,7 @@ export async function webhooks(draw) {
 function deliveries(webhook, place) {
   const path = `/webhooks/${webhook.id}/deliveries`;
   load(place, "Reading the deliveries", async () => {
-    const all = await get(`${path}?limit=50`);
+    const all = await get(`${path}?limit=${DELIVERIES}`);
     const row = (/** @type {any} */ it) => [
       it.type,
       time(it.at),
@@ -76,7 +79,7 @@ function deliveries(webhook, place) {
         deliveries(webhook, place);
       }),
     ];
-    return h("div", null, h("h3", null, `Deliveries to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
+    return h("div", null, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
   });
 }
 

@@ -1,6 +1,6 @@
 // A row: its values, its curves, and everything that refers to it.
 
-import { call, post } from "../api.js";
+import { every, post } from "../api.js";
 import { restore } from "../cells.js";
 import { axes, axisType, series } from "../curves.js";
 import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
@@ -121,7 +121,7 @@ function history(table, key, again) {
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
   const open = () =>
     load(place, "Reading the history", async () => {
-      const { body } = await call("GET", `${path}/history?limit=50`);
+      const body = await every(`${path}/history`);
       const line = (/** @type {any} */ it) => [
         it.version,
         it.operation,
