@@ -137,9 +137,11 @@ export function importForm(table, all, done) {
   mode.addEventListener("change", () => (keys.hidden = blanks.hidden = mode.value !== "upsert"));
   const read = h("div", { "aria-live": "polite" });
   const told = h("div", { "aria-live": "polite" });
-  /** Options that were chosen. @type {Record<string, any>} */
+  /** Options that the shown reading has. @type {Record<string, any>} */
   let options = {};
-  /** The reading that is shown, and the options that led to it. @type {{body: any, lines: string[], options: Record<string, any>} | null} */
+  /** Options that are being tried. @type {Record<string, any>} */
+  let wanted = {};
+  /** The reading that is shown. @type {{body: any, lines: string[]} | null} */
   let last = null;
   /** Why an option that was chosen after it cannot be read. @type {{name: string, value: any, error: unknown} | null} */
   let wrong = null;
@@ -183,23 +185,31 @@ export function importForm(table, all, done) {
   /** @param {Record<string, any>} [chosen] options besides those that hold */
   const preview = (chosen = {}) => {
     forget();
+    wanted = { ...wanted, ...chosen };
+    const sent = wanted;
     previewed = load(read, "Reading the file", async () => {
       const source = file.files?.[0];
       if (!source) {
         return null;
       }
       const form = new FormData();
-      put(form, { ...options, ...chosen });
+      put(form, sent);
       form.append("file", source, source.name);
-      wrong = null;
       try {
         const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(source)]);
-        options = { ...options, ...chosen };
-        last = { body, lines, options };
+        // Another choice was made while this one was read.
+        if (sent !== wanted) {
+          return undefined;
+        }
+        [options, wrong, last] = [sent, null, { body, lines }];
       } catch (error) {
         if (!last) {
           throw error;
         }
+        if (sent !== wanted) {
+          return undefined;
+        }
+        wanted = options;
         // The last good reading stays, with the choice that failed at its field.
         const [[name, value]] = Object.entries(chosen);
         wrong = { name, value, error };
@@ -241,6 +251,7 @@ export function importForm(table, all, done) {
         ? h("select", null, [...new Set([...choices, given])].map((it) => h("option", { value: it, selected: it === given }, WORDS[it] ?? it)))
         : input({ value: given, size: 10, ...(name === "timezone" ? { placeholder: "Europe/Berlin" } : name === "date_format" ? { placeholder: "%d.%m.%Y" } : {}) });
       field.addEventListener("change", () => preview({ [name]: /** @type {HTMLInputElement} */ (field).value }));
+      field.setAttribute("data-name", name);
       field.toggleAttribute("aria-invalid", bad !== null);
       return h("label", null, label, field, bad ? h("small", { class: "failure" }, /** @type {any} */ (bad.error).message.replace(`${name}: `, "")) : null);
     });
@@ -366,8 +377,8 @@ export function importForm(table, all, done) {
     }
   };
   file.addEventListener("change", () => {
-    options = {};
-    last = null;
+    options = wanted = {};
+    last = wrong = null;
     mapped.clear();
     byHand.clear();
     lookups.clear();

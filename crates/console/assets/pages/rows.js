@@ -61,8 +61,8 @@ function one(table, all, found, known, again) {
     if (value === null || value === undefined) {
       return h("span", { class: "quiet" }, "–");
     }
-    if (column.is_foreign_key) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, nonempty(known.get(column.name)?.get(value) ?? value));
+    if (column.foreign_key_table_name !== null) {
+      return h("a", { href: rowLink(column.foreign_key_table_name, value) }, nonempty(known.get(column.name)?.get(value) ?? value));
     }
     return exact(value, column.data_type);
   };

@@ -133,8 +133,8 @@ function rows(found, all, draw) {
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
       return h("a", { href: rowLink(found.name, it[key]) }, nonempty(value));
     }
-    if (column.is_foreign_key && value !== null) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, nonempty(known.get(column.name)?.get(value) ?? value));
+    if (column.foreign_key_table_name !== null && value !== null) {
+      return h("a", { href: rowLink(column.foreign_key_table_name, value) }, nonempty(known.get(column.name)?.get(value) ?? value));
     }
     return text(value, column.data_type);
   };
