@@ -119,7 +119,7 @@ export function curveView(subject) {
 
   /** Rows that have curves. Those without are passed over, as far as some pages reach. */
   async function readPages() {
-    const wanted = filters(wells, all);
+    const wanted = await filters(wells, all);
     const chosen = values().getAll("_plate");
     if (plate && chosen.length > 0) {
       wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map((it) => numberOf(it, true)) : chosen;

@@ -162,6 +162,9 @@ function drawn(image, numbers) {
   return canvas;
 }
 
+/** Files that are offered at a time. */
+const FILES = 50;
+
 /** Pause after the last letter before files are looked for, in ms. */
 const PAUSE = 250;
 
@@ -174,7 +177,7 @@ export function filePicker() {
   const look = async () => {
     const mine = ++asked;
     try {
-      const files = await get(`/files?limit=50&query=${encodeURIComponent(search.value.trim())}`);
+      const files = await get(`/files?limit=${FILES}&query=${encodeURIComponent(search.value.trim())}`);
       if (mine !== asked) {
         return;
       }
@@ -182,7 +185,7 @@ export function filePicker() {
         return h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? instant(it.uploaded_at) : "not uploaded"})`);
       });
       show(list, h("option", { value: "" }, "no file"), ...options);
-      show(said, files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));
+      show(said, files.length === FILES ? h("small", { class: "quiet" }, `The newest ${FILES}: a part of the name finds others.`) : files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));
     } catch (error) {
       show(said, failure(error));
     }

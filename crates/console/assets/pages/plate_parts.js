@@ -1,10 +1,11 @@
 // Parts of the view of plates and curves that stand by themselves.
 
-import { h, load } from "../dom.js";
+import { failure, h, load, show } from "../dom.js";
 import { counted, naturally, text } from "../format.js";
+import { reference } from "../row_form.js";
 import { extent, letters, meanCurve, thinned, wellOf, withoutBlank } from "../science.js";
 import { change, values } from "../state.js";
-import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } from "../tables.js";
+import { isNumeric, keyOf, labelOf, named, nonempty, read, references, rowLink, written } from "../tables.js";
 
 /**
  * @typedef {import("../tables.js").Table} Table
@@ -15,6 +16,9 @@ import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } 
 
 /** Part of a well that its curve fills. */
 const FILLED = 0.88;
+
+/** Newest plates that are offered in a list. */
+const OFFERED = 200;
 
 /** @param {string} color */
 export function swatch(color) {
@@ -36,21 +40,34 @@ export function plateChips({ plate, wells, all }, changed) {
       const chosen = values().getAll("_plate");
       const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
       const [key, label] = other ? [keyOf(other), labelOf(other)] : ["", ""];
-      const known = other ? (await read(other, { columns: [...new Set([key, label])], limit: 200 })).body : [];
+      const page = (/** @type {any} */ body) => (other ? read(other, { columns: [...new Set([key, label])], limit: OFFERED, ...body }) : { body: [], next: null });
+      const [own, { body: known, next }] = await Promise.all([chosen.length ? page({ filters: { [`${key}__in`]: chosen }, limit: chosen.length }) : { body: [] }, page({ order_by: ["-created_at"] })]);
       const set = (/** @type {string[]} */ next) => {
         change({ _plate: next }, true);
         draw();
         changed();
       };
-      const nameOf = (/** @type {string} */ id) => String(known.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id);
+      const nameOf = (/** @type {string} */ id) => String(nonempty(own.body.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id));
       const chip = (/** @type {string} */ id) =>
         h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
       const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
       const more = /** @type {HTMLSelectElement} */ (
-        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, it[label] ?? it[key])))
+        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, nonempty(it[label] ?? it[key]))))
       );
       more.addEventListener("change", () => more.value && set([...chosen, more.value]));
-      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null);
+      // Older ones are found by their names.
+      const older = next && other ? reference(other, null, "") : null;
+      const said = h("span", { "aria-live": "polite" });
+      older?.input.setAttribute("aria-label", `Add an older ${column.name} by its name`);
+      older?.input.setAttribute("placeholder", `older than those ${OFFERED}: its name`);
+      older?.input.addEventListener("change", async () => {
+        try {
+          set([...chosen, String(await older.value())]);
+        } catch (error) {
+          show(said, failure(error));
+        }
+      });
+      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null, older ? h("li", null, older.input, older.list, said) : null);
     });
   draw();
   return place;

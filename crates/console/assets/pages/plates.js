@@ -8,7 +8,7 @@ import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, values } from "../state.js";
-import { keyOf, labelOf, named, quoted, read, references, schema, sql, written } from "../tables.js";
+import { keyOf, labelOf, named, nonempty, quoted, read, references, schema, sql, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
 
@@ -158,7 +158,7 @@ export async function namesOf(column, keys, all) {
     const [key, label] = [keyOf(other), labelOf(other)];
     const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [...new Set([key, label])], limit: keys.length });
     for (const row of body) {
-      names.set(row[key], String(row[label] ?? row[key]));
+      names.set(row[key], String(nonempty(row[label] ?? row[key])));
     }
   }
   return names;

@@ -1,12 +1,13 @@
 // A SQL statement, its result as a table and as a chart, and the statements before it.
 
-import { get } from "../api.js";
 import { timeAxis } from "../curves.js";
 import { failure, h, input, load, show } from "../dom.js";
 import { drawable, isNumber } from "../exact.js";
 import { counted, distinctly, isInstant, milliseconds, naturally, text } from "../format.js";
 import { data, grid } from "../grid.js";
+import { mayLeave, saved } from "../guard.js";
 import { plot, plotTools, saveValues } from "../plot.js";
+import { remembered } from "../rights.js";
 import { change, values } from "../state.js";
 import { TOGETHER, bars, parameterCount } from "../sql.js";
 import { schema, sql } from "../tables.js";
@@ -22,72 +23,51 @@ const SHOWN = 1000;
 
 const FIRST = 'select name, semantic_category from "table" order by name';
 
-/**
- * The statements that were run in this browser, the latest first, for each organization.
- * @param {string} organization
- */
-function history(organization) {
-  const key = `labdata-sql-${organization}`;
+/** The statements that the person who is signed in has run in this browser, the latest first. */
+function history() {
+  const store = remembered("sql");
   /** @returns {string[]} */
   const all = () => {
     try {
-      const found = JSON.parse(localStorage.getItem(key) ?? "[]");
-      return Array.isArray(found) ? found.filter((it) => typeof it === "string") : [];
+      return JSON.parse(store.get() ?? "[]");
     } catch {
       return [];
     }
   };
-  const keep = (/** @type {string[]} */ statements) => {
-    try {
-      localStorage.setItem(key, JSON.stringify(statements.slice(0, REMEMBERED)));
-    } catch {
-      // A browser without room, or that forbids it, runs statements all the same.
-    }
-  };
+  const keep = (/** @type {string[]} */ statements) => store.set(JSON.stringify(statements.slice(0, REMEMBERED)));
   const add = (/** @type {string} */ statement) => keep([statement, ...all().filter((it) => it !== statement)]);
   return { all, add, forget: () => keep([]) };
 }
 
 /** The SQL box. */
 export function query() {
-  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
+  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }));
   const place = h("div", { "aria-live": "polite" });
   // A statement stands in the address once it has run.
   const save = h("div", { hidden: true }, saveView());
   const before = h("details", null, h("summary", null, "History"));
   const statements = h("div", null);
   before.append(statements);
-  /** @type {ReturnType<typeof history> | null} */
-  let known = null;
+  const known = history();
   const given = values().get("q");
-  if (given) {
-    box.value = given;
-  }
+  box.defaultValue = given ?? known.all()[0] ?? FIRST;
   const params = parameters(box);
   const ask = params.draw;
-  const session = get("/session").then(
-    (me) => {
-      known = history(me.organization.id);
-      if (box.value === FIRST && !given) {
-        box.value = known.all()[0] ?? FIRST;
-        ask();
-      }
-      list();
-    },
-    (error) => show(statements, failure(error)),
-  );
   const list = () => {
-    const all = known?.all() ?? [];
+    const all = known.all();
     const line = (/** @type {string} */ statement) => {
-      const take = () => {
-        box.value = statement;
+      const take = async () => {
+        if (!(await mayLeave(form))) {
+          return;
+        }
+        box.value = box.defaultValue = statement;
         ask();
         box.focus();
       };
       return h("li", null, h("button", { type: "button", class: "plain statement", click: take, title: "Put it into the box" }, statement));
     };
     const forget = () => {
-      known?.forget();
+      known.forget();
       list();
     };
     const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
@@ -100,13 +80,13 @@ export function query() {
     const isNew = statement !== values().get("q");
     const gone = [...values().keys()].filter((name) => isNew && !name.startsWith("_p"));
     change({ ...Object.fromEntries(gone.map((name) => [name, null])), q: statement }, isNew);
+    // The address has it now.
+    saved(form);
     load(place, "The query runs, for 15 s at most", async () => {
       const began = performance.now();
       const result = await sql(statement, params.value());
       const took = Math.round(performance.now() - began);
-      // A fast query may be done before it is known whose statement it is.
-      await session;
-      known?.add(statement);
+      known.add(statement);
       list();
       save.hidden = false;
       return shown(result, took);
@@ -118,17 +98,18 @@ export function query() {
     }
   };
   box.addEventListener("keydown", key);
+  const form = h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.")));
+  list();
   if (given) {
     run(null);
   }
   const queries = h("div", null);
-  const saved = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
-  saved.addEventListener("toggle", () => saved.open && viewsOf(queries, "sql"));
-  const hint = h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.");
+  const views = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
+  views.addEventListener("toggle", () => views.open && viewsOf(queries, "sql"));
   return [
     h("h1", null, "SQL"),
-    h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
-    h("div", { class: "tools" }, saved, before, tree(box), save),
+    form,
+    h("div", { class: "tools" }, views, before, tree(box), save),
     place,
   ];
 }

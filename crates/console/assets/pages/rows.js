@@ -1,6 +1,6 @@
 // A row: its values, its curves, and everything that refers to it.
 
-import { call, post } from "../api.js";
+import { every, post } from "../api.js";
 import { restore } from "../cells.js";
 import { axes, axisOf, series } from "../curves.js";
 import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
@@ -8,12 +8,12 @@ import { isNumber } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { may } from "../rights.js";
+import { mayLeave } from "../guard.js";
+import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { cellOf, keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { cellOf, hasRows, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { executionNames } from "./executions.js";
-
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -39,7 +39,7 @@ export function row(tableName, id) {
       if (body.length === 0) {
         throw new Error(`There is no row ${id} in ${tableName}.`);
       }
-      const name = String(body[0][labelOf(table)] ?? id);
+      const name = String(nonempty(body[0][labelOf(table)] ?? id));
       show(title, name);
       titled(name);
       return one(table, all, body[0], await names(table, all, body), draw_);
@@ -73,13 +73,13 @@ function one(table, all, found, known, again) {
   const curves = referring.filter(({ other }) => other.semantic_category === "raw");
   const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
   const key = found[keyOf(table)];
-  const isKept = table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name);
+  const isKept = hasRows(table);
   return h(
     "div",
     null,
     h("dl", null, values),
     origin(found),
-    isKept && may("write") ? changes(table, all, found, known, again) : null,
+    isKept && mayWrite(table) ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
     rows.map(({ other, column }) => referringRows(other, all, column, key)),
     isKept ? history(table, all, key, again) : null,
@@ -121,7 +121,7 @@ function history(table, all, key, again) {
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
   const open = () =>
     load(place, "Reading the history", async () => {
-      const { body } = await call("GET", `${path}/history?limit=50`);
+      const body = await every(`${path}/history`);
       const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
       const known = await names(table, all, sides).catch(() => new Map());
       const cell = (/** @type {string} */ name, /** @type {any} */ value) => exact(table.columns.find((it) => it.name === name), value, known);
@@ -132,7 +132,7 @@ function history(table, all, key, again) {
         h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after))))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
-        may("write") && it.version !== body[0].version && it.operation !== "deleted"
+        mayWrite(table) && it.version !== body[0].version && it.operation !== "deleted"
           ? destroy("Restore", `Set the row back to version ${it.version}`, async () => {
               await post(`${path}/restore`, { version: it.version });
               toast(`The row is as it was in version ${it.version}.`);
@@ -156,12 +156,16 @@ function history(table, all, key, again) {
  */
 function changes(table, all, found, known, again) {
   const place = h("div", null);
-  const change = () => show(place, rowForm(table, all, found, known, again));
+  // What is typed into the form is asked about before it is replaced.
+  const change = async () => (await mayLeave(place)) && show(place, rowForm(table, all, found, known, again));
   const key = found[keyOf(table)];
-  const name = String(found[labelOf(table)] ?? key);
+  const name = String(nonempty(found[labelOf(table)] ?? key));
   const write = (/** @type {boolean} */ isTrial) =>
     post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key, _if_updated_at: found.updated_at }] }] });
   const ask = async () => {
+    if (!(await mayLeave(place))) {
+      return;
+    }
     try {
       const { cascade_deleted: others = {} } = (await write(true)).tables[0];
       const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
@@ -253,14 +257,14 @@ function referringRows(table, all, column, key) {
     const label = labelOf(table);
     const rest = written(table).filter((it) => ![own, label, column.name].includes(it.name));
     const known = await names({ ...table, columns: rest }, all, body).catch(() => new Map());
-    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
+    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, nonempty(it[label] ?? it[own]));
     const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((each) => cellOf(each, it[each.name], known))]);
-    const every = address("tables", table.name, { [column.name]: String(key) });
+    const shownAll = address("tables", table.name, { [column.name]: String(key) });
     return h(
       "div",
       null,
       grid([label, ...rest.map((it) => nameOf(table, it.name))], lines, `No row of ${table.name} refers to it.`, table.name),
-      body.length > REFERRING ? h("p", null, h("a", { href: every }, "All of them")) : null,
+      body.length > REFERRING ? h("p", null, h("a", { href: shownAll }, "All of them")) : null,
     );
   });
   return h("section", null, h("h2", null, `${table.name}, by ${column.name}`), place);
