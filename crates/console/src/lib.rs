@@ -1,7 +1,6 @@
 //! The console: pages for people, served by the program and built of ES modules as they are written. They use
 //! the public API alone.
 
-mod comments;
 mod plots;
 
 use std::{io::Write as _, sync::LazyLock};
@@ -202,18 +201,9 @@ pub fn page() -> &'static str {
     &RENDERED
 }
 
-/// Files, compressed once; scripts without their comments.
-static PACKED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| ASSETS.iter().map(sent).collect());
-
-/// A file as it is sent to browsers that take it compressed.
-fn sent(asset: &Asset) -> Vec<u8> {
-    match std::str::from_utf8(asset.bytes) {
-        Ok(script) if asset.content_type == SCRIPT => {
-            packed(comments::without_comments(script).as_bytes())
-        }
-        _ => packed(asset.bytes),
-    }
-}
+/// Files, compressed once.
+static PACKED: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| ASSETS.iter().map(|asset| packed(asset.bytes)).collect());
 
 /// The bytes in the format gzip; empty if they cannot be compressed, which memory alone can prevent.
 fn packed(bytes: &[u8]) -> Vec<u8> {
