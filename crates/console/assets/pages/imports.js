@@ -252,7 +252,9 @@ export function importForm(table, all, done) {
         : input({ value: given, size: 10, ...(name === "timezone" ? { placeholder: "Europe/Berlin" } : name === "date_format" ? { placeholder: "%d.%m.%Y" } : {}) });
       field.addEventListener("change", () => preview({ [name]: /** @type {HTMLInputElement} */ (field).value }));
       field.setAttribute("data-name", name);
-      field.toggleAttribute("aria-invalid", bad !== null);
+      if (bad) {
+        field.setAttribute("aria-invalid", "true");
+      }
       return h("label", null, label, field, bad ? h("small", { class: "failure" }, /** @type {any} */ (bad.error).message.replace(`${name}: `, "")) : null);
     });
     const skipped = [

@@ -57,7 +57,7 @@ export function query() {
     const all = known.all();
     const line = (/** @type {string} */ statement) => {
       const take = async () => {
-        if (!(await mayLeave(form))) {
+        if (box.value.trim() && !(await mayLeave(form))) {
           return;
         }
         box.value = box.defaultValue = statement;
