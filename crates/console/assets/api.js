@@ -19,6 +19,25 @@ export class ApiError extends Error {
 }
 
 /**
+ * Where in a request a problem is, as people see it: `tables[0].rows[2].owner` is `row 3, owner`.
+ * @param {string} path
+ */
+function placeOf(path) {
+  const [, row, column] = /^tables\[\d+\](?:\.rows\[(\d+)\])?\.?(.*)$/s.exec(path) ?? [null, undefined, path];
+  return [Number(row) > 0 ? `row ${Number(row) + 1}` : "", column].filter(Boolean).join(", ");
+}
+
+/**
+ * A problem in words.
+ * @param {string} path
+ * @param {string} message
+ */
+function placed(path, message) {
+  const place = placeOf(path);
+  return place ? `${place}: ${message}` : message;
+}
+
+/**
  * The sentences of an error's body.
  * @param {any} body
  * @param {number} status
@@ -26,10 +45,10 @@ export class ApiError extends Error {
  */
 export function told(body, status) {
   if (Array.isArray(body?.errors)) {
-    return body.errors.map((/** @type {any} */ it) => (it.path ? `${it.path}: ${it.message}` : it.message)).join("\n");
+    return body.errors.map((/** @type {any} */ it) => placed(it.path ?? "", it.message)).join("\n");
   }
   if (Array.isArray(body?.detail)) {
-    return body.detail.map((/** @type {any} */ it) => `${it.loc.slice(1).join(".")}: ${it.msg}`).join("\n");
+    return body.detail.map((/** @type {any} */ it) => placed(it.loc.slice(1).join("."), it.msg.replace("Value error, ", ""))).join("\n");
   }
   return body?.detail ? String(body.detail) : `The platform answered ${status}.`;
 }
@@ -48,12 +67,14 @@ export function whenEnded(work) {
   renew = work;
 }
 
-/** Asks once for all requests that were refused. */
+/** Asks once for all requests that were refused; fails if nobody signs in. */
 export async function renewed() {
   renewing ??= (renew?.() ?? Promise.resolve(false)).finally(() => {
     renewing = null;
   });
-  return renewing;
+  if (!(await renewing)) {
+    throw new ApiError(401, "You are no longer signed in, so nothing was read or written. Try it again to sign in.", null);
+  }
 }
 
 /**
@@ -76,7 +97,8 @@ export async function call(method, path, body) {
   } catch {
     throw new ApiError(0, "The platform cannot be reached. Is it running, and is this machine on its network?", null);
   }
-  if (response.status === 401 && path !== "/session" && (await renewed())) {
+  if (response.status === 401 && path !== "/session") {
+    await renewed();
     return call(method, path, body);
   }
   const text = await response.text();
@@ -114,6 +136,23 @@ export function stored(signed) {
  */
 export async function get(path) {
   return (await call("GET", path)).body;
+}
+
+/**
+ * Every entry of a list, over all its pages.
+ * @param {string} path
+ * @returns {Promise<any[]>}
+ */
+export async function every(path) {
+  const found = [];
+  /** @type {string | null} */
+  let at = `${path}${path.includes("?") ? "&" : "?"}limit=1000`;
+  while (at) {
+    const { body, next } = await call("GET", at);
+    found.push(...body);
+    at = next;
+  }
+  return found;
 }
 
 /**

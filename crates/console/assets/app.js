@@ -2,7 +2,7 @@
 
 import { ApiError, call, get, post, whenEnded } from "./api.js";
 import { failure, h, show, titled } from "./dom.js";
-import { forget, isUnsaved, mayLeave } from "./guard.js";
+import { isUnsaved, mayLeave } from "./guard.js";
 import { palette, shortcuts } from "./keys.js";
 import { may, signedInAs } from "./rights.js";
 import { moved, parts } from "./state.js";
@@ -52,11 +52,10 @@ function frame(me) {
   const link = (/** @type {string} */ path) => h("a", { href: `#/${path}` }, PAGES[path].name);
   const links = new Map(Object.keys(PAGES).map((path) => [path, link(path)]));
   const leave = async () => {
-    // The address may hold what the next person must not see.
-    const clear = () => {
-      history.replaceState(null, "", location.pathname);
-      start();
-    };
+    if (!(await mayLeave())) {
+      return;
+    }
+    const clear = () => ended();
     try {
       await call("DELETE", "/session");
       clear();
@@ -72,7 +71,6 @@ function frame(me) {
   let drawing = 0;
   const draw = () => {
     turn();
-    forget();
     const { page: first, one } = parts();
     const path = PAGES[first] ? first : FIRST;
     const page = PAGES[path];
@@ -124,6 +122,7 @@ function frame(me) {
       return;
     }
     if (isUnsaved()) {
+      // The address is that of the page that is still shown.
       history.replaceState(null, "", before);
       if (!(await mayLeave())) {
         return;
@@ -160,6 +159,13 @@ function readAhead() {
   Promise.allSettled(all);
 }
 
+/** Somebody else is next: nothing may stay in the address, on the page or in its modules. */
+function ended() {
+  history.replaceState(null, "", location.pathname);
+  document.body.replaceChildren();
+  location.reload();
+}
+
 /**
  * The fragment is the page's address, so the link must not change it.
  * @param {Event} event
@@ -179,9 +185,7 @@ function again(me) {
     let isBack = false;
     const entered = (/** @type {Api["Me"]} */ now) => {
       if (now.user.id !== me.user.id || now.organization.id !== me.organization.id) {
-        // Nothing of the other one may stay on the page.
-        history.replaceState(null, "", location.pathname);
-        location.reload();
+        ended();
         return;
       }
       isBack = true;
@@ -258,5 +262,6 @@ function takeDrops() {
   });
 }
 
+window.addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 takeDrops();
 start();

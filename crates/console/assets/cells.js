@@ -4,12 +4,17 @@ import { post } from "./api.js";
 import { failure, h, show, toast } from "./dom.js";
 import { counted } from "./format.js";
 import { field } from "./row_form.js";
-import { isNumeric, keyOf, labelOf, parsed, title } from "./tables.js";
+import { isNumeric, keyFor, keyOf, labelOf, parsed, title } from "./tables.js";
 
 /**
  * @typedef {import("./tables.js").Table} Table
  * @typedef {import("./tables.js").Column} Column
  */
+
+/** A value within a message. @param {string} text */
+function short(text) {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text || "empty";
+}
 
 /** What the job of a change made here is called. */
 const JOB = "Console";
@@ -23,6 +28,25 @@ export function restore(execution) {
 }
 
 /**
+ * The cells of a block as spreadsheets copy it: those that hold tabs or line breaks stand in quotes, with quotes doubled.
+ * @param {string} block
+ */
+export function cellsOf(block) {
+  const text = block.replace(/\r\n?/g, "\n").replace(/\n$/, "");
+  const rows = [[]];
+  // Quotes without a tab or a line break between them belong to the text.
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*[\t\n](?:[^"]|"")*)"(?=[\t\n]|$)|([^\t\n]*))([\t\n]|$)/g)) {
+    /** @type {string[]} */ (rows.at(-1)).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    if (end === "\n") {
+      rows.push([]);
+    } else if (end === "") {
+      break;
+    }
+  }
+  return /** @type {string[][]} */ (rows);
+}
+
+/**
  * The cells of a table's rows.
  * @param {{table: Table, all: Table[], content: (row: any, column: Column) => Node | string, name: (row: any, column: string) => string | undefined, changed: () => void}} sheet
  */
@@ -33,13 +57,14 @@ export function cells({ table, all, content, name, changed }) {
   /** @type {Column[]} */
   let columns = [];
 
-  /** Writes rows, and offers to undo it. @param {any[]} changes @param {string} words */
-  const write = async (changes, words) => {
+  /** Writes rows, and offers to undo it. @param {any[]} changes @param {string} words @param {() => void} [done] */
+  const write = async (changes, words, done) => {
     const { job_execution_id: execution } = await post("/data/write", { job_name: JOB, tables: [{ table: table.name, mode: "update", rows: changes }] });
     toast(words, async () => {
       await restore(execution);
       changed();
     });
+    done?.();
     changed();
   };
 
@@ -51,12 +76,13 @@ export function cells({ table, all, content, name, changed }) {
     const value = row[column.name];
     const hint = typeof value === "number" || column.data_type === "datetime" ? String(value ?? "") : false;
     const kind = isNumeric(column) ? "number" : "";
+    const place = `${row[key]} ${column.name}`;
     if (isFixed(column)) {
       return h("td", { class: kind || false, title: hint }, content(row, column));
     }
     // One cell of the table is on the way of the Tab key; the arrows lead to the others.
     const isFirst = row === rows[0] && column === columns.find((it) => !isFixed(it));
-    const element = h("td", { class: `${kind} editable`.trim(), tabindex: isFirst ? "0" : "-1", title: hint }, content(row, column));
+    const element = h("td", { class: `${kind} editable`.trim(), tabindex: isFirst ? "0" : "-1", title: hint, "data-name": place }, content(row, column));
     element.addEventListener("focus", () => {
       element.closest("table")?.querySelector("td[tabindex='0']")?.setAttribute("tabindex", "-1");
       element.setAttribute("tabindex", "0");
@@ -113,9 +139,9 @@ export function cells({ table, all, content, name, changed }) {
       }
       isDone = true;
       try {
-        const value = made.value();
+        const value = await made.value();
         const change = { [key]: row[key], [column.name]: value, ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) };
-        await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${before || "empty"} → ${made.input.value || "empty"}`);
+        await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${short(before)} → ${short(made.input.value)}`, () => element.classList.remove("editing"));
       } catch (error) {
         isDone = false;
         made.input.setAttribute("aria-invalid", "true");
@@ -133,7 +159,7 @@ export function cells({ table, all, content, name, changed }) {
       }
       event.stopPropagation();
     });
-    made.input.addEventListener("blur", () => setTimeout(() => document.activeElement !== made.input && element.contains(made.input) && save(), 0));
+    made.input.addEventListener("blur", () => setTimeout(() => document.activeElement !== made.input && element.isConnected && element.contains(made.input) && save(), 0));
     const problem = h("div", { "aria-live": "polite" });
     element.classList.add("editing");
     show(element, made.input, made.list, problem);
@@ -150,7 +176,7 @@ export function cells({ table, all, content, name, changed }) {
    * @param {HTMLElement} element @param {any} row @param {Column} column @param {string} block
    */
   const paste = async (element, row, column, block) => {
-    const lines = block.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n").map((line) => line.split("\t"));
+    const lines = cellsOf(block);
     // The rows may have been read again since the cell was drawn.
     const [top, left] = [rows.findIndex((it) => it[key] === row[key]), columns.indexOf(column)];
     try {
@@ -166,25 +192,26 @@ export function cells({ table, all, content, name, changed }) {
       if (fixed) {
         throw new Error(`The column ${fixed.name} is not changed by hand. Nothing was written.`);
       }
-      const changes = lines.map((line, index) => {
-        const of = rows[top + index];
-        const set = Object.fromEntries(line.map((text, at) => [targets[at].name, pasted(targets[at], text)]));
-        return { [key]: of[key], ...(of.updated_at ? { _if_updated_at: of.updated_at } : {}), ...set };
-      });
-      await write(changes, `${counted(lines.length * width, "cell")} pasted.`);
+      /** @type {Record<string, Promise<any>>} */
+      const found = {};
+      const changes = await Promise.all(
+        lines.map(async (line, index) => {
+          const of = rows[top + index];
+          const set = await Promise.all(line.map(async (text, at) => [targets[at].name, await pasted(targets[at], text, found)]));
+          return { [key]: of[key], ...(of.updated_at ? { _if_updated_at: of.updated_at } : {}), ...Object.fromEntries(set) };
+        }),
+      );
+      await write(changes, `${counted(lines.flat().length, "cell")} pasted.`);
     } catch (error) {
       toast(words(error).message);
       element.focus();
     }
   };
 
-  /** @param {Column} column @param {string} text */
-  const pasted = (column, text) => {
-    const other = column.is_foreign_key ? all.find((it) => it.name === column.foreign_key_table_name) : null;
-    if (other && text !== "" && labelOf(other) !== keyOf(other)) {
-      return { [labelOf(other)]: text };
-    }
-    return parsed(column, text);
+  /** @param {Column} column @param {string} text @param {Record<string, Promise<any>>} found keys, by what was pasted for them */
+  const pasted = async (column, text, found) => {
+    const other = all.find((it) => it.name === column.foreign_key_table_name);
+    return other && text !== "" ? (found[`${other.name} ${text}`] ??= keyFor(other, text)) : parsed(column, text);
   };
 
   return {

@@ -1,8 +1,21 @@
 // Elements of pages. Text becomes text, never markup.
 
+import { saved } from "./guard.js";
+
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
  */
+
+/**
+ * A text as people can read it: characters that hide, or that turn the text around them, are shown by their codes.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2066-\u2069\ufeff]/g, (it) => `[U+${it.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+}
+
+/** Attributes that people read. */
+const READ = ["aria-label", "title", "placeholder"];
 
 /**
  * Makes an element. Functions among the attributes are listeners; `true` sets an attribute without a value.
@@ -17,10 +30,11 @@ export function h(name, attributes, ...children) {
     if (typeof value === "function") {
       element.addEventListener(key, value);
     } else if (value !== false && value !== null && value !== undefined) {
-      element.setAttribute(key, value === true ? "" : String(value));
+      element.setAttribute(key, value === true ? "" : READ.includes(key) ? visible(String(value)) : String(value));
     }
   }
-  element.append(...nodes(children.flat()));
+  // What is edited stays as it is.
+  element.append(...(name === "textarea" ? children.flat().map(String) : nodes(children.flat())));
   return element;
 }
 
@@ -46,7 +60,7 @@ export function s(name, attributes, ...children) {
 function nodes(children) {
   return children
     .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : String(child)));
+    .map((child) => (child instanceof Node ? child : visible(String(child))));
 }
 
 /**
@@ -63,7 +77,7 @@ export function show(element, ...children) {
  * @param {string | null | undefined} name of what is shown; nothing while it is read
  */
 export function titled(name) {
-  document.title = name ? `${name} · labdata` : "labdata";
+  document.title = name ? `${visible(name)} · labdata` : "labdata";
 }
 
 /** Colors of states, by those of executions. */
@@ -99,35 +113,55 @@ export const PATIENCE = 300;
  * @param {Element} element
  */
 function nameOf(element) {
-  const text = element.getAttribute("aria-label") ?? element.textContent ?? "";
+  const text = element.getAttribute("data-name") ?? element.getAttribute("aria-label") ?? element.textContent ?? "";
   return `${element.tagName} ${text.replace(/[↑↓]/g, "").trim()}`;
 }
 
+/** Elements of a place that have the same name. @param {Element} place @param {string} name */
+function called(place, name) {
+  return [...place.querySelectorAll("a, button, input, select, textarea, summary, .scroll, [data-name]")].filter((it) => nameOf(it) === name);
+}
+
+/** @typedef {{name: string, index: number}} Focus an element by its name, and its number among those of that name */
+
 /**
- * Returns the name of the focused element of a place, or null if the focus is elsewhere.
+ * Returns the focused element of a place, or null if the focus is elsewhere. A field within a cell stands for the cell.
  * @param {Element} place
+ * @returns {Focus | null}
  */
 function focusIn(place) {
   const active = document.activeElement;
-  return active && active !== place && place.contains(active) ? nameOf(active) : null;
+  if (!active || active === place || !place.contains(active)) {
+    return null;
+  }
+  const named = active.closest("[data-name]") ?? active;
+  const name = nameOf(named);
+  return { name, index: called(place, name).indexOf(named) };
 }
 
 /**
  * Moves the focus to the element of that name, else to the place itself, so that the next Tab continues there.
  * @param {Element} place
- * @param {string} name
+ * @param {Focus} focus
  */
-function focusAgain(place, name) {
-  const found = [...place.querySelectorAll("a, button, input, select, textarea, summary")].find((it) => nameOf(it) === name);
+function focusAgain(place, { name, index }) {
+  const all = called(place, name);
+  const found = all[index] ?? all.at(-1);
   if (!found) {
     place.setAttribute("tabindex", "-1");
   }
   /** @type {HTMLElement} */ (found ?? place).focus({ preventScroll: true });
 }
 
+/** How far the tables of a place are scrolled. @param {Element} place */
+function scrolled(place) {
+  return [...place.querySelectorAll(".scroll")].map((it) => [it.scrollLeft, it.scrollTop]);
+}
+
 /**
  * Shows what a promise gives, or why it failed; a line with the reason if it takes a while. A slow answer
- * never replaces that of a later call for the same place. The keyboard focus stays at the element that had it.
+ * never replaces that of a later call for the same place. The keyboard focus stays at the element that had it, and
+ * tables stay as far scrolled as they were. What is undefined leaves the place as it is.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
@@ -136,16 +170,20 @@ export async function load(place, reason, work) {
   const mine = {};
   loading.set(place, mine);
   let focused = focusIn(place);
+  let positions = scrolled(place);
   const put = (/** @type {Child} */ child) => {
-    if (loading.get(place) === mine) {
+    if (loading.get(place) === mine && child !== undefined) {
       focused = focusIn(place) ?? focused;
+      positions = place.querySelector(".scroll") ? scrolled(place) : positions;
       show(place, child);
+      [...place.querySelectorAll(".scroll")].forEach((it, index) => it.scrollTo(...(/** @type {[number, number]} */ (positions[index] ?? [0, 0]))));
       if (focused !== null && document.activeElement === document.body) {
         focusAgain(place, focused);
       }
     }
   };
-  const waiting = setTimeout(() => put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), PATIENCE);
+  // A cell that is being edited would lose what was typed into it.
+  const waiting = setTimeout(() => place.querySelector(".editing") || put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), PATIENCE);
   try {
     put(await work());
   } catch (error) {
@@ -213,7 +251,7 @@ export function button(label, work, kind) {
  * A listener for the submission of a form. The button is disabled meanwhile, so that nothing is sent twice.
  * @param {HTMLElement} go the form's button
  * @param {Element} said shows what it waits for, and why it failed
- * @param {() => Promise<void>} work
+ * @param {() => Promise<void | false>} work false if the form's texts are not saved by it
  */
 export function once(go, said, work) {
   return async (/** @type {Event} */ event) => {
@@ -225,7 +263,9 @@ export function once(go, said, work) {
     go.setAttribute("disabled", "");
     const waiting = setTimeout(() => show(said, h("p", { class: "quiet", role: "status" }, `${go.textContent}…`)), PATIENCE);
     try {
-      await work();
+      if ((await work()) !== false) {
+        saved(/** @type {HTMLElement} */ (event.target));
+      }
       clearTimeout(waiting);
       said.querySelector(".quiet[role=status]")?.remove();
     } catch (error) {
@@ -254,6 +294,11 @@ export function form(fields, label, work) {
  * @param {Record<string, any>} [attributes]
  */
 export function input(attributes) {
+  const text = String(attributes?.value ?? "");
+  if (/\n/.test(text)) {
+    // A field of one line would drop the line breaks.
+    return /** @type {HTMLInputElement} */ (h("textarea", { ...attributes, value: null, rows: 2 }, text));
+  }
   return /** @type {HTMLInputElement} */ (h("input", attributes ?? null));
 }
 
@@ -294,14 +339,23 @@ export function toast(words, undo) {
   if (!toasts.isConnected) {
     document.body.append(toasts);
   }
-  const close = () => element.remove();
+  const main = document.getElementById("main");
+  const from = main && focusIn(main);
+  // The focus of a message that ends goes back to where it was when the message came.
+  const close = (isOver = false) => {
+    const hadFocus = element.contains(document.activeElement) || (!isOver && document.activeElement === document.body);
+    element.remove();
+    if (main && hadFocus) {
+      from ? focusAgain(main, from) : main.focus();
+    }
+  };
   const back = async () => {
     show(element, "Undoing…");
     try {
       await undo?.();
       close();
     } catch (error) {
-      show(element, failure(error), h("button", { type: "button", click: close }, "Close"));
+      show(element, failure(error), h("button", { type: "button", click: () => close() }, "Close"));
     }
   };
   const element = h(
@@ -309,9 +363,9 @@ export function toast(words, undo) {
     { class: "toast" },
     h("span", null, words),
     undo ? h("button", { type: "button", click: back }, "Undo") : null,
-    h("button", { type: "button", class: "plain", "aria-label": "Close the message", click: close }, "×"),
+    h("button", { type: "button", class: "plain", "aria-label": "Close the message", click: () => close() }, "×"),
   );
   toasts.append(element);
   [...toasts.children].slice(0, -MOST).forEach((it) => it.remove());
-  setTimeout(close, undo ? LONG : SHORT);
+  setTimeout(() => close(true), undo ? LONG : SHORT);
 }

@@ -1,7 +1,6 @@
 // An editor of scripts: line numbers, Python's indentation, problems at their line, and a question before it is left.
 
 import { h, show } from "./dom.js";
-import { watch } from "./guard.js";
 
 const INDENT = "    ";
 
@@ -52,12 +51,10 @@ export function editor(text) {
     }
     isLeaving = false;
   });
-  const saved = watch(area);
   draw();
   return {
     element: h("div", { class: "editor" }, h("div", { class: "lines-and-text" }, numbers, area), hint),
     value: () => area.value,
-    saved,
     focus: () => area.focus(),
     /** Marks the line that an error names. @param {unknown} error */
     point: (error) => {

@@ -65,5 +65,15 @@ export function numberOf(text, isWhole) {
   }
   const isDecimal = !isWhole && /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(written);
   const number = isDecimal ? Number(written) : Number.NaN;
-  return Number.isFinite(number) ? number : Number.NaN;
+  // Digits other than 0 whose number would be 0 are too small to be stored.
+  const isLost = number === 0 && /^[^eE]*[1-9]/.test(written);
+  return Number.isFinite(number) && !isLost ? number : Number.NaN;
+}
+
+/**
+ * A value as plots and their arithmetic take it: of a long whole number the last digits are rounded.
+ * @param {any} value
+ */
+export function drawable(value) {
+  return typeof value === "bigint" ? Number(value) : value;
 }

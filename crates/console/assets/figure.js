@@ -3,7 +3,9 @@
 // Of a figure only the values of its lines, points and bars and the names of its axes are used: other parts may hold
 // texts that plotly.js takes for markup, and addresses that it would load.
 
+import { timeAxis } from "./curves.js";
 import { failure, h, show } from "./dom.js";
+import { isInstant, milliseconds } from "./format.js";
 import { plot } from "./plot.js";
 
 /** Types of numbers in a figure's packed values, by their names in it. */
@@ -45,7 +47,7 @@ function axis(columns, layout, title) {
   const given = layout?.title?.text ?? layout?.title;
   const all = columns.flat().filter((value) => value !== null);
   const isNumber = all.every((value) => typeof value === "number");
-  const isDate = !isNumber && all.every((value) => /^\d{4}-\d\d-\d\d/.test(String(value)));
+  const isDate = !isNumber && all.every((value) => /^\d{4}-\d\d-\d\d/.test(String(value)) && milliseconds(value) !== null);
   const type = isDate ? "date" : !isNumber ? "category" : layout?.type === "log" ? "log" : "linear";
   return { title: typeof given === "string" ? given : title, type };
 }
@@ -70,13 +72,14 @@ async function drawFigure(place, figure) {
   }
   const across = axis(curves.map((curve) => curve.x), figure.layout?.xaxis, "x");
   const up = axis(curves.map((curve) => curve.y), figure.layout?.yaxis, "y");
+  const areInstants = curves.some((curve) => curve.x.some(isInstant));
   if (across.type === "date") {
     for (const curve of curves) {
-      curve.x = curve.x.map((/** @type {string} */ text) => Date.parse(text));
+      curve.x = curve.x.map(milliseconds);
     }
   }
   const isPoints = traces.every((/** @type {any} */ it) => it.mode === "markers");
-  await place.draw(curves, across, up, { kind: isBars ? "bars" : isPoints ? "markers" : undefined });
+  await place.draw(curves, across.type === "date" ? timeAxis(across.title, curves, areInstants) : across, up, { kind: isBars ? "bars" : isPoints ? "markers" : undefined });
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { failure, h, show } from "./dom.js";
 import { change, values } from "./state.js";
-import { labelOf, parsed, references, written } from "./tables.js";
+import { keysOf, labelOf, parsed, references, written } from "./tables.js";
 
 /**
  * @typedef {import("./tables.js").Table} Table
@@ -50,7 +50,7 @@ function split(name, columns) {
  * @param {Table} table
  * @param {Table[]} all
  */
-export function filters(table, all) {
+export async function filters(table, all) {
   const columns = columnsOf(table, all);
   /** @type {Record<string, any>} */
   const wanted = {};
@@ -63,10 +63,33 @@ export function filters(table, all) {
     if (!of) {
       throw new Error(`The table ${table.name} has no column "${column}" to filter by.`);
     }
-    const one = (/** @type {string} */ it) => parsed({ ...of, name: column }, it.trim());
-    wanted[name] = suffix === "__isnull" ? text === "true" : suffix === "__in" ? text.split(",").map(one) : suffix === "__contains" ? text : one(text);
+    const other = all.find((it) => it.name === of.foreign_key_table_name);
+    const listed = texts(of, suffix, text);
+    if (suffix === "__isnull") {
+      wanted[name] = text === "true";
+    } else if (suffix === "__contains") {
+      wanted[other ? `${column}__${labelOf(other)}${suffix}` : name] = text;
+    } else if (other && (suffix === "" || suffix === "__in")) {
+      // By what the cells show, which may be the name of several rows.
+      wanted[`${column}__in`] = (await Promise.all(listed.map((it) => keysOf(other, it)))).flat();
+    } else {
+      const found = listed.map((it) => parsed({ ...of, name: column }, it));
+      wanted[name] = suffix === "__in" ? found : found[0];
+    }
   }
   return wanted;
+}
+
+/**
+ * The texts of a filter's value. Blanks are part of a text; in a list they may as well stand between its entries.
+ * @param {Column} of
+ * @param {string} suffix
+ * @param {string} text
+ */
+export function texts(of, suffix, text) {
+  const isText = ["string", "text"].includes(of.data_type) || of.foreign_key_table_name !== null;
+  const all = suffix === "__in" ? text.split(",") : [text];
+  return isText ? [...new Set(suffix === "__in" ? all.flatMap((it) => [it, it.trim()]) : all)] : all.map((it) => it.trim());
 }
 
 /**
@@ -90,7 +113,11 @@ export function filterBar(table, all, changed) {
   const set = (/** @type {Record<string, string | null>} */ filter) => {
     show(told);
     change({ ...filter, _page: null }, true);
+    const hadFocus = chips.contains(document.activeElement);
     draw();
+    if (hadFocus) {
+      value.focus();
+    }
     changed();
   };
   const draw = () => {
@@ -113,8 +140,8 @@ export function filterBar(table, all, changed) {
     }
     try {
       const of = /** @type {Column} */ (columns.get(column.value));
-      if (!isEmpty && kind.value !== "__contains") {
-        value.value.split(kind.value === "__in" ? "," : /$^/).forEach((it) => parsed({ ...of, name: column.value }, it.trim()));
+      if (!isEmpty && kind.value !== "__contains" && of.foreign_key_table_name === null) {
+        texts(of, kind.value, value.value).forEach((it) => parsed({ ...of, name: column.value }, it));
       }
     } catch (error) {
       show(told, failure(error));

@@ -60,6 +60,66 @@ export function instant(value, zone) {
 }
 
 /**
+ * A clock for all values of an axis, which may neither jump nor go back as clocks of a place do.
+ * @typedef {object} Zone
+ * @property {number} offset from UTC in milliseconds
+ * @property {string} name empty for dates and times without a zone, which are the same everywhere
+ */
+
+/** The clock of dates and of times without a zone. @type {Zone} */
+export const CALENDAR = { offset: 0, name: "" };
+
+/** An instant of the platform: a time with its zone. */
+const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/;
+
+/** @param {unknown} value */
+export function isInstant(value) {
+  return typeof value === "string" && INSTANT.test(value);
+}
+
+/**
+ * The browser's clock as it stands at an instant.
+ * @param {number} milliseconds
+ * @returns {Zone}
+ */
+export function zoneAt(milliseconds) {
+  const minutes = -new Date(milliseconds).getTimezoneOffset() || 0;
+  const rest = Math.abs(minutes % 60);
+  const hours = `${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
+  return { offset: minutes * 60_000, name: minutes ? `UTC${hours}` : "UTC" };
+}
+
+/**
+ * Milliseconds of an instant; of a date or a time without a zone those that it would have in UTC.
+ * @param {any} text
+ * @returns {number | null}
+ */
+export function milliseconds(text) {
+  const found = typeof text !== "string" ? NaN : Date.parse(isInstant(text) || !text.includes(":") ? text : `${text.replace(" ", "T")}Z`);
+  return Number.isNaN(found) ? null : found;
+}
+
+/**
+ * What a clock shows: `2026-03-01T09:30:00.000`.
+ * @param {number} milliseconds
+ * @param {Zone} zone
+ */
+export function clockAt(milliseconds, zone) {
+  return new Date(milliseconds + zone.offset).toISOString().slice(0, -1);
+}
+
+/**
+ * A time in words, with its zone if it has one: `2026-03-01 09:30 UTC+1`.
+ * @param {number} milliseconds
+ * @param {Zone} zone
+ */
+export function moment(milliseconds, zone) {
+  const clock = clockAt(milliseconds, zone).replace("T", " ");
+  const words = clock.slice(0, 16) + clock.slice(16).replace(/\.?0+$/, "").replace(/^:00$/, "");
+  return zone.name ? `${words} ${zone.name}` : words.replace(/ 00:00$/, "");
+}
+
+/**
  * The time between two instants, in words.
  * @param {string} from
  * @param {string} to
@@ -91,8 +151,8 @@ export function text(value, type) {
   if (value === null || value === undefined) {
     return "";
   }
-  if (type === "datetime" && typeof value === "string") {
-    return instant(value);
+  if (type === undefined ? isInstant(value) : type === "datetime" && typeof value === "string") {
+    return instant(/** @type {string} */ (value));
   }
   if (typeof value === "number" || typeof value === "bigint") {
     return number(value);
@@ -107,9 +167,12 @@ export function text(value, type) {
  * @returns {HTMLElement | string}
  */
 export function shown(value, type) {
+  if (value === "") {
+    return h("span", { class: "quiet", title: "An empty text" }, '""');
+  }
   const short = text(value, type);
-  if (type === "datetime" && short) {
-    return h("time", { datetime: String(value), title: String(value) }, short);
+  if (typeof value === "string" && value !== short) {
+    return h("time", { datetime: value, title: value }, short);
   }
   const exact = typeof value === "number" ? String(value) : short;
   return exact === short ? short : h("span", { title: exact }, short);
@@ -122,6 +185,26 @@ export function shown(value, type) {
 export function time(value) {
   const words = value && instant(value).replace(/(\d\d:\d\d):\d\d(?:\.\d+)?/, "$1");
   return value ? h("time", { datetime: value, title: value }, words) : h("span", { class: "quiet" }, "–");
+}
+
+/**
+ * Words for values that differ where the values do: numbers that would look alike have all their digits, others name their value.
+ * @template T
+ * @param {Iterable<T>} values
+ * @param {(value: T) => string} words
+ * @returns {Map<T, string>}
+ */
+export function distinctly(values, words) {
+  const all = new Map([...new Set(values)].map((value) => [value, words(value)]));
+  const counts = new Map();
+  for (const it of all.values()) {
+    counts.set(it, (counts.get(it) ?? 0) + 1);
+  }
+  const whole = (/** @type {T} */ value, /** @type {string} */ it) => {
+    const exact = typeof value === "number" ? it.replace(number(value), String(value)) : it;
+    return exact === it ? `${it} (${value})` : exact;
+  };
+  return new Map([...all].map(([value, it]) => [value, counts.get(it) > 1 ? whole(value, it) : it]));
 }
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });

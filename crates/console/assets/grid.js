@@ -5,6 +5,14 @@ import { isNumber } from "./exact.js";
 import { shown } from "./format.js";
 
 /**
+ * Rows of data for a grid: an empty text is seen, as null is not.
+ * @param {any[][]} rows
+ */
+export function data(rows) {
+  return rows.map((row) => row.map((value) => (value === "" ? shown(value) : value)));
+}
+
+/**
  * @param {(string | HTMLElement)[]} columns
  * @param {any[][]} rows values, elements, or whole cells
  * @param {string} empty what stands there without rows
@@ -22,7 +30,7 @@ export function grid(columns, rows, empty, name) {
   // The first column names the rows, and stays in sight.
   const kind = (/** @type {number} */ index) => [areNumbers[index] ? "number" : "", index === 0 && columns.length > 3 ? "first" : ""].filter(Boolean).join(" ") || false;
   const cell = (/** @type {any} */ value, /** @type {number} */ index) =>
-    value instanceof HTMLTableCellElement ? placed(value, index) : h("td", { class: kind(index) }, value instanceof Node ? value : shown(value));
+    value instanceof HTMLTableCellElement ? placed(value, index) : h("td", { class: kind(index) }, value instanceof Node || value === "" ? value : shown(value));
   const placed = (/** @type {HTMLTableCellElement} */ element, /** @type {number} */ index) => {
     element.classList.toggle("first", index === 0 && columns.length > 3);
     return element;

@@ -2,44 +2,38 @@
 
 import { h } from "./dom.js";
 
-/** Questions whether something is unsaved; those of pages that are gone say no. @type {Set<() => boolean>} */
-const questions = new Set();
+/** Fields of forms that hold text; a bar's conditions stand in the address. */
+const FIELDS = "form:not(.bar) :is(textarea, input:not([type=checkbox], [type=radio], [type=file], [type=search], [type=range], [type=password]))";
 
 /**
- * Watches a field until it leaves the page or is saved.
- * @param {HTMLInputElement | HTMLTextAreaElement} field
- * @returns {() => void} what is in the field is saved
+ * Whether a text of the page, or of a part of it, is unsaved: it is not what the field held at first, or when it was saved.
+ * @param {ParentNode} [within]
  */
-export function watch(field) {
-  let saved = field.value;
-  const question = () => field.isConnected && field.value !== saved;
-  questions.add(question);
-  return () => {
-    saved = field.value;
-  };
+export function isUnsaved(within = document) {
+  const fields = /** @type {NodeListOf<HTMLInputElement>} */ (within.querySelectorAll(FIELDS));
+  // Browsers give the line breaks of a field as \n only.
+  return [...fields].some((field) => field.value !== field.defaultValue.replace(/\r\n?/g, "\n"));
 }
-
-/** Whether something on the page is unsaved. */
-export function isUnsaved() {
-  return [...questions].some((question) => question());
-}
-
-/** The page was left. */
-export function forget() {
-  questions.clear();
-}
-
-window.addEventListener("beforeunload", (event) => {
-  if (isUnsaved()) {
-    event.preventDefault();
-  }
-});
 
 /**
- * Asks whether the page may be left.
+ * What a form's fields hold is saved.
+ * @param {ParentNode} form
+ */
+export function saved(form) {
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("textarea, input:not([type=file])"))) {
+    field.defaultValue = field.value;
+  }
+}
+
+/**
+ * Whether what is on the page, or a part of it, may be left; asks if a text is unsaved.
+ * @param {ParentNode} [within]
  * @returns {Promise<boolean>}
  */
-export function mayLeave() {
+export async function mayLeave(within) {
+  if (!isUnsaved(within)) {
+    return true;
+  }
   return new Promise((resolve) => {
     let leaves = false;
     const answer = (/** @type {boolean} */ yes) => () => {

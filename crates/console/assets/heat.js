@@ -25,9 +25,9 @@ const WRITTEN = 12;
  * @param {[number, number]} size numbers of rows and columns
  * @param {Spot[]} spots
  * @param {[number, number] | null} range of the scale
- * @param {{label: string, isSmall?: boolean}} options
+ * @param {{label: string, isSmall?: boolean, brief?: (value: number) => string}} options
  */
-export function heatMap([rows, columns], spots, range, { label, isSmall = false }) {
+export function heatMap([rows, columns], spots, range, { label, isSmall = false, brief = short }) {
   const side = isSmall ? 1 : SIDE;
   const share = (/** @type {number} */ value) => (range && range[1] > range[0] ? (value - range[0]) / (range[1] - range[0]) : 0.5);
   const x = (/** @type {number} */ column) => side + column * WELL;
@@ -37,7 +37,7 @@ export function heatMap([rows, columns], spots, range, { label, isSmall = false 
     const at = it.value === null ? null : share(it.value);
     const fill = it.color ?? (at === null ? null : sequential(at));
     const box = s("rect", { x: x(it.well.column) + 1, y: y(it.well.row) + 1, width: WELL - 2, height: WELL - 2, rx: 3, ...(fill ? { fill } : { class: "none" }) });
-    const words = isSmall || columns > WRITTEN || it.value === null || it.color ? null : text(x(it.well.column) + WELL / 2, y(it.well.row) + WELL / 2, short(it.value), `value${isLight(at ?? 1) ? "" : " dark"}`);
+    const words = isSmall || columns > WRITTEN || it.value === null || it.color ? null : text(x(it.well.column) + WELL / 2, y(it.well.row) + WELL / 2, brief(it.value), `value${isLight(at ?? 1) ? "" : " dark"}`);
     const inner = [s("title", {}, `${letters(it.well.row)}${it.well.column + 1}: ${it.name}`), box, ...(words ? [words] : [])];
     return it.link && !isSmall ? s("a", { href: it.link }, ...inner) : s("g", {}, ...inner);
   };

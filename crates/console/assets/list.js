@@ -20,8 +20,9 @@ const PAUSE = 400;
  * @property {(entry: T) => any[]} row
  * @property {() => string} empty what stands there without entries
  * @property {(cursor: string | null) => Promise<{body: T[], next: string | null}>} read
- * @property {(type: string) => boolean} [live] whether an event may have changed the list
+ * @property {(type: string, data: any) => boolean} [live] whether an event may have changed the list
  * @property {(entries: T[]) => Promise<void>} [prepare] reads what the rows need besides
+ * @property {() => void} [retry] draws the page again after a failure, in place of the list
  */
 
 /**
@@ -40,6 +41,7 @@ export function list(listed) {
     const following = next && new URLSearchParams(next.split("?")[1]).get("cursor");
     const turn = (/** @type {string | null} */ to) => () => {
       change({ _page: to }, true);
+      place.querySelector(".scroll")?.scrollTo(0, 0);
       again();
     };
     const pager =
@@ -51,6 +53,11 @@ export function list(listed) {
             following ? h("button", { type: "button", click: turn(following) }, "Next page") : null,
           )
         : null;
+    // What is typed into a cell since the rows were asked for is not taken away.
+    if (place.querySelector(".editing")) {
+      soon();
+      return undefined;
+    }
     show(told);
     return h("div", null, grid(columns, body.map(listed.row), listed.empty()), pager);
   };
@@ -62,30 +69,31 @@ export function list(listed) {
         if (!place.querySelector("table")) {
           throw error;
         }
-        const retry = h("button", { type: "button", click: again }, "Try again");
+        const retry = h("button", { type: "button", click: listed.retry ?? again }, "Try again");
         show(told, failure(error), h("p", null, "The entries below are those of before. ", retry));
-        return /** @type {HTMLElement} */ (place.firstElementChild);
+        return undefined;
       }
     });
   const first = () => {
     change({ _page: null });
     again();
   };
+  /** @type {number | undefined} */
+  let due;
+  // A cell that is being edited would lose what was typed into it.
+  const free = () => (place.querySelector(".editing") ? soon() : again());
+  const soon = () => {
+    clearTimeout(due);
+    due = place.isConnected ? setTimeout(free, PAUSE) : undefined;
+  };
   const { live } = listed;
   if (live) {
-    /** @type {number | undefined} */
-    let due;
-    // A cell that is being edited would lose what was typed into it.
-    const soon = () => {
-      clearTimeout(due);
-      due = setTimeout(() => (place.querySelector(".editing") ? soon() : again()), PAUSE);
-    };
     const on = (/** @type {any} */ event) => {
-      if (live(event.type) && !values().get("_page")) {
+      if (live(event.type, event.data) && !values().get("_page")) {
         soon();
       }
     };
-    happenings(on, again);
+    happenings(on, free);
   } else {
     again();
   }

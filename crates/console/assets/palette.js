@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { h, show } from "./dom.js";
 import { address } from "./state.js";
-import { keyOf, labelOf, read, rowLink, schema } from "./tables.js";
+import { hasRows, keyOf, labelOf, nonempty, read, rowLink, schema } from "./tables.js";
 import { savedViews } from "./views.js";
 
 /** Pause after a letter before the platform is asked for files and rows, in ms. */
@@ -68,7 +68,7 @@ async function searches(text, isLatest, add) {
     found.map((/** @type {any} */ it) => ({ kind: "File", name: it.file_name, to: `#/files/${it.file_id}` })),
   );
   const rows = everything().then(({ tables }) => {
-    const curated = tables.filter((it) => it.id !== null && it.semantic_category === "curated" && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).slice(0, TABLES);
+    const curated = tables.filter((it) => hasRows(it) && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).slice(0, TABLES);
     return Promise.all(curated.map((table) => rowsOf(table, text, add).catch(() => {})));
   });
   const id = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(low) ? get(`/job-executions/${low}`).then((it) => [{ kind: "Execution", name: it.job_name, to: `#/executions/${low}` }]) : Promise.resolve([]);
@@ -85,7 +85,7 @@ async function searches(text, isLatest, add) {
 async function rowsOf(table, text, add) {
   const [key, label] = [keyOf(table), labelOf(table)];
   const columns = [key, label];
-  const entry = (/** @type {any} */ row) => ({ kind: table.name, name: String(row[label]), to: rowLink(table.name, row[key]) });
+  const entry = (/** @type {any} */ row) => ({ kind: table.name, name: String(nonempty(row[label])), to: rowLink(table.name, row[key]) });
   const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
   const begins = async () => (await read(table, { filters: range, columns, order_by: [label], limit: EACH })).body.filter((/** @type {any} */ row) => String(row[label]).startsWith(text));
   const first = table.row_count_estimate < LARGE ? [] : await begins();

@@ -5,18 +5,19 @@
 
 import { PATIENCE, h } from "./dom.js";
 import { stringify } from "./exact.js";
-import { sequential } from "./science.js";
+import { CALENDAR, clockAt } from "./format.js";
+import { extent, lonePoints, sequential } from "./science.js";
 
 /**
  * @typedef {object} Curve
  * @property {string} name
- * @property {any[]} x numbers, or milliseconds of a date axis
+ * @property {any[]} x numbers; of a date axis milliseconds
  * @property {any[]} y
  * @property {string} [group] curves of one group have one color
  * @property {string} [link] page that a click leads to
  * @property {string[]} [text] what stands at the points, in place of their coordinates
  * @property {string[]} [about] lines that stand above the coordinates of a point
- * @property {any[][]} [values] x and y of the points of a plate, whose coordinates are places on it
+ * @property {any[][]} [values] x and y of the points of a plate, whose coordinates are places on it; a time is in words
  * @property {number} [shade] place on the scale of colors, 0 to 1, in place of the color of its group
  * @property {(number | null)[]} [error] lengths of the error bars
  * @property {{low: any[], high: any[]}} [band] drawn around the curve
@@ -29,6 +30,7 @@ import { sequential } from "./science.js";
  * @typedef {object} Axis
  * @property {string} title
  * @property {"linear" | "log" | "date" | "category"} type
+ * @property {import("./format.js").Zone} [zone] the clock of a date axis
  * @property {[number, number]} [range]
  * @property {{at: number[], text: string[]}} [ticks]
  */
@@ -36,7 +38,7 @@ import { sequential } from "./science.js";
 /**
  * @typedef {object} Options
  * @property {"lines" | "markers" | "bars"} [kind]
- * @property {{x: string, y: string, isDate: boolean, whole: () => Curve[]}} [plate] names of the values of its curves, and the curves
+ * @property {{x: string, y: string, isTime: boolean, whole: () => Curve[]}} [plate] names of the values of its curves, and the curves
  *   with all of their points
  * @property {Axis} [second] the axis at the right, of the curves that are on it
  * @property {(curve: Curve) => void} [pin] called when a curve is clicked with the Shift key
@@ -95,8 +97,10 @@ function theme() {
 /**
  * @param {Axis} axis
  * @param {{line: string}} colors
+ * @param {any[][]} lists values on the axis
  */
-function axisLayout(axis, colors) {
+function axisLayout(axis, colors, lists) {
+  const values = lists.flatMap((it) => extent(it) ?? []);
   const ticks = axis.ticks && { tickmode: "array", tickvals: axis.ticks.at, ticktext: axis.ticks.text, ticks: "" };
   return {
     title: { text: plain(axis.title), standoff: 8 },
@@ -107,7 +111,8 @@ function axisLayout(axis, colors) {
     gridcolor: colors.line,
     linecolor: colors.line,
     zeroline: false,
-    exponentformat: "SI",
+    // Beyond the prefixes plotly.js writes powers with a style, which the pages' policy forbids.
+    exponentformat: values.some((it) => Math.abs(it) >= 1e15 || (it !== 0 && Math.abs(it) < 1e-14)) ? "e" : "SI",
     ...(axis.type === "date" || axis.type === "category" ? {} : { hoverformat: ".6~g" }),
     ...ticks,
   };
@@ -128,7 +133,10 @@ function figure(curves, x, y, options) {
   const dash = new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]]));
   const named = new Set();
   const isAnyPinned = curves.some((curve) => curve.isPinned);
-  const bands = curves.filter((curve) => curve.band).map((curve) => bandOf(curve, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
+  // plotly.js would put milliseconds on the browser's clock, which jumps twice a year.
+  const across = (/** @type {any[]} */ values) =>
+    x.type === "category" ? values.map(plain) : x.type === "date" ? values.map((it) => (it === null ? null : clockAt(it, x.zone ?? CALENDAR))) : values;
+  const bands = curves.filter((curve) => curve.band).map((curve) => bandOf({ ...curve, x: across(curve.x) }, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
   const lines = curves.map((curve) => {
     const group = curve.group ?? curve.name;
     const isFirst = !named.has(group);
@@ -142,7 +150,7 @@ function figure(curves, x, y, options) {
       name: plain(group),
       legendgroup: plain(group),
       showlegend: isFirst,
-      x: x.type === "category" ? curve.x.map(plain) : curve.x,
+      x: across(curve.x),
       y: curve.y,
       ...(curve.isSecond ? { yaxis: "y2" } : {}),
       opacity: isAnyPinned && !curve.isPinned ? DIMMED : 1,
@@ -152,7 +160,17 @@ function figure(curves, x, y, options) {
       ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { customdata: curve.values, hovertemplate: template(curve, x, (curve.isSecond && options.second) || y, options.plate) }),
     };
   });
-  const traces = [...bands, ...lines];
+  const isLog = (/** @type {Curve} */ curve) => (curve.isSecond ? options.second : y)?.type === "log";
+  // A line is drawn between two points: one by itself has a mark, and the spread of its band as an error bar.
+  const lone = lines.flatMap((line, index) => {
+    const curve = curves[index];
+    const found = line.mode === "lines" ? lonePoints(curve.x, curve.y, isLog(curve)) : [];
+    const of = (/** @type {any[] | undefined} */ values) => values && found.map((it) => values[it]);
+    const error = curve.band ? { error_y: { type: "data", array: found.map((it) => curve.band?.high[it] - curve.y[it]), color: line.marker.color, thickness: 1 } } : {};
+    return found.length ? [{ index, trace: { ...line, mode: "markers", showlegend: false, x: of(line.x), y: of(curve.y), text: of(curve.text), customdata: of(curve.values), ...error } }] : [];
+  });
+  const traces = [...bands, ...lines, ...lone.map((it) => it.trace)];
+  const owners = [...bands.map(() => null), ...curves.keys(), ...lone.map((it) => it.index)];
   const layout = {
     margin: options.plate ? { l: 36, r: 8, t: 48, b: 8 } : { l: 60, r: 16, t: 16, b: 48 },
     paper_bgcolor: colors.ground,
@@ -161,14 +179,15 @@ function figure(curves, x, y, options) {
     hovermode: "closest",
     hoverlabel: { font: { family: "system-ui, sans-serif" } },
     showlegend: groups.length > 1 && groups.length <= LEGEND,
-    legend: { bgcolor: "transparent" },
+    // Beside the plot of a phone it would leave no room for the curves.
+    legend: { bgcolor: "transparent", ...(innerWidth < 600 ? { orientation: "h", y: -0.25 } : {}) },
     dragmode: "zoom",
-    xaxis: { ...axisLayout(x, colors), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
-    yaxis: { ...axisLayout(y, colors), ...(options.plate ? { showgrid: false } : {}) },
-    ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors), overlaying: "y", side: "right", showgrid: false } } : {}),
+    xaxis: { ...axisLayout(x, colors, x.type === "linear" || x.type === "log" ? curves.map((it) => it.x) : []), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
+    yaxis: { ...axisLayout(y, colors, curves.map((it) => it.y)), ...(options.plate ? { showgrid: false } : {}) },
+    ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors, curves.map((it) => it.y)), overlaying: "y", side: "right", showgrid: false } } : {}),
     shapes: options.plate ? wells(x, y, colors.line) : [],
   };
-  return { traces, first: bands.length, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
+  return { traces, owners, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
 }
 
 /**
@@ -183,7 +202,7 @@ function template(curve, x, y, plate) {
   const line = (/** @type {string} */ text) => plain(text).replaceAll("%{", "%\u200b{");
   const about = (curve.about ?? [curve.group ?? curve.name]).map(line);
   const values = plate
-    ? [`${line(plate.x)}: %{customdata[0]${plate.isDate ? "|%Y-%m-%d %H:%M:%S" : ":.6~g"}}`, `${line(plate.y)}: %{customdata[1]:.6~g}`]
+    ? [`${line(plate.x)}: %{customdata[0]${plate.isTime ? "" : ":.6~g"}}`, `${line(plate.y)}: %{customdata[1]:.6~g}`]
     : [`${line(x.title)}: %{x}`, `${line(y.title)}: %{y}`];
   return `${[...about, ...values].join("<br>")}<extra></extra>`;
 }
@@ -253,8 +272,8 @@ export class Plot extends HTMLElement {
   #isHeld = false;
   /** Numbers the drawings, so that a slow one does not replace a later one. */
   #number = 0;
-  /** Number of the traces before those of the curves. */
-  #first = 0;
+  /** Indices of the curves that traces are of; null of a band. @type {(number | null)[]} */
+  #owners = [];
   /** Whether it has fewer points than its curves. */
   #thinned = false;
   /** Called when it enters the page. @type {() => void} */
@@ -308,8 +327,8 @@ export class Plot extends HTMLElement {
       return;
     }
     const { curves, x, y, options } = this.#drawn;
-    const { traces, first, layout, config } = figure(curves, x, y, options);
-    this.#first = first;
+    const { traces, owners, layout, config } = figure(curves, x, y, options);
+    this.#owners = owners;
     this.#thinned = options.plate !== undefined;
     await library.react(this, traces, layout, config);
     if (this.#isHeld) {
@@ -322,7 +341,7 @@ export class Plot extends HTMLElement {
     this.#isHeld = true;
     resized.observe(this);
     const self = /** @type {any} */ (this);
-    const curveOf = (/** @type {any} */ event) => this.#drawn?.curves[event.points[0].curveNumber - this.#first];
+    const curveOf = (/** @type {any} */ event) => this.#drawn?.curves[this.#owners[event.points[0].curveNumber] ?? -1];
     self.on("plotly_click", (/** @type {any} */ event) => {
       const curve = curveOf(event);
       const pin = this.#drawn?.options.pin;
@@ -337,7 +356,7 @@ export class Plot extends HTMLElement {
       if (plate && Object.keys(event).some((it) => it.startsWith("xaxis.range")) && this.#thinned) {
         this.#thinned = false;
         const whole = plate.whole();
-        library.restyle(this, { x: whole.map((it) => it.x), y: whole.map((it) => it.y), customdata: whole.map((it) => it.values) });
+        library.restyle(this, { x: whole.map((it) => it.x), y: whole.map((it) => it.y), customdata: whole.map((it) => it.values) }, [...whole.keys()]);
       }
     });
     self.on("plotly_hover", (/** @type {any} */ event) => this.#light(event.points[0].curveNumber));
@@ -349,15 +368,16 @@ export class Plot extends HTMLElement {
    * @param {number | null} index of its trace
    */
   #light(index) {
-    const isDim = index !== null && index >= this.#first && !this.#drawn?.options.plate && (this.#drawn?.curves.length ?? 0) > 1;
-    this.classList.toggle("dims", isDim);
+    const owner = index === null ? null : this.#owners[index];
+    this.classList.toggle("dims", owner !== null && !this.#drawn?.options.plate && (this.#drawn?.curves.length ?? 0) > 1);
     for (const lit of this.querySelectorAll(".trace.lit")) {
       lit.classList.remove("lit");
     }
-    const uid = isDim ? /** @type {any} */ (this)._fullData[/** @type {number} */ (index)]?.uid : null;
-    if (uid) {
-      this.querySelectorAll(`.trace${uid}`).forEach((it) => it.classList.add("lit"));
-    }
+    this.#owners.forEach((it, trace) => {
+      if (owner !== null && it === owner) {
+        this.querySelectorAll(`.trace${/** @type {any} */ (this)._fullData[trace]?.uid}`).forEach((lit) => lit.classList.add("lit"));
+      }
+    });
   }
 
   /** plotly.js. The element says so if loading it takes a while: it has 4.6 MB. */
@@ -387,7 +407,7 @@ export class Plot extends HTMLElement {
       const [from, to] = axis.range.map((/** @type {any} */ it) => (axis.type === "date" ? Date.parse(`${it}Z`.replace(" ", "T")) : it));
       const half = ((to - from) / 2) * factor;
       const middle = (from + to) / 2;
-      return [middle - half, middle + half];
+      return [middle - half, middle + half].map((it) => (axis.type === "date" ? clockAt(it, CALENDAR) : it));
     };
     await library.relayout(this, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis), ...(yaxis2 ? { "yaxis2.range": about(yaxis2) } : {}) });
   }
@@ -422,7 +442,7 @@ export function plot(label, kind) {
 
 /**
  * Saves values as CSV for spreadsheets, which would compute a text that begins as a formula: it gets an apostrophe, as
- * with the API's `neutralize_formulas`.
+ * with the API's `neutralize_formulas`. Without a mark at its start Excel would not read it as UTF-8.
  * @param {string[]} header
  * @param {any[][]} rows
  * @param {string} name
@@ -433,7 +453,7 @@ export function saveValues(header, rows, name) {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [header, ...rows].map((row) => row.map(cell).join(","));
-  save(new Blob([lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
+  save(new Blob(["\ufeff", lines.join("\r\n"), "\r\n"], { type: "text/csv" }), name);
 }
 
 /** @param {any} value */

@@ -7,14 +7,14 @@ const ROLES = { viewer: ["read"], member: ["read", "write"], admin: ALL };
 
 let scopes = new Set(ALL);
 
-/** Id of the user who is signed in. */
-let user = "";
+/** Who is signed in. @type {Api["Me"] | null} */
+let signedIn = null;
 
 /**
  * @param {Api["Me"]} me
  */
 export function signedInAs(me) {
-  user = me.user.id;
+  signedIn = me;
   const role = ROLES[/** @type {any} */ (me.user).role] ?? ALL;
   const key = me.api_key?.scopes ?? ALL;
   scopes = new Set(key.filter((scope) => role.includes(scope)));
@@ -32,7 +32,44 @@ export function may(scope) {
  * @param {string} id
  */
 export function isMe(id) {
-  return id === user;
+  return id === signedIn?.user.id;
+}
+
+/**
+ * Whether the rows of a table may be written: by the scope, the groups of its access, and the tables of the key.
+ * @param {Api["Table"]} table
+ */
+export function mayWrite({ name, access }) {
+  const { user, api_key: key } = /** @type {Api["Me"]} */ (signedIn);
+  const groups = access.write ?? [];
+  const isOpen = groups.length === 0 || /** @type {string} */ (user.role) === "admin" || groups.some((it) => user.groups.includes(it));
+  return may("write") && isOpen && (key?.tables?.includes(name) ?? true);
+}
+
+/**
+ * What this browser remembers for the person who is signed in, and nobody else.
+ * @param {string} name
+ */
+export function remembered(name) {
+  const key = `labdata-${name}-${signedIn?.organization.id}-${signedIn?.user.id}`;
+  return {
+    /** @returns {string | null} */
+    get: () => {
+      try {
+        return localStorage.getItem(key);
+      } catch {
+        return null;
+      }
+    },
+    /** @param {string} value */
+    set: (value) => {
+      try {
+        localStorage.setItem(key, value);
+      } catch {
+        // A browser without room, or that forbids it, works all the same.
+      }
+    },
+  };
 }
 
 /**

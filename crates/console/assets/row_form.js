@@ -3,13 +3,16 @@
 import { post } from "./api.js";
 import { failure, h, once, show } from "./dom.js";
 import { stringify } from "./exact.js";
-import { keyOf, labelOf, named, parsed, read, title, written } from "./tables.js";
+import { edited, keyFor, keyOf, labelOf, parsed, read, title, written } from "./tables.js";
 
 /** @typedef {import("./tables.js").Table} Table */
 /** @typedef {import("./tables.js").Column} Column */
 
 /** Most rows of another table that a field proposes. */
-const PROPOSED = 200;
+const PROPOSED = 50;
+
+/** Pause after a letter before rows are looked for, in ms. */
+const PAUSE = 150;
 
 /** What the job of a change made here is called. */
 const JOB = "Console";
@@ -36,7 +39,7 @@ function textOf(column, value) {
 }
 
 /**
- * A field, and what it holds.
+ * A field, and what it holds; rows are looked up by their names.
  * @param {Column} column
  * @param {Table[]} all
  * @param {any} value
@@ -44,23 +47,25 @@ function textOf(column, value) {
  */
 export function field(column, all, value, name) {
   const text = name ?? textOf(column, value);
-  if (column.is_foreign_key) {
-    return reference(named(all, column.foreign_key_table_name), value, text);
+  const other = all.find((it) => it.name === column.foreign_key_table_name);
+  if (other) {
+    return reference(other, value, text);
   }
   if (column.data_type === "boolean") {
     const options = ["", "true", "false"].map((it) => h("option", { value: it, selected: it === text }, it || "–"));
     const input = /** @type {HTMLSelectElement} */ (h("select", null, options));
-    return { input, list: null, value: () => parsed(column, input.value) };
+    return { input, list: null, value: async () => parsed(column, input.value) };
   }
-  const isLong = column.data_type === "text" || column.data_type === "json";
+  // A field of one line would drop the line breaks.
+  const isLong = column.data_type === "text" || column.data_type === "json" || /[\r\n]/.test(text);
   const kind = column.data_type === "date" ? { type: "date" } : {};
   const hint = column.data_type === "datetime" ? { placeholder: "2026-03-01T12:00:00Z" } : {};
   const mode = ["integer", "float"].includes(column.data_type) ? { inputmode: "decimal" } : {};
   const input = /** @type {HTMLInputElement | HTMLTextAreaElement} */ (
     h(isLong ? "textarea" : "input", { ...(isLong ? { rows: "2" } : kind), ...hint, ...mode })
   );
-  input.value = text;
-  return { input, list: null, value: () => parsed(column, input.value) };
+  input.defaultValue = text;
+  return { input, list: null, value: async () => parsed(column, isLong ? edited(text, input.value) : input.value) };
 }
 
 /**
@@ -69,25 +74,37 @@ export function field(column, all, value, name) {
  * @param {any} value
  * @param {string} text
  */
-function reference(other, value, text) {
+export function reference(other, value, text) {
   const [key, label] = [keyOf(other), labelOf(other)];
   const list = h("datalist", { id: `proposed-${++lists}` });
   const input = /** @type {HTMLInputElement} */ (h("input", { list: list.id, autocomplete: "off", placeholder: `${label} of the ${other.name}` }));
-  input.value = text;
-  read(other, { columns: [...new Set([key, label])], limit: PROPOSED, order_by: [label] }).then(
-    ({ body }) => list.append(...body.map((/** @type {any} */ row) => h("option", { value: row[label] }))),
-    // Without proposals the name can still be written.
-    () => {},
-  );
-  const held = () => {
+  input.defaultValue = text;
+  // Namesakes are told apart by their first values, and chosen by their keys.
+  const more = written(other).map((it) => it.name).filter((it) => it !== key && it !== label).slice(0, 3);
+  const isText = ["string", "text"].includes(other.columns.find((it) => it.name === label)?.data_type ?? "");
+  let due = 0;
+  const propose = async () => {
+    const filters = isText && input.value && input.value !== text ? { [`${label}__contains`]: input.value } : {};
+    const { body } = await read(other, { filters, columns: [...new Set([key, label, ...more])], limit: PROPOSED, order_by: [label] });
+    const names = body.map((/** @type {any} */ row) => String(row[label] ?? ""));
+    const option = (/** @type {any} */ row) => {
+      const isOnly = names.filter((/** @type {string} */ it) => it === String(row[label] ?? "")).length === 1;
+      return h("option", { value: isOnly ? row[label] : row[key] }, isOnly ? null : [label, ...more].map((it) => row[it]).filter((it) => it !== null && typeof it !== "object").join(" · "));
+    };
+    show(list, ...body.map(option));
+  };
+  // Without proposals the name can still be written.
+  const look = () => propose().catch(() => {});
+  input.addEventListener("input", () => {
+    clearTimeout(due);
+    due = setTimeout(look, PAUSE);
+  });
+  look();
+  const held = async () => {
     if (input.value === "") {
       return null;
     }
-    if (input.value === text && value !== undefined && value !== null) {
-      return value;
-    }
-    const given = other.columns.find((it) => it.name === label);
-    return label === key ? parsed(/** @type {Column} */ (given), input.value) : { [label]: input.value };
+    return input.value === text && value !== undefined && value !== null ? value : keyFor(other, input.value);
   };
   return { input, list, value: held };
 }
@@ -124,7 +141,9 @@ export function rowForm(table, all, row, names, done) {
       for (const it of fields) {
         // A new row takes the default of a column whose field is left empty, a change only what was changed.
         if (row ? it.input.value !== it.before : it.input.value.trim() !== "") {
-          values[it.column.name] = it.value();
+          values[it.column.name] = await it.value().catch((/** @type {any} */ error) => {
+            throw { problems: [{ path: `tables[0].rows[0].${it.column.name}`, message: error.message }] };
+          });
         }
       }
       if (row && Object.keys(values).length === 1) {
@@ -137,6 +156,7 @@ export function rowForm(table, all, row, names, done) {
       done(result.tables[0].ids[0]);
     } catch (error) {
       tell(error);
+      return false;
     }
   });
   const tell = (/** @type {any} */ error) => {

@@ -24,14 +24,86 @@ export function spread(values) {
 }
 
 /**
+ * A function to a curve's value at an x: that of its reading there, linear between two readings, null outside of them.
+ * @param {Points} curve
+ * @returns {(at: number) => number | null}
+ */
+export function valueAt({ x, y }) {
+  let known = [...y.keys()].filter((it) => typeof y[it] === "number" && x[it] !== null);
+  if (known.some((it, index) => index > 0 && x[it] < x[known[index - 1]])) {
+    known = known.sort((a, b) => x[a] - x[b]);
+  }
+  return (at) => {
+    let [from, to] = [0, known.length - 1];
+    if (to < 0 || !(at >= x[known[from]] && at <= x[known[to]])) {
+      return null;
+    }
+    while (to - from > 1) {
+      const middle = (from + to) >> 1;
+      [from, to] = x[known[middle]] <= at ? [middle, to] : [from, middle];
+    }
+    const [a, b] = [known[from], known[x[known[from]] === at ? from : to]];
+    const [low, high] = [Number(y[a]), Number(y[b])];
+    return x[a] === x[b] ? low : low + ((high - low) * (at - x[a])) / (x[b] - x[a]);
+  };
+}
+
+/** Indices of the points with an x, by their x. @param {Points} curve */
+function byX({ x }) {
+  return [...x.keys()].filter((it) => x[it] !== null).sort((a, b) => x[a] - x[b]);
+}
+
+/**
+ * How readings of curves belong together: at the `same` x; by `cycle`, as of readers that read one well after the other, where every
+ * curve has its n-th reading before any has the next; else they are `interpolated` at common x.
+ * @typedef {"same" | "cycle" | "interpolated"} Matching
+ */
+
+/**
+ * Puts curves on common x.
+ * @template {Points} T
+ * @param {T[]} curves
+ * @param {boolean} isEndpoint whether single readings are one cycle, whatever their x
+ * @returns {{how: Matching, apart: number, curves: T[]}} `apart` is the greatest distance of x within a cycle
+ */
+export function matched(curves, isEndpoint) {
+  const orders = curves.map(byX);
+  const all = [...new Set(curves.flatMap((it) => it.x))].filter((it) => it !== null).sort((a, b) => a - b);
+  const rank = new Map(all.map((at, index) => [at, index]));
+  const isWhole = orders.every((order, index) => {
+    const [from, to] = [order[0], order[order.length - 1]].map((it) => rank.get(curves[index].x[it]) ?? 0);
+    return order.length === 0 || new Set(curves[index].x).size - Number(curves[index].x.includes(null)) === to - from + 1;
+  });
+  const read = orders.flatMap((order, index) => (order.length ? [index] : []));
+  if (isWhole && !(isEndpoint && all.length > 1 && read.every((it) => orders[it].length === 1))) {
+    return { how: "same", apart: 0, curves };
+  }
+  const cycles = orders[read[0]].map((_, cycle) => read.map((it) => curves[it].x[orders[it][cycle]]));
+  const ends = cycles.map((it) => extent(it) ?? [0, 0]);
+  if (read.every((it) => orders[it].length === cycles.length) && ends.every(([low], index) => index === 0 || ends[index - 1][1] < low)) {
+    const x = cycles.map((it) => it.reduce((sum, at) => sum + at, 0) / it.length);
+    const apart = Math.max(0, ...ends.map(([low, high]) => high - low));
+    return { how: "cycle", apart, curves: curves.map((it, index) => ({ ...it, x, y: orders[index].map((at) => it.y[at]) })) };
+  }
+  // The x of the curve with the most readings, and beyond them those of the others.
+  const most = orders.reduce((best, order, index) => (order.length > orders[best].length ? index : best), 0);
+  const own = new Set(curves[most].x);
+  const [low, high] = extent(own) ?? [0, 0];
+  const x = all.filter((at) => own.has(at) || at < low || at > high);
+  return { how: "interpolated", apart: 0, curves: curves.map((it) => ({ ...it, x, y: x.map(valueAt(it)) })) };
+}
+
+/**
  * Mean curve of curves: at each x the mean of those that have a value there.
  * @param {Points[]} curves
- * @returns {{x: any[], n: number[], mean: number[], sd: (number | null)[], sem: (number | null)[]}}
+ * @param {boolean} [isEndpoint] whether single readings are one cycle, as those of a plate's blanks are
+ * @returns {{how: Matching, apart: number, x: any[], n: number[], mean: number[], sd: (number | null)[], sem: (number | null)[]}}
  */
-export function meanCurve(curves) {
+export function meanCurve(curves, isEndpoint = false) {
+  const { how, apart, curves: common } = matched(curves, isEndpoint);
   /** @type {Map<any, number[]>} */
   const at = new Map();
-  for (const { x, y } of curves) {
+  for (const { x, y } of common) {
     for (const [index, place] of x.entries()) {
       const value = y[index];
       if (place !== null && typeof value === "number") {
@@ -47,6 +119,8 @@ export function meanCurve(curves) {
   const places = [...at.keys()].sort((a, b) => a - b);
   const found = places.map((place) => spread(/** @type {number[]} */ (at.get(place))));
   return {
+    how,
+    apart,
     x: places,
     n: found.map((it) => it.n),
     mean: found.map((it) => it.mean),
@@ -56,17 +130,20 @@ export function meanCurve(curves) {
 }
 
 /**
- * A curve without its blank: at each x the blank's mean is subtracted. Where there is no blank, there is no value.
+ * A curve without its blank: the blank's mean at the same x is subtracted, that of the same cycle, or one between two readings of
+ * the blank. Where there is no blank, there is no value.
  * @template {Points} T
  * @param {T} curve
  * @param {Points} blank mean curve of the blanks
- * @returns {{curve: T, left: number}} `left` counts the values without a blank
+ * @returns {{curve: T, left: number, how: Matching}} `left` counts the values without a blank
  */
 export function withoutBlank(curve, blank) {
-  const at = new Map(blank.x.map((place, index) => [place, blank.y[index]]));
+  const { how, curves } = matched([curve, blank], true);
+  const cycle = new Map(how === "cycle" ? byX(curve).map((it, index) => [it, curves[1].y[index]]) : []);
+  const between = valueAt(blank);
   let left = 0;
   const y = curve.y.map((value, index) => {
-    const base = at.get(curve.x[index]);
+    const base = how === "cycle" ? cycle.get(index) : between(curve.x[index]);
     if (typeof value !== "number") {
       return null;
     }
@@ -76,7 +153,7 @@ export function withoutBlank(curve, blank) {
     }
     return value - base;
   });
-  return { curve: { ...curve, y }, left };
+  return { curve: { ...curve, y }, left, how };
 }
 
 /** What a heat map shows of a curve. */
@@ -90,7 +167,7 @@ export const MEASURES = /** @type {const} */ (["value at", "maximum", "X of the 
  */
 export function measured({ x, y }, measure, at) {
   if (measure === "value at") {
-    return nearest(x, y, at);
+    return valueAt({ x, y })(at);
   }
   const known = y.flatMap((value, index) => (typeof value === "number" && x[index] !== null ? [index] : []));
   if (known.length === 0) {
@@ -107,26 +184,6 @@ export function measured({ x, y }, measure, at) {
     default:
       return greatestSlope(known.map((index) => [x[index], Number(y[index])]));
   }
-}
-
-/**
- * The value at the place that is nearest to another; the first one of two that are equally near. A loop, as a slider asks it
- * of every point of every well at each of its steps.
- * @param {any[]} x
- * @param {any[]} y
- * @param {number} at
- */
-function nearest(x, y, at) {
-  let best = null;
-  let distance = Infinity;
-  for (let index = 0; index < y.length; index++) {
-    const away = Math.abs(x[index] - at);
-    if (away < distance && typeof y[index] === "number" && x[index] !== null) {
-      best = y[index];
-      distance = away;
-    }
-  }
-  return best;
 }
 
 /**
@@ -155,6 +212,17 @@ export function thinned(x, y, pixels) {
     found.push(...new Set([first, lowest, highest, next - 1, ...gaps].sort((a, b) => a - b)));
   }
   return found;
+}
+
+/**
+ * Indices of the points that a line does not reach, as no point beside them is known.
+ * @param {any[]} x
+ * @param {any[]} y
+ * @param {boolean} [isLog] whether y needs to be above zero
+ */
+export function lonePoints(x, y, isLog = false) {
+  const isKnown = (/** @type {number} */ it) => typeof y[it] === "number" && x[it] !== null && (!isLog || y[it] > 0);
+  return [...y.keys()].filter((it) => isKnown(it) && !isKnown(it - 1) && !isKnown(it + 1));
 }
 
 /** Points of a line that a slope is taken from: fewer follow the noise. */
@@ -192,6 +260,16 @@ export function extent(values) {
     }
   }
   return low <= high ? [low, high] : null;
+}
+
+/**
+ * The greatest x that lies within the range of every curve; null if there is none.
+ * @param {any[][]} curves their x
+ */
+export function lastCommon(curves) {
+  const ends = curves.flatMap((x) => [extent(x) ?? []]).filter((it) => it.length);
+  const last = Math.min(...ends.map((it) => Number(it[1])));
+  return ends.length && ends.every(([first]) => Number(first) <= last) ? last : null;
 }
 
 /**

@@ -32,6 +32,7 @@ export function selection({ table, isWritable, asOf, changed }) {
     const here = boxes.filter(({ row }) => chosen.has(row[key])).length;
     every.checked = here > 0 && here === boxes.length;
     every.indeterminate = here > 0 && here < boxes.length;
+    const hadFocus = bar.contains(document.activeElement);
     bar.hidden = chosen.size === 0;
     show(said);
     const clear = () => {
@@ -47,6 +48,9 @@ export function selection({ table, isWritable, asOf, changed }) {
       h("button", { type: "button", click: clear }, "Choose none"),
       said,
     );
+    if (hadFocus && bar.hidden) {
+      every.focus();
+    }
   };
 
   /** @param {any} row @param {boolean} isChosen */
@@ -109,6 +113,7 @@ export function selection({ table, isWritable, asOf, changed }) {
     const { job_execution_id: execution } = await remove(false);
     chosen.clear();
     draw();
+    every.focus();
     toast(`${counted(count, "row")} deleted.`, async () => {
       await restore(execution);
       changed();

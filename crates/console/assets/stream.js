@@ -35,7 +35,8 @@ export async function follow(path, on, { method = "GET", body, stop, opened } = 
       body: body === undefined ? undefined : stringify(body),
       signal,
     });
-    if (response.status === 401 && (await renewed())) {
+    if (response.status === 401) {
+      await renewed();
       return await follow(path, on, { method, body, stop, opened });
     }
     if (!response.ok || !response.body) {

@@ -1,7 +1,9 @@
 // What pages know of tables: the schema, references, keys, values of columns.
 
 import { call, get, post } from "./api.js";
-import { numberOf, parse } from "./exact.js";
+import { h } from "./dom.js";
+import { isNumber, numberOf, parse } from "./exact.js";
+import { shown } from "./format.js";
 
 /**
  * @typedef {Api["TableColumn"]} Column
@@ -60,9 +62,64 @@ export function labelOf(table) {
   return best?.name ?? keyOf(table);
 }
 
-/** @param {Table} table */
+/** References to tables that the person sees. @param {Table} table */
 export function references(table) {
-  return table.columns.filter((column) => column.is_foreign_key);
+  return table.columns.filter((column) => column.foreign_key_table_name !== null);
+}
+
+/**
+ * Whether a table's rows are written one by one: those of curves are not, and most core tables are views of what the platform keeps.
+ * @param {Table} table
+ */
+export function hasRows({ semantic_category: kind, name }) {
+  return kind === "curated" || ["experiment", "carrier", "operation"].includes(name);
+}
+
+/** Most rows of one name that are told apart. */
+const NAMESAKES = 1000;
+
+/**
+ * The rows that a person means by what cells show of them, or by their key.
+ * @param {Table} table
+ * @param {string} text
+ * @returns {Promise<any[]>} their keys
+ */
+export async function keysOf(table, text) {
+  const [key, label] = [keyOf(table), labelOf(table)];
+  const find = async (/** @type {string} */ name) => {
+    const column = /** @type {Column} */ (table.columns.find((it) => it.name === name));
+    const { body } = await read(table, { filters: { [name]: parsed(column, text) }, columns: [key], limit: NAMESAKES });
+    return body.map((/** @type {any} */ row) => row[key]);
+  };
+  const found = await find(label);
+  if (found.length > 0 || label === key) {
+    return found;
+  }
+  return find(key).catch((error) => {
+    // A text that cannot be a key is none.
+    if ([undefined, 400, 422].includes(error.status)) {
+      return [];
+    }
+    throw error;
+  });
+}
+
+/**
+ * The key of the one row that a person means.
+ * @param {Table} table
+ * @param {string} text
+ */
+export async function keyFor(table, text) {
+  const found = await keysOf(table, text);
+  if (found.length !== 1) {
+    throw new Error(found.length ? `Several rows of ${table.name} are called "${text}": choose one of those proposed, or write its key.` : `No row of ${table.name} is called "${text}", or has that key.`);
+  }
+  return found[0];
+}
+
+/** What a link to a row is called, which needs a text. @param {any} name */
+export function nonempty(name) {
+  return String(name).trim() === "" ? "(empty)" : name;
 }
 
 /** @param {Column} column */
@@ -135,6 +192,39 @@ export async function names(table, all, rows, asOf = null) {
 }
 
 /**
+ * A text that was edited in a field, which gives every line break as \n: what was not changed keeps its own.
+ * @param {string} before
+ * @param {string} after
+ */
+export function edited(before, after) {
+  // The length of the text before each letter that the field shows.
+  const starts = [...before.matchAll(/\r\n|[^]/g)].map((it) => it.index);
+  const shown = before.replace(/\r\n?/g, "\n");
+  let [from, to] = [0, 0];
+  while (from < Math.min(shown.length, after.length) && shown[from] === after[from]) {
+    from += 1;
+  }
+  while (to < Math.min(shown.length, after.length) - from && shown.at(-1 - to) === after.at(-1 - to)) {
+    to += 1;
+  }
+  const at = (/** @type {number} */ index) => starts[index] ?? before.length;
+  return before.slice(0, at(from)) + after.slice(from, after.length - to) + before.slice(at(shown.length - to));
+}
+
+/**
+ * A value of a row as a page lists it: a reference by the name of its row, a number as it is.
+ * @param {Column | undefined} column
+ * @param {any} value
+ * @param {Map<string, Map<any, string>>} known names of the rows that are referred to
+ */
+export function cellOf(column, value, known) {
+  if (column && column.foreign_key_table_name !== null && value !== null && value !== undefined) {
+    return h("a", { href: rowLink(column.foreign_key_table_name, value) }, nonempty(known.get(column.name)?.get(value) ?? value));
+  }
+  return isNumber(value) ? value : shown(value, column?.data_type);
+}
+
+/**
  * A value as the column has it, from what a person wrote. Nothing written is null.
  * @param {{name: string, data_type: string}} column
  * @param {string} text
@@ -150,7 +240,7 @@ export function parsed(column, text) {
       const isWhole = column.data_type === "integer";
       const number = numberOf(text, isWhole);
       if (Number.isNaN(number)) {
-        const kind = isWhole ? "whole numbers" : "numbers up to 1.7e308";
+        const kind = isWhole ? "whole numbers" : "numbers whose size is 0 or from 5e-324 to 1.7e308";
         throw new Error(`The column ${column.name} holds ${kind}, and "${text}" is none. Numbers have a decimal point.`);
       }
       return number;

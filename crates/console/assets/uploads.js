@@ -1,7 +1,8 @@
 // Uploads of files of an instrument, by drop or by choice: several at once, large ones too, each with its progress.
 
-import { ApiError, get, post, stored } from "./api.js";
+import { ApiError, every, post, stored } from "./api.js";
 import { failure, h, load, show } from "./dom.js";
+import { may, remembered } from "./rights.js";
 
 /** How many files are sent at the same time; the others wait. */
 const AT_ONCE = 2;
@@ -69,27 +70,6 @@ export function keep(files) {
   dropped = files;
 }
 
-/** Where the browser remembers the instrument that was chosen last. */
-const REMEMBERED = "labdata-instrument";
-
-/** @returns {string | null} */
-function lastInstrument() {
-  try {
-    return localStorage.getItem(REMEMBERED);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} id */
-function remember(id) {
-  try {
-    localStorage.setItem(REMEMBERED, id);
-  } catch {
-    // A browser that forbids it asks again.
-  }
-}
-
 /**
  * A place to drop files, which belong to an instrument here; scripts attach theirs to an execution.
  * @param {() => void} sent called after each file
@@ -97,9 +77,9 @@ function remember(id) {
 export function uploads(sent) {
   const place = h("section", { "aria-label": "Upload" });
   load(place, "Reading the instruments", async () => {
-    const all = await get("/instruments");
+    const all = await every("/instruments");
     if (all.length === 0) {
-      return h("p", { class: "empty" }, "A file belongs to an instrument, and there is none yet: ", h("a", { href: "#/admin" }, "add one"), ".");
+      return h("p", { class: "empty" }, "A file belongs to an instrument, and there is none yet: ", may("admin") ? h("a", { href: "#/admin" }, "add one") : "an administrator adds them", ".");
     }
     return zone(all, sent);
   });
@@ -111,7 +91,8 @@ export function uploads(sent) {
  * @param {() => void} sent
  */
 function zone(instruments, sent) {
-  const known = instruments.length === 1 ? instruments[0].id : lastInstrument();
+  const lastInstrument = remembered("instrument");
+  const known = instruments.length === 1 ? instruments[0].id : lastInstrument.get();
   const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
   const ask = instruments.some((it) => it.id === known) ? null : h("option", { value: "", selected: true }, "choose the instrument…");
   const instrument = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Instrument" }, ask, options));
@@ -167,7 +148,7 @@ function zone(instruments, sent) {
     }
   };
   instrument.addEventListener("change", () => {
-    remember(instrument.value);
+    lastInstrument.set(instrument.value);
     send();
   });
   send();

@@ -1,6 +1,6 @@
 // Saved views: addresses of the console under a name, for everyone of the organization.
 
-import { call, get, post } from "./api.js";
+import { call, every, post } from "./api.js";
 import { button, destroy, form, h, input, load, toast } from "./dom.js";
 import { time } from "./format.js";
 import { grid } from "./grid.js";
@@ -8,7 +8,7 @@ import { isMe, may } from "./rights.js";
 
 /** @returns {Promise<Api["SavedView"][]>} */
 export async function savedViews() {
-  const all = await get("/saved-views?limit=1000");
+  const all = await every("/saved-views");
   return all.sort((/** @type {Api["SavedView"]} */ one, /** @type {Api["SavedView"]} */ other) => one.name.localeCompare(other.name));
 }
 
@@ -54,7 +54,7 @@ export function viewList() {
       const all = await savedViews();
       const pinned = all.filter((view) => view.is_pinned);
       if (all.length === 0) {
-        return h("p", { class: "empty" }, "No saved view yet. A table, the plates and the SQL page offer to save what they show.");
+        return h("p", { class: "empty" }, `No saved view yet.${may("write") ? " A table, the plates and the SQL page offer to save what they show." : ""}`);
       }
       const every = h("details", { open: isOpen }, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
       every.addEventListener("toggle", () => (isOpen = every.hasAttribute("open")));

@@ -1,6 +1,6 @@
 // Keys, users, instruments, and the state of the platform.
 
-import { call, get, post } from "../api.js";
+import { call, every, get, post } from "../api.js";
 import { badge, button, destroy, facts, form, h, input, load, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -47,7 +47,7 @@ function section(name, reason, work) {
  * @param {() => void} draw
  */
 async function keys(draw) {
-  const [all, everybody] = await Promise.all([get("/api-keys?limit=1000"), get("/users?limit=1000")]);
+  const [all, everybody] = await Promise.all([every("/api-keys"), every("/users")]);
   const names = new Map(everybody.map((/** @type {Api["User"]} */ it) => [it.id, it.name]));
   const row = (/** @type {Api["ApiKey"]} */ it) => [
     it.name,
@@ -123,7 +123,7 @@ async function readers() {
  * @param {() => void} draw
  */
 async function instruments(draw) {
-  const all = await get("/instruments?limit=1000");
+  const all = await every("/instruments");
   const row = (/** @type {Api["Instrument"]} */ it) => [
     h("a", { href: `#/instruments/${it.id}` }, it.name),
     it.instrument_type ?? "",

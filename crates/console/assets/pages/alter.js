@@ -1,10 +1,12 @@
 // A form that changes a table's definition: what would change is said before anything does.
 
-import { call, get } from "../api.js";
+import { call, every } from "../api.js";
 import { accessChanges, columnChanges } from "../column_changes.js";
 import { button, failure, h, input, load, once, show, toast } from "../dom.js";
+import { stringify } from "../exact.js";
 import { counted } from "../format.js";
-import { quoted, sql, written } from "../tables.js";
+import { saved } from "../guard.js";
+import { quoted, schema, sql, written } from "../tables.js";
 import { columnFields, labeled } from "./definition.js";
 
 /**
@@ -108,19 +110,31 @@ export function alterTable(table, all, done) {
     ];
   };
 
+  /** Fails if somebody has changed the table since the form was opened: its definition holds every column. */
+  const check = async () => {
+    const now = (await schema()).find((it) => it.id === table.id);
+    const definition = (/** @type {any} */ it) => stringify({ ...it, row_count_estimate: null });
+    if (!now || definition(now) !== definition(table)) {
+      throw new Error(`Somebody else has ${now ? "changed" : "deleted"} the table since this form was opened, so nothing was changed. Load the page to see it as it is now.`);
+    }
+  };
+
   const apply = async () => {
+    await check();
     const now = name.value.trim();
     const path = `/tables/${encodeURIComponent(now)}`;
     await call("PUT", path, body());
     for (const column of removed) {
       await call("DELETE", `${path}/columns/${encodeURIComponent(column.name)}?force=true`);
     }
+    saved(form);
     toast(`${now} is changed.`);
     done(now);
   };
 
   const go = h("button", { class: "primary" }, "Show what changes");
   const send = once(go, said, async () => {
+    await check();
     const found = await changes();
     if (found.length === 0) {
       throw new Error("Nothing is changed yet.");
@@ -129,6 +143,7 @@ export function alterTable(table, all, done) {
     const sure = button(isLoss ? "Change the table, and remove the values" : "Change the table", apply, isLoss ? "danger" : "primary");
     show(said, h("ul", { "aria-label": "What changes" }, found.map((it) => h("li", { class: it.isLoss ? "failure" : false }, it.words))), h("p", null, sure));
     sure.focus();
+    return false;
   });
   // What was said is of the definition before the last letter.
   const stale = () => show(said);
@@ -165,7 +180,7 @@ function accessFields(table) {
     return h("fieldset", null, h("legend", null, words), groups.map(box));
   };
   load(element, "Reading the groups", async () => {
-    const groups = (await get("/groups?limit=1000")).map((/** @type {Api["Group"]} */ it) => it.name);
+    const groups = (await every("/groups")).map((/** @type {Api["Group"]} */ it) => it.name);
     return groups.length ? h("div", { class: "fields" }, boxes("read", "Read by", groups), boxes("write", "Written by", groups), h("p", { class: "quiet" }, "None: everyone of the organization. Administrators always may.")) : null;
   });
   const before = JSON.stringify(value());

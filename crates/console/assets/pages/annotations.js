@@ -208,7 +208,7 @@ class Labelling {
   async correct(entry) {
     entry.mask ??= await entry.read();
     this.corrected = entry;
-    this.label.value = entry.annotation.label;
+    this.label.value = this.label.defaultValue = entry.annotation.label;
     this.editor.open(entry.mask);
     await this.redraw();
     this.editor.canvas.focus();

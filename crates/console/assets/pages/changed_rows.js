@@ -3,11 +3,13 @@
 import { get } from "../api.js";
 import { h, load } from "../dom.js";
 import { stringify } from "../exact.js";
-import { shown } from "../format.js";
 import { grid } from "../grid.js";
-import { rowLink, schema } from "../tables.js";
+import { cellOf, labelOf, names, rowLink, schema } from "../tables.js";
 
-/** @typedef {Record<string, unknown>} Values */
+/**
+ * @typedef {Record<string, unknown>} Values
+ * @typedef {{cell: (column: string, value: any) => any, name: (row: Api["ChangedRow"]) => string}} Words of values and of rows
+ */
 
 /** The most rows of a kind that are shown. */
 const SHOWN = 100;
@@ -28,7 +30,13 @@ export function changedRows(execution, tables) {
         const [{ rows }, all] = await Promise.all([get(path), schema()]);
         // They say nothing about what was changed. No table has a column of its own with such a name.
         const system = all.flatMap((it) => it.columns).filter((it) => it.is_system);
-        return parts(table, rows, new Set(system.map((it) => it.name)));
+        const found = all.find((it) => it.name === table.table);
+        const columns = found?.columns.filter((it) => !it.is_system) ?? [];
+        const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])).catch(() => new Map()) : new Map();
+        const cell = (/** @type {string} */ name, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === name), value, known);
+        const label = found ? labelOf(found) : "id";
+        const name = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);
+        return parts(table, rows, new Set(system.map((it) => it.name)), { cell, name });
       });
     details.addEventListener("toggle", () => details.open && open());
     return details;
@@ -39,13 +47,14 @@ export function changedRows(execution, tables) {
  * @param {Api["TableChanges"]} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system names of system columns
+ * @param {Words} words
  */
-function parts(table, rows, system) {
+function parts(table, rows, system, words) {
   const of = (/** @type {string} */ action) => rows.filter((row) => row.action === action);
   const all = [
-    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, title)),
-    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row.id), title)),
-    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, (row) => row.id, title)),
+    part(table.table, "Updated", table.updated, of("updated"), (rows, title) => updates(table.table, rows, system, words, title)),
+    part(table.table, "Created", table.created, of("created"), (rows, title) => whole(rows, "after", system, (row) => link(table.table, row, words), words, title)),
+    part(table.table, "Deleted", table.deleted, of("deleted"), (rows, title) => whole(rows, "before", system, words.name, words, title)),
   ];
   return h("div", null, all);
 }
@@ -88,22 +97,23 @@ function reason(name, count) {
  * @param {string} table
  * @param {Api["ChangedRow"][]} rows
  * @param {Set<string>} system
+ * @param {Words} words
  * @param {string} title
  */
-function updates(table, rows, system, title) {
+function updates(table, rows, system, words, title) {
   const lines = rows.flatMap((row) => {
     const { before, after } = row;
     if (!before || !after) {
-      return [[link(table, row.id), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
+      return [[link(table, row, words), "", h("span", { class: "quiet" }, "too long to be kept"), ""]];
     }
     const columns = Object.keys(after).filter((name) => !system.has(name) && !same(before[name], after[name]));
     const values = (/** @type {string} */ name) => [
-      link(table, row.id),
+      link(table, row, words),
       name,
-      h("del", { class: "taken" }, shown(before[name])),
-      h("ins", { class: "added" }, shown(after[name])),
+      h("del", { class: "taken" }, words.cell(name, before[name])),
+      h("ins", { class: "added" }, words.cell(name, after[name])),
     ];
-    return columns.length > 0 ? columns.map(values) : [[link(table, row.id), "", "as it was", ""]];
+    return columns.length > 0 ? columns.map(values) : [[link(table, row, words), "", "as it was", ""]];
   });
   return grid(["Row", "Column", "Before", "After"], lines, "", title);
 }
@@ -114,23 +124,25 @@ function updates(table, rows, system, title) {
  * @param {"before" | "after"} side
  * @param {Set<string>} system
  * @param {(row: Api["ChangedRow"]) => Node | string} name
+ * @param {Words} words
  * @param {string} title
  */
-function whole(rows, side, system, name, title) {
+function whole(rows, side, system, name, words, title) {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row[side] ?? {})))].filter((it) => !system.has(it));
   const line = (/** @type {Api["ChangedRow"]} */ row) => {
     const values = /** @type {Values} */ (row[side] ?? {});
-    return [name(row), ...columns.map((column) => values[column])];
+    return [name(row), ...columns.map((column) => words.cell(column, values[column]))];
   };
   return grid(["Row", ...columns], rows.map(line), "", title);
 }
 
 /**
  * @param {string} table
- * @param {string} id
+ * @param {Api["ChangedRow"]} row
+ * @param {Words} words
  */
-function link(table, id) {
-  return h("a", { href: rowLink(table, id) }, id);
+function link(table, row, words) {
+  return h("a", { href: rowLink(table, row.id), title: row.id }, words.name(row));
 }
 
 /**

@@ -1,12 +1,13 @@
 // The agent: questions, answers, and what it did for them.
 
-import { call, get } from "../api.js";
+import { call, every, get } from "../api.js";
 import { destroy, failure, h, load, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
 import { time } from "../format.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { markdown } from "../markdown.js";
+import { may } from "../rights.js";
 import { follow } from "../stream.js";
 import { undo } from "./executions.js";
 
@@ -15,7 +16,7 @@ export function chats() {
   const place = h("div", null);
   const draw = () =>
     load(place, "Reading the chats", async () => {
-      const all = await get("/agent/chats?limit=50");
+      const all = await every("/agent/chats");
       const remove = (/** @type {Api["AgentChat"]} */ it) => async () => {
         await call("DELETE", `/agent/chats/${it.id}`);
         draw();
@@ -189,7 +190,12 @@ function question(chat, place) {
       begin(event);
     }
   };
-  return h("form", { submit: begin, keydown: key }, prompt, bar);
+  const form = h("form", { submit: begin, keydown: key }, prompt, bar);
+  // Others than administrators learn it from the answer.
+  const look = may("admin") ? get("/dependencies") : Promise.resolve({ dependencies: [] });
+  const isOff = (/** @type {any} */ { dependencies }) => dependencies.some((/** @type {any} */ it) => it.name === "LLM" && it.state === "unused");
+  look.then((found) => isOff(found) && form.replaceWith(h("p", { class: "empty" }, "This server has no language model to ask: its operator sets LABDATA_LLM_PROVIDER.")), () => {});
+  return form;
 }
 
 /**

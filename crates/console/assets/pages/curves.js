@@ -1,15 +1,16 @@
 // The curves of plates: over each other, at their wells, as means of conditions, or as colors.
 
-import { axes, axisType, series } from "../curves.js";
+import { axes, axisOf, placeOn, series, storedPlace } from "../curves.js";
 import { failure, h, show } from "../dom.js";
+import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
-import { counted, instant, naturally, number, text } from "../format.js";
+import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { MEASURES, extent, meanCurve, measured, plateOf, sequential, wellOf, withoutBlank } from "../science.js";
+import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { byPlate, check, choice, colorsOf, crowded, drawPlate, leftOut, pathsOf, pinField, plateChips, range, several, swatch } from "./plate_parts.js";
+import { byPlate, check, choice, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, pathsOf, pinField, plateChips, range, several, swatch, withoutBlanks, worded } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -17,7 +18,8 @@ import { wellColumn } from "./plates.js";
  * @typedef {import("../tables.js").Column} Column
  * @typedef {{table: Table, owner: Column, owners: Column[], wells: Table, plate: Column | null, all: Table[]}} Subject
  * @typedef {{x: any[], y: any[], key: any, row: any, name: string, well: {row: number, column: number} | null, wellName: string,
- *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean}} Well a curve with what is known of its well
+ *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean,
+ *   given: {x: any[], y: any[]}}} Well a curve with what is known of its well
  */
 
 /** Most curves of a view: a plate of 1,536 wells, and some. */
@@ -49,9 +51,14 @@ export function curveView(subject) {
   let curves = [];
   /** Ends of the x of all curves, once they are known. @type {number[] | null} */
   let rangeOfX = null;
+  /** The x axis of what is shown. @type {import("../plot.js").Axis} */
+  let axis = { title: "", type: "linear" };
+  /** @type {Map<string, Map<any, string>>} words of the values at the chosen paths */
+  let labels = new Map();
   /** @type {Map<string, Map<any, any>>} values of the referenced rows, by path and then the key */
   let known = new Map();
   let isCut = false;
+  let rounded = 0;
 
   const of = choice("Curves of", "_of", owners.map((it) => it.name), owner.name, () => (location.hash = address("plates", table.name, { _of: of.value(), _all: "1" })));
   const across = choice("X axis", "_x", first.xs, first.x, readCurves);
@@ -100,6 +107,7 @@ export function curveView(subject) {
         known = others;
         rangeOfX = null;
         curves = got.map(({ row, curve }) => ({ ...curve, row, ...described(row) }));
+        rounded = curves.reduce((sum, { given }) => sum + [...given.x, ...given.y].filter((value) => typeof value === "bigint").length, 0);
         drawCurves();
       }
     } catch (error) {
@@ -111,10 +119,10 @@ export function curveView(subject) {
 
   /** Rows that have curves. Those without are passed over, as far as some pages reach. */
   async function readPages() {
-    const wanted = filters(wells, all);
+    const wanted = await filters(wells, all);
     const chosen = values().getAll("_plate");
     if (plate && chosen.length > 0) {
-      wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map(Number) : chosen;
+      wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map((it) => numberOf(it, true)) : chosen;
     }
     const got = [];
     /** @type {string | null | undefined} */
@@ -145,13 +153,17 @@ export function curveView(subject) {
     return found;
   }
 
+  /** The value of a row at a path; of a reference, the key. @param {any} row @param {string} path */
+  function keyAt(row, path) {
+    const reference = paths.find((it) => it.name === path)?.reference;
+    const value = (reference ? known.get(path)?.get(row[reference.name]) : row[path]) ?? null;
+    return value !== null && typeof value === "object" ? text(value) : value;
+  }
+
   /** The value of a row at a path, as people see it. @param {any} row @param {string} path */
   function valueAt(row, path) {
-    const found = paths.find((it) => it.name === path);
-    if (found?.reference) {
-      return known.get(path)?.get(row[found.reference.name]) ?? null;
-    }
-    return known.get(path)?.get(row[path]) ?? row[path] ?? null;
+    const key = keyAt(row, path);
+    return paths.some((it) => it.name === path && it.reference) ? key : (known.get(path)?.get(key) ?? key);
   }
 
   /** @param {any} row */
@@ -163,29 +175,29 @@ export function curveView(subject) {
   function describe() {
     const flag = blank.value();
     const conditions = by.value();
+    const words = (/** @type {string} */ path) => {
+      const valueOf = new Map(curves.map((it) => [keyAt(it.row, path), valueAt(it.row, path)]));
+      return distinctly(valueOf.keys(), (key) => worded(paths, path, valueOf.get(key)));
+    };
+    labels = new Map([...conditions, color.value(), plate?.name ?? ""].filter(Boolean).map((path) => [path, words(path)]));
     for (const it of curves) {
       it.wellName = String(it.row[well.value()] ?? "");
       it.well = wellOf(it.wellName);
-      it.plate = plate ? String(known.get(plate.name)?.get(it.row[plate.name]) ?? it.row[plate.name] ?? `no ${plate.name}`) : "";
+      it.plate = plate ? labelAt(it.row, plate.name) : "";
       it.order = conditions.map((path) => valueAt(it.row, path));
-      it.condition = conditions.map((path, index) => worded(path, it.order[index])).join(", ");
+      it.condition = conditions.map((path) => labelAt(it.row, path)).join(", ");
       it.isBlank = flag !== "" && it.row[flag] === true;
     }
   }
 
-  /** A condition's value with the unit of its column. @param {string} path @param {any} value */
-  function worded(path, value) {
-    const column = paths.find((it) => it.name === path)?.column;
-    if (value === null) {
-      return `no ${path.replace("__", " ")}`;
-    }
-    const unit = column?.unit ? ` ${column.unit}` : "";
-    return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type)}${unit}`;
+  /** Words of a row's value at a chosen path, others for each value. @param {any} row @param {string} path */
+  function labelAt(row, path) {
+    return labels.get(path)?.get(keyAt(row, path)) ?? "";
   }
 
   /** Lines that say what a curve is of. @param {Well} it */
   function about(it) {
-    const more = color.value() ? `${color.value()}: ${worded(color.value(), valueAt(it.row, color.value()))}` : "";
+    const more = color.value() ? `${color.value()}: ${labelAt(it.row, color.value())}` : "";
     return [[it.name, it.plate, it.wellName === it.name ? "" : it.wellName].filter(Boolean).join(" · "), it.condition, more].filter(Boolean);
   }
 
@@ -201,8 +213,9 @@ export function curveView(subject) {
     measure.field.hidden = !isHeat || color.value() !== "";
     step.hidden = !isHeat || measure.value() !== "value at" || color.value() !== "";
     logY.field.hidden = isHeat;
-    const isTime = axisType(table, across.value()) === "date";
-    logX.field.hidden = isHeat || kind === "as a plate" || isTime;
+    axis = axisOf(table, across.value(), curves);
+    logX.field.hidden = isHeat || kind === "as a plate" || axis.type === "date";
+    axis.type = isLogX() ? "log" : axis.type;
     second.field.hidden = kind !== "overlaid" || second.select.length < 3;
     pins.hidden = kind !== "overlaid";
     return kind;
@@ -214,7 +227,9 @@ export function curveView(subject) {
     /** @type {string[]} */
     const said = [];
     const shown = subtracted(said);
-    const points = curves.reduce((sum, it) => sum + it.y.length, 0);
+    if (rounded > 0) {
+      said.push(`${counted(rounded, "value")} beyond 2^53: drawn and computed without the last digits, which the CSV of the curves has.`);
+    }
     if (isCut) {
       said.push(`These are the first ${counted(curves.length, "curve")}; a filter chooses others.`);
     }
@@ -226,19 +241,22 @@ export function curveView(subject) {
     }
     try {
       const began = performance.now();
+      let words = "0 curves.";
       if (curves.length === 0) {
         show(place, h("p", { class: "empty" }, "No row with a curve meets the condition."));
       } else if (kind === "heat map") {
-        heat(shown, said);
+        words = heat(shown, said);
       } else if (kind === "means by condition") {
-        await means(shown, said);
+        words = await means(shown, said);
       } else if (kind === "as a plate") {
         await atWells(shown, said);
+        words = countOf(shown.filter((it) => it.well), false, logY.box.checked);
       } else {
         await overlaid(shown, said);
+        words = countOf(shown, isLogX(), logY.box.checked);
       }
       performance.measure("plot", { start: began });
-      show(told, `${counted(curves.length, "curve")}, ${counted(points, "point")}.`);
+      show(told, words);
       show(notes, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (error) {
       show(told, failure(error));
@@ -247,27 +265,7 @@ export function curveView(subject) {
 
   /** The curves without the blanks of their plates, if asked. @param {string[]} said */
   function subtracted(said) {
-    if (blank.value() === "") {
-      return curves;
-    }
-    /** @type {Map<string, import("../science.js").Points>} */
-    const blankOf = new Map();
-    for (const name of new Set(curves.map((it) => it.plate))) {
-      const own = curves.filter((it) => it.plate === name && it.isBlank);
-      const mean = meanCurve(own);
-      blankOf.set(name, { x: mean.x, y: mean.mean });
-    }
-    let left = 0;
-    const result = curves
-      .filter((it) => !it.isBlank)
-      .map((it) => {
-        const found = withoutBlank(it, /** @type {any} */ (blankOf.get(it.plate)));
-        left += found.left;
-        return found.curve;
-      });
-    const count = curves.length - result.length;
-    said.push(`The mean of its plate's blanks is subtracted from each curve (${counted(count, "blank")} in all).${left ? ` ${counted(left, "value")} without a blank at the same ${across.value()} are left out.` : ""}`);
-    return result;
+    return blank.value() === "" ? curves : withoutBlanks(curves, across.value(), said);
   }
 
   /** Whether x is logarithmic: times are not. */
@@ -275,14 +273,18 @@ export function curveView(subject) {
     return logX.box.checked && !logX.field.hidden;
   }
 
-  const axisX = () => ({ title: title(table, across.value()), type: /** @type {"date" | "linear" | "log"} */ (isLogX() ? "log" : axisType(table, across.value())) });
+  const placed = (/** @type {any} */ it) => placeOn(axis, it);
+  const stored = (/** @type {any} */ it) => storedPlace(axis, it);
+  const minusBlank = () => (blank.value() ? " minus blank" : "");
+  const fileName = () => table.name + (blank.value() ? "-minus-blank" : "");
+  const upTitle = () => title(table, up.value()) + minusBlank();
 
   /** @param {Well[]} shown */
   function colored(shown) {
     const name = color.value();
     const grouped = shown.map((it) => {
       const value = name ? valueAt(it.row, name) : it.plate;
-      return { it, value, name: name ? worded(name, value) : it.plate };
+      return { it, value, name: name ? labelAt(it.row, name) : it.plate };
     });
     const colors = colorsOf(grouped);
     const order = [...colors.keys()];
@@ -300,7 +302,7 @@ export function curveView(subject) {
 
   /** @param {import("../plot.js").Plot} figure */
   function tools(figure) {
-    return h("div", { class: "plot-tools" }, plotTools(figure, table.name, saveCurves));
+    return h("div", { class: "plot-tools" }, plotTools(figure, fileName(), saveCurves));
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -324,7 +326,7 @@ export function curveView(subject) {
     }
     show(pins, pinField(wells.name, shown, pin));
     const figure = onePlot(`${curves.length} curves of ${up.value()}${name ? ` and ${name}` : ""} over ${across.value()}`);
-    await figure.draw([...ordered, ...others], axisX(), { title: title(table, up.value()), type: logY.box.checked ? "log" : "linear" }, {
+    await figure.draw([...ordered, ...others], axis, { title: upTitle(), type: logY.box.checked ? "log" : "linear" }, {
       pin: (curve) => pin(String(/** @type {any} */ (curve).key)),
       ...(name ? { second: { title: `${title(table, name)} (dotted)`, type: /** @type {const} */ ("linear") } } : {}),
     });
@@ -352,12 +354,13 @@ export function curveView(subject) {
     });
     show(place, h("div", { class: `plates${groups.length === 1 ? " one" : ""}` }, figures.map((it) => it.element)));
     await Promise.all(
-      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: title(table, across.value()), y: title(table, up.value()), isDate: axisType(table, across.value()) === "date" }, { across: across_, up: up_, height, isLog: logY.box.checked })),
+      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: axis.title, y: upTitle(), isTime: axis.zone !== undefined, placed }, { across: across_, up: up_, height, isLog: logY.box.checked })),
     );
   }
 
-  /** @param {Well[]} shown @param {string[]} said */
-  async function means(shown, said) {
+  /** @param {Well[]} curves_ @param {string[]} said */
+  async function means(curves_, said) {
+    const shown = curves_.filter((it) => it.y.some((value) => typeof value === "number"));
     if (by.value().length === 0) {
       said.push("Choose the columns that tell the conditions apart: until then this is the mean of all curves.");
     }
@@ -374,6 +377,9 @@ export function curveView(subject) {
     if (uneven.length > 0) {
       said.push(`${uneven.map((it) => it.name).slice(0, 3).join("; ")}${uneven.length > 3 ? " and others" : ""}: not every curve has a value at each ${across.value()}. n is that of each point; hover to see it.`);
     }
+    const unit = table.columns.find((it) => it.name === across.value())?.unit ?? "";
+    const distance = (/** @type {number} */ it) => (axis.zone ? `${number(it / 1000)} s` : `${number(it)} ${unit}`.trim());
+    said.push(...matchings(found.map(({ mean }) => mean), across.value(), distance));
     const single = found.filter(({ own }) => own.length === 1).length;
     if (single > 0 && band.value() !== "none") {
       said.push(`${counted(single, "condition")} of one curve ${single === 1 ? "has" : "have"} no ${band.value()}.`);
@@ -400,17 +406,13 @@ export function curveView(subject) {
     const save = () =>
       saveValues(
         ["condition", across.value(), "n", "mean", "sd", "sem"],
-        found.flatMap(({ name, mean }) => mean.x.map((it, index) => [name, it, mean.n[index], mean.mean[index], mean.sd[index], mean.sem[index]])),
-        `${table.name}-means.csv`,
+        found.flatMap(({ name, mean }) => mean.x.map((it, index) => [name, stored(it), mean.n[index], mean.mean[index], mean.sd[index], mean.sem[index]])),
+        `${fileName()}-means.csv`,
       );
-    show(place, h("div", { class: "plates one" }, h("figure", null, h("div", { class: "plot-tools" }, plotTools(figure, table.name, save)), figure)));
+    show(place, h("div", { class: "plates one" }, h("figure", null, h("div", { class: "plot-tools" }, plotTools(figure, fileName(), save)), figure)));
     const words = { SD: "mean ± SD", SEM: "mean ± SEM", none: "mean" }[band.value()];
-    await figure.draw(drawn, axisX(), { title: `${title(table, up.value())}, ${words}`, type: logY.box.checked ? "log" : "linear" });
-  }
-
-  /** A place on the x axis in words. @param {any} it */
-  function placed(it) {
-    return axisType(table, across.value()) === "date" ? instant(it) : number(it);
+    await figure.draw(drawn, axis, { title: `${upTitle()}, ${words}`, type: logY.box.checked ? "log" : "linear" });
+    return `${counted(found.length, "mean")} of ${counted(shown.length, "curve")}, ${counted(found.reduce((sum, { mean }) => sum + mean.x.length, 0), "point")}.`;
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -421,17 +423,24 @@ export function curveView(subject) {
     at.min = String(ends[0]);
     at.max = String(ends[1]);
     at.step = "any";
-    const place_ = placeAt ?? ends[1];
+    const place_ = placeAt ?? lastCommon(shown.map((it) => it.x)) ?? ends[1];
     at.value = String(place_);
-    show(atWords, `${title(table, across.value())} ${placed(place_)}`);
-    const what = measure.value() === "value at" ? `${title(table, up.value())} at ${placed(place_)}` : `${measure.value()} of ${title(table, up.value())}`;
-    const found = shown.map((it) => ({ it, value: measured(it, measure.value(), place_) }));
+    show(atWords, `${axis.title} ${placed(place_)}; between readings interpolated linearly, outside of them none`);
+    const isPlace = measure.value() === "X of the maximum";
+    const isSlope = measure.value() === "greatest slope" && axis.zone;
+    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}` : `${measure.value()} of ${upTitle()}${isSlope ? " per hour" : ""}`;
+    const found = shown.map((it) => {
+      const value = measured(it, measure.value(), place_);
+      return { it, value: value !== null && isSlope ? value * 3_600_000 : value };
+    });
     const range_ = extent(found.map((each) => each.value));
     const groups = name ? colored(shown) : [];
     const colors = new Map(groups.map((it) => [it.key, it]));
     const distinct = [...new Set(groups.map((it) => it.group ?? ""))];
     const placeOf = (/** @type {string | undefined} */ group) => (distinct.length > 1 ? distinct.indexOf(group ?? "") / (distinct.length - 1) : 0.5);
     const size = plateOf(shown.map((it) => it.well));
+    const isOneDay = range_ !== null && axis.zone !== undefined && clockAt(range_[0], axis.zone).slice(0, 10) === clockAt(range_[1], axis.zone).slice(0, 10);
+    const brief = (/** @type {number} */ it) => clockAt(it, axis.zone ?? CALENDAR).slice(...(isOneDay ? [11, 16] : [5, 10]));
     const parts = byPlate(shown).map(([plateName, own]) => {
       crowded(own, plateName, well.value(), plate !== null, said);
       const spots = found
@@ -440,28 +449,30 @@ export function curveView(subject) {
           const group = colors.get(it.key);
           return {
             well: /** @type {any} */ (it.well),
-            name: [...about(it), value === null ? "no value" : `${what}: ${number(value)}`].join(", "),
+            name: [...about(it), value === null ? "no value" : `${what}: ${isPlace ? placed(value) : number(value)}`].join(", "),
             value,
             link: rowLink(wells.name, it.key),
             ...(group ? { color: sequential(placeOf(group.group)) } : {}),
           };
         });
-      return h("figure", null, plateName ? h("figcaption", null, plateName) : null, heatMap(size, spots, range_, { label: `${plateName} ${name ? `${name} of each well` : what}` }));
+      return h("figure", null, plateName ? h("figcaption", null, plateName) : null, heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${name ? `${name} of each well` : what}` }));
     });
     const legend = name
       ? h("ul", { class: "chips" }, distinct.map((it) => h("li", { class: "chip" }, swatch(sequential(placeOf(it))), it)))
-      : scale(range_, what, measure.value() === "X of the maximum" ? placed : number);
+      : scale(range_, what, isPlace ? placed : number);
     const save = () =>
-      saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, value]), `${table.name}-wells.csv`);
+      saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, isPlace && value !== null ? stored(value) : value]), `${fileName()}-wells.csv`);
     show(place, legend, h("div", { class: `plates${parts.length === 1 ? " one" : ""}` }, parts), h("p", null, h("button", { type: "button", click: save }, "CSV")));
+    const placedWells = found.filter(({ it }) => it.well);
+    return name ? `${counted(placedWells.length, "well")}.` : `${counted(placedWells.filter(({ value }) => value !== null).length, "value")} of ${counted(placedWells.length, "well")}.`;
   }
 
   function saveCurves() {
-    const header = [keyOf(wells), labelOf(wells), ...(plate ? [plate.name] : []), ...by.value(), across.value(), up.value()];
+    const header = [keyOf(wells), labelOf(wells), ...(plate ? [plate.name] : []), ...by.value(), across.value(), up.value() + minusBlank()];
     const lines = subtracted([]).flatMap((it) =>
-      it.x.map((x, index) => [it.key, it.row[labelOf(wells)], ...(plate ? [it.plate] : []), ...it.order, x, it.y[index]]),
+      it.given.x.map((x, index) => [it.key, it.row[labelOf(wells)], ...(plate ? [it.plate] : []), ...it.order, x, (blank.value() ? it.y : it.given.y)[index]]),
     );
-    saveValues(header, lines, `${table.name}.csv`);
+    saveValues(header, lines, `${fileName()}.csv`);
   }
 
   arrange();

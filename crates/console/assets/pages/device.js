@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { facts, h, load } from "../dom.js";
-import { time } from "../format.js";
+import { instant, time } from "../format.js";
 import { grid } from "../grid.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -79,7 +79,7 @@ function band(status) {
     part.setAttribute("width", String(Math.max(at(period.last_seen) - at(period.first_seen), 2)));
     part.setAttribute("height", "24");
     const words = document.createElementNS(SVG, "title");
-    words.textContent = `${WORDS[period.status]}, ${new Date(period.first_seen).toLocaleString()} to ${new Date(period.last_seen).toLocaleString()}`;
+    words.textContent = `${WORDS[period.status]}, ${instant(period.first_seen)} to ${instant(period.last_seen)}`;
     part.append(words);
     drawing.append(part);
   }

@@ -172,10 +172,6 @@ function written(changes) {
  * @param {() => void} draw called when it is reverted
  */
 export function undo(id, changes, label, draw) {
-  if (changes.reverted_at) {
-    const by = changes.reverted_by?.user.name ?? "somebody";
-    return h("p", null, `Reverted by ${by}, `, time(changes.reverted_at), ".");
-  }
   const place = h("div", { "aria-live": "polite" });
   const restores = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: changes.tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted) }));
   const skips = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
@@ -185,15 +181,15 @@ export function undo(id, changes, label, draw) {
     load(place, "Counting what would be undone", async () => {
       try {
         const found = await post(`/job-executions/${id}/revert`, body(true));
-        const does = told(found, changes);
-        if (does.length === 0) {
-          return h("p", null, restores.checked ? "Nothing is left to undo." : "It created nothing that could be deleted.");
+        const gone = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
+        const words = does(found, changes).join(", ");
+        if (words === "") {
+          return h("p", null, restores.checked ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", gone);
         }
-        const words = does.join(", ");
         return h(
           "div",
           null,
-          h("p", null, `This will ${words}.`),
+          h("p", null, `This will ${words}. `, gone),
           ...found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`)),
           button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger"),
         );
@@ -211,21 +207,29 @@ export function undo(id, changes, label, draw) {
   restores.addEventListener("change", () => show(place));
   skips.addEventListener("change", preview);
   const box = h("label", { class: "check" }, restores, "Bring back what it changed and deleted");
-  return h("div", null, h("p", { class: "actions" }, box, h("button", { type: "button", click: preview }, label)), skipField, place);
+  const offer = h("div", { hidden: changes.reverted_at !== null }, h("p", { class: "actions" }, box, h("button", { type: "button", click: preview }, label)), skipField, place);
+  if (changes.reverted_at === null) {
+    return offer;
+  }
+  // A revert may have been undone, or have left something: a trial knows, also by refusing.
+  const isDone = post(`/job-executions/${id}/revert`, { dry_run: true, restore: true }).then((found) => does(found, changes).length === 0, () => false);
+  isDone.then((it) => (offer.hidden = it));
+  return h("div", null, h("p", null, `Reverted by ${changes.reverted_by?.user.name ?? "somebody"}, `, time(changes.reverted_at), "."), offer);
 }
 
 /**
  * What a revert does, in words.
- * @param {any} found its answer
+ * @param {any} found its response
  * @param {Api["JobExecutionChanges"]} changes
  */
-function told(found, changes) {
-  const created = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created).map((/** @type {Api["TableChanges"]} */ it) => `${counted(it.created, "row")} of ${it.table}`);
-  const drawn = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.series_points).map((/** @type {Api["TableChanges"]} */ it) => it.table);
-  const of = (/** @type {string[]} */ names) => (names.length ? ` of ${names.join(", ")}` : "");
+function does(found, changes) {
+  const of = (/** @type {"created" | "series_points"} */ what) => {
+    const names = changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it[what]).map((/** @type {Api["TableChanges"]} */ it) => it.table);
+    return names.length ? ` of ${names.join(", ")}` : "";
+  };
   return [
-    found.deleted_count ? `delete ${created.length ? created.join(", ") : counted(found.deleted_count, "row")}` : "",
-    found.raws_deleted_count ? `delete ${counted(found.raws_deleted_count, "point")}${of(drawn)}` : "",
+    found.deleted_count ? `delete ${counted(found.deleted_count, "row")}${of("created")}` : "",
+    found.raws_deleted_count ? `delete ${counted(found.raws_deleted_count, "point")}${of("series_points")}` : "",
     found.annotations_deleted_count ? `delete ${counted(found.annotations_deleted_count, "mask")} of images` : "",
     found.restored_count ? `restore ${counted(found.restored_count, "row")}` : "",
     found.raws_restored_count ? `restore ${counted(found.raws_restored_count, "point")}` : "",

@@ -1,7 +1,7 @@
 // Files: the list, uploads, and one with its preview.
 
-import { get, post, stored } from "../api.js";
-import { badge, button, h, input, load, select, titled } from "../dom.js";
+import { call, every, get, post, stored } from "../api.js";
+import { badge, button, destroy, h, input, load, select, titled, toast } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
@@ -38,7 +38,7 @@ export function files() {
     names.get(it.source_instrument_id ?? "") ?? String(it.source_type).replace("_", " "),
   ];
   const filters = () => ({ query: search.value.trim(), extensions: extensions.value.replaceAll(" ", ""), instrument_id: instrument.value });
-  const known = get("/instruments?limit=1000").then((/** @type {Api["Instrument"][]} */ all) => {
+  const known = every("/instruments").then((/** @type {Api["Instrument"][]} */ all) => {
     for (const it of all) {
       names.set(it.id, it.name);
       instrument.append(h("option", { value: it.id, selected: it.id === given.get("_instrument") }, it.name));
@@ -48,7 +48,7 @@ export function files() {
     reason: "Reading the files",
     columns: ["File", "Size", "Uploaded", "Source"],
     row,
-    empty: () => (Object.values(filters()).some(Boolean) ? "No file meets the conditions." : "No files yet. Drop one above, or let labdata-watch do it on the instrument's computer."),
+    empty: () => (Object.values(filters()).some(Boolean) ? "No file meets the conditions." : `No files yet. ${may("write") ? "Drop one above, or let" : "Let"} labdata-watch do it on the instrument's computer.`),
     read: async (cursor) => {
       await known;
       return pageOf("/files", filters())(cursor);
@@ -79,11 +79,16 @@ export function file(id) {
     const [it, content, runs] = await Promise.all([
       get(`/files/${id}`),
       get(`/files/${id}/content`),
-      get(`/job-executions?trigger_file_id=${id}&limit=100`),
+      every(`/job-executions?trigger_file_id=${id}`),
     ]);
     const run = it.job_execution_id;
+    const remove = async () => {
+      await call("DELETE", `/files/${id}`);
+      toast(`${it.file_name} is in the trash.`);
+      location.hash = "#/files";
+    };
     titled(it.file_name);
-    const [maker, instruments] = await Promise.all([executionNames([run]), it.source_instrument_id ? get("/instruments?limit=1000") : []]);
+    const [maker, instruments] = await Promise.all([executionNames([run]), it.source_instrument_id ? every("/instruments") : []]);
     const instrument = instruments.find((/** @type {Api["Instrument"]} */ each) => each.id === it.source_instrument_id);
     return h(
       "div",
@@ -102,6 +107,7 @@ export function file(id) {
         h("a", { href: stored(content.download_url) }, "Download"),
       ),
       it.source_instrument_id && may("write") ? readIt(it) : null,
+      may("write") ? h("p", null, destroy("Delete", `Delete ${it.file_name}: it stays in the trash for some time`, remove)) : null,
       beginning(it, content),
       isImage(it) ? annotations(it, content.download_url) : null,
       h("h2", null, "What it led to"),

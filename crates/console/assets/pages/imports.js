@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { restore } from "../cells.js";
 import { failure, h, input, load, show, toast } from "../dom.js";
 import { counted } from "../format.js";
-import { grid } from "../grid.js";
+import { data, grid } from "../grid.js";
 import { address } from "../state.js";
 import { keyOf, labelOf, references, written } from "../tables.js";
 import { linkedTables } from "./linked.js";
@@ -35,13 +35,14 @@ async function linesOf(file) {
  * The problems as a table: the line, the column, what is wrong, and the line as the file has it.
  * @param {{path: string | null, message: string}[]} problems
  * @param {string[]} lines
+ * @param {number | null} headerRow
  */
-function problemGrid(problems, lines) {
+function problemGrid(problems, lines, headerRow) {
   const row = (/** @type {{path: string | null, message: string}} */ problem) => {
     const [, line, column] = /^rows\[(\d+)\](?:\.(.*))?$/.exec(problem.path ?? "") ?? [];
     const header = /^columns\.(.*)$/s.exec(problem.path ?? "")?.[1];
     const where = line ? Number(line) : header === undefined ? "file" : "header";
-    const text = line ? lines[Number(line) - 1] : header === undefined ? undefined : lines[0];
+    const text = line ? lines[Number(line) - 1] : header === undefined || headerRow === null ? undefined : lines[headerRow - 1];
     return [where, column ?? header ?? "", h("span", { class: "failure" }, problem.message), text === undefined ? "" : h("code", null, text)];
   };
   const count = `${counted(problems.length, "problem")}. Nothing was written.`;
@@ -136,10 +137,17 @@ export function importForm(table, all, done) {
   mode.addEventListener("change", () => (keys.hidden = blanks.hidden = mode.value !== "upsert"));
   const read = h("div", { "aria-live": "polite" });
   const told = h("div", { "aria-live": "polite" });
-  /** Options that were chosen. @type {Record<string, any>} */
+  /** Options that the shown reading has. @type {Record<string, any>} */
   let options = {};
-  /** The format of dates that the preview found, which an import does not look for. @type {string | null} */
-  let dateFormat = null;
+  /** Options that are being tried. @type {Record<string, any>} */
+  let wanted = {};
+  /** The reading that is shown. @type {{body: any, lines: string[]} | null} */
+  let last = null;
+  /** Why an option that was chosen after it cannot be read. @type {{name: string, value: any, error: unknown} | null} */
+  let wrong = null;
+  let isOpen = false;
+  /** Number of the latest trial: what is chosen after it makes it void. */
+  let trial = 0;
   /** The column of each header. @type {Map<string, HTMLSelectElement>} */
   const mapped = new Map();
   /** Headers whose column was chosen here. @type {Set<string>} */
@@ -174,40 +182,58 @@ export function importForm(table, all, done) {
 
   /** The reading of the file, which a check waits for: it would else be lost when the file is shown. */
   let previewed = Promise.resolve();
-  const preview = () => {
-    show(told);
+  /** @param {Record<string, any>} [chosen] options besides those that hold */
+  const preview = (chosen = {}) => {
+    forget();
+    wanted = { ...wanted, ...chosen };
+    const sent = wanted;
     previewed = load(read, "Reading the file", async () => {
-      const chosen = file.files?.[0];
-      if (!chosen) {
+      const source = file.files?.[0];
+      if (!source) {
         return null;
       }
       const form = new FormData();
-      put(form, options);
-      form.append("file", chosen, chosen.name);
-      const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(chosen)]);
-      dateFormat = body.reading.date_format;
-      return h("div", null, doubts(body.doubts), readings(body, lines), firstRows(body));
+      put(form, sent);
+      form.append("file", source, source.name);
+      try {
+        const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(source)]);
+        // Another choice was made while this one was read.
+        if (sent !== wanted) {
+          return undefined;
+        }
+        [options, wrong, last] = [sent, null, { body, lines }];
+      } catch (error) {
+        if (!last) {
+          throw error;
+        }
+        if (sent !== wanted) {
+          return undefined;
+        }
+        wanted = options;
+        // The last good reading stays, with the choice that failed at its field.
+        const [[name, value]] = Object.entries(chosen);
+        wrong = { name, value, error };
+      }
+      return h("div", null, doubts(last.body.doubts), readings(last.body, last.lines), firstRows(last.body));
     });
   };
 
-  /** @param {Record<string, any>} chosen */
-  const again = (chosen) => {
-    options = { ...options, ...chosen };
-    preview();
+  /** What a trial found is of other choices than those of now. */
+  const forget = () => {
+    trial += 1;
+    show(told);
   };
 
   /** What has to be decided, each with its choices. @param {any[]} found */
   const doubts = (found) =>
-    found.map((doubt) =>
-      h(
-        "div",
-        { class: "note warns" },
-        h("p", null, doubt.message),
-        doubt.options.length
-          ? h("p", { class: "actions" }, doubt.options.map((/** @type {any} */ option) => h("button", { type: "button", click: () => again(option) }, Object.entries(option).map(([name, value]) => worded(name, value)).join(", "))))
-          : null,
-      ),
-    );
+    found.map((doubt) => {
+      // Times without a zone are most often those of the person's own.
+      const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+      const isZone = doubt.options.some((/** @type {any} */ it) => it.timezone) && !doubt.options.some((/** @type {any} */ it) => it.timezone === own);
+      const choices = [...(isZone ? [{ timezone: own }] : []), ...doubt.options];
+      const button = (/** @type {any} */ option) => h("button", { type: "button", click: () => preview(option) }, Object.entries(option).map(([name, value]) => worded(name, value)).join(", "));
+      return h("div", { class: "note warns" }, h("p", null, doubt.message), choices.length ? h("p", { class: "actions" }, choices.map(button)) : null);
+    });
 
   /** @param {string} name @param {any} value */
   const worded = (name, value) => {
@@ -218,13 +244,18 @@ export function importForm(table, all, done) {
   /** How the file was read; each part can be chosen otherwise. @param {any} body @param {string[]} lines */
   const readings = ({ reading, sheets }, lines) => {
     const fields = READING.filter(([name]) => reading[name] !== null || ["timezone", "date_format"].includes(name)).map(([name, label, values]) => {
-      const given = reading[name] ?? "";
+      const bad = wrong?.name === name ? wrong : null;
+      const given = bad?.value ?? reading[name] ?? "";
       const choices = name === "sheet" && sheets ? sheets.map((/** @type {any} */ it) => it.name) : values;
       const field = choices
         ? h("select", null, [...new Set([...choices, given])].map((it) => h("option", { value: it, selected: it === given }, WORDS[it] ?? it)))
         : input({ value: given, size: 10, ...(name === "timezone" ? { placeholder: "Europe/Berlin" } : name === "date_format" ? { placeholder: "%d.%m.%Y" } : {}) });
-      field.addEventListener("change", () => again({ [name]: /** @type {HTMLInputElement} */ (field).value }));
-      return h("label", null, label, field);
+      field.addEventListener("change", () => preview({ [name]: /** @type {HTMLInputElement} */ (field).value }));
+      field.setAttribute("data-name", name);
+      if (bad) {
+        field.setAttribute("aria-invalid", "true");
+      }
+      return h("label", null, label, field, bad ? h("small", { class: "failure" }, /** @type {any} */ (bad.error).message.replace(`${name}: `, "")) : null);
     });
     const skipped = [
       reading.lines_above ? `${counted(reading.lines_above, "line")} above the header` : "",
@@ -232,12 +263,12 @@ export function importForm(table, all, done) {
       reading.blank_lines ? counted(reading.blank_lines, "blank line") : "",
     ].filter(Boolean);
     const header = (/** @type {string} */ line, /** @type {number} */ index) =>
-      h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(reading.header_row === index + 1), click: () => again({ header_row: index + 1 }) }, `${index + 1}`), " ", h("code", null, line.slice(0, 160)));
-    const found = [reading.encoding, reading.delimiter === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", `header in line ${reading.header_row}`].filter(Boolean).join(", ");
+      h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(reading.header_row === index + 1), click: () => preview({ header_row: index + 1 }) }, `${index + 1}`), " ", h("code", null, line.slice(0, 160)));
+    const found = [reading.encoding, reading.delimiter === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
     return h(
       "details",
-      null,
-      h("summary", null, `Read as ${reading.format}: ${found}`),
+      { open: isOpen || wrong !== null, toggle: (/** @type {any} */ event) => (isOpen = event.target.open) },
+      h("summary", { "data-name": "reading" }, `Read as ${reading.format}${found ? `: ${found}` : ""}`),
       skipped.length ? h("p", { class: "quiet" }, `Skipped: ${skipped.join(", ")}.`) : null,
       h("div", { class: "fields" }, fields),
       lines.length ? h("div", null, h("p", { class: "quiet" }, "The line of the header:"), h("ol", { class: "lines" }, lines.slice(0, HEADERS).map(header))) : null,
@@ -270,7 +301,7 @@ export function importForm(table, all, done) {
     });
     const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     linked.draw();
-    return h("div", null, grid(head, rows.slice(0, SHOWN), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
+    return h("div", null, grid(head, data(rows.slice(0, SHOWN)), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
   };
 
   const send = async (/** @type {boolean} */ isTrial) => {
@@ -280,6 +311,11 @@ export function importForm(table, all, done) {
       return;
     }
     await previewed;
+    const mine = ++trial;
+    if (wrong) {
+      show(told, failure("A choice of how the file is read does not hold. Change it above, or choose the file again."));
+      return;
+    }
     const open = [...mapped].find(([, select]) => select.value === "?");
     if (open) {
       show(told, failure(`Choose the column of "${open[0]}", or leave it out.`));
@@ -295,7 +331,7 @@ export function importForm(table, all, done) {
       return;
     }
     const form = new FormData();
-    put(form, { date_format: dateFormat, ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
+    put(form, { date_format: last?.body.reading.date_format, ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
     if (mode.value === "upsert") {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
@@ -311,6 +347,9 @@ export function importForm(table, all, done) {
     show(told, h("p", { class: "quiet", role: "status" }, `${isTrial ? "Checking" : "Importing"} ${chosen.name}…`));
     try {
       const { body } = await call("POST", `/tables/${encodeURIComponent(table.name)}/import`, form);
+      if (isTrial && mine !== trial) {
+        return;
+      }
       const parts = body.tables.map((/** @type {any} */ it) => [it.table, `${counted(it.created, "row")} created, ${it.updated} updated`]);
       const what = further.length ? parts.map((/** @type {string[]} */ part) => part.join(": ")).join("; ") : parts[0][1];
       if (isTrial) {
@@ -336,18 +375,19 @@ export function importForm(table, all, done) {
         }
       }
       const problems = (/** @type {any} */ (error).problems ?? []).map((/** @type {any} */ it) => ({ ...it, path: path(it.path) }));
-      show(told, problems.length ? problemGrid(problems, await linesOf(chosen)) : failure(error));
+      show(told, problems.length ? problemGrid(problems, await linesOf(chosen), last?.body.reading.header_row ?? null) : failure(error));
     }
   };
   file.addEventListener("change", () => {
-    options = {};
-    dateFormat = null;
+    options = wanted = {};
+    last = wrong = null;
     mapped.clear();
     byHand.clear();
     lookups.clear();
     show(read);
     preview();
   });
+  read.addEventListener("change", forget);
   const check = (/** @type {Event} */ event) => {
     event.preventDefault();
     send(true);
@@ -361,7 +401,7 @@ export function importForm(table, all, done) {
     "form",
     { submit: check },
     h("p", { class: "quiet" }, hint),
-    h("div", { class: "fields" }, h("label", null, "File", file), h("label", null, "Rows", mode), keys, blanks),
+    h("div", { class: "fields", change: forget }, h("label", null, "File", file), h("label", null, "Rows", mode), keys, blanks),
     read,
     h("p", { class: "pages" }, h("button", { class: "primary" }, "Check")),
     told,

@@ -1,16 +1,17 @@
 // Instruments: which there are, and the computer beside each.
 
-import { get } from "../api.js";
+import { every, get } from "../api.js";
 import { h, load, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { address } from "../state.js";
 import { device } from "./device.js";
 
 /** The list of instruments. */
 export function instruments() {
   const place = h("div", null);
   load(place, "Reading the instruments", async () => {
-    const all = await get("/instruments?limit=1000");
+    const all = await every("/instruments");
     const row = (/** @type {Api["Instrument"]} */ it) => [
       h("a", { href: `#/instruments/${it.id}` }, it.name),
       it.instrument_type ?? "",
@@ -47,7 +48,8 @@ function files(id) {
       h("a", { href: `#/files/${it.file_id}` }, it.original_path),
       time(it.uploaded_at),
     ];
-    return grid(["File", "Uploaded"], all.map(row), "It has sent no files yet.");
+    const more = h("p", null, h("a", { href: address("files", "", { _instrument: id }) }, "All its files"));
+    return h("div", null, grid(["File", "Uploaded"], all.map(row), "It has sent no files yet."), all.length ? more : null);
   });
   return h("section", null, h("h2", null, "Its newest files"), place);
 }

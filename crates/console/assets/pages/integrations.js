@@ -1,6 +1,6 @@
 // Integrations: webhooks with what was sent to them, and SQL logins for people's own tools.
 
-import { call, get, post } from "../api.js";
+import { call, every, get, post } from "../api.js";
 import { badge, button, destroy, form, h, input, load, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -12,13 +12,16 @@ const FORMATS = /** @type {[string, string][]} */ ([
   ["teams", "Teams"],
 ]);
 
+/** Deliveries that are listed. */
+const DELIVERIES = 50;
+
 const STATES = /** @type {Record<string, string>} */ ({ delivered: "completed", failed: "failed", pending: "queued" });
 
 /**
  * @param {() => void} draw
  */
 export async function webhooks(draw) {
-  const all = await get("/webhooks?limit=1000");
+  const all = await every("/webhooks");
   const place = h("div", { "aria-live": "polite" });
   const [address, events, format] = [input({ type: "url", required: true }), input({ required: true, value: "*", placeholder: "file.confirmed, job_execution.failed" }), select(FORMATS)];
   const add = async () => {
@@ -63,7 +66,7 @@ export async function webhooks(draw) {
 function deliveries(webhook, place) {
   const path = `/webhooks/${webhook.id}/deliveries`;
   load(place, "Reading the deliveries", async () => {
-    const all = await get(`${path}?limit=50`);
+    const all = await get(`${path}?limit=${DELIVERIES}`);
     const row = (/** @type {any} */ it) => [
       it.type,
       time(it.at),
@@ -76,7 +79,7 @@ function deliveries(webhook, place) {
         deliveries(webhook, place);
       }),
     ];
-    return h("div", null, h("h3", null, `Deliveries to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
+    return h("div", null, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
   });
 }
 
@@ -93,7 +96,7 @@ const TOOLS = /** @type {Record<string, string>} */ ({ psql: "psql", r: "R", mat
  * @param {() => void} draw
  */
 export async function sqlLogins(draw) {
-  const all = await get("/sql-logins?limit=1000");
+  const all = await every("/sql-logins");
   const place = h("div", { "aria-live": "polite" });
   const name = input({ required: true, maxlength: 200, placeholder: "Grafana in the hall" });
   const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });

@@ -1,13 +1,15 @@
 // Jobs: their scripts and versions, runs by hand and triggers.
 
-import { call, get, post } from "../api.js";
+import { call, every, get, post } from "../api.js";
 import { python, sideBySide } from "../code.js";
 import { badge, button, destroy, form, h, input, load, show, titled } from "../dom.js";
 import { editor } from "../editor.js";
 import { time } from "../format.js";
+import { mayLeave } from "../guard.js";
 import { grid } from "../grid.js";
 import { may, where } from "../rights.js";
 import { address } from "../state.js";
+import { sql } from "../tables.js";
 import { filePicker, parameters } from "./parameters.js";
 import { publishBadge, publishing } from "./publishing.js";
 import { triggerForm, triggerWords } from "./triggers.js";
@@ -25,7 +27,10 @@ print(lab.tables())
 export function jobs() {
   const place = h("div", null);
   load(place, "Reading the jobs", async () => {
-    const all = await get("/jobs");
+    // An execution that a script elsewhere opens leaves a job of its name, which has no script here.
+    const [all, { data }] = await Promise.all([get("/jobs"), sql("select job_id from job_execution group by 1 having count(script_version) = 0")]);
+    const elsewhere = new Set(data.flat());
+    const isName = (/** @type {Api["Job"]} */ it) => elsewhere.has(it.id) && !it.trigger && it.publish_status === "draft" && it.parameter_definitions.length === 0;
     const row = (/** @type {Api["Job"]} */ it) => [
       h("a", { href: `#/jobs/${it.id}` }, it.name),
       it.description ?? "",
@@ -33,14 +38,16 @@ export function jobs() {
       publishBadge(it.publish_status),
     ];
     const none = "There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives.";
-    return grid(["Job", "Description", "Runs", "Script"], all.map(row), none);
+    const columns = ["Job", "Description", "Runs", "Script"];
+    const names = all.filter(isName);
+    const others = h("details", null, h("summary", null, `Names of what scripts elsewhere wrote (${names.length})`), grid(columns.slice(0, 2), names.map((/** @type {Api["Job"]} */ it) => row(it).slice(0, 2)), "", "Names of executions"));
+    return h("div", null, grid(columns, all.filter((/** @type {Api["Job"]} */ it) => !isName(it)).map(row), none), names.length ? others : null);
   });
   const name = input({ required: true, maxlength: 200 });
   const code = editor(EXAMPLE);
   const add = async () => {
     try {
       const job = await post("/jobs", { name: name.value, code: code.value() });
-      code.saved();
       location.hash = `#/jobs/${job.id}`;
     } catch (error) {
       code.point(error);
@@ -111,21 +118,25 @@ function script(it, draw) {
   const edit = () => {
     const code = editor(it.code ?? "");
     const save = async () => {
+      const now = await get(`/jobs/${it.id}`);
+      if (now.version_number !== it.version_number) {
+        throw new Error(`Version ${now.version_number} of the script was saved since you began, so nothing was saved. Copy your text, load the page, and put it into the newest version.`);
+      }
       try {
         await call("PATCH", `/jobs/${it.id}`, { code: code.value() });
       } catch (error) {
         code.point(error);
         throw error;
       }
-      code.saved();
       draw();
     };
     const fields = form([["Script", code.element]], "Save as a new version", save);
-    show(shown, fields, h("button", { type: "button", click: () => show(shown, python(it.code ?? "")) }, "Discard"));
+    const discard = async () => (await mayLeave(shown)) && show(shown, python(it.code ?? ""));
+    show(shown, fields, h("button", { type: "button", click: discard }, "Discard"));
     code.focus();
   };
   const heading = h("h2", null, `Script, version ${it.version_number}`);
-  return h("section", null, heading, where("write", () => h("p", null, h("button", { type: "button", click: edit }, "Edit"))), shown, versions(it));
+  return h("section", null, heading, where("write", () => h("p", null, h("button", { type: "button", click: async () => (await mayLeave(shown)) && edit() }, "Edit"))), shown, versions(it));
 }
 
 /**
@@ -141,7 +152,7 @@ function versions(it) {
   const list = h("div", null);
   const open = () =>
     load(list, "Reading the versions", async () => {
-      const all = await get(`/jobs/${it.id}/versions?limit=100`);
+      const all = await every(`/jobs/${it.id}/versions`);
       const row = (/** @type {Api["JobVersion"]} */ version) => [
         version.version_number,
         time(version.created_at),

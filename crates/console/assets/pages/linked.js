@@ -1,6 +1,7 @@
 // Further tables that the lines of an imported file fill: those to whose rows the rows of its own table refer.
 
 import { h, input, load, select } from "../dom.js";
+import { mayWrite } from "../rights.js";
 import { references, written } from "../tables.js";
 
 /** @typedef {import("../tables.js").Table} Table */
@@ -16,7 +17,7 @@ function reachable(table, all) {
   const found = [];
   const visit = (/** @type {Table} */ from) => {
     for (const { foreign_key_table_name: name } of references(from)) {
-      const other = all.find((it) => it.name === name && it.id !== null && it.semantic_category === "curated");
+      const other = all.find((it) => it.name === name && it.id !== null && it.semantic_category === "curated" && mayWrite(it));
       if (other && !seen.has(other.name)) {
         seen.add(other.name);
         visit(other);

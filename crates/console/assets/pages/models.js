@@ -1,6 +1,6 @@
 // Models: their trainings, how good they are, and predictions.
 
-import { get, post } from "../api.js";
+import { every, get, post } from "../api.js";
 import { badge, button, destroy, facts, failure, form, h, input, load, select, show, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -36,11 +36,11 @@ export function models() {
       time(it.training_completed_at),
     ];
     const columns = ["Model", "Version", "Status", "Predicts", "Kind", "Trained"];
-    return grid(columns, (await get("/ml-models")).map(row), "There is no model yet. Create a dataset below, then train one on it.");
+    return grid(columns, (await get("/ml-models")).map(row), `There is no model yet.${may("write") ? " Create a dataset below, then train one on it." : ""}`);
   });
   const draw = () =>
     load(sets, "Reading the datasets", async () => {
-      const [all, known] = await Promise.all([get("/datasets?limit=100"), get("/ml-models")]);
+      const [all, known] = await Promise.all([every("/datasets"), get("/ml-models")]);
       show(make, all.length && may("write") ? h("details", null, h("summary", null, "Train a model"), train(all, known)) : null);
       const row = (/** @type {Api["Dataset"]} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
       return grid(["Dataset", "Rows", "Columns", "Created"], all.map(row), "There is no dataset yet. A dataset is the stored result of a query.");
@@ -106,7 +106,7 @@ export function model(id) {
   const place = h("div", null);
   const draw = () =>
     load(place, "Reading the model", async () => {
-      const [it, versions] = await Promise.all([get(`/ml-models/${id}`), get(`/ml-models/${id}/versions?limit=100`)]);
+      const [it, versions] = await Promise.all([get(`/ml-models/${id}`), every(`/ml-models/${id}/versions`)]);
       titled(it.name);
       const archive = async () => {
         await post(`/ml-models/${id}/archive`);

@@ -2,6 +2,7 @@
 
 import { get, post } from "../api.js";
 import { failure, h, input, show } from "../dom.js";
+import { instant } from "../format.js";
 import { pixels } from "../images.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
@@ -161,6 +162,9 @@ function drawn(image, numbers) {
   return canvas;
 }
 
+/** Files that are offered at a time. */
+const FILES = 50;
+
 /** Pause after the last letter before files are looked for, in ms. */
 const PAUSE = 250;
 
@@ -173,16 +177,15 @@ export function filePicker() {
   const look = async () => {
     const mine = ++asked;
     try {
-      const files = await get(`/files?limit=50&query=${encodeURIComponent(search.value.trim())}`);
+      const files = await get(`/files?limit=${FILES}&query=${encodeURIComponent(search.value.trim())}`);
       if (mine !== asked) {
         return;
       }
       const options = files.map((/** @type {Api["FileRecord"]} */ it) => {
-        const uploaded = new Date(it.uploaded_at ?? 0).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-        return h("option", { value: it.file_id }, `${it.file_name} (${uploaded})`);
+        return h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? instant(it.uploaded_at) : "not uploaded"})`);
       });
       show(list, h("option", { value: "" }, "no file"), ...options);
-      show(said, files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));
+      show(said, files.length === FILES ? h("small", { class: "quiet" }, `The newest ${FILES}: a part of the name finds others.`) : files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));
     } catch (error) {
       show(said, failure(error));
     }

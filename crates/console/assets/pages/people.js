@@ -1,9 +1,10 @@
 // Users with their roles, the groups that they are in, and invitations.
 
-import { call, get, post } from "../api.js";
+import { call, every, post } from "../api.js";
 import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { isMe } from "../rights.js";
 
 const ROLES = /** @type {[string, string][]} */ ([
   ["viewer", "viewer: reads"],
@@ -31,7 +32,7 @@ export function once(words, secret, done) {
  * @param {() => void} draw
  */
 export async function users(draw) {
-  const all = await get("/users?limit=1000");
+  const all = await every("/users");
   const change = (/** @type {any} */ it, /** @type {any} */ body) => async () => {
     await call("PATCH", `/users/${it.id}`, body);
     draw();
@@ -51,7 +52,8 @@ export async function users(draw) {
     (it.groups ?? []).join(", "),
     time(it.created_at),
     it.disabled_at ? h("span", null, "disabled ", time(it.disabled_at)) : "active",
-    it.disabled_at ? button("Enable", change(it, { disabled: false })) : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, change(it, { disabled: true })),
+    // Who is signed in would lose the page with it.
+    isMe(it.id) ? "" : it.disabled_at ? button("Enable", change(it, { disabled: false })) : destroy("Disable", `Disable ${it.name}: their keys and sessions stop`, change(it, { disabled: true })),
   ];
   const [email, name, as] = [input({ type: "email", required: true }), input({ maxlength: 200 }), select(ROLES, "member")];
   const add = async () => {
@@ -72,12 +74,16 @@ export async function users(draw) {
  * @param {() => void} draw
  */
 export async function groups(draw) {
-  const [all, everybody] = await Promise.all([get("/groups?limit=1000"), get("/users?limit=1000")]);
+  const [all, everybody] = await Promise.all([every("/groups"), every("/users")]);
   const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
   const place = h("div", { "aria-live": "polite" });
   const members = (/** @type {any} */ it) => async () => {
     const boxes = everybody.map((/** @type {any} */ user) => input({ type: "checkbox", value: user.id, checked: it.members.includes(user.id) }));
     const save = async () => {
+      const now = (await every("/groups")).find((/** @type {any} */ other) => other.id === it.id);
+      if (String(now?.members) !== String(it.members)) {
+        throw new Error("Somebody else has changed the group since its members were read, so nothing was saved. Load the page again.");
+      }
       await call("PATCH", `/groups/${it.id}`, { members: boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value) });
       draw();
     };
@@ -113,7 +119,7 @@ export async function groups(draw) {
  * @param {() => void} draw
  */
 export async function invitations(draw) {
-  const [all, known] = await Promise.all([get("/invitations?limit=1000"), get("/groups?limit=1000")]);
+  const [all, known] = await Promise.all([every("/invitations"), every("/groups")]);
   const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];
   const boxes = known.map((/** @type {any} */ it) => input({ type: "checkbox", value: it.name }));
   const made = h("div", { "aria-live": "polite" });

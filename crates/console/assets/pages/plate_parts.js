@@ -1,10 +1,11 @@
 // Parts of the view of plates and curves that stand by themselves.
 
-import { h, load } from "../dom.js";
-import { counted, naturally } from "../format.js";
-import { extent, letters, thinned, wellOf } from "../science.js";
+import { failure, h, load, show } from "../dom.js";
+import { counted, naturally, text } from "../format.js";
+import { reference } from "../row_form.js";
+import { extent, letters, meanCurve, thinned, wellOf, withoutBlank } from "../science.js";
 import { change, values } from "../state.js";
-import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } from "../tables.js";
+import { isNumeric, keyOf, labelOf, named, nonempty, read, references, rowLink, written } from "../tables.js";
 
 /**
  * @typedef {import("../tables.js").Table} Table
@@ -15,6 +16,9 @@ import { isNumeric, keyOf, labelOf, named, read, references, rowLink, written } 
 
 /** Part of a well that its curve fills. */
 const FILLED = 0.88;
+
+/** Newest plates that are offered in a list. */
+const OFFERED = 200;
 
 /** @param {string} color */
 export function swatch(color) {
@@ -36,21 +40,34 @@ export function plateChips({ plate, wells, all }, changed) {
       const chosen = values().getAll("_plate");
       const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
       const [key, label] = other ? [keyOf(other), labelOf(other)] : ["", ""];
-      const known = other ? (await read(other, { columns: [...new Set([key, label])], limit: 200 })).body : [];
+      const page = (/** @type {any} */ body) => (other ? read(other, { columns: [...new Set([key, label])], limit: OFFERED, ...body }) : { body: [], next: null });
+      const [own, { body: known, next }] = await Promise.all([chosen.length ? page({ filters: { [`${key}__in`]: chosen }, limit: chosen.length }) : { body: [] }, page({ order_by: ["-created_at"] })]);
       const set = (/** @type {string[]} */ next) => {
         change({ _plate: next }, true);
         draw();
         changed();
       };
-      const nameOf = (/** @type {string} */ id) => String(known.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id);
+      const nameOf = (/** @type {string} */ id) => String(nonempty(own.body.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id));
       const chip = (/** @type {string} */ id) =>
         h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
       const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
       const more = /** @type {HTMLSelectElement} */ (
-        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, it[label] ?? it[key])))
+        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, nonempty(it[label] ?? it[key]))))
       );
       more.addEventListener("change", () => more.value && set([...chosen, more.value]));
-      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null);
+      // Older ones are found by their names.
+      const older = next && other ? reference(other, null, "") : null;
+      const said = h("span", { "aria-live": "polite" });
+      older?.input.setAttribute("aria-label", `Add an older ${column.name} by its name`);
+      older?.input.setAttribute("placeholder", `older than those ${OFFERED}: its name`);
+      older?.input.addEventListener("change", async () => {
+        try {
+          set([...chosen, String(await older.value())]);
+        } catch (error) {
+          show(said, failure(error));
+        }
+      });
+      return h("ul", { class: "chips", "aria-label": `Plates, by ${column.name} of ${wells.name}` }, chosen.map(chip), rest.length ? h("li", null, more) : null, older ? h("li", null, older.input, older.list, said) : null);
     });
   draw();
   return place;
@@ -73,12 +90,27 @@ export function pathsOf(wells, all) {
 }
 
 /**
+ * A condition's value with the unit of its column.
+ * @param {{name: string, column: Column}[]} paths
+ * @param {string} path
+ * @param {any} value
+ */
+export function worded(paths, path, value) {
+  const column = paths.find((it) => it.name === path)?.column;
+  if (value === null || value === undefined) {
+    return `no ${path.replace("__", " ")}`;
+  }
+  const unit = column?.unit ? ` ${column.unit}` : "";
+  return column?.data_type === "boolean" ? (value ? path : `not ${path}`) : `${text(value, column?.data_type) || '""'}${unit}`;
+}
+
+/**
  * Draws curves at their wells: each one in a square of its own, all to one scale, on one pair of axes, so that a plate of
  * 384 wells is one plot. Until somebody zooms, it has the points alone that the screen can show.
  * @param {import("../plot.js").Plot} place
  * @param {[number, number]} size
  * @param {(import("../plot.js").Curve & Well)[]} curves
- * @param {{x: string, y: string, isDate: boolean}} names
+ * @param {{x: string, y: string, isTime: boolean, placed: (x: any) => string}} names
  * @param {{across: (value: number) => number, up: (value: number) => number, height: (value: any) => number | null, isLog: boolean}} scales
  */
 export async function drawPlate(place, [rows, columns], curves, names, { across, up, height, isLog }) {
@@ -99,7 +131,7 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
           x: points.map((it) => left + FILLED * across(curve.x[it])),
           y: points.map((it) => y(heights[it])),
           group: curve.group ?? names.y,
-          values: points.map((it) => [curve.x[it], curve.y[it]]),
+          values: points.map((it) => [names.isTime && curve.x[it] !== null ? names.placed(curve.x[it]) : curve.x[it], curve.y[it]]),
         },
       ];
     });
@@ -117,9 +149,70 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
  * @param {any[][]} lists
  */
 export function range(lists) {
-  const [low, high] = extent(lists.flat()) ?? [0, 1];
-  const span = high - low || 1;
-  return (/** @type {number} */ value) => (value - low) / span;
+  const [low, high] = extent(lists.flat()) ?? [0, 0];
+  return (/** @type {number} */ value) => (high > low ? (value - low) / (high - low) : 0.5);
+}
+
+/**
+ * Numbers of points with a place on both axes, and of the curves that have any.
+ * @param {Well[]} list
+ * @param {boolean} isLogX
+ * @param {boolean} isLogY
+ */
+export function countOf(list, isLogX, isLogY) {
+  const isPlaced = (/** @type {any} */ value, /** @type {boolean} */ isLog) => typeof value === "number" && (!isLog || value > 0);
+  const points = list.map(({ x, y }) => y.reduce((sum, value, index) => sum + Number(isPlaced(value, isLogY) && isPlaced(x[index], isLogX)), 0));
+  return `${counted(points.filter((it) => it > 0).length, "curve")}, ${counted(points.reduce((sum, it) => sum + it, 0), "point")}.`;
+}
+
+/**
+ * Curves without the mean of their plate's blanks.
+ * @param {Well[]} curves
+ * @param {string} x name of their x
+ * @param {string[]} said
+ */
+export function withoutBlanks(curves, x, said) {
+  /** @type {Map<string, import("../science.js").Points>} */
+  const blankOf = new Map();
+  /** @type {Set<import("../science.js").Matching>} */
+  const ways = new Set();
+  for (const name of new Set(curves.map((it) => it.plate))) {
+    const mean = meanCurve(curves.filter((it) => it.plate === name && it.isBlank), true);
+    ways.add(mean.how);
+    blankOf.set(name, { x: mean.x, y: mean.mean });
+  }
+  let left = 0;
+  const result = curves
+    .filter((it) => !it.isBlank)
+    .map((it) => {
+      const found = withoutBlank(it, /** @type {any} */ (blankOf.get(it.plate)));
+      left += found.left;
+      ways.add(found.how);
+      return found.curve;
+    });
+  const words = [
+    `The mean of its plate's blanks is subtracted from each curve (${counted(curves.length - result.length, "blank")} in all).`,
+    ways.has("cycle") ? "It is that of the same read cycle." : "",
+    ways.has("interpolated") ? "Between two readings of the blank it is interpolated linearly." : "",
+    left ? `${counted(left, "value")} without a blank at their ${x} are left out.` : "",
+  ];
+  said.push(words.filter(Boolean).join(" "));
+  return result;
+}
+
+/**
+ * How readings at different x were put together, in words.
+ * @param {{how: import("../science.js").Matching, apart: number}[]} means
+ * @param {string} x name of their x
+ * @param {(apart: number) => string} distance in words
+ */
+export function matchings(means, x, distance) {
+  const ways = new Set(means.map((it) => it.how));
+  const apart = distance(Math.max(0, ...means.map((it) => it.apart)));
+  return [
+    ...(ways.has("cycle") ? [`Wells that are read one after the other are matched by read cycle, whose readings are up to ${apart} apart: its ${x} is their mean.`] : []),
+    ...(ways.has("interpolated") ? [`Curves have different ${x}: between two readings of a curve its value is interpolated linearly.`] : []),
+  ];
 }
 
 /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */

@@ -2,12 +2,13 @@
 
 import { failure, h, load, show, titled } from "../dom.js";
 import { axes } from "../curves.js";
+import { drawable } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, values } from "../state.js";
-import { keyOf, labelOf, named, quoted, read, references, schema, sql, written } from "../tables.js";
+import { keyOf, labelOf, named, nonempty, quoted, read, references, schema, sql, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
 
@@ -157,7 +158,7 @@ export async function namesOf(column, keys, all) {
     const [key, label] = [keyOf(other), labelOf(other)];
     const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [...new Set([key, label])], limit: keys.length });
     for (const row of body) {
-      names.set(row[key], String(row[label] ?? row[key]));
+      names.set(row[key], String(nonempty(row[label] ?? row[key])));
     }
   }
   return names;
@@ -184,11 +185,11 @@ async function thumbnails(table, owner, wells, column, pictures, told) {
      where w.${quoted(column.sql_column_name)} in (${places}) group by 1, 2 limit ${THUMBED}`,
     keys,
   );
-  const range = extent(data.map((row) => row[2]));
+  const range = extent(data.map((row) => drawable(row[2])));
   for (const [key, place] of pictures) {
     const spots = data.flatMap(([plate, name, value]) => {
       const at = plate === key ? wellOf(String(name)) : null;
-      return at ? [{ well: at, name: `${y} ${value}`, value }] : [];
+      return at ? [{ well: at, name: `${y} ${value}`, value: drawable(value) }] : [];
     });
     if (spots.length > 0) {
       show(place, heatMap(plateOf(spots.map((it) => it.well)), spots, range, { label: `Greatest ${y} of each well`, isSmall: true }));

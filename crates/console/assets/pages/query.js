@@ -1,12 +1,15 @@
 // A SQL statement, its result as a table and as a chart, and the statements before it.
 
-import { get } from "../api.js";
+import { timeAxis } from "../curves.js";
 import { failure, h, input, load, show } from "../dom.js";
-import { isNumber, numberOf } from "../exact.js";
-import { counted, naturally, text } from "../format.js";
-import { grid } from "../grid.js";
+import { drawable, isNumber } from "../exact.js";
+import { counted, distinctly, isInstant, milliseconds, naturally, text } from "../format.js";
+import { data, grid } from "../grid.js";
+import { mayLeave, saved } from "../guard.js";
 import { plot, plotTools, saveValues } from "../plot.js";
+import { remembered } from "../rights.js";
 import { change, values } from "../state.js";
+import { TOGETHER, bars, parameterCount } from "../sql.js";
 import { schema, sql } from "../tables.js";
 import { saveView, viewsOf } from "../views.js";
 
@@ -20,72 +23,51 @@ const SHOWN = 1000;
 
 const FIRST = 'select name, semantic_category from "table" order by name';
 
-/**
- * The statements that were run in this browser, the latest first, for each organization.
- * @param {string} organization
- */
-function history(organization) {
-  const key = `labdata-sql-${organization}`;
+/** The statements that the person who is signed in has run in this browser, the latest first. */
+function history() {
+  const store = remembered("sql");
   /** @returns {string[]} */
   const all = () => {
     try {
-      const found = JSON.parse(localStorage.getItem(key) ?? "[]");
-      return Array.isArray(found) ? found.filter((it) => typeof it === "string") : [];
+      return JSON.parse(store.get() ?? "[]");
     } catch {
       return [];
     }
   };
-  const keep = (/** @type {string[]} */ statements) => {
-    try {
-      localStorage.setItem(key, JSON.stringify(statements.slice(0, REMEMBERED)));
-    } catch {
-      // A browser without room, or that forbids it, runs statements all the same.
-    }
-  };
+  const keep = (/** @type {string[]} */ statements) => store.set(JSON.stringify(statements.slice(0, REMEMBERED)));
   const add = (/** @type {string} */ statement) => keep([statement, ...all().filter((it) => it !== statement)]);
   return { all, add, forget: () => keep([]) };
 }
 
 /** The SQL box. */
 export function query() {
-  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }, FIRST));
+  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }));
   const place = h("div", { "aria-live": "polite" });
   // A statement stands in the address once it has run.
   const save = h("div", { hidden: true }, saveView());
   const before = h("details", null, h("summary", null, "History"));
   const statements = h("div", null);
   before.append(statements);
-  /** @type {ReturnType<typeof history> | null} */
-  let known = null;
+  const known = history();
   const given = values().get("q");
-  if (given) {
-    box.value = given;
-  }
+  box.defaultValue = given ?? known.all()[0] ?? FIRST;
   const params = parameters(box);
   const ask = params.draw;
-  const session = get("/session").then(
-    (me) => {
-      known = history(me.organization.id);
-      if (box.value === FIRST && !given) {
-        box.value = known.all()[0] ?? FIRST;
-        ask();
-      }
-      list();
-    },
-    (error) => show(statements, failure(error)),
-  );
   const list = () => {
-    const all = known?.all() ?? [];
+    const all = known.all();
     const line = (/** @type {string} */ statement) => {
-      const take = () => {
-        box.value = statement;
+      const take = async () => {
+        if (box.value.trim() && !(await mayLeave(form))) {
+          return;
+        }
+        box.value = box.defaultValue = statement;
         ask();
         box.focus();
       };
       return h("li", null, h("button", { type: "button", class: "plain statement", click: take, title: "Put it into the box" }, statement));
     };
     const forget = () => {
-      known?.forget();
+      known.forget();
       list();
     };
     const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
@@ -98,13 +80,13 @@ export function query() {
     const isNew = statement !== values().get("q");
     const gone = [...values().keys()].filter((name) => isNew && !name.startsWith("_p"));
     change({ ...Object.fromEntries(gone.map((name) => [name, null])), q: statement }, isNew);
+    // The address has it now.
+    saved(form);
     load(place, "The query runs, for 15 s at most", async () => {
       const began = performance.now();
       const result = await sql(statement, params.value());
       const took = Math.round(performance.now() - began);
-      // A fast query may be done before it is known whose statement it is.
-      await session;
-      known?.add(statement);
+      known.add(statement);
       list();
       save.hidden = false;
       return shown(result, took);
@@ -116,17 +98,18 @@ export function query() {
     }
   };
   box.addEventListener("keydown", key);
+  const form = h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.")));
+  list();
   if (given) {
     run(null);
   }
   const queries = h("div", null);
-  const saved = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
-  saved.addEventListener("toggle", () => saved.open && viewsOf(queries, "sql"));
-  const hint = h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.");
+  const views = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
+  views.addEventListener("toggle", () => views.open && viewsOf(queries, "sql"));
   return [
     h("h1", null, "SQL"),
-    h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", hint)),
-    h("div", { class: "tools" }, saved, before, tree(box), save),
+    form,
+    h("div", { class: "tools" }, views, before, tree(box), save),
     place,
   ];
 }
@@ -159,7 +142,7 @@ function shown(result, took) {
       count > 0 ? h("button", { type: "button", click: file, title: "Save the result" }, "CSV") : null,
     ),
     area,
-    grid(result.columns, result.data.slice(0, SHOWN), "The result has no rows."),
+    grid(result.columns, data(result.data.slice(0, SHOWN)), "The result has no rows."),
   );
 }
 
@@ -182,44 +165,34 @@ function axisType(result, index) {
     return "linear";
   }
   const values = result.data.map((row) => row[index]).filter((value) => value !== null);
-  const isDate = values.length > 0 && values.every((value) => /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
+  const instants = values.filter(isInstant).length;
+  // Instants and times without a zone have no place on one axis.
+  const isDate = values.length > 0 && (instants === 0 || instants === values.length) && values.every((value) => milliseconds(value) !== null && /^\d{4}-\d\d-\d\d([T ]|$)/.test(value));
   return isDate ? "date" : "category";
 }
 
 /**
- * A value as a plot draws it, where the last digits of a long number cannot be seen.
- * @param {any} value
- */
-function drawable(value) {
-  return typeof value === "bigint" ? Number(value) : value;
-}
-
-/**
- * Fields for the parameters of a statement: `$1` and so on. They stand in the address.
+ * Fields for the parameters of a statement: `$1` and so on, or one for each `%s`. They stand in the address. What is written is
+ * sent as text, which the server reads as the type that the statement has there: `0012` is a name or a number.
  * @param {HTMLTextAreaElement} text
  */
 function parameters(text) {
   const place = h("div", { class: "fields" });
-  const count = () => Math.max(0, ...[...text.value.replace(/'(?:[^']|'')*'/g, "").matchAll(/\$(\d{1,2})/g)].map((found) => Number(found[1])));
   const draw = () => {
-    if (place.children.length === count()) {
+    const count = parameterCount(text.value);
+    if (place.children.length === count) {
       return;
     }
     const field = (/** @type {number} */ number) => {
-      const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a number, a text, or nothing for null" });
+      const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a value, or nothing for null" });
       box.addEventListener("change", () => change({ [`_p${number}`]: box.value }));
       return h("label", null, `Parameter $${number}`, box);
     };
-    show(place, ...Array.from({ length: count() }, (_, index) => field(index + 1)));
+    show(place, ...Array.from({ length: count }, (_, index) => field(index + 1)));
   };
   text.addEventListener("input", draw);
   draw();
-  const value = () =>
-    [...place.querySelectorAll("input")].map(({ value: written }) => {
-      const number = numberOf(written, false);
-      return number === null || !Number.isNaN(number) ? number : written;
-    });
-  return { place, draw, value };
+  return { place, draw, value: () => [...place.querySelectorAll("input")].map((it) => (it.value === "" ? null : it.value)) };
 }
 
 /**
@@ -246,13 +219,10 @@ function tree(text) {
   return details;
 }
 
-/** What becomes of several rows at one place of one group. @type {Record<string, (values: number[]) => number>} */
-const TOGETHER = {
-  mean: (values) => values.reduce((sum, it) => sum + it, 0) / values.length,
-  sum: (values) => values.reduce((sum, it) => sum + it, 0),
-  greatest: (values) => Math.max(...values),
-  smallest: (values) => Math.min(...values),
-};
+/** A value as a key: objects are read anew for each row. @param {any} value */
+function keyed(value) {
+  return value !== null && typeof value === "object" ? text(value) : value;
+}
 
 /**
  * A chart of the result. Its choices stand in the address.
@@ -305,19 +275,24 @@ function chart(result) {
     const isBars = shape === "bars";
     /** @type {string[]} */
     const said = [];
-    /** @type {Map<string, {at: any, y: any, error: any}[]>} */
+    const labels = by.map((index) => distinctly(result.data.map((row) => keyed(row[index])), (it) => (it === null ? `no ${columns[index]}` : text(it) || '""')));
+    /** @type {Map<string, {key: any, at: any, y: any, error: any}[]>} */
     const groups = new Map();
     for (const row of result.data) {
-      const name = by.length ? by.map((index) => (row[index] === null ? `no ${columns[index]}` : text(row[index]))).join(", ") : columns[y];
+      const name = by.map((index, each) => labels[each].get(keyed(row[index]))).join(", ") || columns[y];
       const points = groups.get(name) ?? [];
       groups.set(name, points);
-      const where = type === "date" ? row[x] && Date.parse(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
-      points.push({ at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
+      const where = type === "date" ? milliseconds(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
+      points.push({ key: row[x], at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
     }
-    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.at)).size, 0);
+    const rounded = result.data.filter((row) => [x, y].some((index) => typeof row[index] === "bigint")).length;
+    if (rounded > 0) {
+      said.push(`${counted(rounded, "row")} with whole numbers beyond 2^53: their last digits are rounded in the chart.`);
+    }
+    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.key)).size, 0);
     together.field.hidden = !isBars || shared === 0;
     if (shared > 0 && isBars) {
-      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.`);
+      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.${errors >= 0 ? " A bar of several rows has no error bar." : ""}`);
     } else if (shared > 0 && shape === "lines") {
       said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
     }
@@ -334,13 +309,14 @@ function chart(result) {
     const curves = [...groups]
       .sort(([a], [b]) => naturally(a, b))
       .map(([name, points]) => {
-        const placed = isBars ? joined(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
-        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 && !(isBars && shared > 0) ? { error: placed.map((it) => it.error) } : {}) };
+        const placed = isBars ? bars(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
+        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 ? { error: placed.map((it) => it.error) } : {}) };
       });
+    const axis = type === "date" ? timeAxis(columns[x], curves, result.data.some((row) => isInstant(row[x]))) : { title: columns[x], type: isLogX ? /** @type {const} */ ("log") : type };
     const title = isBars && shared > 0 ? `${together.box.value} of ${columns[y]}` : columns[y];
     place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw(curves, { title: columns[x], type: isLogX ? "log" : type }, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
+      await place.draw(curves, axis, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
       show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (failed) {
       show(told, failure(failed));
@@ -350,18 +326,4 @@ function chart(result) {
   const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale"), logXField];
   const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
   return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
-}
-
-/**
- * One point for all at the same place.
- * @param {{at: any, y: any, error: any}[]} points
- * @param {string} how
- */
-function joined(points, how) {
-  /** @type {Map<any, number[]>} */
-  const at = new Map();
-  for (const it of points) {
-    at.set(it.at, [...(at.get(it.at) ?? []), ...(it.y === null ? [] : [it.y])]);
-  }
-  return [...at].map(([where, all]) => ({ at: where, y: all.length ? TOGETHER[how](all) : null, error: null }));
 }

@@ -1,18 +1,19 @@
 // A row: its values, its curves, and everything that refers to it.
 
-import { call, post } from "../api.js";
+import { every, post } from "../api.js";
 import { restore } from "../cells.js";
-import { axes, axisType, series } from "../curves.js";
+import { axes, axisOf, series } from "../curves.js";
 import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
-import { shown as shownAs, time } from "../format.js";
+import { isNumber } from "../exact.js";
+import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { plot, plotTools, saveValues } from "../plot.js";
-import { may } from "../rights.js";
+import { mayLeave } from "../guard.js";
+import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, named, names, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { cellOf, hasRows, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
 import { executionNames } from "./executions.js";
-
 
 /** @typedef {import("../tables.js").Table} Table */
 /** @typedef {import("../tables.js").Column} Column */
@@ -38,7 +39,7 @@ export function row(tableName, id) {
       if (body.length === 0) {
         throw new Error(`There is no row ${id} in ${tableName}.`);
       }
-      const name = String(body[0][labelOf(table)] ?? id);
+      const name = String(nonempty(body[0][labelOf(table)] ?? id));
       show(title, name);
       titled(name);
       return one(table, all, body[0], await names(table, all, body), draw_);
@@ -61,10 +62,7 @@ function one(table, all, found, known, again) {
     if (value === null || value === undefined) {
       return h("span", { class: "quiet" }, "–");
     }
-    if (column.is_foreign_key) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
-    }
-    return exact(value, column.data_type);
+    return exact(column, value, known);
   };
   const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
   const referring = all.flatMap((other) =>
@@ -75,22 +73,23 @@ function one(table, all, found, known, again) {
   const curves = referring.filter(({ other }) => other.semantic_category === "raw");
   const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
   const key = found[keyOf(table)];
-  const isKept = table.semantic_category === "curated" || ["experiment", "carrier", "operation"].includes(table.name);
+  const isKept = hasRows(table);
   return h(
     "div",
     null,
     h("dl", null, values),
     origin(found),
-    isKept && may("write") ? changes(table, all, found, known, again) : null,
+    isKept && mayWrite(table) ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
-    rows.map(({ other, column }) => referringRows(other, column, key)),
-    isKept ? history(table, key, again) : null,
+    rows.map(({ other, column }) => referringRows(other, all, column, key)),
+    isKept ? history(table, all, key, again) : null,
   );
 }
 
-/** A value with all its digits. @param {any} value @param {string} type */
-function exact(value, type) {
-  return typeof value === "number" ? String(value) : shownAs(value, type);
+/** A value with all its digits. @param {Column | undefined} column @param {any} value @param {Map<string, Map<any, string>>} known */
+function exact(column, value, known) {
+  const cell = cellOf(column, value, known);
+  return isNumber(cell) ? String(cell) : cell;
 }
 
 /** When a row was made and changed, and by what. @param {any} found */
@@ -113,23 +112,27 @@ function origin(found) {
 /**
  * Earlier versions of the row, read when they are asked for.
  * @param {Table} table
+ * @param {Table[]} all
  * @param {any} key
  * @param {() => void} again
  */
-function history(table, key, again) {
+function history(table, all, key, again) {
   const place = h("div", null);
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
   const open = () =>
     load(place, "Reading the history", async () => {
-      const { body } = await call("GET", `${path}/history?limit=50`);
+      const body = await every(`${path}/history`);
+      const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
+      const known = await names(table, all, sides).catch(() => new Map());
+      const cell = (/** @type {string} */ name, /** @type {any} */ value) => exact(table.columns.find((it) => it.name === name), value, known);
       const line = (/** @type {any} */ it) => [
         it.version,
         it.operation,
         time(it.at),
-        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, shownAs(before)), " → ", h("ins", { class: "added" }, shownAs(after))))),
+        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after))))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
-        may("write") && it.version !== body[0].version && it.operation !== "deleted"
+        mayWrite(table) && it.version !== body[0].version && it.operation !== "deleted"
           ? destroy("Restore", `Set the row back to version ${it.version}`, async () => {
               await post(`${path}/restore`, { version: it.version });
               toast(`The row is as it was in version ${it.version}.`);
@@ -153,12 +156,16 @@ function history(table, key, again) {
  */
 function changes(table, all, found, known, again) {
   const place = h("div", null);
-  const change = () => show(place, rowForm(table, all, found, known, again));
+  // What is typed into the form is asked about before it is replaced.
+  const change = async () => (await mayLeave(place)) && show(place, rowForm(table, all, found, known, again));
   const key = found[keyOf(table)];
-  const name = String(found[labelOf(table)] ?? key);
+  const name = String(nonempty(found[labelOf(table)] ?? key));
   const write = (/** @type {boolean} */ isTrial) =>
     post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key, _if_updated_at: found.updated_at }] }] });
   const ask = async () => {
+    if (!(await mayLeave(place))) {
+      return;
+    }
     try {
       const { cascade_deleted: others = {} } = (await write(true)).tables[0];
       const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
@@ -202,8 +209,8 @@ function curve(table, column, key) {
   const shown = /** @type {HTMLSelectElement} */ (
     h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)))
   );
-  /** @type {{x: any[], y: any[]}} */
-  let one = { x: [], y: [] };
+  /** @type {{x: any[], y: any[], given: {x: any[], y: any[]}}} */
+  let one = { x: [], y: [], given: { x: [], y: [] } };
   const again = () =>
     load(place, "Reading the curve", async () => {
       const wanted = shown.value;
@@ -216,15 +223,17 @@ function curve(table, column, key) {
         return h("p", { class: "empty" }, `No curve in ${table.name}.`);
       }
       figure.setAttribute("aria-label", `${shown.value} over ${x}`);
-      show(told, `${one.y.length.toLocaleString()} points`);
+      const count = one.y.filter((value, index) => value !== null && one.x[index] !== null).length;
+      const isRounded = [...one.given.x, ...one.given.y].some((value) => typeof value === "bigint");
+      show(told, `${counted(count, "point")}${isRounded ? ", drawn without the last digits of long whole numbers" : ""}`);
       drawn();
-      const values = () => saveValues([x, shown.value], one.x.map((at, index) => [at, one.y[index]]), `${table.name}.csv`);
+      const values = () => saveValues([x, shown.value], one.given.x.map((at, index) => [at, one.given.y[index]]), `${table.name}.csv`);
       const tools = plotTools(figure, table.name, values);
       return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
     });
   const drawn = () => {
     const axis = { title: nameOf(table, shown.value), type: /** @type {const} */ ("linear") };
-    figure.draw([{ ...one, name: shown.value }], { title: nameOf(table, x), type: axisType(table, x) }, axis).catch((error) => show(told, failure(error)));
+    figure.draw([{ ...one, name: shown.value }], axisOf(table, x, [one]), axis).catch((error) => show(told, failure(error)));
   };
   if (y) {
     again();
@@ -235,25 +244,27 @@ function curve(table, column, key) {
 /**
  * Rows of a table that refer to the row.
  * @param {Table} table
+ * @param {Table[]} all
  * @param {Column} column
  * @param {any} key
  */
-function referringRows(table, column, key) {
+function referringRows(table, all, column, key) {
   const place = h("div", null);
   load(place, "Reading rows", async () => {
     const filters = { [column.name]: key };
     const { body } = await read(table, { filters, limit: REFERRING + 1 });
     const own = keyOf(table);
     const label = labelOf(table);
-    const rest = written(table).map((it) => it.name).filter((it) => ![own, label, column.name].includes(it));
-    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, it[label] ?? it[own]);
-    const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((name) => it[name])]);
-    const all = address("tables", table.name, { [column.name]: String(key) });
+    const rest = written(table).filter((it) => ![own, label, column.name].includes(it.name));
+    const known = await names({ ...table, columns: rest }, all, body).catch(() => new Map());
+    const link = (/** @type {any} */ it) => h("a", { href: rowLink(table.name, it[own]) }, nonempty(it[label] ?? it[own]));
+    const lines = body.slice(0, REFERRING).map((/** @type {any} */ it) => [link(it), ...rest.map((each) => cellOf(each, it[each.name], known))]);
+    const shownAll = address("tables", table.name, { [column.name]: String(key) });
     return h(
       "div",
       null,
-      grid([label, ...rest], lines, `No row of ${table.name} refers to it.`, table.name),
-      body.length > REFERRING ? h("p", null, h("a", { href: all }, "All of them")) : null,
+      grid([label, ...rest.map((it) => nameOf(table, it.name))], lines, `No row of ${table.name} refers to it.`, table.name),
+      body.length > REFERRING ? h("p", null, h("a", { href: shownAll }, "All of them")) : null,
     );
   });
   return h("section", null, h("h2", null, `${table.name}, by ${column.name}`), place);

@@ -2,26 +2,24 @@
 
 import { cells } from "../cells.js";
 import { failure, form, h, input, load, show, titled } from "../dom.js";
+import { isNumber } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { instant, text } from "../format.js";
 import { grid } from "../grid.js";
 import { PAGE, list } from "../list.js";
 import { picture } from "../picture.js";
-import { may } from "../rights.js";
+import { may, mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { selection } from "../selection.js";
 import { address, change, parts, values } from "../state.js";
 import { saveView } from "../views.js";
-import { isNumeric, keyOf, labelOf, named, names, read, rowLink, schema, title, written } from "../tables.js";
+import { cellOf, hasRows, isNumeric, keyOf, labelOf, named, names, nonempty, read, rowLink, schema, title, written } from "../tables.js";
 import { alterTable } from "./alter.js";
 import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
 
 /** @typedef {import("../tables.js").Table} Table */
-
-/** Core tables that rows can be written to; the others are views of what the platform keeps. */
-const WRITABLE = ["experiment", "carrier", "operation"];
 
 /** The tables, as a picture and as lists. */
 export function tables() {
@@ -38,7 +36,7 @@ export function tables() {
       ];
       const own = all.filter((table) => table.id !== null);
       const core = all.filter((table) => table.id === null);
-      const hint = "No table yet. Define one below, or let a script do it: PUT /api/v1/tables/{name}.";
+      const hint = may("admin") ? "No table yet. Define one below, or let a script do it." : "No table yet. An administrator defines them.";
       return h(
         "div",
         null,
@@ -111,9 +109,9 @@ function rows(found, all, draw) {
   const key = keyOf(found);
   const label = labelOf(found);
   const isRaw = found.semantic_category === "raw";
-  const isKept = found.semantic_category === "curated" || WRITABLE.includes(found.name);
+  const isKept = hasRows(found);
   const asOf = () => values().get("_as_of");
-  const isWritable = isKept && may("write") && !asOf();
+  const isWritable = isKept && mayWrite(found) && !asOf();
   const shown = () => found.columns.filter((it) => chosen.has(it.name));
   const header = (/** @type {string} */ name) => {
     const order = values().get("_sort") ?? "";
@@ -134,21 +132,22 @@ function rows(found, all, draw) {
   const valueOf = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) => {
     const value = it[column.name];
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
-      return h("a", { href: rowLink(found.name, it[key]) }, value);
+      return h("a", { href: rowLink(found.name, it[key]) }, nonempty(value));
     }
-    if (column.is_foreign_key && value !== null) {
-      return h("a", { href: rowLink(/** @type {string} */ (column.foreign_key_table_name), value) }, known.get(column.name)?.get(value) ?? value);
-    }
-    return text(value, column.data_type);
+    const cell = cellOf(column, value, known);
+    return isNumber(cell) ? text(cell) : cell;
   };
   const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: () => listed.again() }) : null;
   const then = () => (asOf() ? { as_of: asOf() } : {});
   const read_ = async (/** @type {string | null} */ cursor) => {
     const needed = isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(picked ? ["updated_at", label] : []), ...shown().map((it) => it.name)])];
-    const order = values().get("_sort");
-    const body = { filters: filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}), ...then() };
+    // A column of the address may be deleted in the meantime.
+    const order = found.columns.some((it) => it.name === values().get("_sort")?.replace(/^-/, "")) && values().get("_sort");
+    const body = { filters: await filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}), ...then() };
     return read(found, body);
   };
+  // Cells show names of the rows that are referred to.
+  const shownTables = new Set([found.name, ...found.columns.map((it) => it.foreign_key_table_name)]);
   const listed = list({
     reason: "Reading rows",
     columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(it.name)) : header(it.name))),
@@ -159,9 +158,10 @@ function rows(found, all, draw) {
       picked?.begin(lines);
     },
     row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
-    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : "No rows yet. Add one above, or import a file."),
+    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : isWritable ? "No rows yet. Add one above, or import a file." : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
     // What was then does not change.
-    live: (type) => !asOf() && (type === "data.written" || type === "job_execution.reverted"),
+    live: (type, data) => !asOf() && (type === "job_execution.reverted" || (type === "data.written" && shownTables.has(data.table))),
+    retry: draw,
   });
   const name = encodeURIComponent(found.name);
   const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>

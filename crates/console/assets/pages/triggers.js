@@ -1,7 +1,8 @@
 // What starts a job by itself.
 
-import { call, get } from "../api.js";
+import { call, every, get } from "../api.js";
 import { destroy, failure, form, h, input, load, select, show } from "../dom.js";
+import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
 
 /** Pause in typing after which a schedule is previewed, in ms. */
@@ -37,7 +38,7 @@ export function triggerWords(trigger) {
 export function triggerForm(job, draw) {
   const place = h("div", null);
   load(place, "Reading jobs and instruments", async () => {
-    const [instruments, jobs] = await Promise.all([get("/instruments?limit=1000"), get("/jobs")]);
+    const [instruments, jobs] = await Promise.all([every("/instruments"), get("/jobs")]);
     const category = select(CATEGORIES, job.trigger?.category);
     const details = h("div", { class: "grouped" });
     let read = () => /** @type {{conditions: any, instrument?: string | null}} */ ({ conditions: {} });
@@ -50,6 +51,10 @@ export function triggerForm(job, draw) {
     category.addEventListener("change", change);
     change();
     const save = async () => {
+      const { trigger: now } = await get(`/jobs/${job.id}`);
+      if (stringify(now) !== stringify(job.trigger)) {
+        throw new Error("Somebody else has changed the trigger since it was shown, so nothing was saved. Load the page to see it as it is now.");
+      }
       const { conditions, instrument } = read();
       await call("PATCH", `/jobs/${job.id}`, {
         trigger_enabled: true,

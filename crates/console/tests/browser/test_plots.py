@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -126,7 +127,7 @@ def test_a_plate_shows_each_curve_at_its_well_and_can_be_saved(curves, page, tmp
     with page.expect_download() as values:
         page.get_by_role("button", name="CSV").click()
     values.value.save_as(tmp_path / "plate.csv")
-    with (tmp_path / "plate.csv").open(newline="") as file:
+    with (tmp_path / "plate.csv").open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.reader(file))
     assert lines[0] == ["id", "name", "time", "od600"]
     assert len(lines) == 1 + 96 * POINTS
@@ -249,7 +250,7 @@ def test_conditions_are_means_with_their_n_without_blanks_and_in_natural_order(t
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()
     saved.value.save_as(tmp_path / "means.csv")
-    with (tmp_path / "means.csv").open(newline="") as file:
+    with (tmp_path / "means.csv").open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
     last = next(it for it in lines if it["condition"] == "10 mmol/L" and it["time"] == "20")
     # Wells A1 and B1 of three plates: 13 and 13.3, and the blank is -0.5.
@@ -367,3 +368,121 @@ def test_a_second_axis_shows_another_measure_of_the_same_curves(server, page):
     expect(page.locator(".note")).to_have_text("A log X has no place for 2 values that are zero or negative.")
     assert "_y2=ph" in page.url
     check_accessible(page)
+
+
+@pytest.fixture(scope="module")
+def readings(server) -> None:
+    """Wells of two plates with long numbers: an endpoint, staggered readings, days, instants, long integers."""
+    columns = [
+        {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False},
+        {"name": "plate_number", "data_type": "integer"},
+        {"name": "well", "data_type": "string"},
+        {"name": "dose", "data_type": "float"},
+        {"name": "is_blank", "data_type": "boolean"},
+    ]
+    server.call("PUT", "/tables/reading", {"semantic_category": "curated", "columns": columns})
+    rows = [
+        {
+            "name": f"{row}{column}",
+            "plate_number": 9007199254740992 + column % 2,
+            "well": f"{row}{column}",
+            "dose": 0.12345678 if row == "A" else 0.12345681,
+            "is_blank": row == "C",
+        }
+        for row in "ABC"
+        for column in range(1, 7)
+    ]
+    ids = server.call("POST", "/data/write", {"tables": [{"table": "reading", "rows": rows}]})["tables"][0]["ids"]
+    owner = {"name": "reading", "data_type": "string", "references": "reading", "is_nullable": False}
+    kinds = {
+        "endpoint": ("float", "float", lambda column: [600], lambda well: [well + 0.5]),
+        "staggered": ("float", "float", lambda column: [60 * n + column for n in range(4)], lambda well: [well] * 4),
+        "daily": ("date", "float", lambda column: ["2026-03-28", "2026-03-29"], lambda well: [1, well]),
+        "nightly": (
+            "datetime",
+            "float",
+            lambda column: [f"2026-10-25T0{n}:30:00Z" for n in range(3)],
+            lambda well: [3, 2, 1],
+        ),
+        "long_count": ("integer", "integer", lambda column: [1, 2], lambda well: [9007199254740993 + 2 * well] * 2),
+    }
+    for name, (x, y, across, up) in kinds.items():
+        columns = [owner, {"name": "x", "data_type": x}, {"name": "y", "data_type": y}]
+        server.call("PUT", f"/tables/{name}", {"semantic_category": "raw", "columns": columns})
+        series = [
+            {"table": name, "parent": id, "columns": {"x": across(n % 6), "y": up(n // 6)}} for n, id in enumerate(ids)
+        ]
+        server.call("POST", "/data/write", {"series": series})
+
+
+@pytest.mark.parametrize("layout", ["overlaid", "as+a+plate", "means+by+condition"])
+def test_a_single_point_is_seen_in_every_layout(readings, page, layout):
+    page.goto(f"/#/plates/endpoint?_all=1&_by=name&_layout={layout}")
+    expect(page.locator(".scatterlayer .point")).to_have_count(18)
+    expect(page.locator(".told").first).to_contain_text("18 curves, 18 points.")
+
+
+def test_staggered_readings_have_one_mean_a_cycle_and_their_blanks(readings, page):
+    page.goto("/#/plates/staggered?_all=1&_layout=means+by+condition&_by=dose&_blank=is_blank")
+    expect(page.locator(".told")).to_have_text("2 means of 12 curves, 8 points.")
+    expect(page.locator(".note", has_text="up to 5 apart: its x is their mean")).to_be_visible()
+    # Doses that differ in the eighth digit are two conditions.
+    names = "document.querySelector('lab-plot')?.data?.filter((it) => it.showlegend).map((it) => [it.name, it.y[0]])"
+    wait_until(page, f"{names}?.length === 2")
+    assert page.evaluate(names) == [["0.12345678 (n = 6)", -2], ["0.12345681 (n = 6)", -1]]
+    expect(page.locator(".ytitle")).to_have_text("y minus blank, mean ± SD")
+
+
+def test_a_heat_map_has_no_value_outside_of_the_readings(readings, page):
+    page.goto("/#/plates/staggered?_all=1&_layout=heat+map&_measure=value+at&_at=0")
+    expect(page.locator(".told")).to_have_text("3 values of 18 wells.")
+    page.goto("/#/plates/nightly?_all=1&_layout=heat+map&_measure=X+of+the+maximum")
+    expect(page.locator("svg.heat title").first).to_contain_text("X of the maximum of y: 2026-10-2")
+    expect(page.locator("svg.heat text.value").first).to_have_text("00:30")
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin"])
+def test_times_are_on_one_clock_wherever_the_browser_is(readings, server, browser, session, zone):
+    context = browser.new_context(locale="en-US", base_url=server.url, storage_state=session, timezone_id=zone)
+    page = context.new_page()
+    drawn = "document.querySelector('lab-plot')?.data?.[0]?.x"
+    page.goto("/#/plates/daily?_all=1&_layout=overlaid")
+    wait_until(page, f"{drawn}?.length === 2")
+    assert [it[:16] for it in page.evaluate(drawn)] == ["2026-03-28T00:00", "2026-03-29T00:00"]
+    expect(page.locator(".xtitle")).to_have_text("x")
+    page.goto("/#/plates/nightly?_all=1&_layout=overlaid")
+    wait_until(page, f"{drawn}?.length === 3")
+    assert page.evaluate(drawn) == sorted(page.evaluate(drawn))
+    expect(page.locator(".xtitle")).to_have_text(re.compile(r"^x, UTC.[24]$"))
+    context.close()
+
+
+def test_long_integers_choose_their_plate_and_are_drawn_with_words(readings, page, tmp_path):
+    page.goto("/#/plates/long_count?_plate=9007199254740993&_layout=overlaid")
+    expect(page.locator(".told").first).to_have_text("9 curves, 18 points.")
+    expect(page.locator(".note")).to_contain_text("18 values beyond 2^53")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    saved.value.save_as(tmp_path / "long.csv")
+    with (tmp_path / "long.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert {it["y"] for it in csv.DictReader(file)} == {f"{9007199254740993 + 2 * well}" for well in range(3)}
+    for layout in ("heat+map", "overlaid&_log=1"):
+        page.goto(f"/#/plates/long_count?_plate=9007199254740993&_layout={layout}")
+        expect(page.locator(".told").first).to_contain_text("9 ")
+    expect(page.locator(".failure")).to_have_count(0)
+
+
+def test_parameters_are_what_was_typed_and_a_bar_has_its_error(readings, page):
+    page.goto("/#/sql?q=select+%25s%3A%3Atext+as+code%2C+''+as+blank&_p1=0012")
+    expect(page.locator("td")).to_have_text(["0012", '""'])
+    page.get_by_label("Parameter $1").fill("1e5")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("td").first).to_have_text("1e5")
+    values = "values ('a', 1.0, 0.2), ('b', 2.0, 0.3)"
+    errors = "document.querySelector('lab-plot')?.data?.[0]?.error_y?.array"
+    for rows, wanted in ((values, [0.2, 0.3]), (f"{values}, ('b', 4.0, 0.4)", [0.2, None])):
+        page.goto("/#/home")
+        page.goto(f"/#/sql?q=select * from ({rows}) t(g, v, e)&_chart=1&_as=bars&_y=v&_error=e")
+        wait_until(page, f"{errors}?.length === 2")
+        assert page.evaluate(errors) == wanted
+    expect(page.locator(".chart .note")).to_contain_text("A bar of several rows has no error bar.")

@@ -104,5 +104,5 @@ def test_an_ended_session_is_renewed_over_the_page(server, browser):
     page.click("button:has-text('Run')")
     expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("alert")).to_contain_text("Request ")
+    expect(page.get_by_role("alert")).to_contain_text("no longer signed in")
     context.close()

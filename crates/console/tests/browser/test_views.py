@@ -100,7 +100,7 @@ def test_chosen_rows_are_saved_and_deleted_together_and_come_back(server, page, 
     with page.expect_download() as saved:
         bar.get_by_role("button", name="Save as CSV").click()
     saved.value.save_as(tmp_path / "rows.csv")
-    with (tmp_path / "rows.csv").open(newline="") as file:
+    with (tmp_path / "rows.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["name"], row["amount"], row["remark"]) for row in rows] == [
         ("B1", "10", "'=1+1"),

@@ -243,6 +243,23 @@ def test_a_wrong_re_run_is_undone_and_the_undo_too(server, page):
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_have_count(0)
     assert stored() == [("a", 9), ("b", 2), ("c", None)]
+    # The execution can be reverted once more.
+    expect(page.get_by_role("button", name="Preview the revert")).to_be_visible()
+
+
+def test_a_preview_of_a_revert_counts_what_is_still_there(server, page):
+    columns = [{"name": "name", "data_type": "string"}]
+    server.call("PUT", "/tables/vessel", {"semantic_category": "curated", "columns": columns})
+    rows = [{"name": name} for name in "abc"]
+    written = server.call("POST", "/data/write", {"tables": [{"table": "vessel", "rows": rows}]})
+    first = written["tables"][0]["ids"][0]
+    server.call("POST", "/data/write", {"tables": [{"table": "vessel", "mode": "delete", "rows": [{"id": first}]}]})
+    page.goto(f"/#/executions/{written['job_execution_id']}")
+    page.click("text=Preview the revert")
+    expect(page.locator("main")).to_contain_text(
+        "This will delete 2 rows of vessel. 1 row that it created has been deleted since."
+    )
+    expect(page.get_by_role("button", name="Delete 2 rows of vessel", exact=True)).to_be_visible()
 
 
 def test_executions_are_filtered_and_come_by_themselves(server, page):

@@ -18,3 +18,10 @@ test("what is written in a field is that number, or none", () => {
     assert.ok(Number.isNaN(numberOf(text, isWhole)), text);
   }
 });
+
+test("a number too small to be stored is refused, as one too large is, and 0 is none of them", () => {
+  for (const text of ["1e-400", "-0.1e-999", ".00001e-320"]) {
+    assert.ok(Number.isNaN(numberOf(text, false)), text);
+  }
+  assert.deepEqual(["0", "0.0e5", "-0e-999", "5e-324"].map((text) => numberOf(text, false) === 0), [true, true, true, false]);
+});

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, duration, instant, naturally, number, text } from "../../assets/format.js";
+import { CALENDAR, counted, distinctly, duration, instant, milliseconds, moment, naturally, number, text, zoneAt } from "../../assets/format.js";
 
 test("a fraction has six significant digits, and what stands before the point is never rounded", () => {
   assert.equal(number(0.040100000000000004), "0.0401");
@@ -44,4 +44,39 @@ test("counts and durations are words", () => {
   assert.equal(counted(55392, "point"), "55,392 points");
   assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T08:30:01.25Z"), "1.3 s");
   assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T09:45:00Z"), "1 h 15 min");
+});
+
+test("dates and times without a zone are what is written, wherever the browser is", () => {
+  for (const zone of ["UTC", "America/New_York", "Europe/Berlin"]) {
+    process.env.TZ = zone;
+    assert.equal(moment(milliseconds("2026-03-29"), CALENDAR), "2026-03-29", zone);
+    assert.equal(moment(milliseconds("2026-03-29T02:30:00"), CALENDAR), "2026-03-29 02:30", zone);
+    assert.equal(moment(milliseconds("2026-03-29 02:30:10.5"), CALENDAR), "2026-03-29 02:30:10.5", zone);
+  }
+  assert.equal(milliseconds("no date"), null);
+  assert.equal(milliseconds(null), null);
+});
+
+test("instants of one axis are on one clock, also where clocks are put back", () => {
+  process.env.TZ = "Europe/Berlin";
+  const instants = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map(milliseconds);
+  const zone = zoneAt(instants[0]);
+  assert.deepEqual(instants.map((it) => moment(it, zone)), ["2026-10-25 02:30 UTC+2", "2026-10-25 03:30 UTC+2"]);
+  process.env.TZ = "America/St_Johns";
+  assert.equal(zoneAt(milliseconds("2026-01-01T00:00:00Z")).name, "UTC−3:30");
+  process.env.TZ = "UTC";
+  assert.deepEqual(zoneAt(0), { offset: 0, name: "UTC" });
+});
+
+test("values that differ have words that differ", () => {
+  assert.deepEqual([...distinctly(["key-1", "key-2", "key-3"], (it) => (it === "key-3" ? "Plate 2" : "Plate 1")).values()], ["Plate 1 (key-1)", "Plate 1 (key-2)", "Plate 2"]);
+  const words = distinctly([0.12345678, 0.12345681, 2 / 3, null], (it) => (it === null ? "no dose" : `${number(it)} mmol/L`));
+  assert.deepEqual([...words.values()], ["0.12345678 mmol/L", "0.12345681 mmol/L", "0.666667 mmol/L", "no dose"]);
+});
+
+test("an instant of any column is one, and no other text", () => {
+  process.env.TZ = "UTC";
+  assert.equal(text("2026-03-01T08:30:00.5Z"), "2026-03-01 08:30:00.5 UTC");
+  assert.equal(text("2026-03-01T08:30:00Z", "string"), "2026-03-01T08:30:00Z");
+  assert.equal(text("2026-03-01T08:30:00"), "2026-03-01T08:30:00");
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { extent, letters, meanCurve, measured, plateOf, sequential, spread, thinned, wellOf, withoutBlank } from "../../assets/science.js";
+import { extent, letters, lonePoints, meanCurve, measured, plateOf, sequential, spread, thinned, wellOf, withoutBlank } from "../../assets/science.js";
 
 test("mean, standard deviation and standard error are those of a sample", () => {
   const { n, mean, sd, sem } = spread([2, 4, 4, 4, 5, 5, 7, 9]);
@@ -26,14 +26,57 @@ test("a mean curve counts what there is at each place", () => {
 });
 
 test("a value without a blank at its place is left out and counted", () => {
-  const { curve, left } = withoutBlank({ x: [0, 1, 2], y: [1, 2, 3] }, { x: [0, 2], y: [0.25, 0.5] });
-  assert.deepEqual(curve.y, [0.75, null, 2.5]);
+  const { curve, left } = withoutBlank({ x: [0, 1, 2], y: [1, 2, 3] }, { x: [0, 1], y: [0.25, 0.5] });
+  assert.deepEqual(curve.y, [0.75, 1.5, null]);
   assert.equal(left, 1);
+});
+
+test("readings that follow well by well are matched by their cycle", () => {
+  const read = (late, offset) => ({ x: [0 + late, 10 + late, 20 + late], y: [1 + offset, 2 + offset, 3 + offset] });
+  const mean = meanCurve([read(0, 0), read(0.5, 1), read(1, 2)]);
+  assert.deepEqual([mean.how, mean.apart], ["cycle", 1]);
+  assert.deepEqual(mean.x, [0.5, 10.5, 20.5]);
+  assert.deepEqual(mean.mean, [2, 3, 4]);
+  assert.deepEqual(mean.n, [3, 3, 3]);
+  const { curve, left, how } = withoutBlank(read(0.25, 5), { x: mean.x, y: mean.mean });
+  assert.deepEqual([curve.y, left, how], [[4, 4, 4], 0, "cycle"]);
+  // Single readings are of one cycle where they are known to be of one endpoint only: others may be hours apart.
+  const endpoint = [{ x: [3], y: [1] }, { x: [5], y: [3] }];
+  assert.deepEqual(meanCurve(endpoint, true).mean, [2]);
+  assert.deepEqual(meanCurve(endpoint).mean, [1, 3]);
+  assert.deepEqual(withoutBlank(endpoint[0], endpoint[1]).curve.y, [-2]);
+});
+
+test("readings at other x are interpolated within their range, and only there", () => {
+  const mean = meanCurve([{ x: [0, 10, 20], y: [0, 10, 20] }, { x: [5, 25], y: [7, 27] }]);
+  assert.equal(mean.how, "interpolated");
+  assert.deepEqual(mean.x, [0, 10, 20, 25]);
+  assert.deepEqual(mean.mean, [0, 11, 21, 27]);
+  assert.deepEqual(mean.n, [1, 2, 2, 1]);
+  const { curve, left, how } = withoutBlank({ x: [0, 5, 10, 30], y: [1, 1, 1, 1] }, { x: [0, 10], y: [0, 1] });
+  assert.deepEqual([curve.y, left, how], [[1, 0.5, 0, null], 1, "interpolated"]);
+});
+
+test("curves of the same readings stay as they are, also those that end early or have no value", () => {
+  const mean = meanCurve([{ x: [0, 1, 2], y: [1, null, 3] }, { x: [0, 1], y: [3, 4] }, { x: [], y: [] }]);
+  assert.deepEqual([mean.how, mean.x, mean.mean, mean.n], ["same", [0, 1, 2], [2, 4, 3], [2, 1, 1]]);
+  assert.deepEqual(meanCurve([]).x, []);
+});
+
+test("a point without a known neighbour is by itself", () => {
+  assert.deepEqual(lonePoints([0], [1]), [0]);
+  assert.deepEqual(lonePoints([0, 1, 2, 3, 4], [1, null, 2, null, 3]), [0, 2, 4]);
+  assert.deepEqual(lonePoints([0, 1, 2], [1, 2, null]), []);
+  assert.deepEqual(lonePoints([0, null, 2], [1, 2, 3]), [0, 2]);
+  assert.deepEqual(lonePoints([0, 1, 2], [-1, 2, -3], true), [1]);
 });
 
 test("the measures of a curve", () => {
   const curve = { x: [0, 10, 20, 30, 40, 50], y: [0, 0, 1, 3, 5, null] };
-  assert.equal(measured(curve, "value at", 21), 1);
+  assert.equal(measured(curve, "value at", 20), 1);
+  assert.equal(measured(curve, "value at", 25), 2);
+  assert.equal(measured(curve, "value at", 45), null);
+  assert.equal(measured(curve, "value at", -1), null);
   assert.equal(measured(curve, "maximum", 0), 5);
   assert.equal(measured(curve, "X of the maximum", 0), 40);
   assert.equal(measured(curve, "last value", 0), 5);
