@@ -27,7 +27,7 @@ pub struct RunJob {
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when job or file are not the
 /// organization's; `Invalid` when the job is archived or has no script, a required
-/// parameter has no value, or the file has no bytes yet.
+/// parameter has no value, a value does not fit its parameter, or the file has no bytes yet.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_job(
     services: &Services,

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub use parameter::{
-    InvalidParameter, MAX_PARAMETER_TEXT, MAX_PARAMETERS, MissingParameter, ParameterDefinition,
+    InvalidParameter, MAX_PARAMETER_TEXT, MAX_PARAMETERS, ParameterDefinition, ParameterRefusal,
     Widget, check_parameters, effective_parameters, with_defaults,
 };
 pub use publish_status::{NotPublished, PublishStatus, TriggeredVersion};

@@ -1,14 +1,14 @@
 //! Parameters of jobs.
 
+mod value;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use crate::{
-    refusal::{ErrorCode, Refuse},
-    timestamp,
-};
+use self::value::check_value;
+use crate::refusal::{ErrorCode, Refuse};
 
 /// Maximum number of parameters of a job.
 pub const MAX_PARAMETERS: usize = 100;
@@ -125,17 +125,16 @@ pub fn check_parameters(definitions: &[ParameterDefinition]) -> Result<(), Inval
                 "file_id_parameter names {other:?}, which is no other parameter of this job"
             ));
         }
-        if let Err(problem) = check_values(definition) {
+        if let Err(problem) = check_definition(definition) {
             return refuse(problem);
         }
     }
     Ok(())
 }
 
-fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
+fn check_definition(definition: &ParameterDefinition) -> Result<(), String> {
     let number = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
-    let (min, max) = (number(&definition.min), number(&definition.max));
-    if let (Some(min), Some(max)) = (min, max)
+    if let (Some(min), Some(max)) = (number(&definition.min), number(&definition.max))
         && min > max
     {
         return Err(format!("min {min} is greater than max {max}"));
@@ -147,37 +146,31 @@ fn check_values(definition: &ParameterDefinition) -> Result<(), String> {
     let Some(default) = &definition.default else {
         return Ok(());
     };
-    match definition.widget_type {
-        Widget::Slider => match default.as_f64() {
-            None => Err("the default of a slider is a number".to_owned()),
-            Some(value)
-                if min.is_some_and(|min| value < min) || max.is_some_and(|max| value > max) =>
-            {
-                Err(format!("the default {value} is not between min and max"))
-            }
-            Some(_) => Ok(()),
-        },
-        Widget::Date if !default.as_str().is_some_and(is_date) => Err(
-            "the default of a date is a date such as 2026-03-01, or a datetime with its offset"
-                .to_owned(),
-        ),
-        // Choices and regions depend on rows and images that may change after the definition.
-        Widget::Date | Widget::Combobox | Widget::Text | Widget::Region => Ok(()),
-    }
+    check_value(definition, default).map_err(|problem| format!("the default {problem}"))
 }
 
-fn is_date(text: &str) -> bool {
-    timestamp::parse_date(text).is_some() || timestamp::parse(text).is_some()
-}
-
-/// Error: a required parameter has neither a value nor a default.
+/// Reason why a run cannot have its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the parameter {0:?} is required: give it a value")]
-pub struct MissingParameter(pub String);
+pub enum ParameterRefusal {
+    /// A required parameter has neither a value nor a default.
+    #[error("the parameter {0:?} is required: give it a value")]
+    Missing(String),
+    /// A value does not fit its parameter's definition.
+    #[error("the parameter {name:?}: {problem}")]
+    Invalid {
+        /// Name of the parameter.
+        name: String,
+        /// The value and what it breaks.
+        problem: String,
+    },
+}
 
-impl Refuse for MissingParameter {
+impl Refuse for ParameterRefusal {
     fn code(&self) -> ErrorCode {
-        ErrorCode::ParameterMissing
+        match self {
+            Self::Missing(_) => ErrorCode::ParameterMissing,
+            Self::Invalid { .. } => ErrorCode::InvalidParameters,
+        }
     }
 }
 
@@ -185,19 +178,28 @@ impl Refuse for MissingParameter {
 /// missing. Values without a definition are stored.
 ///
 /// # Errors
-/// [`MissingParameter`] for the first required one with neither value nor default.
+/// [`ParameterRefusal`] for the first parameter that is required and has neither value nor default,
+/// or whose given value does not fit its definition.
 pub fn effective_parameters(
     definitions: &[ParameterDefinition],
     given: Map<String, Value>,
-) -> Result<Map<String, Value>, MissingParameter> {
-    let effective = with_defaults(definitions, given);
+) -> Result<Map<String, Value>, ParameterRefusal> {
     for definition in definitions {
         let name = &definition.parameter_name;
-        if definition.required && effective.get(name).is_none_or(Value::is_null) {
-            return Err(MissingParameter(name.clone()));
+        match given.get(name).filter(|value| !value.is_null()) {
+            Some(value) => {
+                check_value(definition, value).map_err(|problem| ParameterRefusal::Invalid {
+                    name: name.clone(),
+                    problem,
+                })?;
+            }
+            None if definition.required && definition.default.is_none() => {
+                return Err(ParameterRefusal::Missing(name.clone()));
+            }
+            None => {}
         }
     }
-    Ok(effective)
+    Ok(with_defaults(definitions, given))
 }
 
 /// Returns the given values, and defaults for missing ones, without requiring any: for triggered
@@ -227,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    fn definition(widget: Widget, name: &str) -> ParameterDefinition {
+    pub(super) fn definition(widget: Widget, name: &str) -> ParameterDefinition {
         ParameterDefinition {
             widget_type: widget,
             parameter_name: name.to_owned(),
@@ -295,11 +297,33 @@ mod tests {
         ];
         for given in [json!({}), json!({"plate": null}), json!({"note": "x"})] {
             let error = effective_parameters(&definitions, map(given)).unwrap_err();
-            assert_eq!(error, MissingParameter("plate".to_owned()));
+            assert_eq!(error, ParameterRefusal::Missing("plate".to_owned()));
             assert!(error.to_string().contains("\"plate\""));
         }
-        let given = map(json!({"plate": false}));
+        let given = map(json!({"plate": "P1"}));
         assert_eq!(effective_parameters(&definitions, given.clone()), Ok(given));
+    }
+
+    #[test]
+    fn a_run_is_given_only_what_could_be_a_default() {
+        let definitions = [slider(0.0, 4.0, json!(1))];
+        for (value, expected) in [
+            (
+                json!(5),
+                "the parameter \"threshold\": 5 is greater than max 4",
+            ),
+            (
+                json!("1"),
+                "the parameter \"threshold\": \"1\" is no number",
+            ),
+        ] {
+            let given = map(json!({"threshold": value}));
+            let error = effective_parameters(&definitions, given).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(error.code(), ErrorCode::InvalidParameters);
+            let default = slider(0.0, 4.0, value);
+            assert!(check_parameters(&[default]).is_err());
+        }
     }
 
     #[test]
@@ -326,6 +350,22 @@ mod tests {
                 ..text()
             }],
             vec![date("yesterday")],
+            vec![ParameterDefinition {
+                step: Number::from_f64(0.5),
+                ..slider(0.0, 1.0, json!(0.3))
+            }],
+            vec![ParameterDefinition {
+                default: Some(json!("nope")),
+                ..definition(Widget::Region, "well")
+            }],
+            vec![ParameterDefinition {
+                default: Some(json!(["x"])),
+                ..definition(Widget::Combobox, "strain")
+            }],
+            vec![ParameterDefinition {
+                default: Some(json!({"a": 1})),
+                ..text()
+            }],
         ];
         for definitions in wrong {
             assert!(check_parameters(&definitions).is_err(), "{definitions:?}");
@@ -358,9 +398,12 @@ mod tests {
         ] {
             assert_eq!(check_parameters(&[definition]), Ok(()));
         }
-        for default in [json!(-0.5), json!(1.5)] {
+        for (default, bound) in [
+            (json!(-0.5), "less than min 0"),
+            (json!(1.5), "greater than max 1"),
+        ] {
             let error = check_parameters(&[slider(0.0, 1.0, default)]).unwrap_err();
-            assert!(error.to_string().contains("between min and max"), "{error}");
+            assert!(error.to_string().contains(bound), "{error}");
         }
         let swapped = check_parameters(&[slider(2.0, 1.0, json!(1.5))]).unwrap_err();
         assert_eq!(
