@@ -15,7 +15,10 @@ use serde_json::json;
 use crate::{
     Itself,
     catalog::definitions::{curated, reference},
-    data::lab::{DataHarness, Lab, insert, labelled_sample, request, series, table_write},
+    data::{
+        lab::{DataHarness, Lab, insert, labelled_sample, request, series, table_write},
+        restore::{delete, restore},
+    },
     fixtures::Executions,
     given::{self, at},
 };
@@ -143,6 +146,51 @@ crate::suite!(
         .await;
         lab.revert(execution).await.unwrap();
         assert_eq!(counts(&lab.revert(execution).await.unwrap()), (0, 0, 0));
+    }
+
+    /// A plain revert deletes rows that an undo of an earlier revert brought back, and then finds none.
+    async fn rows_that_an_undo_brought_back_are_reverted_again(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let rows = insert(
+            "sample",
+            json!([labelled_sample("a"), labelled_sample("b")]),
+        );
+        let curve = series("curve", json!("@a"), json!({"time": [0, 1, 2]}));
+        let execution = write(&lab, [rows], [curve]).await;
+        let reverted = restore(&lab, execution).await.unwrap();
+        restore(&lab, reverted.undo_execution.unwrap())
+            .await
+            .unwrap();
+        assert_eq!(lab.count("sample").await, 2);
+        let report = lab.revert(execution).await.unwrap();
+        let expected = RevertReport {
+            deleted_count: 2,
+            raws_deleted_count: 3,
+            ..RevertReport::default()
+        };
+        assert_eq!(report, expected);
+        assert_eq!(
+            (lab.count("sample").await, lab.count("curve").await),
+            (0, 0)
+        );
+        assert_eq!(
+            lab.revert(execution).await.unwrap(),
+            RevertReport::default()
+        );
+    }
+
+    /// So it does with a row that was deleted when the first revert skipped it.
+    async fn rows_that_another_revert_restored_are_reverted(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let execution = lab
+            .insert("sample", json!([{"id": "a", "name": "a"}]))
+            .await;
+        let deletion = write(&lab, [delete("sample", json!([{"id": "a"}]))], []).await;
+        assert_eq!(lab.revert(execution).await.unwrap().skipped_count, 1);
+        assert_eq!(restore(&lab, deletion).await.unwrap().restored_count, 1);
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!((report.deleted_count, report.skipped_count), (1, 0));
+        assert_eq!(lab.count("sample").await, 0);
     }
 
     /// Values and keys of reverted rows are free again.

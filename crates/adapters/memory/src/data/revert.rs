@@ -83,6 +83,11 @@ fn updated_by_others(
         .map(|(table, keys)| {
             let updated = keys
                 .iter()
+                // A row that came back as it was created has been changed by nobody.
+                .filter(|key| {
+                    let row = tables.row(&table.name, key);
+                    row.is_some_and(|row| row.updated_at != row.created_at)
+                })
                 .filter(|key| is_updated(&table.name, key))
                 .count();
             (

@@ -181,6 +181,22 @@ pub(super) async fn in_trash(
     Ok(names.into_iter().map(|row| row.name).collect())
 }
 
+/// The names of all tables in which the execution ever created rows, in their order.
+pub(super) async fn tables_of_created(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+) -> Result<Vec<String>, Failure> {
+    let names: Vec<NameRow> = diesel::sql_query(
+        "SELECT DISTINCT table_name AS name FROM labdata.write_ledger \
+         WHERE execution_id = $1 AND organization_id = $2 AND action = 'created' ORDER BY 1",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .load(connection)
+    .await?;
+    Ok(names.into_iter().map(|row| row.name).collect())
+}
+
 /// Marks the execution's entries as reverted; returns those that were not before. Entries of tables in the trash stay for
 /// a revert after their restore.
 pub(super) async fn take_for_revert(

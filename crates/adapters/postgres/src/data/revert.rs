@@ -10,7 +10,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     data::{
         revert::{Blocker, RevertFacts, RevertReport},
-        write::{LedgerAction, LedgerEntry, OutOfReach, RowKeys},
+        write::{OutOfReach, RowKeys},
     },
     events::LoggedEventKind,
     refusal::Resource,
@@ -26,7 +26,7 @@ use super::{
     delete::delete_all,
     deletions::recorded_deletions,
     failure::Failure,
-    ledger::{in_trash, take_for_revert},
+    ledger::{in_trash, tables_of_created, take_for_revert},
 };
 use crate::{
     database::{
@@ -102,7 +102,7 @@ pub(super) async fn revert(
     let ledger = take_for_revert(connection, context).await?;
     let in_trash = in_trash(connection, context).await?;
     let deletions = recorded_deletions(connection, context, &ledger).await?;
-    let Created { rows, touched } = created(connection, context, &ledger).await?;
+    let Created { rows, touched } = created(connection, context).await?;
     // Looked for after the rows are locked: no new reference to them can appear.
     let blocking = blocking_rows(connection, context, &rows).await?;
     let reach = |rows: &RowKeys, series: &BTreeMap<_, _>| {
@@ -124,8 +124,8 @@ pub(super) async fn revert(
     reach(&rows, &series)?;
     let annotations =
         delete_of_execution(connection, context.organization, context.execution).await?;
-    // The ledger is empty if an earlier revert took its entries: then nothing is new.
-    if !ledger.is_empty() || annotations > 0 {
+    // An earlier revert took the entries of the ledger: then only rows that an undo brought back are new.
+    if !ledger.is_empty() || !rows.is_empty() || annotations > 0 {
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
@@ -172,23 +172,18 @@ struct Created {
     touched: BTreeMap<String, Vec<String>>,
 }
 
-/// Finds and locks the rows that the execution created, in the tables that its ledger names.
+/// Finds and locks the rows that the execution created, in the tables that its ledger names, also in
+/// entries that an earlier revert took: the rows may be back by an undo.
 async fn created(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
-    ledger: &[LedgerEntry],
 ) -> Result<Created, Failure> {
-    // A set: an execution of many requests has many entries of one table.
-    let tables: BTreeSet<&str> = ledger
-        .iter()
-        .filter(|entry| entry.action == LedgerAction::Created)
-        .map(|entry| entry.table.as_str())
-        .collect();
+    let tables = tables_of_created(connection, context).await?;
     let mut created = Created::default();
     for table in tables
         .into_iter()
         // The rows of a table that was dropped since are deleted with it.
-        .filter_map(|name| context.catalog.keyed_table(name))
+        .filter_map(|name| context.catalog.keyed_table(&name))
     {
         let names = context.names(&table);
         let mut keys = BTreeSet::new();
