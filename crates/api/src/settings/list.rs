@@ -132,7 +132,7 @@ settings! {
     job_cache_quota "LABDATA_JOB_CACHE_QUOTA" "job-cache-quota" "BYTES", "21474836480: 20 GiB",
         "Most bytes of installed dependencies per organization; the least recently used are removed";
     job_concurrency "LABDATA_JOB_CONCURRENCY" "job-concurrency" "NUMBER", "2",
-        "Number of job runs that the worker runs at a time";
+        "Number of job runs that the worker runs at a time; from 2 on, one more for an organization that runs none";
     job_timeout_minutes "LABDATA_JOB_TIMEOUT_MINUTES" "job-timeout-minutes" "NUMBER", "60",
         "Minutes after which a job's script is stopped and its run fails";
     llm_provider "LABDATA_LLM_PROVIDER" "llm-provider" "PROVIDER", "unset: no agent runs",

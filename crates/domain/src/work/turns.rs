@@ -23,20 +23,21 @@ pub struct WaitingWork {
 pub struct FreeSlots {
     /// Number of runs that the worker can start.
     pub free: u32,
-    /// Number of these that only organizations without a running run may take, where there are
-    /// several organizations.
+    /// Number of these that only organizations without a running run may take.
     pub reserved: u32,
 }
 
 impl FreeSlots {
-    /// Returns the free slots of a worker that runs up to `concurrency` runs at a time. The last slot
-    /// is reserved, so that long runs of one organization never block all others.
+    /// Returns the free slots of a worker that runs up to `concurrency` runs at a time. One more is
+    /// reserved, so that long runs of one organization never block all others.
     #[must_use]
     pub const fn of_worker(concurrency: u32, running: u32) -> Self {
+        // Beside the others: a slot taken from them would stay idle where no other organization has work, and
+        // a script that waits for a run which it started would wait forever. Who sets 1 wants one at a time.
+        let reserved = if concurrency > 1 { 1 } else { 0 };
         Self {
-            free: concurrency.saturating_sub(running),
-            // If its only slot were reserved, a worker could never start an organization's second run.
-            reserved: if concurrency > 1 { 1 } else { 0 },
+            free: concurrency.saturating_add(reserved).saturating_sub(running),
+            reserved,
         }
     }
 
@@ -48,12 +49,8 @@ impl FreeSlots {
 
     /// Returns the number of slots that an organization with a running run may take.
     #[must_use]
-    pub const fn for_running(self, has_several_organizations: bool) -> u32 {
-        if has_several_organizations {
-            self.free.saturating_sub(self.reserved)
-        } else {
-            self.free
-        }
+    pub const fn for_running(self) -> u32 {
+        self.free.saturating_sub(self.reserved)
     }
 }
 
@@ -65,7 +62,6 @@ impl FreeSlots {
 pub fn next_work(
     mut waiting: Vec<WaitingWork>,
     running: &BTreeMap<OrganizationId, u64>,
-    has_several_organizations: bool,
     slots: FreeSlots,
 ) -> Vec<WaitingWork> {
     let age = |work: &WaitingWork| (work.queued_at, work.id);
@@ -82,7 +78,7 @@ pub fn next_work(
         .collect();
     // The sort is stable: within a turn the oldest is first.
     in_turns.sort_by_key(|(turn, _)| *turn);
-    let for_running = slots.for_running(has_several_organizations);
+    let for_running = slots.for_running();
     let mut next: Vec<WaitingWork> = (0..slots.free)
         .zip(in_turns)
         // Turn 1 means that nothing of the organization runs, so a reserved slot is open to it.
@@ -121,29 +117,19 @@ mod tests {
 
     /// Numbers of the runs that start next, by their age.
     fn next(organizations: &[u128], running: &[(u128, u64)], limit: u32) -> Vec<u128> {
-        next_in(organizations, running, true, FreeSlots::for_any(limit))
+        next_in(organizations, running, FreeSlots::for_any(limit))
     }
 
-    fn next_in(
-        organizations: &[u128],
-        running: &[(u128, u64)],
-        has_several_organizations: bool,
-        slots: FreeSlots,
-    ) -> Vec<u128> {
+    fn next_in(organizations: &[u128], running: &[(u128, u64)], slots: FreeSlots) -> Vec<u128> {
         let running = running
             .iter()
             .map(|(number, runs)| (organization(*number), *runs));
         let mut waiting = waiting(organizations);
         waiting.reverse();
-        next_work(
-            waiting,
-            &running.collect(),
-            has_several_organizations,
-            slots,
-        )
-        .iter()
-        .map(|run| run.id.as_uuid().as_u128())
-        .collect()
+        next_work(waiting, &running.collect(), slots)
+            .iter()
+            .map(|run| run.id.as_uuid().as_u128())
+            .collect()
     }
 
     #[test]
@@ -167,29 +153,25 @@ mod tests {
     }
 
     #[test]
-    fn the_last_slot_of_a_worker_waits_for_an_organization_that_runs_nothing() {
+    fn an_organization_has_all_slots_and_another_one_more() {
         let idle = FreeSlots::of_worker(2, 0);
-        assert_eq!(next_in(&[1, 1, 1], &[], true, idle), [1]);
-        assert_eq!(next_in(&[1, 1, 2], &[], true, idle), [1, 3]);
+        assert_eq!(next_in(&[1, 1, 1], &[], idle), [1, 2]);
+        assert_eq!(next_in(&[1, 1, 2], &[], idle), [1, 2, 3]);
+        // A script that waits for a run which it started sees it start.
         let busy = FreeSlots::of_worker(2, 1);
-        assert!(next_in(&[1], &[(1, 1)], true, busy).is_empty());
-        assert_eq!(next_in(&[1, 2], &[(1, 1)], true, busy), [2]);
-        assert_eq!(
-            next_in(&[1, 1, 1], &[(1, 1)], true, FreeSlots::of_worker(4, 1)),
-            [1, 2]
-        );
+        assert_eq!(next_in(&[1, 1], &[(1, 1)], busy), [1]);
+        let full = FreeSlots::of_worker(2, 2);
+        assert!(next_in(&[1], &[(1, 2)], full).is_empty());
+        assert_eq!(next_in(&[1, 2], &[(1, 2)], full), [2]);
+        let over = FreeSlots::of_worker(2, 3);
+        assert!(next_in(&[1, 3], &[(1, 2), (2, 1)], over).is_empty());
     }
 
     #[test]
-    fn an_organization_alone_and_a_worker_of_one_slot_reserve_nothing() {
-        assert_eq!(
-            next_in(&[1, 1, 1], &[], false, FreeSlots::of_worker(2, 0)),
-            [1, 2]
-        );
-        assert_eq!(
-            next_in(&[1], &[(1, 1)], true, FreeSlots::of_worker(1, 0)),
-            [1]
-        );
+    fn a_worker_of_one_slot_runs_one_at_a_time() {
+        assert_eq!(next_in(&[1, 2], &[], FreeSlots::of_worker(1, 0)), [1]);
+        assert_eq!(next_in(&[1], &[(1, 1)], FreeSlots::of_worker(1, 0)), [1]);
+        assert!(next_in(&[2], &[(1, 1)], FreeSlots::of_worker(1, 1)).is_empty());
     }
 
     #[test]
@@ -199,7 +181,7 @@ mod tests {
             run.queued_at = OffsetDateTime::UNIX_EPOCH;
         }
         same.sort_by_key(|run| Reverse(run.id));
-        let first = next_work(same, &BTreeMap::new(), true, FreeSlots::for_any(1));
+        let first = next_work(same, &BTreeMap::new(), FreeSlots::for_any(1));
         assert_eq!(first.first().map(|run| run.id.as_uuid().as_u128()), Some(1));
     }
 }

@@ -42,7 +42,6 @@ pub(crate) async fn work(
         .subscribe(settings.context.kind(), WorkNews::Queued);
     let mut running = JoinSet::new();
     let concurrency = settings.backend.concurrency;
-    let most = usize::try_from(concurrency).unwrap_or(usize::MAX);
     while !*stopping.borrow() {
         let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
         let slots = FreeSlots::of_worker(concurrency, held);
@@ -68,7 +67,8 @@ pub(crate) async fn work(
                 }
             }
         }
-        let full = running.len() >= most;
+        let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
+        let full = FreeSlots::of_worker(concurrency, held).free == 0;
         tokio::select! {
             () = queued.next(), if !full => {}
             Some(ended) = running.join_next(), if !running.is_empty() => log_panic(ended),

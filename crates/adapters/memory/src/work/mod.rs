@@ -300,12 +300,7 @@ impl WorkQueue for InMemoryWorkQueue {
             id: *id,
             queued_at: row.queued_at,
         });
-        let next = next_work(
-            waiting.collect(),
-            &state.running(kind),
-            state.organizations.len() > 1,
-            slots,
-        );
+        let next = next_work(waiting.collect(), &state.running(kind), slots);
         let mut claimed = Vec::new();
         for WaitingWork {
             organization, id, ..

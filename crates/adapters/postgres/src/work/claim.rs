@@ -42,8 +42,8 @@ const CLAIMED_BY_OTHERS: i64 = 64;
 /// Claims waiting work of one kind, in turns: an organization's next work comes after the next of those
 /// that have less running. The organizations with waiting work are found by jumping through the index from
 /// one to the next, so the amount of their work does not matter. Of the rows that were locked, those over
-/// the slots of organizations with running work stay waiting, where there are several organizations. The
-/// array makes the planner choose the rows once.
+/// the slots of organizations with running work stay waiting. The array makes the planner choose the rows
+/// once.
 ///
 /// Parameters: kind, seconds of the lease, free slots, rows to examine per organization, slots of
 /// organizations with running work.
@@ -79,8 +79,7 @@ claimed AS (
     SET state = 'running', attempt = w.attempt + 1,
         lease_expires_at = clock_timestamp() + make_interval(secs => $2)
     WHERE w.id = ANY (ARRAY(
-        SELECT chosen.id FROM chosen WHERE chosen.turn = 1 OR chosen.slot <= $5
-        OR (SELECT count(*) FROM (SELECT 1 FROM labdata.organization LIMIT 2) several) < 2))
+        SELECT chosen.id FROM chosen WHERE chosen.turn = 1 OR chosen.slot <= $5))
     RETURNING w.id, w.organization_id, w.attempt, w.queued_at),
 logged AS (
     INSERT INTO labdata.work_log (work_id, organization_id, attempt)
@@ -112,7 +111,7 @@ pub(super) async fn claim(
         // More candidates than slots: workers that claim at the same time have locked some, which SKIP LOCKED passes
         // over.
         .bind::<BigInt, _>(i64::from(slots.free) + CLAIMED_BY_OTHERS)
-        .bind::<BigInt, _>(i64::from(slots.for_running(true)))
+        .bind::<BigInt, _>(i64::from(slots.for_running()))
         .load(connection)
         .await?;
     if taken.is_empty() {
