@@ -5,7 +5,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ExecutionId, OrganizationId},
     people::{actor::Actor, scope::Scope},
-    work::{WorkId, deleted_line},
+    work::{LogText, WorkId, deleted_line},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 pub struct LogReader {
     organization: OrganizationId,
     execution: ExecutionId,
-    offset: u64,
+    text: LogText,
     /// The reader has said that the log was deleted.
     is_deleted: bool,
     /// Counts the log until it is read.
@@ -29,7 +29,7 @@ pub struct LogReader {
 /// Result of reading on in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextOfLog {
-    /// This, which may hold a line of the platform's where something is left out.
+    /// This text, which may hold a line of the platform's where something is left out.
     Chunk(Bytes),
     /// The execution still runs and has written nothing more.
     NothingYet,
@@ -92,7 +92,7 @@ impl LogReader {
         Ok(Self {
             organization,
             execution,
-            offset: 0,
+            text: LogText::default(),
             is_deleted: false,
             _slot: slot,
         })
@@ -101,7 +101,7 @@ impl LogReader {
     /// Offset of the next chunk.
     #[must_use]
     pub const fn offset(&self) -> u64 {
-        self.offset
+        self.text.offset()
     }
 
     /// Reads on.
@@ -114,30 +114,36 @@ impl LogReader {
             .executions
             .get(self.organization, self.execution)
             .await?;
-        let chunk = services
-            .work_logs
-            .read(
-                self.organization,
-                WorkId::Execution(self.execution),
-                self.offset,
-            )
-            .await?;
-        if chunk.bytes.is_empty() {
-            if execution.state.has_ended()
-                && let Some(line) = self.deletion(services).await?
-            {
+        let work = WorkId::Execution(self.execution);
+        loop {
+            let read = services
+                .work_logs
+                .read(self.organization, work, self.text.offset());
+            let chunk = read.await?;
+            if chunk.bytes.is_empty() {
+                break;
+            }
+            let text = self.text.push(chunk);
+            // A chunk may hold no more than a part of a character.
+            if !text.is_empty() {
+                return Ok(NextOfLog::Chunk(text.into()));
+            }
+        }
+        if execution.state.has_ended() {
+            if let Some(text) = self.text.finish() {
+                return Ok(NextOfLog::Chunk(text.into()));
+            }
+            if let Some(line) = self.deletion(services).await? {
                 return Ok(NextOfLog::Chunk(line));
             }
-            return Ok(nothing(&execution));
         }
-        let read_to = std::mem::replace(&mut self.offset, chunk.end());
-        Ok(NextOfLog::Chunk(chunk.text_from(read_to).into()))
+        Ok(nothing(&execution))
     }
 
     /// The line in place of a log that was deleted, once.
     async fn deletion(&mut self, services: &Services) -> Result<Option<Bytes>, Error> {
         // A log that was read to its end was there.
-        if self.is_deleted || self.offset > 0 {
+        if self.is_deleted || self.text.offset() > 0 {
             return Ok(None);
         }
         let work = WorkId::Execution(self.execution);

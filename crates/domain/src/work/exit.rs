@@ -133,8 +133,8 @@ impl ScriptEnd {
             }
             (EndReason::PreparationFailed, _) => RunEnd::failed(
                 self.with_tail(
-                    "preparing failed, so the script was not started; its dependencies cannot be \
-                 installed"
+                    "preparing failed, so the script was not started: its dependencies or the Python \
+                     that it requires cannot be had"
                         .to_owned(),
                 ),
             ),
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(
             preparing.error.as_deref(),
             Some(
-                "preparing failed, so the script was not started; its dependencies cannot be \
+                "preparing failed, so the script was not started: its dependencies or the Python \
                  installed:\nno such package"
             )
         );

@@ -160,19 +160,81 @@ impl LogRead {
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(length(&self.bytes))
     }
+}
 
-    /// The text for a person who has read up to that offset: bytes that are missing in between are
-    /// replaced by a line that counts them.
+/// The text of a log that is read chunk by chunk, from its beginning: valid UTF-8, with U+FFFD in place of
+/// invalid bytes, and a line that counts the bytes which are missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogText {
+    read_to: u64,
+    /// The beginning of a character, whose rest comes with the next chunk.
+    begun: Vec<u8>,
+}
+
+impl LogText {
+    /// Returns the offset of the next chunk.
     #[must_use]
-    pub fn text_from(self, offset: u64) -> Vec<u8> {
-        let missing = self.offset.saturating_sub(offset);
-        if missing == 0 {
-            return self.bytes;
+    pub const fn offset(&self) -> u64 {
+        self.read_to
+    }
+
+    /// Adds the chunk that was read at [`Self::offset`]; returns its text, which is empty if the chunk only
+    /// continues a character.
+    pub fn push(&mut self, mut read: LogRead) -> String {
+        let end = read.end();
+        let mut missing = read.offset.saturating_sub(self.read_to);
+        self.read_to = end;
+        let mut bytes = std::mem::take(&mut self.begun);
+        let mut text = String::new();
+        if missing > 0 {
+            // Where bytes were dropped, a character may have lost its end before the gap, and another one its
+            // beginning behind it. What is left of them is missing, too.
+            let rest = continuation_bytes(&read.bytes);
+            missing += length(&bytes);
+            bytes = read.bytes.split_off(rest);
+            missing += length(&read.bytes);
+            text = format!("\n{}", platform_line(&missing_bytes(missing)));
+        } else {
+            bytes.append(&mut read.bytes);
         }
-        let mut text = format!("\n{}", platform_line(&missing_bytes(missing))).into_bytes();
-        text.extend(self.bytes);
+        self.begun = bytes.split_off(bytes.len() - begun_character(&bytes));
+        text.push_str(&String::from_utf8_lossy(&bytes));
         text
     }
+
+    /// Returns what the log's end leaves of a character, once.
+    pub fn finish(&mut self) -> Option<String> {
+        let begun = std::mem::take(&mut self.begun);
+        (!begun.is_empty()).then(|| String::from_utf8_lossy(&begun).into_owned())
+    }
+}
+
+/// Number of bytes at the beginning that continue a character.
+fn continuation_bytes(bytes: &[u8]) -> usize {
+    let first = bytes.iter().take(MAX_CONTINUATION);
+    first.take_while(|byte| is_continuation(**byte)).count()
+}
+
+/// Number of bytes at the end that begin a character without completing it.
+fn begun_character(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rev().take(MAX_CONTINUATION).zip(1..);
+    let Some((first, length)) = last.into_iter().find(|(byte, _)| !is_continuation(**byte)) else {
+        return 0;
+    };
+    let complete = match first {
+        0xC2..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xF4 => 4,
+        _ => 1,
+    };
+    if length < complete { length } else { 0 }
+}
+
+/// Largest number of bytes of a character behind its first one.
+const MAX_CONTINUATION: usize = 3;
+
+const fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
 }
 
 fn missing_bytes(count: u64) -> String {
@@ -276,10 +338,63 @@ mod tests {
 
     #[test]
     fn a_reader_is_told_how_many_bytes_are_missing() {
-        assert_eq!(read(5, "end").text_from(5), b"end");
+        let mut text = LogText::default();
+        assert_eq!(text.push(read(0, "begin")), "begin");
+        assert_eq!(text.push(read(5, "end")), "end");
         assert_eq!(
-            read(12, "end").text_from(5),
-            b"\n[labdata: 7 bytes left out here]\nend"
+            text.push(read(15, "end")),
+            "\n[labdata: 7 bytes left out here]\nend"
         );
+        assert_eq!((text.offset(), text.finish()), (18, None));
+    }
+
+    fn raw(offset: u64, bytes: &[u8]) -> LogRead {
+        LogRead {
+            offset,
+            bytes: bytes.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_gap_cuts_no_character() {
+        let mut text = LogText::default();
+        // Two of three bytes of a euro sign, and behind the gap the last one of another.
+        assert_eq!(text.push(raw(0, b"a\xe2\x82")), "a");
+        assert_eq!(
+            text.push(raw(10, b"\xac b")),
+            "\n[labdata: 10 bytes left out here]\n b"
+        );
+        assert_eq!((text.offset(), text.finish()), (13, None));
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced() {
+        let mut text = LogText::default();
+        assert_eq!(
+            text.push(raw(0, b"a\xffb\x80c\xf0\x9f")),
+            "a\u{fffd}b\u{fffd}c"
+        );
+        assert_eq!(text.push(raw(7, b"d\xe2")), "\u{fffd}d");
+        assert_eq!(text.finish().as_deref(), Some("\u{fffd}"));
+        assert_eq!(text.finish(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn text_is_the_same_in_chunks_of_any_size(
+            log in proptest::collection::vec(any::<u8>(), 0..64),
+            valid in ".{0,20}",
+            size in 1..9_usize,
+        ) {
+            for log in [log, valid.into_bytes()] {
+                let mut text = LogText::default();
+                let mut whole = String::new();
+                for chunk in log.chunks(size) {
+                    whole += &text.push(raw(text.offset(), chunk));
+                }
+                whole += &text.finish().unwrap_or_default();
+                prop_assert_eq!(whole, String::from_utf8_lossy(&log));
+            }
+        }
     }
 }

@@ -25,8 +25,8 @@ pub use isolation::{InsufficientIsolation, Isolation};
 pub use kind::{WorkId, WorkKind};
 pub use lease::{Lease, LeaseWatch, has_another_attempt};
 pub use log::{
-    LogAppend, LogChunk, LogRead, LogRetention, MAX_LOG_APPEND, RETAINED_LOG_BYTES, deleted_line,
-    platform_line,
+    LogAppend, LogChunk, LogRead, LogRetention, LogText, MAX_LOG_APPEND, RETAINED_LOG_BYTES,
+    deleted_line, platform_line,
 };
 pub use record::{NotStarted, WorkEnd, WorkRecord, WorkerLoss};
 pub use turns::{FreeSlots, WaitingWork, next_work};
@@ -200,11 +200,13 @@ impl RunEnd {
     /// The end of a run that exceeded its time limit.
     #[must_use]
     pub fn timed_out(seconds: u64) -> Self {
-        Self::failed(if seconds.is_multiple_of(60) {
-            format!("{TIMED_OUT_AFTER}{} minutes", seconds / 60)
+        let (count, unit) = if seconds.is_multiple_of(60) {
+            (seconds / 60, "minute")
         } else {
-            format!("{TIMED_OUT_AFTER}{seconds} seconds")
-        })
+            (seconds, "second")
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        Self::failed(format!("{TIMED_OUT_AFTER}{count} {unit}{plural}"))
     }
 }
 
