@@ -2,8 +2,7 @@
 
 use labdata_domain::{
     files::{
-        Attribution, ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey, SourceType,
-        StoredBytes,
+        Attribution, ContentType, File, FilePath, FileState, MAX_FILE_BYTES, ObjectKey, StoredBytes,
     },
     ids::{ExecutionId, FileId},
     people::actor::Actor,
@@ -79,7 +78,7 @@ impl StoredFile {
                 id: FileId::new(services.ids.next_id()),
                 path: self.path.clone(),
                 content_type: self.content_type.clone(),
-                source_type: SourceType::ManualUpload,
+                source_type: attribution.source_type(None),
                 attribution,
                 file_created_at: None,
                 created_at: now,
