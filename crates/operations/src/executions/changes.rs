@@ -14,7 +14,7 @@ use labdata_domain::{
     refusal::Resource,
 };
 use labdata_request_body::{
-    Definitions, ProblemKind, Schema, Timestamp,
+    Definitions, Output as _, ProblemKind, Schema, Timestamp,
     fields::{optional, or},
     output,
     readers::{choice, cursor_of, text, unsigned},
@@ -136,7 +136,10 @@ pub enum Changes {
 
 impl Describe for Changes {
     fn content(definitions: &mut Definitions) -> Vec<(&'static str, Schema)> {
-        ChangesView::content(definitions)
+        let ids = Vec::<String>::schema(definitions);
+        let whole = ChangesView::content(definitions).into_iter();
+        let with_ids = |(media_type, whole)| (media_type, Schema::one_of([whole, ids.clone()]));
+        whole.map(with_ids).collect()
     }
 }
 
