@@ -32,7 +32,7 @@ def reading(number):
 @pytest.fixture
 def script(server, lab, monkeypatch):
     """The script's functions, under an execution of its own."""
-    with lab.execution("Read instrument file") as run:
+    with lab.execution("Read files off the platform") as run:
         monkeypatch.setenv("LABDATA_BASE_URL", server.url)
         monkeypatch.setenv("LABDATA_API_KEY", KEY)
         monkeypatch.setenv("LABDATA_JOB_EXECUTION_ID", run.id)

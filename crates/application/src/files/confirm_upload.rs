@@ -8,7 +8,7 @@ use labdata_domain::{
         executable::{HEAD_BYTES, Verdict, inspect_head, inspect_range},
     },
     ids::FileId,
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::{PortError, files::ConfirmFileError};
 
@@ -24,7 +24,7 @@ use crate::{
 /// then on. A file that is confirmed already is returned as it is.
 ///
 /// # Errors
-/// `Forbidden` without the write scope; `NotFound`; `Invalid` when the
+/// `Forbidden` without the write scope, or for a run's key and an upload of others; `NotFound`; `Invalid` when the
 /// bytes are not there yet (the record continues waiting), or are too many or a native executable
 /// (the file is discarded), when another upload of the path came first, or when the file's execution
 /// is closed; `InsufficientStorage` when other files have used the quota up in the meantime (the
@@ -40,6 +40,10 @@ pub async fn confirm_upload(services: &Services, actor: &Actor, id: FileId) -> R
         // Confirming again succeeds, so that clients can retry.
         return Ok(file);
     };
+    // An upload of a run belongs to its execution, so one without an execution is a person's.
+    if actor.execution.is_some() && actor.execution != file.attribution.execution() {
+        actor.may(GuardedAction::ConfirmOther)?;
+    }
     let size = match received {
         // Noted where the bytes came through this platform; otherwise the store has to be asked.
         Some(bytes) => bytes.size,

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use super::reader_job::ensure_reader_job;
+use super::reader_job::{check_reader_job, ensure_reader_job};
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The instrument to register.
@@ -51,6 +51,9 @@ pub async fn create_instrument(
         last_reader: None,
         created_at: services.clock.now(),
     };
+    if instrument.reader.is_some() {
+        check_reader_job(services, actor).await?;
+    }
     services
         .instruments
         .add(actor.organization, &instrument)

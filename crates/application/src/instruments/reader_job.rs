@@ -3,7 +3,7 @@
 use labdata_domain::{
     catalog::{Catalog, INSTRUMENT_CURVE, INSTRUMENT_MEASUREMENT, Origin},
     ids::{JobId, TriggerId},
-    instruments::{READ_JOB_DESCRIPTION, READ_JOB_NAME, TableIsTaken},
+    instruments::{READ_JOB_DESCRIPTION, READ_JOB_NAME, ReadJobNameIsTaken, TableIsTaken},
     jobs::{Job, JobName, ParameterDefinition, PublishStatus, ScriptVersion, Widget},
     page::PageRequest,
     people::actor::Actor,
@@ -32,15 +32,16 @@ pub(super) fn check_tables(catalog: &Catalog) -> Result<(), Error> {
 }
 
 /// Returns the organization's job that reads files, and creates it when it is missing. Its author is the
-/// caller. A job of that name that is there, changed or not, stays as it is.
+/// caller. If it is there, changed or not, it stays as it is.
+///
+/// # Errors
+/// `Invalid` when another job bears its name.
 pub(super) async fn ensure_reader_job(services: &Services, actor: &Actor) -> Result<JobId, Error> {
     if let Some(job) = existing(services, actor).await? {
         return Ok(job);
     }
     let now = services.clock.now();
-    let name = JobName::parse(READ_JOB_NAME)
-        .map_err(|error| Error::Internal(format!("{READ_JOB_NAME}: {error}")))?;
-    let named = Job::new(JobId::new(services.ids.next_id()), name, now);
+    let named = Job::new(JobId::new(services.ids.next_id()), JobName::reader(), now);
     let script = ScriptVersion {
         number: named.next_version(),
         code: SCRIPT.to_owned(),
@@ -76,6 +77,14 @@ pub(super) async fn ensure_reader_job(services: &Services, actor: &Actor) -> Res
     }
 }
 
+/// Part of the first version of the job's script in every release, by which it is known.
+const SCRIPT_MARK: &str = "/files/{file_id}/read";
+
+/// Checks that no other job bears the name of the job that reads files: before names were reserved, any could.
+pub(super) async fn check_reader_job(services: &Services, actor: &Actor) -> Result<(), Error> {
+    existing(services, actor).await.map(drop)
+}
+
 async fn existing(services: &Services, actor: &Actor) -> Result<Option<JobId>, Error> {
     let filter = JobFilter {
         name: Some(READ_JOB_NAME.to_owned()),
@@ -86,7 +95,17 @@ async fn existing(services: &Services, actor: &Actor) -> Result<Option<JobId>, E
         after: None,
     };
     let found = services.jobs.list(actor.organization, &filter, all).await?;
-    Ok(found.items.first().map(|job| job.id))
+    let Some(job) = found.items.first() else {
+        return Ok(None);
+    };
+    if job.version_number.is_some() {
+        // People may change the script later, but never its first version.
+        let first = services.jobs.version(actor.organization, job.id, 1).await?;
+        if first.code.contains(SCRIPT_MARK) {
+            return Ok(Some(job.id));
+        }
+    }
+    Err(Error::refused(ReadJobNameIsTaken))
 }
 
 fn reader_parameter() -> ParameterDefinition {

@@ -6,7 +6,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use super::{create_instrument::check_reading, reader_job::ensure_reader_job};
+use super::{
+    create_instrument::check_reading,
+    reader_job::{check_reader_job, ensure_reader_job},
+};
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// Changes an instrument. Its files stay its files. Where a reader is set, the built-in job that reads files is
@@ -28,6 +31,9 @@ pub async fn update_instrument(
         check_name(name).map_err(Error::refused)?;
     }
     check_reading(change.reader.as_deref(), change.timezone.as_deref())?;
+    if change.reader.is_some() {
+        check_reader_job(services, actor).await?;
+    }
     let changed = services.instruments.update(actor.organization, id, &change);
     let changed = changed.await?;
     if change.reader.is_some() && changed.reader.is_some() {

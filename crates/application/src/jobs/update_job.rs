@@ -156,7 +156,9 @@ fn change(
         return Err(Error::refused(ScriptChanged { expected }));
     }
     let mut job = stored.clone();
-    if let Some(name) = &command.name {
+    if let Some(name) = &command.name
+        && *name != stored.name
+    {
         parse_name(name)?.as_str().clone_into(&mut job.name);
     }
     if let Some(description) = &command.description {
@@ -169,21 +171,23 @@ fn change(
         check_parameters(parameters).map_err(Error::refused)?;
         job.parameters.clone_from(parameters);
     }
-    let code = match (&command.code, script) {
+    let code = match (&command.code, &script) {
         (None, _) => None,
-        (Some(CodeChange::Replace(code)), _) => Some(code.clone()),
+        (Some(CodeChange::Replace(code)), _) => Some(normalized(code)),
         // No edits change nothing, so they make no version.
         (Some(CodeChange::Edit(edits)), _) if edits.is_empty() => None,
         (Some(CodeChange::Edit(_)), None) => {
             return Err(Error::refused(EditError::NoScript));
         }
-        (Some(CodeChange::Edit(edits)), Some(script)) => {
-            Some(apply_edits(&script.code, edits).map_err(Error::refused)?)
-        }
+        (Some(CodeChange::Edit(edits)), Some(script)) => Some(normalized(
+            &apply_edits(&script.code, edits).map_err(Error::refused)?,
+        )),
     };
+    // The same text is no change: a published version stays published.
+    let code = code.filter(|code| script.is_none_or(|script| script.code != *code));
     let script = code.map(|code| ScriptVersion {
         number: stored.next_version(),
-        code: normalized(&code),
+        code,
         created_at: services.clock.now(),
         created_by: actor.user,
     });

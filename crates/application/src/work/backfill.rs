@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use labdata_domain::{
+    files::FileRefusal,
     ids::{ExecutionId, FileId, InstrumentId, JobId},
     jobs::with_defaults,
     people::{actor::Actor, scope::Scope},
-    refusal::Resource,
+    refusal::{NotFound, Refusal, Resource},
     triggers::{Backfill, BackfillFiles, BackfillOnly, MAX_BACKFILL_RUNS, StoredUpload},
     work::NewRun,
 };
-use labdata_ports::triggers::BackfillRequest;
+use labdata_ports::{PortError, triggers::BackfillRequest};
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -48,9 +49,8 @@ pub struct Backfilled {
 ///
 /// # Errors
 /// `Forbidden` without the write scope; `NotFound` when job, instrument or a named file are not the
-/// organization's, or a named file is not confirmed; `Invalid` when the job is archived or has no script
-/// that may run,
-/// or has no file trigger and no file is named.
+/// organization's; `Invalid` when the job is archived or has no script that may run, has no file trigger and no file
+/// is named, or a named file is not confirmed.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn backfill_job(
     services: &Services,
@@ -98,15 +98,43 @@ pub async fn backfill_job(
         limit: MAX_BACKFILL_RUNS,
         is_dry_run,
     };
-    let runs = services
+    let queued = services
         .triggers
-        .backfill(actor.organization, &request, &decide)
-        .await?;
+        .backfill(actor.organization, &request, &decide);
+    let runs = match queued.await {
+        Err(PortError::NotFound(Resource::File)) => {
+            return Err(unusable_file(services, actor, &request.files).await?);
+        }
+        runs => runs?,
+    };
     let executions = runs.iter().map(|run| run.id);
     Ok(Backfilled {
         files: runs.iter().filter_map(|run| run.trigger_file).collect(),
         executions: executions.filter(|_| !is_dry_run).collect(),
     })
+}
+
+/// The refusal of the first named file that is unknown or not confirmed.
+async fn unusable_file(
+    services: &Services,
+    actor: &Actor,
+    files: &BackfillFiles,
+) -> Result<Error, Error> {
+    if let BackfillFiles::Named(ids) = files {
+        for id in ids {
+            let refusal = match services.files.get(actor.organization, *id).await {
+                Err(PortError::NotFound(resource)) => Refusal::from(NotFound(resource)),
+                Err(error) => return Err(error.into()),
+                Ok(file) if file.state.uploaded_at().is_none() => {
+                    Refusal::from(FileRefusal::NotConfirmed)
+                }
+                Ok(_) => continue,
+            };
+            return Ok(refusal.within(format!("{id}: ")).into());
+        }
+    }
+    // The file was deleted or confirmed since.
+    Ok(Error::not_found(Resource::File))
 }
 
 fn considered(command: BackfillJob) -> Result<BackfillFiles, Error> {

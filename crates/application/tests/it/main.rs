@@ -15,6 +15,7 @@ mod faulty_artifacts;
 mod faulty_storage;
 mod file_sweeps;
 mod files;
+mod jobs;
 mod lab;
 mod people;
 mod readings;

@@ -3,6 +3,7 @@
 use labdata_application::{
     files::{
         begin_upload::{BeginUpload, begin_upload},
+        confirm_upload::confirm_upload,
         upload_file::UploadFile,
     },
     jobs::{
@@ -35,7 +36,7 @@ use labdata_domain::{
         scope::{Scope, Scopes},
         tenancy::{User, UserChange},
     },
-    refusal::RefusalKind,
+    refusal::{ErrorCode, RefusalKind},
     triggers::{Category, TriggerChange},
     work::{BackendPolicy, FreeSlots, RunVisibility, WORK_LEASE, WorkKind},
 };
@@ -120,7 +121,7 @@ async fn claimed_next(lab: &Lab) -> ClaimedWork {
     claimed.remove(0)
 }
 
-fn job_with(name: &str, script: CheckedScript, trigger: TriggerChange) -> CreateJob {
+pub(crate) fn job_with(name: &str, script: CheckedScript, trigger: TriggerChange) -> CreateJob {
     CreateJob {
         name: name.to_owned(),
         script,
@@ -233,6 +234,32 @@ async fn an_upload_of_a_run_without_an_execution_belongs_to_its_own() {
     }
 }
 
+/// Contract §2: a run's key acts for its own execution.
+#[tokio::test]
+async fn a_run_confirms_no_upload_of_others() {
+    let lab = Lab::new().await;
+    let author = lab.actor(&Scope::ALL);
+    let script_key = claimed(&lab).await;
+    let script = script_of(&lab, &script_key, BackendPolicy::default()).await;
+    let wanted = files::wanted(files::instrument(&lab).await);
+    let pending = begin_upload(&lab.services, &author, wanted.clone())
+        .await
+        .unwrap();
+    let refused = confirm_upload(&lab.services, &script, pending.file.id).await;
+    assert_eq!(refused.unwrap_err().code(), Some(ErrorCode::NotForRuns));
+    // Its own one only waits for the bytes.
+    let own = BeginUpload {
+        instrument: None,
+        ..wanted
+    };
+    let own = begin_upload(&lab.services, &script, own).await.unwrap();
+    let waiting = confirm_upload(&lab.services, &script, own.file.id).await;
+    assert_eq!(
+        waiting.unwrap_err().code(),
+        Some(ErrorCode::FileNotUploaded)
+    );
+}
+
 /// Ada sets the trigger, and Bob changes the script: what runs is Bob's.
 #[tokio::test]
 async fn what_a_trigger_starts_has_the_rights_of_the_author_of_the_script_that_runs() {
@@ -243,7 +270,7 @@ async fn what_a_trigger_starts_has_the_rights_of_the_author_of_the_script_that_r
     let job = create_job(&lab.services, &ada, job).await.unwrap();
     for (author, policy) in [(&ada, BackendPolicy::default()), (&bob, VISIBLE)] {
         let change = UpdateJob {
-            code: Some(CodeChange::Replace("print(2)".to_owned())),
+            code: Some(CodeChange::Replace(format!("print('{}')", author.user))),
             ..UpdateJob::default()
         };
         update_job(&lab.services, author, job.id, change)

@@ -31,8 +31,8 @@ pub use reader_kind::Reader;
 pub use reader_table::READERS;
 pub use reading::{
     Curve, MAX_READING_BYTES, MAX_READING_FILE_BYTES, NoReader, READ_JOB_DESCRIPTION,
-    READ_JOB_NAME, READING_MEMORY, READING_TIME_LIMIT, ReaderRefusal, Reading, ReadingFailure,
-    TableIsTaken,
+    READ_JOB_NAME, READING_MEMORY, READING_TIME_LIMIT, ReadJobNameIsTaken, ReaderRefusal, Reading,
+    ReadingFailure, TableIsTaken,
 };
 
 /// Maximum number of characters of an instrument's name.

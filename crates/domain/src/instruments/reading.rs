@@ -192,6 +192,20 @@ impl Refuse for NoReader {
 )]
 pub struct TableIsTaken(pub String);
 
+/// Error: another job bears the name of the built-in job, so files would not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a job of this organization is named {READ_JOB_NAME:?}, like the platform's job that reads files, and is \
+     not that one: rename it first (PATCH /api/v1/jobs)"
+)]
+pub struct ReadJobNameIsTaken;
+
+impl Refuse for ReadJobNameIsTaken {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::NameTaken
+    }
+}
+
 impl Refuse for TableIsTaken {
     fn code(&self) -> ErrorCode {
         ErrorCode::NameTaken

@@ -10,6 +10,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::JobId,
+    instruments::READ_JOB_NAME,
     refusal::{ErrorCode, Refuse},
     triggers::{Candidate, Trigger},
 };
@@ -150,12 +151,20 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName(String);
 
-/// Error: the text is no valid job name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters"
-)]
-pub struct InvalidJobName;
+/// Reason why a job cannot be given a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidJobName {
+    /// The text is no name.
+    #[error(
+        "a job name has 1 to {MAX_NAME_LENGTH} characters, is not blank, and has no control characters"
+    )]
+    Malformed,
+    /// The platform's own job bears the name.
+    #[error(
+        "{READ_JOB_NAME:?} is reserved for the platform's job that reads the files of instruments"
+    )]
+    Reserved,
+}
 
 impl Refuse for InvalidJobName {
     fn code(&self) -> ErrorCode {
@@ -167,16 +176,25 @@ impl JobName {
     /// Checks a name.
     ///
     /// # Errors
-    /// [`InvalidJobName`] if it is blank, too long or has control characters.
+    /// [`InvalidJobName`] if it is blank, too long, has control characters, or is [`Self::reader`].
     pub fn parse(text: &str) -> Result<Self, InvalidJobName> {
         let fits = !text.trim().is_empty()
             && text.chars().count() <= MAX_NAME_LENGTH
             && !text.chars().any(char::is_control);
-        if fits {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(InvalidJobName)
+        if !fits {
+            return Err(InvalidJobName::Malformed);
         }
+        // Files of instruments would silently not be read if another job bore it.
+        if text == READ_JOB_NAME {
+            return Err(InvalidJobName::Reserved);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Returns the name of the built-in job that reads files.
+    #[must_use]
+    pub fn reader() -> Self {
+        Self(READ_JOB_NAME.to_owned())
     }
 
     /// Returns the name of the default job.
@@ -210,8 +228,17 @@ mod tests {
         }
         let longer = "ü".repeat(MAX_NAME_LENGTH + 1);
         for name in ["", " \u{a0}", "a\nb", "a\u{0}", &longer] {
-            assert_eq!(JobName::parse(name), Err(InvalidJobName), "{name:?}");
+            assert_eq!(
+                JobName::parse(name),
+                Err(InvalidJobName::Malformed),
+                "{name:?}"
+            );
         }
+        let reader = JobName::reader();
+        assert_eq!(
+            JobName::parse(reader.as_str()),
+            Err(InvalidJobName::Reserved)
+        );
         assert_eq!(JobName::default_job().as_str(), DEFAULT_JOB_NAME);
     }
 

@@ -20,6 +20,8 @@ pub fn most_run_scopes() -> Scopes {
 pub enum GuardedAction {
     /// Name an execution in a write, an upload or a change of its state.
     NameExecution(ExecutionId),
+    /// Confirm an upload that does not belong to its execution.
+    ConfirmOther,
     /// Revert an execution.
     RevertExecution(ExecutionId),
     /// Open an execution.
@@ -59,6 +61,7 @@ impl GuardedAction {
     const fn text(self) -> &'static str {
         match self {
             Self::NameExecution(_) => "use another job execution",
+            Self::ConfirmOther => "confirm an upload of others",
             Self::RevertExecution(_) => "revert another job execution",
             Self::OpenExecution => "open a job execution",
             Self::CancelExecution => "cancel a job execution",
