@@ -233,7 +233,7 @@ mod tests {
             preparing.error.as_deref(),
             Some(
                 "preparing failed, so the script was not started: its dependencies or the Python \
-                 installed:\nno such package"
+                 that it requires cannot be had:\nno such package"
             )
         );
     }

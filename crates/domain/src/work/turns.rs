@@ -156,7 +156,7 @@ mod tests {
     fn an_organization_has_all_slots_and_another_one_more() {
         let idle = FreeSlots::of_worker(2, 0);
         assert_eq!(next_in(&[1, 1, 1], &[], idle), [1, 2]);
-        assert_eq!(next_in(&[1, 1, 2], &[], idle), [1, 2, 3]);
+        assert_eq!(next_in(&[1, 1, 2], &[], idle), [1, 3]);
         // A script that waits for a run which it started sees it start.
         let busy = FreeSlots::of_worker(2, 1);
         assert_eq!(next_in(&[1, 1], &[(1, 1)], busy), [1]);
