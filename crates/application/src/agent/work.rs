@@ -30,8 +30,9 @@ impl fmt::Debug for RunWork {
 }
 
 impl RunWork {
-    /// Runs to the end: the result, a failure, or the cancellation by its user or by a caller who left.
-    pub async fn finish(self, pause: &Pause) {
+    /// Runs to the end: the result, a failure, or the cancellation by its user, by a caller who left, or because the
+    /// caller's credential is no longer valid, which `revoked` waits for.
+    pub async fn finish(self, pause: &Pause, revoked: impl Future<Output = ()> + Send + 'static) {
         let Self {
             conversation,
             run,
@@ -42,7 +43,10 @@ impl RunWork {
         let left = async move { left.cancellation().await };
         let time_left = run.time_left(lease.clock.now());
         let signals = Signals {
-            cancelled: select(left.boxed(), reported).map(drop).boxed().shared(),
+            cancelled: select(select(left.boxed(), reported), revoked.boxed())
+                .map(drop)
+                .boxed()
+                .shared(),
             out_of_time: pause(time_left).shared(),
         };
         let work = pin!(conversation.work(run, signals, &lease));

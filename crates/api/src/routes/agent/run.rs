@@ -11,7 +11,7 @@ use time::Duration;
 use tokio::time::sleep;
 
 use super::events;
-use crate::http::{ApiResult, Call, JsonBody, Read};
+use crate::http::{ApiResult, Call, JsonBody, Read, follow::LastingCaller};
 
 /// Runs the agent.
 pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunResponse> {
@@ -22,6 +22,7 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunRe
         chat_id: body.chat_id,
         save: body.save,
     };
+    let caller = LastingCaller::of(&call)?;
     let run = run_agent(
         call.services(),
         &call.app.platform.agent,
@@ -33,7 +34,8 @@ pub async fn handle(call: Call<Read, JsonBody<RunAgentBody>>) -> ApiResult<RunRe
     // Apart from the response, so that a client that leaves cancels the run but not what it has to close.
     tokio::spawn(async move {
         let pause = |time: Duration| sleep(time.unsigned_abs()).boxed();
-        work.finish(&pause).await;
+        let revoked = async move { caller.until_invalid().await };
+        work.finish(&pause, revoked).await;
     });
     if body.stream {
         return Ok(RunResponse::Events(events));

@@ -5,14 +5,11 @@ use std::{collections::VecDeque, time::Duration};
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::Bytes;
 use labdata_application::{
-    Error, Services,
+    Error,
     events::follow_events::{EventFollower, follow_events},
     subscription::Subscription,
 };
-use labdata_domain::{
-    events::{EventPosition, LoggedEvent},
-    refusal::RefusalKind,
-};
+use labdata_domain::events::{EventPosition, LoggedEvent};
 use labdata_limits::sending::while_read;
 use labdata_operations::events::follow::EventView;
 use labdata_request_body::{ProblemKind, ShapeProblem};
@@ -21,8 +18,7 @@ use tokio::time::Instant;
 
 use crate::http::{
     ApiError, ApiResult, Call, NoBody, Read,
-    credential::Credential,
-    follow::{EVENTS, Next, PING, UNBUFFERED, pause},
+    follow::{EVENTS, LastingCaller, Next, PING, UNBUFFERED},
     json_line::json_line,
 };
 
@@ -35,11 +31,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Follows what happens in the organization.
 pub async fn handle(call: Call<Read, NoBody>) -> ApiResult<Events> {
     let after = last_event(&call.request)?;
-    let credential = Credential::of(&call.request, &call.app.public_url)?;
+    let caller = LastingCaller::of(&call)?;
     let (follower, news) = follow_events(call.services(), &call.actor, after).await?;
     Ok(Events {
-        services: call.services().clone(),
-        credential,
+        caller,
         follower,
         news,
         // The head of the response is sent with its first chunk.
@@ -72,9 +67,7 @@ fn last_event(request: &HttpRequest) -> Result<Option<EventPosition>, ApiError> 
 /// Event stream of an organization.
 #[derive(Debug)]
 pub struct Events {
-    services: Services,
-    /// Checked as long as the stream lasts.
-    credential: Credential,
+    caller: LastingCaller,
     follower: EventFollower,
     /// Wakes the follower.
     news: Subscription,
@@ -95,21 +88,21 @@ impl Events {
                 return Ok(Some(event));
             }
             if let Some(looked_at) = self.looked_at {
-                let sent_at = Some(self.sent_at);
-                let next = pause(&mut self.news, looked_at, sent_at, LOOK_EVERY).await;
-                if next == Next::Ping {
-                    self.waiting.push_back(PING);
-                    continue;
+                let (news, sent_at) = (&mut self.news, Some(self.sent_at));
+                let next = self.caller.pause(news, looked_at, sent_at, LOOK_EVERY);
+                match next.await? {
+                    Next::Look => {}
+                    Next::Ping => {
+                        self.waiting.push_back(PING);
+                        continue;
+                    }
+                    Next::End => return Ok(None),
                 }
             }
-            let actor = match self.credential.authenticate(&self.services).await {
-                Ok(actor) => actor,
-                Err(error) if error.kind() == Some(RefusalKind::Unauthenticated) => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
+            let Some(actor) = self.caller.now().await? else {
+                return Ok(None);
             };
-            let batch = self.follower.next(&self.services, &actor).await?;
+            let batch = self.follower.next(self.caller.services(), &actor).await?;
             // Of a full batch the rest follows at once.
             self.looked_at = (!batch.is_full).then(Instant::now);
             for event in batch.events {

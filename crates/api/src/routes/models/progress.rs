@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::header::CACHE_CONTROL};
 use bytes::Bytes;
 use labdata_application::{
-    Error, Services,
+    Error,
     models::follow_training::{TrainingFollower, follow_training},
     subscription::Subscription,
 };
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, LastingCaller, Next, PING, UNBUFFERED},
     json_line::json_line,
 };
 
@@ -22,9 +22,10 @@ use crate::http::{
 pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiResult<Progress> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let number = call.query.number()?;
+    let caller = LastingCaller::of(&call)?;
     let (follower, news) = follow_training(call.services(), &call.actor, id, number).await?;
     Ok(Progress {
-        services: call.services().clone(),
+        caller,
         follower,
         news,
         last: String::new(),
@@ -37,7 +38,7 @@ pub async fn handle(call: Call<Read, NoBody, VersionQuery, ModelPath>) -> ApiRes
 /// Event stream of a training.
 #[derive(Debug)]
 pub struct Progress {
-    services: Services,
+    caller: LastingCaller,
     follower: TrainingFollower,
     /// Wakes the follower.
     news: Subscription,
@@ -51,25 +52,24 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The next event; `None` at the end.
+    /// The next event; `None` at the end, and once the credential is no longer valid.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let event = loop {
             if self.over {
                 return Ok(None);
             }
             if let Some(looked_at) = self.looked_at {
-                let next = pause(
-                    &mut self.news,
-                    looked_at,
-                    Some(self.sent_at),
-                    LOOK_AT_LEAST_EVERY,
-                )
-                .await;
-                if next == Next::Ping {
-                    break PING;
+                let (news, sent_at) = (&mut self.news, Some(self.sent_at));
+                let next = self
+                    .caller
+                    .pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY);
+                match next.await? {
+                    Next::Look => {}
+                    Next::Ping => break PING,
+                    Next::End => return Ok(None),
                 }
             }
-            let version = self.follower.read(&self.services).await?;
+            let version = self.follower.read(self.caller.services()).await?;
             self.looked_at = Some(Instant::now());
             self.over = !version.state.is_in_flight();
             let record = json_line(&ModelView::from(version))?;

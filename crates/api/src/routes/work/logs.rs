@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Responder, body::BoxBody, http::heade
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
 use labdata_application::{
-    Error, Services,
+    Error,
     subscription::Subscription,
     work::read_log::{LogReader, NextOfLog, follow_log, open_log},
 };
@@ -20,13 +20,14 @@ use tokio::time::Instant;
 
 use crate::http::{
     ApiResult, Call, NoBody, OrNotFound, Read,
-    follow::{EVENTS, LOOK_AT_LEAST_EVERY, Next, PING, UNBUFFERED, pause, wants_events},
+    follow::{EVENTS, LOOK_AT_LEAST_EVERY, LastingCaller, Next, PING, UNBUFFERED, wants_events},
     json_line::json_line,
 };
 
 /// Sends a log.
 pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiResult<Log> {
     let id = call.path.execution_id.or_not_found(Resource::Execution)?;
+    let caller = LastingCaller::of(&call)?;
     let (reader, news) = if call.query.follow {
         let (reader, news) = follow_log(call.services(), &call.actor, id).await?;
         (reader, Some(news))
@@ -34,7 +35,7 @@ pub async fn handle(call: Call<Read, NoBody, LogsQuery, ExecutionPath>) -> ApiRe
         (open_log(call.services(), &call.actor, id).await?, None)
     };
     Ok(Log {
-        services: call.services().clone(),
+        caller,
         reader,
         news,
         events: None,
@@ -66,7 +67,7 @@ impl Responder for Log {
 /// A log on its way to a client.
 #[derive(Debug)]
 pub struct Log {
-    services: Services,
+    caller: LastingCaller,
     reader: LogReader,
     /// Wakes a follower.
     news: Option<Subscription>,
@@ -90,7 +91,7 @@ impl Log {
         })
     }
 
-    /// The next chunk of the response; `None` at its end.
+    /// The next chunk of the response; `None` at its end, and once the credential of a follower is no longer valid.
     async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             if let Some(chunk) = self.waiting.pop_front() {
@@ -100,14 +101,16 @@ impl Log {
             if self.over {
                 return Ok(None);
             }
-            if let Some(looked_at) = self.looked_at
-                && !self.is_time_to_look(looked_at).await
-            {
-                self.waiting.push_back(PING);
-                continue;
+            match self.pause().await? {
+                Next::Look => {}
+                Next::Ping => {
+                    self.waiting.push_back(PING);
+                    continue;
+                }
+                Next::End => return Ok(None),
             }
             self.looked_at = None;
-            match self.reader.next(&self.services).await? {
+            match self.reader.next(self.caller.services()).await? {
                 NextOfLog::Chunk(bytes) => self.tell(bytes),
                 NextOfLog::NothingYet if self.news.is_some() => {
                     self.looked_at = Some(Instant::now());
@@ -122,15 +125,21 @@ impl Log {
         }
     }
 
-    /// Waits until there may be more, and returns true, or until a follower of events needs a sign of
-    /// life.
-    async fn is_time_to_look(&mut self, looked_at: Instant) -> bool {
+    /// Waits until a follower is to look, if its last look found nothing.
+    async fn pause(&mut self) -> Result<Next, Error> {
+        // A log that is not followed is read to its end at once, and has no reason to be cut.
         let Some(news) = &mut self.news else {
-            return true;
+            return Ok(Next::Look);
+        };
+        let Some(looked_at) = self.looked_at else {
+            let caller = self.caller.now().await?;
+            return Ok(caller.map_or(Next::End, |_| Next::Look));
         };
         // Plain text has no form of a ping, so only events get one.
         let sent_at = self.events.as_ref().map(|_| self.sent_at);
-        pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY).await == Next::Look
+        self.caller
+            .pause(news, looked_at, sent_at, LOOK_AT_LEAST_EVERY)
+            .await
     }
 
     fn tell(&mut self, bytes: Bytes) {

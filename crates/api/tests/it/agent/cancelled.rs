@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::lab::{AgentLab, CHATS, Events, RUNS, run};
+use crate::people::Access;
 
 /// Longest wait for something that is to happen; without it a test would hang instead of fail.
 const LONG: Duration = Duration::from_mins(1);
@@ -130,6 +131,25 @@ async fn a_run_is_cancelled_on_any_server_and_answers_with_what_it_has() {
             client.post(&path, &json!({})).await.detail(404),
             "agent run not found"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_run_ends_when_its_caller_loses_access() {
+    let lab = AgentLab::patient().await;
+    for access in [
+        Access::by_key(&lab.on.server).await,
+        Access::by_user(&lab.on.server).await,
+    ] {
+        let stalled = Reply::text("I think").with_fault(Fault::SilentEnd);
+        lab.provider.will(stalled);
+        let mut events = Events::of(&access.client, json!({ "prompt": "x" })).await;
+        events.until("text_delta").await;
+        access.end().await;
+        let result = timeout(LONG, events.until("result")).await.unwrap();
+        let output = result["result"]["output"].as_str().unwrap();
+        assert!(output.contains("The run was cancelled"), "{output}");
+        timeout(LONG, lab.provider.idle()).await.unwrap();
     }
 }
 

@@ -214,12 +214,10 @@ async fn a_key_that_is_revoked_during_a_run_writes_nothing_more() {
     events.until("text_delta").await;
     let path = format!("/api/v1/api-keys/{}", created["id"].as_str().unwrap());
     assert_eq!(lab.client.delete(&path).await.status, 204);
-    let returned = events.until("tool_result").await;
-    assert_eq!(returned["is_error"], true);
-    assert_eq!(
-        returned["output"],
-        "this API key is unknown, revoked or expired"
-    );
-    events.until("result").await;
+    // The run is cancelled within a second; a call that comes before is refused.
+    let events = events.all().await;
+    let mut returned = events.iter().filter(|event| event.name == "tool_result");
+    assert!(returned.all(|event| event.data["is_error"] == true));
+    assert_eq!(events.last().unwrap().name, "result");
     assert!(lab.on.rows("sample", json!({})).await.is_empty());
 }

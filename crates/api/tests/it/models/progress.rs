@@ -8,7 +8,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use super::given::{Lab, path_of};
-use crate::server::Client;
+use crate::{people::Access, server::Client};
 
 /// Reads events until one of that kind; returns its data.
 async fn hear(events: &mut Response, heard: &mut String, kind: &str) -> Value {
@@ -91,6 +91,21 @@ async fn the_progress_of_an_ended_version_is_its_end() {
     assert_eq!(ended, model);
     let stranger = lab.server.stranger().await;
     assert_eq!(follow(&stranger, &model, "").await.status(), 404);
+}
+
+#[tokio::test]
+async fn the_progress_ends_when_its_caller_loses_access() {
+    let lab = Lab::start().await;
+    let model = lab.train("wine").await;
+    for access in [
+        Access::by_key(&lab.server).await,
+        Access::by_user(&lab.server).await,
+    ] {
+        let mut events = follow(&access.client, &model, "").await;
+        hear(&mut events, &mut String::new(), "progress").await;
+        access.end().await;
+        while events.chunk().await.unwrap().is_some() {}
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Users, organizations, API keys and their scopes.
 
+mod access;
 mod access_matrix;
 mod api_keys;
 mod audit;
@@ -15,3 +16,5 @@ mod rights_matrix;
 mod roles;
 mod run_keys;
 mod sessions;
+
+pub(crate) use access::Access;

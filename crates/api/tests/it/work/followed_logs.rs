@@ -26,7 +26,10 @@ use serde_json::json;
 use time::OffsetDateTime;
 
 use super::run_lab::{EXECUTIONS, Lab, id_of, pause};
-use crate::server::{Client, TestServer, in_memory};
+use crate::{
+    people::Access,
+    server::{Client, TestServer, in_memory},
+};
 
 #[tokio::test]
 async fn a_log_is_followed_while_the_script_writes() {
@@ -184,6 +187,23 @@ async fn follow(client: &Client, id: &str, accept: &str) -> Response {
     let path = format!("{EXECUTIONS}/{id}/logs?follow=true");
     let request = client.request(Method::GET, &path).header("accept", accept);
     request.send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_followed_log_ends_when_its_caller_loses_access() {
+    for accept in ["text/plain", "text/event-stream"] {
+        let lab = Lab::without_worker().await;
+        let open = lab.client.post(EXECUTIONS, &json!({})).await.json(200);
+        let id = id_of(&open);
+        let ends = async |access: &Access| {
+            let mut followed = follow(&access.client, &id, accept).await;
+            assert_eq!(followed.status(), 200);
+            access.end().await;
+            while followed.chunk().await.unwrap().is_some() {}
+        };
+        ends(&Access::by_key(&lab.server).await).await;
+        ends(&Access::by_user(&lab.server).await).await;
+    }
 }
 
 #[tokio::test]

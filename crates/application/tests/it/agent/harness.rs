@@ -67,7 +67,7 @@ impl Scripted {
     ) -> Result<BoxStream<'static, AgentEvent>, AgentError> {
         self.add_key(actor).await;
         let run = run_agent(&self.lab.services, &self.agent, actor, command).await?;
-        tokio::spawn(async move { run.work.finish(&pause).await });
+        tokio::spawn(async move { run.work.finish(&pause, std::future::pending()).await });
         Ok(run.events)
     }
 

@@ -56,7 +56,7 @@ async fn converse(lab: Arc<Lab>) {
             pauses.sleep(time)
         };
         let limit = simulation.sleep(LIMIT + GRACE);
-        let work = run.work.finish(&pause).boxed();
+        let work = run.work.finish(&pause, std::future::pending()).boxed();
         let ended = matches!(future::select(work, limit).await, future::Either::Left(_));
         let open = simulation.now() - begun_at;
         lab.ledger.refute(
