@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     data::write::Problem,
-    people::{actor::MissingScope, run_key::NotForRuns},
+    people::{actor::MissingScope, run_key::ActionRefused},
     refusal::{ErrorCode, NotFound, Overload, Refusal, RefusalKind, Refuse, Resource},
     storage::InsufficientStorage,
 };
@@ -96,8 +96,8 @@ impl From<MissingScope> for Error {
     }
 }
 
-impl From<NotForRuns> for Error {
-    fn from(refusal: NotForRuns) -> Self {
+impl From<ActionRefused> for Error {
+    fn from(refusal: ActionRefused) -> Self {
         Self::refused(refusal)
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 /// The caller's chats, newest first.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_chats(
     agent: &Agent,
@@ -38,7 +38,7 @@ pub async fn list_chats(
 /// One of the caller's chats with its messages.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat(
     services: &Services,
@@ -76,7 +76,7 @@ impl std::fmt::Debug for ChatFile {
 /// Reads a file of one of the caller's chats.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_chat_file(
     services: &Services,
@@ -104,7 +104,7 @@ pub async fn get_chat_file(
 /// Deletes one of the caller's chats with its files. The read scope suffices, as it does to save one.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run; `NotFound`.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_chat(
     services: &Services,

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     events::{EventPosition, LoggedEvent},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{
@@ -79,6 +79,9 @@ impl EventFollower {
         self.position = batch.next;
         let is_full = u32::try_from(batch.events.len()) == Ok(MAX_EVENTS_PER_READ);
         let mut events = batch.events;
+        if actor.may(GuardedAction::UsePersonalRecords).is_err() {
+            events.retain(|event| !event.kind.is_personal());
+        }
         let concerns_tables = events.iter().any(|event| event.kind.table().is_some());
         if concerns_tables && !actor.rights.see_everything() {
             let catalog = visible_catalog(services, actor).await?;

@@ -14,7 +14,7 @@ const UNSUBSCRIBING: &str = "unsubscribing";
 /// The caller's preferences.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn get_preferences(services: &Services, actor: &Actor) -> Result<Preferences, Error> {
     actor.require(Scope::Read)?;

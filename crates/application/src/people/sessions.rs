@@ -63,7 +63,7 @@ pub async fn sign_in(services: &Services, presented: SignIn) -> Result<(PlainTok
         },
         SignIn::Token(token) => (follow_link(services, &token).await?, "link"),
     };
-    actor.may(GuardedAction::UsePersonalRecords)?;
+    actor.may(GuardedAction::BeginSession)?;
     let token = random_token(services);
     let now = services.clock.now();
     let session = Session::begin(token.hash(), actor.organization, actor.api_key, now);

@@ -135,6 +135,12 @@ impl LoggedEventKind {
         }
     }
 
+    /// Returns true for an event of a person's inbox, which callers without personal records are not sent.
+    #[must_use]
+    pub const fn is_personal(&self) -> bool {
+        matches!(self, Self::NotificationCreated(_))
+    }
+
     /// The event of a device's new status.
     #[must_use]
     pub const fn of_device(instrument: InstrumentId, status: DeviceStatus) -> Self {

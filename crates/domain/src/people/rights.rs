@@ -92,14 +92,14 @@ impl Rights {
         }
     }
 
-    /// The same for what makes SQL logins: they have the rights of the user.
+    /// The same for personal records: they hold what the user has read, and SQL logins have the rights of the user.
     ///
     /// # Errors
     /// [`NarrowedKey`].
-    pub const fn require_all_tables_in_sql(&self) -> Result<(), NarrowedKey> {
+    pub const fn require_all_tables_for_records(&self) -> Result<(), NarrowedKey> {
         match self.tables {
             None => Ok(()),
-            Some(_) => Err(NarrowedKey::SqlLogins),
+            Some(_) => Err(NarrowedKey::PersonalRecords),
         }
     }
 
@@ -168,7 +168,7 @@ impl Rights {
     }
 }
 
-/// Error: what the caller would start has more tables than the caller's key.
+/// Error: what the caller would start or read has more tables than the caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NarrowedKey {
     /// A script.
@@ -176,11 +176,12 @@ pub enum NarrowedKey {
         "this API key is narrowed to some tables, and scripts have all tables of its user: use another key"
     )]
     Scripts,
-    /// An SQL login.
+    /// What belongs to the user.
     #[error(
-        "this API key is narrowed to some tables, and SQL logins read all tables of its user: use another key"
+        "this API key is narrowed to some tables, and the inbox, the preferences, the chats and the SQL logins of its \
+         user may show others: use another key"
     )]
-    SqlLogins,
+    PersonalRecords,
 }
 
 impl Refuse for NarrowedKey {

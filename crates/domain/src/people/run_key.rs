@@ -1,9 +1,11 @@
-//! Rights of a run's key: it acts for its own run (contract §2).
+//! Rights of a run's key: it acts for its own run (contract §2); and personal records, which are neither its own nor
+//! those of a key that is narrowed to tables.
 
 use crate::{
     ids::ExecutionId,
     people::{
         actor::Actor,
+        rights::NarrowedKey,
         scope::{Scope, Scopes},
     },
     refusal::{ErrorCode, RefusalKind, Refuse},
@@ -38,8 +40,10 @@ pub enum GuardedAction {
     RestoreFromTrash,
     /// Report that the device of an instrument is alive.
     ReportDevice,
-    /// Read or change what belongs to a person: inbox, notification preferences, chats, sessions.
+    /// Read or change what belongs to a person: inbox, notification preferences, chats, SQL logins.
     UsePersonalRecords,
+    /// Begin a session, which has the rights of the key.
+    BeginSession,
 }
 
 /// Refusal of an action to a run's key.
@@ -50,6 +54,30 @@ pub struct NotForRuns(&'static str);
 impl Refuse for NotForRuns {
     fn code(&self) -> ErrorCode {
         ErrorCode::NotForRuns
+    }
+
+    fn kind(&self) -> RefusalKind {
+        RefusalKind::Forbidden
+    }
+}
+
+/// Refusal of an action to a key that is not a person's for everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActionRefused {
+    /// The key of a run.
+    #[error(transparent)]
+    Run(#[from] NotForRuns),
+    /// A key that is narrowed to tables.
+    #[error(transparent)]
+    Narrowed(#[from] NarrowedKey),
+}
+
+impl Refuse for ActionRefused {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Run(refused) => refused.code(),
+            Self::Narrowed(refused) => refused.code(),
+        }
     }
 
     fn kind(&self) -> RefusalKind {
@@ -71,8 +99,9 @@ impl GuardedAction {
             Self::RestoreFromTrash => "restore from the trash",
             Self::ReportDevice => "report for the device of an instrument",
             Self::UsePersonalRecords => {
-                "use the inbox, the preferences, the chats or the sessions of a person"
+                "use the inbox, the preferences, the chats or the SQL logins of a person"
             }
+            Self::BeginSession => "begin a session",
         }
     }
 }
@@ -84,14 +113,16 @@ impl Actor {
         self.scopes.intersection(most_run_scopes())
     }
 
-    /// Refuses an action that a run's key does not have. Keys of people have all that their scopes
-    /// allow.
+    /// Refuses an action that a run's key does not have, and personal records to a key that is narrowed to tables:
+    /// chats and the inbox may hold what is in others. Other keys of people have all that their scopes allow.
     ///
     /// # Errors
-    /// [`NotForRuns`], naming the action.
-    pub fn may(&self, action: GuardedAction) -> Result<(), NotForRuns> {
-        // Keys of people and instruments are bound by their scopes alone.
+    /// [`ActionRefused`], naming the action.
+    pub fn may(&self, action: GuardedAction) -> Result<(), ActionRefused> {
         let Some(own) = self.execution else {
+            if action == GuardedAction::UsePersonalRecords {
+                self.rights.require_all_tables_for_records()?;
+            }
             return Ok(());
         };
         match action {
@@ -100,7 +131,7 @@ impl Actor {
             {
                 Ok(())
             }
-            refused => Err(NotForRuns(refused.text())),
+            refused => Err(NotForRuns(refused.text()).into()),
         }
     }
 }
@@ -127,7 +158,7 @@ mod tests {
         ExecutionId::new(Uuid::from_u128(number))
     }
 
-    const NEVER: [GuardedAction; 8] = [
+    const NEVER: [GuardedAction; 9] = [
         GuardedAction::ReportDevice,
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,
@@ -136,6 +167,7 @@ mod tests {
         GuardedAction::DeleteTable,
         GuardedAction::RestoreFromTrash,
         GuardedAction::UsePersonalRecords,
+        GuardedAction::BeginSession,
     ];
 
     #[test]
@@ -176,6 +208,19 @@ mod tests {
         ];
         for action in named.into_iter().chain(NEVER) {
             assert_eq!(person.may(action), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_narrowed_key_has_no_personal_records() {
+        let person = actor(None);
+        let narrowed = Actor {
+            rights: person.rights.clone().narrowed_to(Some(&[])),
+            ..person
+        };
+        for action in NEVER {
+            let is_personal = action == GuardedAction::UsePersonalRecords;
+            assert_eq!(narrowed.may(action).is_err(), is_personal, "{action:?}");
         }
     }
 }

