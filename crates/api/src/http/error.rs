@@ -101,6 +101,7 @@ impl From<AgentError> for ApiError {
         match error {
             AgentError::Refused(refusal) => Error::refused(refusal).into(),
             AgentError::Model(failure) => Error::refused(failure).into(),
+            AgentError::Failed(failure) => Error::refused(failure).into(),
             AgentError::Platform(error) => error.into(),
         }
     }

@@ -10,10 +10,10 @@ use futures::{
 use labdata_domain::{
     agent::{
         BrokenStream, CALL_OUT_OF_TIME, CANCELLED_CALL, Chat, ChatMessage, EndReason, Message,
-        ModelFailure, ModelResponse, Next, PendingCalls, Run, RunResult, ToolOutput, Usage,
-        UsageMonth, charged, instructions,
+        ModelFailure, ModelResponse, Next, PendingCalls, Run, RunFailure, RunResult, ToolOutput,
+        Usage, UsageMonth, charged, instructions,
     },
-    executions::FinalStatus,
+    executions::AgentEnd,
     ids::{AgentRunId, ChatId},
     people::{actor::Actor, scope::Scope},
 };
@@ -49,8 +49,15 @@ impl ChatTarget {
 /// Outcome of a request to the model.
 enum Asked {
     Answered(ModelResponse),
-    /// The run ends; the text had arrived.
-    Stopped(EndReason, String),
+    /// The run ends.
+    Stopped(EndReason),
+}
+
+/// A run whose model gave no further response.
+struct FailedRun {
+    /// What the run had until then.
+    run: RunResult,
+    failure: ModelFailure,
 }
 
 /// Completes once, for all that wait for it.
@@ -160,11 +167,14 @@ impl Conversation {
         let writes = RunWrites::default();
         let outcome = self.converse(run, &writes).await;
         let (services, actor) = (&self.services, &self.actor);
-        match &outcome {
+        let execution = match &outcome {
             Ok(run) if run.reason == EndReason::Cancelled => writes.cancel(services, actor).await,
-            Ok(_) => writes.close(services, actor, FinalStatus::Completed).await,
-            Err(_) => writes.close(services, actor, FinalStatus::Failed).await,
-        }
+            Ok(_) => writes.end(services, actor, &AgentEnd::Completed).await,
+            Err(failed) => {
+                let failed = AgentEnd::Failed(failed.failure.to_string());
+                writes.end(services, actor, &failed).await
+            }
+        };
         let last = match outcome {
             Ok(mut run) => {
                 let chat_id = self.store(&mut run).await;
@@ -175,8 +185,11 @@ impl Conversation {
                     chat_id,
                 }))
             }
-            Err(failure) => {
+            Err(failed) => {
+                let FailedRun { mut run, failure } = *failed;
+                let failure = RunFailure { failure, execution };
                 tracing::info!(run = %self.run_id, %failure, "a run of the agent failed");
+                self.store(&mut run).await;
                 AgentEvent::Error(failure.into())
             }
         };
@@ -190,15 +203,20 @@ impl Conversation {
         &mut self,
         mut run: Run,
         writes: &RunWrites,
-    ) -> Result<RunResult, ModelFailure> {
+    ) -> Result<RunResult, Box<FailedRun>> {
         loop {
             if run.time_left(self.now()).is_zero() {
                 let reason = run.out_of_time();
                 return Ok(run.stop(reason, "", self.now()));
             }
-            let next = match self.ask(&run).await? {
-                Asked::Stopped(reason, text) => return Ok(run.stop(reason, &text, self.now())),
-                Asked::Answered(response) => run.answered(response, self.now()),
+            let mut text = String::new();
+            let next = match self.ask(&run, &mut text).await {
+                Ok(Asked::Stopped(reason)) => return Ok(run.stop(reason, &text, self.now())),
+                Ok(Asked::Answered(response)) => run.answered(response, self.now()),
+                Err(failure) => {
+                    let run = run.fail(&failure, &text, self.now());
+                    return Err(Box::new(FailedRun { run, failure }));
+                }
             };
             let pending = match next {
                 Next::End(end) => {
@@ -220,8 +238,8 @@ impl Conversation {
         }
     }
 
-    /// Asks the model and passes its text on as it arrives.
-    async fn ask(&mut self, run: &Run) -> Result<Asked, ModelFailure> {
+    /// Asks the model, and collects its text and passes it on as it arrives.
+    async fn ask(&mut self, run: &Run, text: &mut String) -> Result<Asked, ModelFailure> {
         let may_write = self.actor.scopes.contains(Scope::Write);
         let request = ModelRequest {
             model: self.model.clone(),
@@ -230,16 +248,15 @@ impl Conversation {
             tools: Arc::clone(&self.tools),
         };
         let sent = self.tools_bytes.saturating_add(request_bytes(&request));
-        let mut text = String::new();
-        let asked = self.read_response(run, &request, &mut text).await;
+        let asked = self.read_response(run, &request, text).await;
         match &asked {
             Ok(Asked::Answered(response)) => {
                 self.charge(response.usage, sent, response_bytes(response))
                     .await;
             }
             // The provider does not tell what a response takes that is cut off.
-            Ok(Asked::Stopped(..)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
-                self.charge(Usage::default(), sent, length(&text)).await;
+            Ok(Asked::Stopped(_)) | Err(ModelFailure::Broken(_) | ModelFailure::Timeout(_)) => {
+                self.charge(Usage::default(), sent, length(text)).await;
             }
             // The other failures come before a response begins.
             Err(_) => {}
@@ -253,16 +270,15 @@ impl Conversation {
         request: &ModelRequest,
         text: &mut String,
     ) -> Result<Asked, ModelFailure> {
-        let stopped = |reason, text: &str| Ok(Asked::Stopped(reason, text.to_owned()));
         let response = self.agent.model.response(request);
         let mut response = match unless(&self.signals, response).await {
             Ok(response) => response?,
-            Err(interruption) => return stopped(interruption.reason(run), text),
+            Err(interruption) => return Ok(Asked::Stopped(interruption.reason(run))),
         };
         loop {
             let part = match unless(&self.signals, response.next()).await {
                 Ok(part) => part,
-                Err(interruption) => return stopped(interruption.reason(run), text),
+                Err(interruption) => return Ok(Asked::Stopped(interruption.reason(run))),
             };
             match part.ok_or(ModelFailure::Broken(BrokenStream::NoEnd))?? {
                 ResponsePart::Text(more) => {
@@ -272,7 +288,7 @@ impl Conversation {
                 ResponsePart::End(response) => return Ok(Asked::Answered(response)),
             }
             if run.time_left(self.now()).is_zero() {
-                return stopped(run.out_of_time(), text);
+                return Ok(Asked::Stopped(run.out_of_time()));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Events of a run.
 
 use labdata_domain::{
-    agent::{ModelFailure, RunRefusal, RunResult, ToolCall, ToolOutput, Usage},
+    agent::{ModelFailure, RunFailure, RunRefusal, RunResult, ToolCall, ToolOutput, Usage},
     ids::{AgentRunId, ChatId},
 };
 
@@ -59,9 +59,12 @@ pub enum AgentError {
     /// The organization may not start it.
     #[error(transparent)]
     Refused(#[from] RunRefusal),
-    /// The model gave no usable response.
+    /// No model can be asked.
     #[error(transparent)]
     Model(#[from] ModelFailure),
+    /// The model gave no usable response in a run that had begun.
+    #[error(transparent)]
+    Failed(#[from] RunFailure),
     /// The platform refused or failed.
     #[error(transparent)]
     Platform(#[from] Error),

@@ -57,7 +57,7 @@ impl std::fmt::Debug for StartedRun {
 /// in progress is applied as a whole or not at all.
 ///
 /// # Errors
-/// `Forbidden` without the read scope, and for a chat with the key of a run; `Invalid` for an empty or too long prompt and
+/// `Forbidden` without the read scope, and for a chat with the key of a run or one that is narrowed to tables; `Invalid` for an empty or too long prompt and
 /// for a model that is not allowed; `NotFound` for an unknown chat; [`AgentError::Refused`];
 /// [`ModelFailure::NotConfigured`] if no model is set.
 #[tracing::instrument(level = "debug", skip_all)]

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     agent::{ASSISTANT_JOB_NAME, WRITE_SESSION_MINUTES, WRITE_SESSION_PAUSE},
-    executions::FinalStatus,
+    executions::AgentEnd,
     ids::ExecutionId,
     people::actor::Actor,
 };
@@ -12,8 +12,7 @@ use labdata_ports::{agent::IdleSession, executions::CloseExecutionError};
 use crate::{
     Error, Services,
     executions::{
-        close_execution::close_execution,
-        start_execution::{StartExecution, start_execution},
+        end_agent_execution::end_agent_execution, start_execution::start_agent_execution,
     },
     idempotency::unit_of_work::UnitOfWork,
 };
@@ -24,7 +23,7 @@ const BATCH: u32 = 100;
 /// Returns the execution under which the caller's key writes; opens it if there is none that is open.
 ///
 /// # Errors
-/// Those of [`start_execution`].
+/// Those of [`start_agent_execution`].
 pub(super) async fn write_session(
     services: &Services,
     actor: &Actor,
@@ -37,19 +36,15 @@ pub(super) async fn write_session(
         if execution.state.is_open(now) {
             return Ok(id);
         }
-        // The execution was closed or cancelled, so it would refuse further writes.
+        // The execution was cancelled or timed out, so it would refuse further writes.
         sessions.end(organization, key, id).await?;
     }
-    let start = StartExecution {
-        job_id: None,
-        job_name: Some(ASSISTANT_JOB_NAME.to_owned()),
-        timeout_minutes: Some(WRITE_SESSION_MINUTES),
-    };
-    let opened = start_execution(services, actor, start).await?.id;
+    let opened = start_agent_execution(services, actor, ASSISTANT_JOB_NAME, WRITE_SESSION_MINUTES);
+    let opened = opened.await?.id;
     let id = sessions.begin(organization, key, opened).await?;
     if id != opened {
         // Another call was faster.
-        close_execution(services, actor, opened, FinalStatus::Completed).await?;
+        end_agent_execution(services, actor, opened, &AgentEnd::Completed).await?;
     }
     Ok(id)
 }
@@ -92,10 +87,13 @@ async fn end_write_session(services: &Services, session: &IdleSession) -> Result
         let Some(id) = ended.await? else {
             return Ok(false);
         };
-        let (status, now) = (FinalStatus::Completed, services.clock.now());
-        match within.executions.close(organization, id, status, now).await {
+        let now = services.clock.now();
+        let completed = within
+            .executions
+            .end_agent(organization, id, &AgentEnd::Completed, now);
+        match completed.await {
             Ok(_) => {}
-            // Someone else has closed or cancelled it.
+            // Someone else has cancelled it, or its time is over.
             Err(CloseExecutionError::Refused(refused)) => {
                 tracing::debug!(execution = %id, %refused, "the execution of an assistant was not closed");
             }

@@ -32,6 +32,33 @@ pub async fn start_execution(
     actor: &Actor,
     command: StartExecution,
 ) -> Result<Execution, Error> {
+    open(services, actor, command, |opened| opened).await
+}
+
+/// Opens an execution for what an agent writes, under the job of that name.
+///
+/// # Errors
+/// `Forbidden` without the write scope and for the key of a run.
+pub(crate) async fn start_agent_execution(
+    services: &Services,
+    actor: &Actor,
+    job_name: &str,
+    timeout_minutes: u32,
+) -> Result<Execution, Error> {
+    let command = StartExecution {
+        job_id: None,
+        job_name: Some(job_name.to_owned()),
+        timeout_minutes: Some(timeout_minutes),
+    };
+    open(services, actor, command, Execution::of_agent).await
+}
+
+async fn open(
+    services: &Services,
+    actor: &Actor,
+    command: StartExecution,
+    of_origin: impl FnOnce(Execution) -> Execution,
+) -> Result<Execution, Error> {
     actor.require(Scope::Write)?;
     require_reserve(services)?;
     actor.may(GuardedAction::OpenExecution)?;
@@ -45,7 +72,8 @@ pub async fn start_execution(
     };
     let now = services.clock.now();
     let id = ExecutionId::new(services.ids.next_id());
-    let execution = Execution::start(id, job.id, job.name, command.timeout_minutes, now);
+    let opened = Execution::start(id, job.id, job.name, command.timeout_minutes, now);
+    let execution = of_origin(opened);
     let started_by = StartedBy::key(actor.user, actor.api_key);
     services
         .executions

@@ -1,8 +1,13 @@
 //! Failures of a model's provider.
 
+use std::fmt;
+
 use super::text::start;
 
-use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+use crate::{
+    ids::ExecutionId,
+    refusal::{ErrorCode, RefusalKind, Refuse},
+};
 
 /// Maximum number of bytes of a provider's message that people are displayed.
 pub const MAX_PROVIDER_MESSAGE: usize = 500;
@@ -29,6 +34,9 @@ pub enum ModelFailure {
     /// No connection could be made, or it broke before the response began.
     #[error("the provider of the model cannot be reached: {0}")]
     Unreachable(String),
+    /// It sent something of that media type in place of a stream.
+    #[error("the provider of the model answered {0}, not a stream: check LABDATA_LLM_BASE_URL")]
+    NoStream(String),
     /// The response began and is not usable.
     #[error("the response of the provider of the model is not usable: {0}")]
     Broken(BrokenStream),
@@ -38,9 +46,11 @@ impl Refuse for ModelFailure {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NotConfigured(_) => ErrorCode::AgentNotConfigured,
-            Self::Refused { .. } | Self::Timeout(_) | Self::Unreachable(_) | Self::Broken(_) => {
-                ErrorCode::ProviderFailed
-            }
+            Self::Refused { .. }
+            | Self::Timeout(_)
+            | Self::Unreachable(_)
+            | Self::NoStream(_)
+            | Self::Broken(_) => ErrorCode::ProviderFailed,
         }
     }
 
@@ -75,6 +85,41 @@ pub enum BrokenStream {
     Reported(String),
 }
 
+/// Failure of a run that had begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// Why the model gave no further response.
+    pub failure: ModelFailure,
+    /// The execution that the run has written under.
+    pub execution: Option<ExecutionId>,
+}
+
+impl fmt::Display for RunFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { failure, execution } = self;
+        write!(f, "{failure}")?;
+        match execution {
+            None => Ok(()),
+            Some(id) => write!(
+                f,
+                "; what the run wrote before it failed is under job execution {id}, which can be reverted"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunFailure {}
+
+impl Refuse for RunFailure {
+    fn code(&self) -> ErrorCode {
+        self.failure.code()
+    }
+
+    fn kind(&self) -> RefusalKind {
+        self.failure.kind()
+    }
+}
+
 impl ModelFailure {
     /// True if the same request may succeed a moment later.
     #[must_use]
@@ -83,8 +128,11 @@ impl ModelFailure {
             // Timeouts, rate limits and faults of the server pass; other refusals would come again.
             Self::Refused { status, .. } => matches!(*status, 408 | 429 | 500..=599),
             Self::Unreachable(_) => true,
-            // Parts of a broken response may already have reached the user.
-            Self::NotConfigured(_) | Self::Timeout(_) | Self::Broken(_) => false,
+            // Parts of a broken response may already have reached the user, and a page of another server, such as a
+            // login, is there on the next try as well.
+            Self::NotConfigured(_) | Self::Timeout(_) | Self::NoStream(_) | Self::Broken(_) => {
+                false
+            }
         }
     }
 }
@@ -134,6 +182,19 @@ mod tests {
         assert!(ModelFailure::Unreachable(String::new()).is_transient());
         assert!(!ModelFailure::Timeout(60).is_transient());
         assert!(!ModelFailure::Broken(BrokenStream::NoEnd).is_transient());
+    }
+
+    #[test]
+    fn a_failure_names_the_execution_of_what_was_written() {
+        let id = ExecutionId::new(uuid::Uuid::from_u128(7));
+        let failed = |execution| RunFailure {
+            failure: ModelFailure::Timeout(60),
+            execution,
+        };
+        let said = failed(None).to_string();
+        assert_eq!(said, ModelFailure::Timeout(60).to_string());
+        let said = failed(Some(id)).to_string();
+        assert!(said.contains(&format!("job execution {id}")), "{said}");
     }
 
     #[test]

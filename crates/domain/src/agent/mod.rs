@@ -33,7 +33,7 @@ pub use chat::{
 pub use effects::{
     JOB_ARCHIVED, RUN_QUEUED, SCRIPT_REPLACED, TRAININGS_STOPPED, VERSION_REPLACED, write_effects,
 };
-pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, provider_message};
+pub use failure::{BrokenStream, MAX_PROVIDER_MESSAGE, ModelFailure, RunFailure, provider_message};
 pub use history::{MAX_HISTORY_BYTES, history};
 pub use instructions::{ASSISTANT_INSTRUCTIONS, instructions};
 pub use limits::{AgentLimits, LEASE, MAX_ANSWER_BYTES, RENEW_EVERY, TooManyRuns};

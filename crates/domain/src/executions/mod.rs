@@ -1,13 +1,14 @@
 //! Job executions: their states and transitions. Everything a script writes is attributed to one.
 
+mod refusal;
 pub mod started_by;
 
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 
+pub use self::refusal::{CancelError, CloseError};
 use crate::{
     ids::{ExecutionId, JobId},
-    refusal::{ErrorCode, Refuse},
     work::{NewRun, PlatformRun, RunEnd, WORKER_LOST, WORKER_LOST_AGAIN, has_another_attempt},
 };
 
@@ -66,8 +67,20 @@ pub enum Origin {
     OffPlatform,
     /// Nowhere: created by a data write that names no execution, and completed with it.
     DataWrite,
+    /// With an agent: opened by the first write of a run of the agent or of an assistant, and ended with the run or
+    /// the assistant's session.
+    Agent,
     /// On the platform, which alone records its state.
     Platform(PlatformRun),
+}
+
+/// End of a run of the agent, or of an assistant's session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// It ended as it should.
+    Completed,
+    /// It failed, with this message.
+    Failed(String),
 }
 
 impl Origin {
@@ -77,6 +90,7 @@ impl Origin {
         match self {
             Self::OffPlatform => "off_platform",
             Self::DataWrite => "data_write",
+            Self::Agent => "agent",
             Self::Platform(_) => "platform",
         }
     }
@@ -86,7 +100,7 @@ impl Origin {
     pub const fn run(&self) -> Option<&PlatformRun> {
         match self {
             Self::Platform(run) => Some(run),
-            Self::OffPlatform | Self::DataWrite => None,
+            Self::OffPlatform | Self::DataWrite | Self::Agent => None,
         }
     }
 }
@@ -110,51 +124,6 @@ pub struct Execution {
     pub started_at: Option<OffsetDateTime>,
 }
 
-/// Why an execution cannot be closed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CloseError {
-    /// It has ended with another status.
-    #[error("this execution is already {0}, which is final")]
-    EndedOtherwise(&'static str),
-    /// It runs on the platform.
-    #[error(
-        "this execution runs on the platform, which records itself how it ends; to stop it, \
-         cancel it"
-    )]
-    RunsOnPlatform,
-    /// A data write created it.
-    #[error(
-        "this execution was created by a data write, which completed it; there is nothing to close"
-    )]
-    CreatedByWrite,
-}
-
-impl Refuse for CloseError {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::EndedOtherwise(_) => ErrorCode::ExecutionEnded,
-            Self::RunsOnPlatform | Self::CreatedByWrite => ErrorCode::ExecutionNotClosable,
-        }
-    }
-}
-
-/// Why an execution cannot be cancelled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CancelError {
-    /// It has ended.
-    #[error("this execution is already {0}, which is final")]
-    Ended(&'static str),
-    /// It has failed, and another one retries it.
-    #[error("this execution lost its worker, and execution {0} retries it: cancel that one")]
-    Retried(ExecutionId),
-}
-
-impl Refuse for CancelError {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::ExecutionEnded
-    }
-}
-
 impl Execution {
     /// A new execution of a script outside the platform, which starts now.
     #[must_use]
@@ -173,6 +142,15 @@ impl Execution {
             state: ExecutionState::start(now, timeout_minutes),
             created_at: now,
             started_at: Some(now),
+        }
+    }
+
+    /// The same, for what an agent writes.
+    #[must_use]
+    pub fn of_agent(self) -> Self {
+        Self {
+            origin: Origin::Agent,
+            ..self
         }
     }
 
@@ -244,18 +222,42 @@ impl Execution {
     ///
     /// # Errors
     /// [`CloseError::RunsOnPlatform`] for a run on the platform, [`CloseError::CreatedByWrite`] for an
-    /// execution of a data write; the state's refusal.
+    /// execution of a data write, [`CloseError::OfAgent`] for that of an agent; the state's refusal.
     pub fn close(self, status: FinalStatus, now: OffsetDateTime) -> Result<Self, CloseError> {
         match self.origin {
             // Its worker reports the end; a close from outside would race with that.
             Origin::Platform(_) => return Err(CloseError::RunsOnPlatform),
             Origin::DataWrite => return Err(CloseError::CreatedByWrite),
+            Origin::Agent => return Err(CloseError::OfAgent),
             Origin::OffPlatform => {}
         }
         Ok(Self {
             state: self.state.close(status, now)?,
             ..self
         })
+    }
+
+    /// Ends the execution of an agent with its run or session.
+    ///
+    /// # Errors
+    /// Those of [`Self::close`] for other executions, and the state's refusal.
+    pub fn end_agent(self, end: &AgentEnd, now: OffsetDateTime) -> Result<Self, CloseError> {
+        match self.origin {
+            Origin::Platform(_) => return Err(CloseError::RunsOnPlatform),
+            Origin::DataWrite => return Err(CloseError::CreatedByWrite),
+            // Earlier versions of the platform opened executions of agents as those of scripts.
+            Origin::Agent | Origin::OffPlatform => {}
+        }
+        let is_open = self.state.is_open(now);
+        let state = match end {
+            AgentEnd::Failed(message) if is_open => ExecutionState::Failed {
+                at: now,
+                error: Some(message.clone()),
+            },
+            AgentEnd::Failed(_) => self.state.close(FinalStatus::Failed, now)?,
+            AgentEnd::Completed => self.state.close(FinalStatus::Completed, now)?,
+        };
+        Ok(Self { state, ..self })
     }
 
     /// Fails it if its deadline has passed; `None` if not. The deadline of a run on the platform is
@@ -362,7 +364,7 @@ impl Execution {
         // A run past its deadline is still its worker's, who is about to fail it.
         let state = match self.origin {
             Origin::Platform(_) => self.state,
-            Origin::OffPlatform | Origin::DataWrite => self.state.expire(now),
+            Origin::OffPlatform | Origin::DataWrite | Origin::Agent => self.state.expire(now),
         };
         match state {
             ExecutionState::Queued | ExecutionState::Running { .. } => Ok(Self {

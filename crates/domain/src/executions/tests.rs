@@ -247,6 +247,36 @@ fn only_what_runs_elsewhere_past_its_deadline_expires() {
 }
 
 #[test]
+fn only_its_agent_ends_the_execution_of_an_agent() {
+    let open = execution(Origin::Agent, ExecutionState::start(NOW, Some(1)));
+    assert_eq!(
+        open.clone().close(FinalStatus::Completed, NOW),
+        Err(CloseError::OfAgent)
+    );
+    let failed = AgentEnd::Failed("no answer".to_owned());
+    let ended = open.clone().end_agent(&failed, NOW).unwrap();
+    assert_eq!(ended.state.error(), Some("no answer"));
+    assert_eq!(ended.clone().end_agent(&failed, NOW), Ok(ended.clone()));
+    assert_eq!(
+        ended.end_agent(&AgentEnd::Completed, NOW),
+        Err(CloseError::EndedOtherwise("failed"))
+    );
+    let late = open.clone().end_agent(&failed, NOW + Duration::MINUTE);
+    assert_eq!(late.unwrap().state.error(), Some(TIMED_OUT));
+    let cancelled = open.cancel(NOW).unwrap();
+    assert_eq!(
+        cancelled.end_agent(&AgentEnd::Completed, NOW),
+        Err(CloseError::EndedOtherwise("cancelled"))
+    );
+    let run = Origin::Platform(PlatformRun::of_version(1));
+    let run = execution(run, ExecutionState::start(NOW, None));
+    assert_eq!(
+        run.end_agent(&AgentEnd::Completed, NOW),
+        Err(CloseError::RunsOnPlatform)
+    );
+}
+
+#[test]
 fn a_worker_records_how_the_script_ended() {
     let running = ExecutionState::Running { deadline: None };
     let end = RunEnd {

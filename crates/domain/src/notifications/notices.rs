@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Draft, MAX_BODY, MAX_TITLE};
 use crate::{
-    executions::{Execution, ExecutionState, TIMED_OUT},
+    executions::{Execution, ExecutionState, Origin, TIMED_OUT},
     models::{ModelVersion, VersionState},
     work::TIMED_OUT_AFTER,
 };
@@ -112,9 +112,10 @@ pub fn failure_notice(execution: &Execution) -> Option<Draft> {
     let id = execution.id.to_string();
     let ending = format!("\" {how}");
     let room = MAX_TITLE.saturating_sub(ending.chars().count() + 1);
-    let body = error
-        .as_deref()
-        .unwrap_or("Its script closed it as failed.");
+    let body = error.as_deref().unwrap_or(match &execution.origin {
+        Origin::OffPlatform => "Its script closed it as failed.",
+        Origin::DataWrite | Origin::Agent | Origin::Platform(_) => "It failed without a message.",
+    });
     let data = [
         ("job_execution_id", id.clone()),
         ("job_id", execution.job_id.to_string()),
@@ -148,7 +149,6 @@ mod tests {
 
     use super::*;
     use crate::{
-        executions::Origin,
         ids::{ExecutionId, JobId},
         work::PlatformRun,
     };

@@ -84,7 +84,7 @@ output! {
         parameters: Option<Map<String, Value>> =
             match started.execution.origin {
                 Origin::Platform(run) => Some(run.parameters),
-                Origin::OffPlatform | Origin::DataWrite => None,
+                Origin::OffPlatform | Origin::DataWrite | Origin::Agent => None,
             },
         /// Of runs on the platform: the user who wrote the version of the script that ran, whose rights it has
         /// when a trigger started it.

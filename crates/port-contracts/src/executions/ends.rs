@@ -1,10 +1,15 @@
 //! Contract of [`ExecutionRepository`](labdata_ports::executions::ExecutionRepository): ending executions.
 
 use futures::future::join_all;
-use labdata_domain::executions::{CloseError, Execution, ExecutionState, FinalStatus, TIMED_OUT};
+use labdata_domain::executions::{
+    AgentEnd, CloseError, Execution, ExecutionState, FinalStatus, TIMED_OUT,
+};
 use labdata_ports::{PortError, executions::CloseExecutionError};
 
-use crate::{executions::ExecutionsLab, given::at};
+use crate::{
+    executions::ExecutionsLab,
+    given::{self, at},
+};
 
 /// Fails unless closing was refused because of that state.
 #[track_caller]
@@ -63,6 +68,51 @@ crate::suite!(
             let closed = lab.close(&running, first, 60).await.unwrap();
             assert_refused(lab.close(&running, second, 61).await, name);
             assert_eq!(lab.get(&closed).await, closed);
+        }
+    }
+
+    /// The execution of an agent ends with the agent, not by a request, and a failure says why.
+    async fn the_execution_of_an_agent_ends_with_its_agent(lab: &ExecutionsLab) {
+        let job = lab.job(lab.ours, "agent").await;
+        let failed = AgentEnd::Failed("the provider broke off".to_owned());
+        for (end, state) in [
+            (
+                AgentEnd::Completed,
+                ExecutionState::Completed { at: at(60) },
+            ),
+            (
+                failed,
+                ExecutionState::Failed {
+                    at: at(60),
+                    error: Some("the provider broke off".to_owned()),
+                },
+            ),
+        ] {
+            let running = given::execution(&job, at(0), Some(2)).of_agent();
+            lab.add(&running).await.unwrap();
+            match lab.close(&running, FinalStatus::Completed, 30).await {
+                Err(CloseExecutionError::Refused(CloseError::OfAgent)) => {}
+                other => panic!("expected a refusal, got {other:?}"),
+            }
+            let executions = &lab.executions;
+            let ended = executions.end_agent(lab.ours, running.id, &end, at(60));
+            assert_eq!(
+                ended.await.unwrap(),
+                Execution {
+                    state,
+                    ..running.clone()
+                }
+            );
+            let again = executions.end_agent(lab.ours, running.id, &end, at(90));
+            assert_eq!(again.await.unwrap(), lab.get(&running).await);
+        }
+        let theirs = lab.execution(lab.theirs, at(0), None).await;
+        let refused = lab
+            .executions
+            .end_agent(lab.ours, theirs.id, &AgentEnd::Completed, at(1));
+        match refused.await {
+            Err(CloseExecutionError::Port(PortError::NotFound(_))) => {}
+            other => panic!("expected NotFound, got {other:?}"),
         }
     }
 

@@ -108,6 +108,7 @@ crate::suite!(
             for origin in [
                 Origin::OffPlatform,
                 Origin::DataWrite,
+                Origin::Agent,
                 Origin::Platform(run),
             ] {
                 let given = given::execution(&job, at(0), None);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use labdata_domain::{
     executions::{
-        CancelError, CloseError, Execution, FinalStatus,
+        AgentEnd, CancelError, CloseError, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, FileId, JobId, OrganizationId},
@@ -120,6 +120,19 @@ pub trait ExecutionRepository: Send + Sync {
         organization: OrganizationId,
         id: ExecutionId,
         status: FinalStatus,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError>;
+
+    /// Ends the execution of an agent by [`labdata_domain::executions::Execution::end_agent`], in one step with reading
+    /// its state, as [`Self::close`] does.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`], or the refusal.
+    async fn end_agent(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        end: &AgentEnd,
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError>;
 

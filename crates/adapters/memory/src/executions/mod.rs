@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use labdata_domain::{
     events::LoggedEventKind,
     executions::{
-        Execution, FinalStatus,
+        AgentEnd, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId},
@@ -132,6 +132,22 @@ impl ExecutionRepository for InMemoryExecutionRepository {
             state.store_end(organization, &closed, now)?;
         }
         Ok(closed)
+    }
+
+    async fn end_agent(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        end: &AgentEnd,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError> {
+        let mut state = self.memory.lock();
+        let execution = state.execution_mut(organization, id)?.clone();
+        let ended = execution.clone().end_agent(end, now)?;
+        if execution != ended {
+            state.store_end(organization, &ended, now)?;
+        }
+        Ok(ended)
     }
 
     async fn cancel(

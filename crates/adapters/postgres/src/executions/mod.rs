@@ -16,7 +16,7 @@ use diesel_async::RunQueryDsl;
 use labdata_domain::{
     events::LoggedEventKind,
     executions::{
-        CancelError, CloseError, Execution, FinalStatus,
+        AgentEnd, CancelError, CloseError, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId},
@@ -98,11 +98,11 @@ async fn close(
     connection: &mut Connection,
     organization: OrganizationId,
     id: ExecutionId,
-    status: FinalStatus,
     now: OffsetDateTime,
+    next: impl FnOnce(Execution) -> Result<Execution, CloseError>,
 ) -> Result<Result<Execution, CloseError>, Fault> {
     let execution = lock(connection, organization, id).await?;
-    let closed = match execution.clone().close(status, now) {
+    let closed = match next(execution.clone()) {
         Ok(closed) => closed,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -270,11 +270,23 @@ impl ExecutionRepository for PgExecutionRepository {
         status: FinalStatus,
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError> {
-        let closed = transacted!(
-            self.database.of(organization),
-            connection => close(connection, organization, id, status, now)
-        );
+        let closed = transacted!(self.database.of(organization), connection => close(
+            connection, organization, id, now, |execution| execution.close(status, now)
+        ));
         Ok(closed.map_err(PortError::from)??)
+    }
+
+    async fn end_agent(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        end: &AgentEnd,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError> {
+        let ended = transacted!(self.database.of(organization), connection => close(
+            connection, organization, id, now, |execution| execution.end_agent(end, now)
+        ));
+        Ok(ended.map_err(PortError::from)??)
     }
 
     async fn cancel(

@@ -55,6 +55,7 @@ impl ExecutionRow {
         match self.origin.as_str() {
             "off_platform" => Ok(Origin::OffPlatform),
             "data_write" => Ok(Origin::DataWrite),
+            "agent" => Ok(Origin::Agent),
             "platform" => Ok(Origin::Platform(PlatformRun {
                 script_version: self
                     .script_version

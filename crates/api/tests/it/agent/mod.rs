@@ -3,6 +3,7 @@
 mod budget;
 mod cancelled;
 mod chats;
+mod failed;
 mod faults;
 mod growth_curves;
 mod injection;

@@ -73,6 +73,12 @@ async fn a_key_that_is_revoked_between_two_requests_is_refused_and_its_writes_st
     let assistant = lab.on.server.with_key(created["key"].as_str().unwrap());
     let execution = written(&assistant, "a").await;
     assert_eq!(written(&assistant, "b").await, execution);
+    let closed = json!({ "status": "failed" });
+    let closed = lab
+        .client
+        .patch(&format!("/api/v1/job-executions/{execution}"), &closed)
+        .await;
+    assert_eq!(closed.code(400), "execution_not_closable");
 
     let path = format!("/api/v1/api-keys/{}", created["id"].as_str().unwrap());
     assert_eq!(lab.client.delete(&path).await.status, 204);

@@ -3,15 +3,14 @@
 use std::fmt;
 
 use futures::{FutureExt, future::BoxFuture, lock::Mutex};
-use labdata_domain::{executions::FinalStatus, ids::ExecutionId, people::actor::Actor};
+use labdata_domain::{executions::AgentEnd, ids::ExecutionId, people::actor::Actor};
 
 use crate::{
     Error, Services,
     agent::{Agent, write_session::write_session},
     executions::{
-        cancel_execution::cancel_execution,
-        close_execution::close_execution,
-        start_execution::{StartExecution, start_execution},
+        cancel_execution::cancel_execution, end_agent_execution::end_agent_execution,
+        start_execution::start_agent_execution,
     },
 };
 
@@ -94,7 +93,7 @@ impl RunWrites {
     /// writes under the execution of that run.
     ///
     /// # Errors
-    /// Those of [`start_execution`].
+    /// Those of [`start_agent_execution`].
     pub async fn execution(
         &self,
         services: &Services,
@@ -125,33 +124,32 @@ impl RunWrites {
         })
     }
 
-    /// Cancels the execution of the run, if it has opened one.
-    pub(crate) async fn cancel(&self, services: &Services, actor: &Actor) {
-        let Some(id) = self.opened().await else {
-            return;
-        };
+    /// Cancels the execution of the run, if it has opened one; returns it.
+    pub(crate) async fn cancel(&self, services: &Services, actor: &Actor) -> Option<ExecutionId> {
+        let id = self.opened().await?;
         if let Err(error) = cancel_execution(services, actor, id).await {
             tracing::warn!(execution = %id, %error, "the execution of an agent run was not cancelled");
         }
+        Some(id)
     }
 
-    /// Closes the execution of the run, if it has opened one.
-    pub(crate) async fn close(&self, services: &Services, actor: &Actor, status: FinalStatus) {
-        let Some(id) = self.opened().await else {
-            return;
-        };
-        if let Err(error) = close_execution(services, actor, id, status).await {
-            tracing::warn!(execution = %id, %error, "the execution of an agent run was not closed");
+    /// Ends the execution of the run, if it has opened one; returns it.
+    pub(crate) async fn end(
+        &self,
+        services: &Services,
+        actor: &Actor,
+        end: &AgentEnd,
+    ) -> Option<ExecutionId> {
+        let id = self.opened().await?;
+        if let Err(error) = end_agent_execution(services, actor, id, end).await {
+            tracing::warn!(execution = %id, %error, "the execution of an agent run was not ended");
         }
+        Some(id)
     }
 }
 
 /// Opens the execution of a run.
 async fn open(services: Services, actor: Actor) -> Result<ExecutionId, Error> {
-    let start = StartExecution {
-        job_id: None,
-        job_name: Some(JOB_NAME.to_owned()),
-        timeout_minutes: Some(TIMEOUT_MINUTES),
-    };
-    Ok(start_execution(&services, &actor, start).await?.id)
+    let opened = start_agent_execution(&services, &actor, JOB_NAME, TIMEOUT_MINUTES);
+    Ok(opened.await?.id)
 }

@@ -13,7 +13,7 @@ use labdata_application::agent::{
 use labdata_domain::{
     agent::{EndReason, RENEW_EVERY, ToolInput, ToolOutput},
     executions::{
-        Execution, ExecutionState, FinalStatus,
+        AgentEnd, Execution, ExecutionState, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{AgentRunId, ExecutionId, OrganizationId},
@@ -207,6 +207,16 @@ impl ExecutionRepository for SlowExecutions {
         now: OffsetDateTime,
     ) -> Result<Execution, CloseExecutionError> {
         self.inner.close(of, id, status, now).await
+    }
+
+    async fn end_agent(
+        &self,
+        of: OrganizationId,
+        id: ExecutionId,
+        end: &AgentEnd,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError> {
+        self.inner.end_agent(of, id, end, now).await
     }
 
     async fn cancel(

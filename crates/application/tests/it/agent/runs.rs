@@ -53,7 +53,7 @@ async fn a_failure_of_the_model_is_the_last_event() {
         .events(&scripted.lab.actor(&[Read]), prompted("x"))
         .await;
     assert!(
-        matches!(events.last(), Some(AgentEvent::Error(AgentError::Model(failure))) if *failure == broken)
+        matches!(events.last(), Some(AgentEvent::Error(AgentError::Failed(failed))) if failed.failure == broken)
     );
     assert_eq!(
         events

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use labdata_application::Services;
 use labdata_domain::{
     executions::{
-        Execution, FinalStatus,
+        AgentEnd, Execution, FinalStatus,
         started_by::{StartedBy, Starter},
     },
     ids::{ExecutionId, OrganizationId},
@@ -311,6 +311,19 @@ impl ExecutionRepository for RemoteExecutions {
             return Ok(self.inner.get(organization, id).await?);
         }
         remote!(self, self.inner.close(organization, id, status, now))
+    }
+
+    async fn end_agent(
+        &self,
+        organization: OrganizationId,
+        id: ExecutionId,
+        end: &AgentEnd,
+        now: OffsetDateTime,
+    ) -> Result<Execution, CloseExecutionError> {
+        if self.loses_end(id) {
+            return Ok(self.inner.get(organization, id).await?);
+        }
+        remote!(self, self.inner.end_agent(organization, id, end, now))
     }
 
     async fn cancel(

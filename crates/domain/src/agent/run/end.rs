@@ -23,6 +23,8 @@ pub enum EndReason {
     Cancelled,
     /// The organization has used that many tokens, all that it has for the month.
     Budget(u64),
+    /// The model gave no further response.
+    Failed,
 }
 
 impl EndReason {
@@ -52,6 +54,7 @@ impl EndReason {
                 "(The run ended because the organization has used its {tokens} tokens of this month. This is \
                  the state that it had reached.)"
             )),
+            Self::Failed => Some("(The run failed.)".to_owned()),
         }
     }
 }
