@@ -47,7 +47,7 @@ error_codes! {
     BodyTimeout = "body_timeout",
     /// The request body exceeds the limit.
     BodyTooLarge = "body_too_large",
-    /// The request, or its body, is no valid HTTP.
+    /// The request or its body cannot be read.
     BodyUnreadable = "body_unreadable",
     /// Other requests hold what this one needs; retry after the seconds of `Retry-After`.
     Busy = "busy",
@@ -161,7 +161,7 @@ error_codes! {
     JobArchived = "job_archived",
     /// The key matches several stored rows.
     KeyAmbiguous = "key_ambiguous",
-    /// The API key is narrowed to some tables, and what it would start is not.
+    /// The API key is narrowed to some tables, and what it would start or read is not.
     KeyNarrowed = "key_narrowed",
     /// Another API key has this prefix.
     KeyPrefixTaken = "key_prefix_taken",
@@ -235,6 +235,8 @@ error_codes! {
     PredictionFailed = "prediction_failed",
     /// This server cannot run models now.
     PredictionUnavailable = "prediction_unavailable",
+    /// The platform does not speak the revision of the Model Context Protocol that the header names.
+    ProtocolVersionUnsupported = "protocol_version_unsupported",
     /// The provider of the language model failed.
     ProviderFailed = "provider_failed",
     /// This server cannot run Python now.

@@ -4,6 +4,7 @@
 //! whichever server it reaches. `rmcp` reads the messages and responds to them.
 
 mod caller;
+mod message;
 mod origin;
 mod resources;
 mod server;
@@ -13,18 +14,25 @@ use std::{sync::Arc, time::Duration};
 
 use actix_web::{
     HttpResponse,
-    http::{StatusCode, header::HeaderName},
+    http::{
+        StatusCode,
+        header::{HeaderName, HeaderValue},
+    },
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use labdata_application::{Error, agent::admit_assistant};
-use labdata_operations::errors::ErrorBody;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
 };
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use self::{caller::McpServer, origin::check_origin};
+use self::{
+    caller::McpServer,
+    message::{Refused, check_message, check_version},
+    origin::check_origin,
+};
 use crate::http::{
     ApiError, ApiResult, Call, Read,
     body::{BODY_LIMIT, RawJson},
@@ -33,6 +41,9 @@ use crate::http::{
 
 /// Maximum time to respond to a request. Longer than any tool takes.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
+
+/// Header with the revision of the protocol that a client speaks.
+const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 
 /// Headers of requests and responses that the protocol defines start with this.
 const PROTOCOL_PREFIX: &str = "mcp-";
@@ -46,6 +57,12 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     }
     let _slot = admit_assistant(call.services(), &call.actor).await?;
     refuse_many_values(&call.body.0)?;
+    let version = call.request.headers().get(PROTOCOL_VERSION);
+    let checked = check_version(version.map(HeaderValue::as_bytes))
+        .and_then(|()| check_message(&call.body.0));
+    if let Err(refused) = checked {
+        return Ok(refused.response());
+    }
     let request = to_service(&call)?;
     let server = McpServer {
         app: call.app.clone(),
@@ -112,17 +129,32 @@ fn to_service(call: &Call<Read, RawJson>) -> Result<http::Request<Full<Bytes>>, 
     request.map_err(|error| Error::Internal(format!("an MCP request: {error}")))
 }
 
+/// The body of an error: the fields of the platform's errors, beside those of JSON-RPC if the implementation sends them.
+/// It explains in plain text which headers it does not take.
+fn explained(status: StatusCode, body: &[u8]) -> Value {
+    let message: Option<Map<String, Value>> = serde_json::from_slice(body).ok();
+    let said = |message: &Map<String, Value>| {
+        let said = message.get("error")?.get("message")?.as_str()?;
+        Some(said.to_owned())
+    };
+    let detail = message.as_ref().and_then(said);
+    let mut fields = message.unwrap_or_default();
+    let detail = detail.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    let code = body_of_status(status).code;
+    fields.insert("detail".to_owned(), detail.into());
+    fields.insert("code".to_owned(), code.as_str().into());
+    Value::Object(fields)
+}
+
 fn from_service(head: &http::response::Parts, body: Bytes) -> HttpResponse {
     let status = StatusCode::from_u16(head.status.as_u16());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let content_type = head.headers.get("content-type");
-    if status.is_client_error() && content_type.is_none_or(|it| it != "application/json") {
-        // The implementation explains in plain text which messages it cannot read.
-        let explained = ErrorBody {
-            detail: String::from_utf8_lossy(&body).into_owned(),
-            ..body_of_status(status)
-        };
-        return HttpResponse::build(status).json(explained);
+    if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        // The media type was checked before: this is a message that it cannot read.
+        return Refused::unread(&String::from_utf8_lossy(&body)).response();
+    }
+    if status.is_client_error() {
+        return HttpResponse::build(status).json(explained(status, &body));
     }
     let mut response = HttpResponse::build(status);
     for (name, value) in &head.headers {

@@ -76,7 +76,13 @@ async fn the_headers_of_the_transport_are_checked() {
     send(accepted().json(&ping)).await.json(200);
     for version in ["1999-01-01", "x"] {
         let request = accepted().header("mcp-protocol-version", version);
-        assert_eq!(send(request.json(&ping)).await.status, 400, "{version}");
+        let refused = send(request.json(&ping)).await;
+        assert_eq!(refused.code(400), "protocol_version_unsupported");
+        let detail = refused.detail(400);
+        assert!(
+            detail.contains(version) && detail.contains("2025-06-18"),
+            "{detail}"
+        );
     }
 }
 
@@ -113,9 +119,39 @@ async fn bodies_of_another_type_size_or_shape_are_refused() {
     let json = || request(&client).header("content-type", "application/json");
     let large = "x".repeat(4_718_592);
     assert_eq!(send(json().body(large)).await.status, 413);
-    for broken in ["{", "[]", "{\"jsonrpc\": \"2.0\"}", "\u{0}"] {
-        let status = send(json().body(broken)).await.status.as_u16();
-        assert!((400..=422).contains(&status), "{broken}: {status}");
+    for (broken, code) in [
+        ("", -32700),
+        ("{", -32700),
+        ("\u{0}", -32700),
+        ("[]", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc": "2.0"}"#, -32600),
+        (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}"#, -32600),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}"#,
+            -32600,
+        ),
+    ] {
+        let refused = send(json().body(broken)).await;
+        assert_eq!(refused.code(400), "body_unreadable", "{broken}");
+        let refused = refused.json(400);
+        assert_eq!(refused["error"]["code"], code, "{refused}");
+        assert_eq!(refused["error"]["message"], refused["detail"]);
+    }
+    for (method, params, field) in [
+        ("tools/call", json!({}), "params.name"),
+        (
+            "tools/call",
+            json!({ "name": "list_jobs", "arguments": [] }),
+            "params.arguments",
+        ),
+        ("resources/read", json!({}), "params.uri"),
+        ("initialize", json!({}), "params.protocolVersion"),
+    ] {
+        let refused = ask(&client, method, params).await.json(200);
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(field), "{message}");
     }
     let unknown = ask(&client, "tools/drop", json!({})).await.text;
     assert!(unknown.contains("-32601"), "{unknown}");
