@@ -199,11 +199,18 @@ async fn write_chunk(writer: &mut OwnedWriteHalf, bytes: &[u8]) -> Result<()> {
 }
 
 fn head(reply: &Reply, content_type: &str, framing: &str) -> String {
+    let mut given = reply.headers.iter();
+    let given = given.find(|(name, _)| name == "content-type");
+    let content_type = given.map_or(content_type, |(_, value)| value);
     let mut head = format!(
         "HTTP/1.1 {} Status\r\ncontent-type: {content_type}\r\n{framing}",
         reply.status
     );
-    for (name, value) in &reply.headers {
+    for (name, value) in reply
+        .headers
+        .iter()
+        .filter(|(name, _)| name != "content-type")
+    {
         head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
     }
     head.push_str("\r\n");

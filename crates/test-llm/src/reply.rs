@@ -9,7 +9,7 @@ use serde_json::Value;
 pub struct Reply {
     /// HTTP status; a body with an error unless it is 200.
     pub status: u16,
-    /// Headers besides the usual ones.
+    /// Headers besides the usual ones; a `content-type` replaces the usual one.
     pub headers: Vec<(String, String)>,
     /// Message of an error.
     pub message: String,

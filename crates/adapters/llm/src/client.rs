@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
-use ::http::{HeaderMap, HeaderName, HeaderValue};
+use ::http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE};
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use labdata_domain::agent::{BrokenStream, ModelFailure, provider_message, retry_delay};
@@ -138,6 +138,9 @@ impl Access {
                 self.key.as_ref(),
             ));
         }
+        if let Some(other) = other_than_stream(&response.headers) {
+            return Err(ModelFailure::NoStream(other));
+        }
         let mut reading = Reading {
             body: response.body,
             frames: FrameReader::default(),
@@ -167,6 +170,14 @@ impl Access {
         }
         Ok(reading)
     }
+}
+
+/// The media type of a response that is no stream of events; `None` also where the server names none.
+fn other_than_stream(headers: &HeaderMap) -> Option<String> {
+    let named = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let named = named.split(';').next().unwrap_or_default().trim();
+    // The server may be any: what it sends becomes part of a sentence.
+    (!named.eq_ignore_ascii_case("text/event-stream")).then(|| provider_message(named, None))
 }
 
 /// A response that is being read.

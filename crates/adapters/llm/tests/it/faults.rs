@@ -193,6 +193,24 @@ async fn a_refusal_for_the_moment_is_tried_three_times() {
 }
 
 #[tokio::test]
+async fn what_is_no_stream_is_named_at_once() {
+    for media_type in ["text/html", "application/json"] {
+        let page =
+            Reply::text("x").with_header("content-type", &format!("{media_type}; charset=x"));
+        for server in Server::both(&[page, Reply::text("42")]).await {
+            let failure = server.ask().await.1.unwrap_err();
+            assert_eq!(failure, ModelFailure::NoStream(media_type.to_owned()));
+            let said = failure.to_string();
+            assert!(
+                said.contains(media_type) && said.contains("LABDATA_LLM_BASE_URL"),
+                "{said}"
+            );
+            assert_eq!(server.stub.requests().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_gives_no_answer_is_tried_again() {
     let none = Reply::text("").with_fault(Fault::NoResponse);
     for server in Server::both(&[none, Reply::text("42")]).await {
