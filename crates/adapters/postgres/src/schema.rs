@@ -507,6 +507,8 @@ diesel::table! {
         reverted_at -> Timestamptz,
         reverted_by -> Uuid,
         api_key_id -> Nullable<Uuid>,
+        undo_execution_id -> Nullable<Uuid>,
+        is_undone -> Bool,
     }
 }
 

@@ -85,7 +85,7 @@ impl TableChanges {
     }
 }
 
-/// The first revert of an execution.
+/// The first revert of an execution, or the first since an earlier one was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reverted {
     /// When.

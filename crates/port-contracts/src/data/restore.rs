@@ -167,11 +167,20 @@ crate::suite!(
         let curves = ["a", "new"].map(|id| series("curve", json!(id), json!({"time": [7]})));
         let mut execution = write(&lab, tables, curves).await;
         let after = state(&lab).await;
+        let mut executions = vec![execution];
         for expected in [&before, &after, &before, &after] {
             let report = restore(&lab, execution).await.unwrap();
             assert_eq!(report.warnings, [""; 0]);
             assert_eq!(&state(&lab).await, expected);
             execution = report.undo_execution.unwrap();
+            // Only what is not undone in turn counts as reverted: every other one, from the last on.
+            let mut holds = true;
+            for execution in executions.iter().rev() {
+                let reverted = lab.changes(*execution).await.reverted;
+                assert_eq!(reverted.is_some(), holds);
+                holds = !holds;
+            }
+            executions.push(execution);
             assert_eq!(lab.execution(execution).await.job_name.as_str(), "revert");
         }
     }

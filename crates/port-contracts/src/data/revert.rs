@@ -204,6 +204,19 @@ crate::suite!(
         }
     }
 
+    /// An execution whose revert was undone can be reverted again, with a new time, and also without its earlier values.
+    async fn what_was_undone_can_be_reverted_again(harness: &Itself<impl DataHarness>) {
+        let lab = Lab::with_tables(harness).await;
+        let new = insert("sample", json!([{"id": "new", "name": "new"}]));
+        let execution = write(&lab, [new], []).await;
+        let undo = restore(&lab, execution).await.unwrap().undo_execution;
+        restore(&lab, undo.unwrap()).await.unwrap();
+        assert_eq!(lab.changes(execution).await.reverted, None);
+        let report = lab.revert(execution).await.unwrap();
+        assert_eq!(report.deleted_count, 1);
+        assert!(lab.changes(execution).await.reverted.is_some());
+    }
+
     /// A revert does not end an execution: it may write on, and what it writes then is reverted then.
     async fn a_running_execution_stays_running(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;

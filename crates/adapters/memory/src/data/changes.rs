@@ -46,7 +46,9 @@ pub(super) fn changes(tables: &Tables, execution: ExecutionId) -> ExecutionChang
             }
         }
     }
-    changes.reverted = tables.reverted.get(&execution).cloned();
+    let recorded = tables.reverted.get(&execution);
+    let recorded = recorded.filter(|recorded| !recorded.is_undone);
+    changes.reverted = recorded.map(|recorded| recorded.reverted.clone());
     changes
 }
 

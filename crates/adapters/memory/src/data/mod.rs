@@ -148,11 +148,14 @@ impl DataStore for InMemoryDataStore {
         }
         // What is left in the trash is for another revert.
         if report.in_trash.is_empty() {
-            tables.reverted.entry(execution).or_insert(Reverted {
+            let reverted = Reverted {
                 at: request.now,
                 user: request.user,
                 api_key: request.api_key,
-            });
+            };
+            // Annotations do not come back with the undo.
+            let undo = report.undo_execution.filter(|_| annotations == 0);
+            tables.record_revert(execution, reverted, undo);
         }
         *state.tables_mut(organization)? = tables;
         state.delete_annotations_of_execution(organization, execution);

@@ -59,6 +59,10 @@ pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertRe
         restore_series(tables, &plan, table, author, &mut facts);
     }
     mark_undone(tables, &plan, execution, author);
+    // Partly undone, a revert holds.
+    if plan.left().next().is_none() && facts.in_trash.is_empty() {
+        tables.mark_reverts(execution);
+    }
     facts.undo_execution = author.execution.filter(|_| !all.is_empty());
     Ok(plan.report(&facts))
 }

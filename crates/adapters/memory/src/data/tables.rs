@@ -65,6 +65,16 @@ pub(crate) struct RecordedEntry {
     pub(crate) trash: Option<TrashId>,
 }
 
+/// A revert of an execution.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordedRevert {
+    pub(crate) reverted: Reverted,
+    /// The execution whose revert undoes it.
+    pub(crate) undo: Option<ExecutionId>,
+    /// True once all that it did is undone.
+    pub(crate) is_undone: bool,
+}
+
 /// All tables of one organization with their contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
@@ -73,8 +83,8 @@ pub(crate) struct Tables {
     pub(crate) rows: BTreeMap<String, BTreeMap<KeyValue, Row>>,
     pub(crate) series: BTreeMap<String, Vec<Series>>,
     pub(crate) ledger: Vec<RecordedEntry>,
-    /// The first revert of each execution.
-    pub(crate) reverted: BTreeMap<ExecutionId, Reverted>,
+    /// The revert of each execution that was reverted.
+    pub(crate) reverted: BTreeMap<ExecutionId, RecordedRevert>,
     /// Recorded changes of rows and series, in their order.
     pub(crate) changes: Vec<Change>,
     /// Names of the organization's groups.
@@ -103,6 +113,56 @@ impl Tables {
                 && it.entry.count > 0
                 && it.trash.is_none_or(|id| !trash.contains(&id))
         })
+    }
+
+    /// Records the first revert of an execution, or the first since an earlier one was undone, and the execution whose
+    /// revert undoes it.
+    pub(crate) fn record_revert(
+        &mut self,
+        execution: ExecutionId,
+        reverted: Reverted,
+        undo: Option<ExecutionId>,
+    ) {
+        let new = RecordedRevert {
+            reverted,
+            undo,
+            is_undone: false,
+        };
+        match self.reverted.get_mut(&execution) {
+            Some(earlier) if !earlier.is_undone => {
+                // After a second revert, no single execution undoes all that the two did.
+                if undo.is_some() {
+                    earlier.undo = None;
+                }
+            }
+            _ => {
+                self.reverted.insert(execution, new);
+            }
+        }
+    }
+
+    /// Marks the reverts that are undone with all changes of the execution, which is reverted itself, and those that
+    /// hold again by that, and so on.
+    pub(crate) fn mark_reverts(&mut self, execution: ExecutionId) {
+        let (mut executions, mut is_undone) = (BTreeSet::from([execution]), true);
+        while !executions.is_empty() {
+            let mut next = BTreeSet::new();
+            for (of, revert) in &mut self.reverted {
+                let is_concerned = revert.undo.is_some_and(|undo| executions.contains(&undo));
+                if is_concerned && revert.is_undone != is_undone {
+                    revert.is_undone = is_undone;
+                    next.insert(*of);
+                }
+            }
+            // What was reverted can be reverted again, also without its earlier values.
+            for recorded in self.ledger.iter_mut().filter(|_| is_undone) {
+                if next.contains(&recorded.execution) {
+                    recorded.is_reverted = false;
+                }
+            }
+            executions = next;
+            is_undone = !is_undone;
+        }
     }
 
     /// The current definitions.

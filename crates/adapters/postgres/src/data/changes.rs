@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use diesel::{
     OptionalExtension, QueryableByName,
-    sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
@@ -56,6 +56,12 @@ struct CreatedRow {
     id: String,
     #[diesel(sql_type = Nullable<Text>)]
     stored: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct MarkedRow {
+    #[diesel(sql_type = SqlUuid)]
+    execution_id: Uuid,
 }
 
 #[derive(QueryableByName)]
@@ -215,7 +221,7 @@ async fn reverted(
 ) -> Result<Option<Reverted>, Fault> {
     let row: Option<RevertedRow> = diesel::sql_query(
         "SELECT reverted_at, reverted_by, api_key_id FROM labdata.execution_revert \
-         WHERE organization_id = $1 AND execution_id = $2",
+         WHERE organization_id = $1 AND execution_id = $2 AND NOT is_undone",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<SqlUuid, _>(execution.as_uuid())
@@ -229,23 +235,63 @@ async fn reverted(
     }))
 }
 
-/// Records who reverted an execution first. The caller has locked the execution.
+/// Records who reverted an execution first, or first since an earlier revert was undone, and the execution whose revert
+/// undoes this one. The caller has locked the execution.
 pub(super) async fn record_revert(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     request: &RevertRequest,
+    undo: Option<ExecutionId>,
 ) -> Result<(), diesel::result::Error> {
     diesel::sql_query(
-        "INSERT INTO labdata.execution_revert \
-             (organization_id, execution_id, reverted_at, reverted_by, api_key_id) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+        // After a second revert, no single execution undoes all that the two did.
+        "INSERT INTO labdata.execution_revert AS r \
+             (organization_id, execution_id, reverted_at, reverted_by, api_key_id, undo_execution_id) \
+         VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (organization_id, execution_id) DO UPDATE SET \
+             reverted_at = CASE WHEN r.is_undone THEN excluded.reverted_at ELSE r.reverted_at END, \
+             reverted_by = CASE WHEN r.is_undone THEN excluded.reverted_by ELSE r.reverted_by END, \
+             api_key_id = CASE WHEN r.is_undone THEN excluded.api_key_id ELSE r.api_key_id END, \
+             undo_execution_id = CASE WHEN r.is_undone THEN excluded.undo_execution_id END, \
+             is_undone = false \
+         WHERE r.is_undone OR excluded.undo_execution_id IS NOT NULL",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
     .bind::<SqlUuid, _>(request.execution.as_uuid())
     .bind::<Timestamptz, _>(request.now)
     .bind::<SqlUuid, _>(request.user.as_uuid())
     .bind::<Nullable<SqlUuid>, _>(request.api_key.map(ApiKeyId::as_uuid))
+    .bind::<Nullable<SqlUuid>, _>(undo.map(ExecutionId::as_uuid))
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Marks the reverts that are undone with all changes of the execution, which is reverted itself, and those that hold
+/// again by that, and so on.
+pub(super) async fn mark_reverts(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    execution: ExecutionId,
+) -> Result<(), diesel::result::Error> {
+    let (mut executions, mut is_undone) = (vec![execution.as_uuid()], true);
+    while !executions.is_empty() {
+        let marked: Vec<MarkedRow> = diesel::sql_query(
+            // What was reverted can be reverted again, also without its earlier values.
+            "WITH marked AS (UPDATE labdata.execution_revert SET is_undone = $3 \
+                 WHERE organization_id = $1 AND undo_execution_id = ANY($2) AND is_undone <> $3 \
+                 RETURNING execution_id), \
+             taken AS (UPDATE labdata.write_ledger SET reverted_at = NULL \
+                 WHERE organization_id = $1 AND execution_id IN (SELECT execution_id FROM marked) AND $3) \
+             SELECT execution_id FROM marked",
+        )
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Array<SqlUuid>, _>(executions)
+        .bind::<Bool, _>(is_undone)
+        .load(connection)
+        .await?;
+        executions = marked.into_iter().map(|row| row.execution_id).collect();
+        is_undone = !is_undone;
+    }
     Ok(())
 }

@@ -131,7 +131,7 @@ pub(super) async fn revert(
     }
     // What is left in the trash is for another revert.
     if in_trash.is_empty() {
-        record_revert(connection, context.organization, request).await?;
+        record_revert(connection, context.organization, request, None).await?;
     }
     Ok(RevertReport::new(&RevertFacts {
         ledger,

@@ -28,7 +28,7 @@ use labdata_ports::data::{Restore, RevertError, RevertRequest};
 
 use self::{marks::mark_undone, obstacles::obstacles, touched::touched, work::Work};
 use super::{
-    changes::record_revert,
+    changes::{mark_reverts, record_revert},
     context::WriteContext,
     deletions::recorded_deletions,
     execution::{NewExecution, create_execution, ensure_job},
@@ -189,13 +189,19 @@ pub(super) async fn restore(
         facts.undo_execution = Some(record_undo(connection, context, given, &entries).await?);
     }
     mark_undone(connection, context, &plan).await?;
+    // Partly undone, a revert holds.
+    if plan.left().next().is_none() && facts.in_trash.is_empty() {
+        mark_reverts(connection, context.organization, context.execution).await?;
+    }
     if is_new {
         let reverted = LoggedEventKind::ExecutionReverted(context.execution);
         record(connection, context.organization, context.now, &[reverted]).await?;
     }
     // What is left in the trash is for another revert.
     if facts.in_trash.is_empty() {
-        record_revert(connection, context.organization, request).await?;
+        // Annotations do not come back with the undo.
+        let undo = facts.undo_execution.filter(|_| facts.annotations == 0);
+        record_revert(connection, context.organization, request, undo).await?;
     }
     Ok(plan.report(&facts))
 }
