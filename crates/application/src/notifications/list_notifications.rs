@@ -11,15 +11,15 @@ use crate::{
     slots::{Held, Work},
 };
 
-/// The caller's inbox, newest first; only what is unread if so wanted.
+/// The caller's inbox, newest first; only what is unread, or only what is read, if `unread` says so.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_notifications(
     services: &Services,
     actor: &Actor,
-    unread: bool,
+    unread: Option<bool>,
     page: PageRequest,
 ) -> Result<Held<Page<Notification>>, Error> {
     actor.require(Scope::Read)?;
@@ -35,7 +35,7 @@ pub async fn list_notifications(
 /// Counts the caller's unread notifications.
 ///
 /// # Errors
-/// `Forbidden` without the read scope and for the key of a run.
+/// `Forbidden` without the read scope, for the key of a run and for one that is narrowed to tables.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn count_unread_notifications(services: &Services, actor: &Actor) -> Result<u64, Error> {
     actor.require(Scope::Read)?;

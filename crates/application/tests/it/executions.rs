@@ -143,7 +143,7 @@ async fn the_platform_sends_one_notice_of_a_failed_execution() {
         limit: None,
         after: None,
     };
-    let reported = list_notifications(&lab.services, &actor, false, page)
+    let reported = list_notifications(&lab.services, &actor, None, page)
         .await
         .unwrap();
     let titles: Vec<&str> = reported

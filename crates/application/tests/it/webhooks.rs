@@ -219,7 +219,7 @@ async fn five_days_of_failures_disable_and_administrators_are_told_once() {
     assert_eq!(state(services, &admin, &webhook).await, disabled);
     assert_eq!(tell_of_disabled(services).await.unwrap(), 1);
     assert_eq!(tell_of_disabled(services).await.unwrap(), 0);
-    let inbox = list_notifications(services, &admin, false, ALL);
+    let inbox = list_notifications(services, &admin, None, ALL);
     let inbox = &inbox.await.unwrap().items;
     assert_eq!(inbox.len(), 1);
     assert!(

@@ -15,7 +15,10 @@ use labdata_request_body::{
 use serde_json::json;
 
 use super::{DescribedJob, JobView, fields, parameters::definitions, trigger::TriggerFields};
-use crate::{About, Call, JsonBody, Method, Operation, Tag, Write, tools::ToolFacts};
+use crate::{
+    About, Call, JsonBody, Method, Operation, Tag, Write,
+    tools::{ScriptUse, ToolFacts},
+};
 
 shape! {
     /// The job to create.
@@ -63,9 +66,10 @@ pub(super) fn operation() -> Operation {
     }
     .runs_after(check, run)
     .creating()
-    .tool(ToolFacts::of(
-        "Creates a job with a Python script. It does not run it.",
-    ))
+    .tool(ToolFacts {
+        scripts: ScriptUse::Changes,
+        ..ToolFacts::of("Creates a job with a Python script. It does not run it.")
+    })
 }
 
 type CreateJobCall = Call<Write, JsonBody<CreateJobBody>>;

@@ -21,7 +21,8 @@ use super::{
     DescribedJob, JobPath, JobView, fields, parameters::definitions, trigger::TriggerFields,
 };
 use crate::{
-    About, Call, JsonBody, Method, Operation, OrNotFound, Tag, WithEffects, Write, tools::ToolFacts,
+    About, Call, JsonBody, Method, Operation, OrNotFound, Tag, WithEffects, Write,
+    tools::{ScriptUse, ToolFacts},
 };
 
 shape! {
@@ -104,6 +105,7 @@ pub(super) fn operation() -> Operation {
     .runs(run)
     .tool(ToolFacts {
         is_destructive: true,
+        scripts: ScriptUse::Changes,
         ..ToolFacts::of("Changes a job. Earlier versions of its script are retained.")
     })
 }

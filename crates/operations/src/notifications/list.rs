@@ -3,7 +3,7 @@
 use labdata_application::{Error, notifications::list_notifications::list_notifications};
 use labdata_domain::page::{DEFAULT_LIMIT, PageRequest};
 use labdata_request_body::{
-    fields::{or, page},
+    fields::{optional, page},
     readers::boolean,
     shape,
 };
@@ -15,8 +15,8 @@ shape! {
     /// Filters of the list of notifications.
     #[derive(Clone, Copy, Debug)]
     pub struct ListNotificationsQuery {
-        /// Only those that are unread.
-        unread: bool = or(false, boolean()),
+        /// True: only those that are unread; false: only those that are read. All unless given.
+        unread: Option<bool> = optional(boolean()),
         page: PageRequest = page(Some(DEFAULT_LIMIT)),
     }
 }

@@ -1,6 +1,7 @@
 //! Facts of operations that are tools.
 
 use labdata_application::Services;
+use labdata_domain::people::{actor::Actor, run_key::GuardedAction};
 
 /// Facts for a model about an operation that is a tool.
 pub(crate) struct ToolFacts {
@@ -10,8 +11,33 @@ pub(crate) struct ToolFacts {
     pub(crate) description: &'static str,
     /// True if it may change or remove what is there.
     pub(crate) is_destructive: bool,
+    /// What it does with scripts, which not every key that writes may do.
+    pub(crate) scripts: ScriptUse,
     /// A field of the body that the platform fills in.
     pub(crate) filled: Option<FilledField>,
+}
+
+/// What a tool does with scripts.
+#[derive(Clone, Copy)]
+pub(crate) enum ScriptUse {
+    /// Nothing.
+    None,
+    /// Runs them: for keys with all tables of their user.
+    Runs,
+    /// Changes them: besides, not for the key of a run.
+    Changes,
+}
+
+impl ScriptUse {
+    /// Returns true if no call of the actor would be refused for it.
+    pub(crate) fn is_open_to(self, actor: &Actor) -> bool {
+        let has_all_tables = actor.rights.require_all_tables().is_ok();
+        match self {
+            Self::None => true,
+            Self::Runs => has_all_tables,
+            Self::Changes => has_all_tables && actor.may(GuardedAction::ChangeJob).is_ok(),
+        }
+    }
 }
 
 /// A field that the platform fills in, and that the model does not know.
@@ -29,6 +55,7 @@ impl ToolFacts {
             name: None,
             description,
             is_destructive: false,
+            scripts: ScriptUse::None,
             filled: None,
         }
     }

@@ -25,6 +25,9 @@ output! {
     pub(crate) struct SchemaView {
         /// The tables.
         tables: Vec<TableView>,
+        /// Names of the tables that were asked for and do not exist.
+        #[optional]
+        not_found: Option<Vec<String>>,
     }
 }
 
@@ -102,11 +105,14 @@ pub(crate) async fn run(call: Call<Read, JsonBody<GetSchemaInput>>) -> Result<Sc
         let wanted = call.body.tables.as_ref();
         wanted.is_none_or(|wanted| wanted.contains(&table.name))
     };
+    let mut not_found = call.body.tables.clone().unwrap_or_default();
+    not_found.retain(|name| !catalog.tables().iter().any(|table| table.name == *name));
     let tables = catalog.tables().iter().zip(counts);
     let tables = tables.filter(|(table, _)| is_wanted(table));
     Ok(SchemaView {
         tables: tables
             .map(|(table, rows)| TableView::from((&**table, rows)))
             .collect(),
+        not_found: Some(not_found).filter(|names| !names.is_empty()),
     })
 }

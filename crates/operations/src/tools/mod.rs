@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use labdata_application::agent::tools::{Tool, ToolRegistry};
 
-pub(crate) use self::facts::{FilledField, ToolFacts};
+pub(crate) use self::facts::{FilledField, ScriptUse, ToolFacts};
 use self::{of_operation::OperationTool, own::Own};
 
 /// All tools.

@@ -9,7 +9,7 @@ use labdata_application::{
 };
 use labdata_domain::{
     agent::{ToolInput, ToolOutput},
-    people::scope::Scope,
+    people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::agent::ToolDefinition;
 use labdata_request_body::Definitions;
@@ -138,6 +138,11 @@ impl Tool for OperationTool {
 
     fn needs_write(&self) -> bool {
         self.operation.access != Access::Scope(Scope::Read)
+    }
+
+    fn is_open_to(&self, actor: &Actor) -> bool {
+        let may_write = actor.scopes.contains(Scope::Write) || !self.needs_write();
+        may_write && self.facts.scripts.is_open_to(actor)
     }
 
     fn is_destructive(&self) -> bool {

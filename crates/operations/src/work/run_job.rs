@@ -16,7 +16,7 @@ use crate::{
     About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, WithEffects, Write,
     executions::{ExecutionView, view},
     jobs::JobPath,
-    tools::ToolFacts,
+    tools::{ScriptUse, ToolFacts},
 };
 
 shape! {
@@ -47,6 +47,7 @@ pub(super) fn operation() -> Operation {
     .creating()
     .tool(ToolFacts {
         is_destructive: true,
+        scripts: ScriptUse::Runs,
         ..ToolFacts::of(
             "Queues a run of a job's script. It does not wait for its end; list_job_executions shows the \
              state. What the script writes falls under the execution of that run, not under the one of \

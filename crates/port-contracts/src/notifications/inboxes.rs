@@ -30,11 +30,11 @@ impl NotificationsLab {
     /// A page of ada's inbox.
     async fn page(
         &self,
-        only_unread: bool,
+        unread: Option<bool>,
         page: PageRequest,
     ) -> Result<Page<Notification>, PortError> {
         let (ours, ada) = (self.ours, self.ada.id);
-        self.notifications.list(ours, ada, only_unread, page).await
+        self.notifications.list(ours, ada, unread, page).await
     }
 
     async fn unread(&self) -> u64 {
@@ -74,10 +74,10 @@ crate::suite!(
     async fn the_inbox_is_newest_first_and_total(lab: &NotificationsLab) {
         let expected = lab.sent(&[3, 1, 2, 2, 1, 3, 2]).await;
         for limit in [1, 2, 3, 7, 100] {
-            let all = read_to_the_end(limit, async |_, page| lab.page(false, page).await);
+            let all = read_to_the_end(limit, async |_, page| lab.page(None, page).await);
             assert_eq!(ids(all.await), expected, "pages of {limit}");
         }
-        let page = lab.page(false, first(7)).await.unwrap();
+        let page = lab.page(None, first(7)).await.unwrap();
         assert_eq!(page.next, None, "a full last page has no next");
     }
 
@@ -85,7 +85,7 @@ crate::suite!(
     async fn pages_lose_and_repeat_nothing_while_others_send(lab: &NotificationsLab) {
         let expected = lab.sent(&[1, 2, 2, 3, 3, 3]).await;
         let all = read_to_the_end(2, async |_, page| {
-            let read = lab.page(false, page).await;
+            let read = lab.page(None, page).await;
             lab.sent(&[3, 9]).await;
             read
         });
@@ -136,7 +136,7 @@ crate::suite!(
         assert_eq!(lab.inbox(lab.ours, lab.ada.id).await[0].read_at, None);
     }
 
-    /// The unread filter lists in the same order and counts the unread ones.
+    /// The filter lists unread or read ones in the same order, and the unread ones are counted.
     async fn only_what_is_unread_is_listed_and_counted(lab: &NotificationsLab) {
         assert_eq!(lab.unread().await, 0);
         let sent = lab.sent(&[1, 2, 3, 4, 5]).await;
@@ -146,8 +146,10 @@ crate::suite!(
                 .await
                 .unwrap();
         }
-        let unread = read_to_the_end(2, async |_, page| lab.page(true, page).await);
+        let unread = read_to_the_end(2, async |_, page| lab.page(Some(true), page).await);
         assert_eq!(ids(unread.await), [sent[0], sent[2], sent[3]]);
+        let read = read_to_the_end(2, async |_, page| lab.page(Some(false), page).await);
+        assert_eq!(ids(read.await), [sent[1], sent[4]]);
         assert_eq!(lab.unread().await, 3);
     }
 );

@@ -65,7 +65,7 @@ pub(crate) async fn inbox(
     organization: OrganizationId,
     user: UserId,
 ) -> Vec<Notification> {
-    let page = notifications.list(organization, user, false, ALL).await;
+    let page = notifications.list(organization, user, None, ALL).await;
     page.unwrap().items
 }
 

@@ -107,12 +107,12 @@ pub trait NotificationRepository: Send + Sync {
     async fn deliver_notices(&self, limit: u32, decide: DecideNotice<'_>)
     -> Result<u32, PortError>;
 
-    /// The user's inbox, newest first; unread notifications only if `unread` is set.
+    /// The user's inbox, newest first; only unread or only read ones if `unread` says so.
     async fn list(
         &self,
         organization: OrganizationId,
         user: UserId,
-        unread: bool,
+        unread: Option<bool>,
         page: PageRequest,
     ) -> Result<Page<Notification>, PortError>;
 

@@ -167,13 +167,13 @@ impl NotificationRepository for InMemoryNotificationRepository {
         &self,
         organization: OrganizationId,
         user: UserId,
-        unread: bool,
+        unread: Option<bool>,
         request: PageRequest,
     ) -> Result<Page<Notification>, PortError> {
         let state = self.memory.lock();
         let notifications = state
             .inbox(organization, user)
-            .filter(|one| !unread || one.read_at.is_none())
+            .filter(|one| unread.is_none_or(|unread| one.read_at.is_none() == unread))
             .cloned();
         Ok(page(notifications, request, |one| Cursor {
             at: one.created_at,

@@ -86,7 +86,7 @@ impl NotificationRepository for PgNotificationRepository {
         &self,
         organization: OrganizationId,
         user: UserId,
-        unread: bool,
+        unread: Option<bool>,
         page: PageRequest,
     ) -> Result<Page<Notification>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
@@ -95,9 +95,11 @@ impl NotificationRepository for PgNotificationRepository {
             .filter(notification::user_id.eq(user.as_uuid()))
             .select(NotificationRow::as_select())
             .into_boxed();
-        if unread {
-            query = query.filter(notification::read_at.is_null());
-        }
+        query = match unread {
+            None => query,
+            Some(true) => query.filter(notification::read_at.is_null()),
+            Some(false) => query.filter(notification::read_at.is_not_null()),
+        };
         let rows: Vec<NotificationRow> =
             page_of!(query, page, notification::created_at, notification::id)
                 .load(&mut connection)

@@ -70,7 +70,7 @@ async fn a_notice_survives_a_crash_between_the_end_and_its_delivery() {
         handled = deliver().await;
     }
     assert_eq!((handled, deliver().await), (1, 0));
-    let inbox = notifications.list(lab, user, false, ALL).await;
+    let inbox = notifications.list(lab, user, None, ALL).await;
     let titles: Vec<String> = inbox
         .expect("an inbox")
         .items

@@ -244,8 +244,10 @@ async fn notifications_are_read_and_unread_again() {
     let unread = client.get(&format!("{PATH}?unread=true")).await.json(200);
     assert_eq!(unread, json!([rows[0], rows[2]]));
     assert_eq!(count().await, json!({"unread": 2}));
-    let all = client.get(&format!("{PATH}?unread=false")).await.json(200);
+    let all = client.get(PATH).await.json(200);
     assert_eq!(all.as_array().unwrap().len(), 3);
+    let only_read = client.get(&format!("{PATH}?unread=false")).await.json(200);
+    assert_eq!(only_read, json!([read]));
 
     assert_eq!(
         client.patch(&one, &json!({"read": false})).await.json(200),

@@ -3,7 +3,10 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::{Client, Reply, TestServer, send};
+use crate::{
+    mcp::lab::{ask, call_tool},
+    server::{Client, Reply, TestServer, send},
+};
 
 async fn put(client: &Client, path: &str, definition: &Value) -> Reply {
     let path = format!("/api/v1/tables/{path}");
@@ -194,6 +197,54 @@ async fn a_narrowed_key_follows_its_table_and_no_later_one_of_its_name() {
         .json(200);
     rows(&client, "ku").await.json(200);
     assert_eq!(tables(&client).await, json!(["ku"]));
+}
+
+/// Chats and the inbox may show what a key does not read.
+#[tokio::test]
+async fn a_narrowed_key_uses_no_personal_records() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    put(&admin, "n1", &values()).await.json(200);
+    let client = narrowed(&server, &admin, "n1").await;
+    let unknown = "0191d5a4-0000-7000-8000-000000000000";
+    let chat = format!("/api/v1/agent/chats/{unknown}");
+    let run = |field: &str, value: Value| {
+        let mut body = json!({"prompt": "x", "stream": false});
+        body[field] = value;
+        body
+    };
+    let runs = "/api/v1/agent/runs";
+    for refused in [
+        client.get("/api/v1/agent/chats").await,
+        client.get(&chat).await,
+        client.delete(&chat).await,
+        client.post(runs, &run("chat_id", json!(unknown))).await,
+        client.post(runs, &run("save", json!(true))).await,
+        client.get("/api/v1/notifications").await,
+        client.get("/api/v1/notification-preferences").await,
+        client.get("/api/v1/sql-logins").await,
+    ] {
+        assert_eq!(refused.code(403), "key_narrowed", "{}", refused.text);
+        let detail = refused.detail(403);
+        assert!(detail.contains("narrowed to some tables"), "{detail}");
+    }
+    let offered = ask(&client, "tools/list", json!({})).await.json(200);
+    let offered = offered["result"]["tools"].as_array().unwrap();
+    let is_offered = |name: &str| offered.iter().any(|tool| tool["name"] == name);
+    assert!(is_offered("write_data") && is_offered("get_job"));
+    for name in ["create_job", "update_job", "run_job"] {
+        assert!(!is_offered(name), "{name}");
+    }
+    let tables = json!({"tables": ["n1", "nope"]});
+    let (schema, _) = call_tool(&client, "get_schema", tables).await;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["tables"][0]["name"], "n1");
+    assert_eq!(schema["not_found"], json!(["nope"]));
+    // A run without a chat gets as far as the provider, which this server lacks.
+    let started = client.post(runs, &run("save", json!(false))).await;
+    assert_eq!(started.code(502), "agent_not_configured");
+    let key = json!({"title": "t", "dedupe_key": "narrowed"});
+    client.post("/api/v1/notifications", &key).await.json(200);
 }
 
 /// References to hidden tables read as references to tables that do not exist.

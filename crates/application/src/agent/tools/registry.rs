@@ -45,19 +45,19 @@ impl ToolRegistry {
     }
 
     /// The tools that the caller may call.
-    pub fn allowed(&self, actor: &Actor) -> impl Iterator<Item = &dyn Tool> {
-        let may_write = actor.scopes.contains(Scope::Write);
+    pub fn allowed<'a>(&'a self, actor: &'a Actor) -> impl Iterator<Item = &'a dyn Tool> {
         let tools = self.tools.iter().map(|tool| &**tool);
-        tools.filter(move |tool| may_write || !tool.needs_write())
+        tools.filter(|tool| tool.is_open_to(actor))
     }
 
     /// The tools that the caller may call, for a model.
     #[must_use]
     pub fn definitions(&self, actor: &Actor) -> Arc<[ToolDefinition]> {
-        if actor.scopes.contains(Scope::Write) {
-            Arc::clone(&self.all)
-        } else {
-            Arc::clone(&self.reading)
+        let is_of_person = actor.execution.is_none() && actor.rights.require_all_tables().is_ok();
+        match (actor.scopes.contains(Scope::Write), is_of_person) {
+            (true, true) => Arc::clone(&self.all),
+            (true, false) => self.allowed(actor).map(Tool::definition).collect(),
+            (false, _) => Arc::clone(&self.reading),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Interface of a tool.
 
 use async_trait::async_trait;
-use labdata_domain::agent::{ToolInput, ToolOutput};
+use labdata_domain::{
+    agent::{ToolInput, ToolOutput},
+    people::{actor::Actor, scope::Scope},
+};
 use labdata_ports::agent::ToolDefinition;
 
 use super::context::ToolContext;
@@ -18,6 +21,11 @@ pub trait Tool: Send + Sync {
 
     /// True if it changes something, for which the caller needs the write scope.
     fn needs_write(&self) -> bool;
+
+    /// Returns true if it is offered to the caller. A tool that would always be refused to it is not.
+    fn is_open_to(&self, actor: &Actor) -> bool {
+        !self.needs_write() || actor.scopes.contains(Scope::Write)
+    }
 
     /// True if it may change or remove what is there, rather than only add to it.
     fn is_destructive(&self) -> bool {

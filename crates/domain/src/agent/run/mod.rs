@@ -11,8 +11,8 @@ use time::{Duration, OffsetDateTime};
 pub use end::EndReason;
 
 use super::{
-    AgentLimits, ChatMessage, ChatRole, CompletedCall, Message, ModelResponse, RequestedCall,
-    StopReason, ToolCall, ToolInput, ToolOutput, Usage,
+    AgentLimits, ChatMessage, ChatRole, CompletedCall, Message, ModelFailure, ModelResponse,
+    RequestedCall, StopReason, ToolCall, ToolInput, ToolOutput, Usage,
     history::for_model,
     text::{storable, storable_value},
 };
@@ -117,7 +117,7 @@ impl Run {
     /// - A response without tool calls ends the run.
     /// - A response with tool calls ends it too if it is the last step, or if the calls would exceed
     ///   their limit: no tool is called whose output the model would not see.
-    /// - Of calls with the same id only the first counts. An id of an earlier step is replaced.
+    /// - A call that comes twice with its id counts once. An id of another call is replaced.
     #[must_use]
     pub fn answered(mut self, response: ModelResponse, now: OffsetDateTime) -> Next {
         self.steps = self.steps.saturating_add(1);
@@ -163,7 +163,25 @@ impl Run {
         self.end(&storable(text), reason, now)
     }
 
-    fn end(mut self, text: &str, reason: EndReason, now: OffsetDateTime) -> RunResult {
+    /// Ends a run whose model gave no further response, with the text of a response that is incomplete. Its chat holds
+    /// the question, what was done, and why there is no more.
+    #[must_use]
+    pub fn fail(self, failure: &ModelFailure, text: &str, now: OffsetDateTime) -> RunResult {
+        let note = storable(&format!("(The run failed: {failure}.)"));
+        self.end_with(&storable(text), EndReason::Failed, Some(note), now)
+    }
+
+    fn end(self, text: &str, reason: EndReason, now: OffsetDateTime) -> RunResult {
+        self.end_with(text, reason, reason.note(), now)
+    }
+
+    fn end_with(
+        mut self,
+        text: &str,
+        reason: EndReason,
+        note: Option<String>,
+        now: OffsetDateTime,
+    ) -> RunResult {
         // A response that says nothing hides no earlier one.
         let earlier = || {
             let responses = self.transcript.iter().rev();
@@ -171,7 +189,7 @@ impl Run {
             texts.find_map(|message| Some(message.content.trim()).filter(|text| !text.is_empty()))
         };
         let said = Some(text.trim()).filter(|text| !text.is_empty());
-        let output = match (said.or_else(earlier), reason.note()) {
+        let output = match (said.or_else(earlier), note) {
             (Some(said), None) => said.to_owned(),
             (Some(said), Some(note)) => format!("{said}\n\n{note}"),
             (None, note) => note.unwrap_or_default(),
@@ -192,13 +210,15 @@ impl Run {
 
     /// The calls of a response, each with an id that no other call of the run has.
     fn accept(&mut self, requested: Vec<RequestedCall>) -> Vec<ToolCall> {
-        let mut of_response = BTreeSet::new();
+        let mut of_response = Vec::new();
         let mut calls = Vec::new();
         for request in requested {
-            // Providers may send a call twice; within one response, the same id is the same call.
-            if !request.id.is_empty() && !of_response.insert(request.id.clone()) {
+            // Providers may send a call twice. Another call of the same id is a call all the same: without a result for
+            // it the model would wait.
+            if !request.id.is_empty() && of_response.contains(&request) {
                 continue;
             }
+            of_response.push(request.clone());
             // Shortened first: two long ids may begin alike.
             let id = self.unique_id(&shortened(&request.id));
             self.call_ids.insert(id.clone());

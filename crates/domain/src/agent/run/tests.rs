@@ -67,6 +67,25 @@ fn outputs(pending: &PendingCalls) -> Vec<ToolOutput> {
 }
 
 #[test]
+fn a_failed_run_has_its_question_its_calls_and_why_it_failed() {
+    let calls = calls("I look.", &[call("a", "{}")]);
+    let pending = pending(start(25, 50).answered(calls, NOW));
+    let outputs = outputs(&pending);
+    let failure = ModelFailure::Timeout(60);
+    let failed = pending.completed(outputs, NOW).fail(&failure, "", NOW);
+    assert_eq!(failed.reason, EndReason::Failed);
+    let [question, calls, end] = &failed.messages[..] else {
+        panic!("{failed:?}");
+    };
+    assert_eq!(question.content, "How many?");
+    assert_eq!(calls.tool_calls.len(), 1);
+    assert_eq!(
+        end.content,
+        "I look.\n\n(The run failed: the provider of the model sent nothing for 60 s.)"
+    );
+}
+
+#[test]
 fn an_answer_without_calls_ends_the_run() {
     let end = ended(start(25, 50).answered(text(" 42 "), NOW));
     assert_eq!(
@@ -116,6 +135,17 @@ fn a_call_that_comes_twice_is_made_once() {
         .map(|call| call.id.as_str())
         .collect();
     assert_eq!(ids, ["a", "b"]);
+}
+
+#[test]
+fn another_call_of_the_same_id_is_made_too() {
+    let response = calls("", &[call("a", "{}"), call("a", "{\"n\": 1}")]);
+    let pending = pending(start(25, 50).answered(response, NOW));
+    let [first, second] = pending.calls() else {
+        panic!("{pending:?}");
+    };
+    assert_eq!(first.id, "a");
+    assert!(second.id != "a" && second.input != first.input);
 }
 
 #[test]

@@ -245,12 +245,15 @@ impl FeatureValues {
                 Cell::Text(text) => Some(text.clone()),
                 _ => None,
             })?),
-            FeatureType::Date | FeatureType::Datetime => {
-                Self::Times(nullable(count, cells, |cell| match cell {
-                    Cell::Text(text) => moment(text),
-                    _ => None,
-                })?)
-            }
+            FeatureType::Date => Self::Times(nullable(count, cells, |cell| match cell {
+                Cell::Text(text) => midnight(text),
+                _ => None,
+            })?),
+            // No date alone, as in a write of data: its time of day would be a guess.
+            FeatureType::Datetime => Self::Times(nullable(count, cells, |cell| match cell {
+                Cell::Text(text) => timestamp::parse(text),
+                _ => None,
+            })?),
             FeatureType::Image => {
                 let files = cells.map(|cell| match cell {
                     Cell::Text(text) => text.parse().ok(),
@@ -278,10 +281,10 @@ fn nullable<'c, T>(
     Some(values)
 }
 
-/// Reads a date, at midnight, or a point in time.
-fn moment(text: &str) -> Option<OffsetDateTime> {
-    let midnight = |date: time::Date| date.with_time(Time::MIDNIGHT).assume_utc();
-    timestamp::parse(text).or_else(|| timestamp::parse_date(text).map(midnight))
+/// Reads a date, as its midnight in UTC.
+fn midnight(text: &str) -> Option<OffsetDateTime> {
+    let date = timestamp::parse_date(text)?;
+    Some(date.with_time(Time::MIDNIGHT).assume_utc())
 }
 
 /// Describes a value of the type, for messages.

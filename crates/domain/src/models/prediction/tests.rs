@@ -103,6 +103,8 @@ fn every_problem_names_its_row_and_its_column() {
              \"2026-03-01T12:00:00Z\", not a list",
             "data[0].photo: expected the id of an image file, not null",
             "data[1].alcohol: this feature is missing",
+            "data[1].at: expected a datetime with its offset (RFC 3339), such as \
+             \"2026-03-01T12:00:00Z\", not the string \"2026-03-01\"",
             "data[1].photo: expected the id of an image file, not the string \"p.png\"",
         ]
     );
