@@ -1,8 +1,12 @@
 //! Times, ids and entities for clauses.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use labdata_domain::{
+    catalog::TableIdentity,
     executions::{Execution, ExecutionState, Origin},
     files::ObjectKey,
     ids::{
@@ -133,6 +137,10 @@ pub fn dataset(name: &str, created_by: UserId, created_at: OffsetDateTime) -> Da
             .collect(),
         row_count: 178,
         source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+        tables: BTreeSet::from([
+            TableIdentity::Organization(12),
+            TableIdentity::Core("experiment".to_owned()),
+        ]),
         object: ObjectKey::new(uuid()),
         size: 12_345,
         created_by,

@@ -101,6 +101,7 @@ macro_rules! store {
         $crate::trash_columns! { $harness $(, $test)? }
         $crate::trash_files! { $harness $(, $test)? }
         $crate::trash_undo! { $harness $(, $test)? }
+        $crate::tables_of_datasets! { $harness $(, $test)? }
         $crate::notifications! { $harness $(, $test)? }
         $crate::inboxes! { $harness $(, $test)? }
         $crate::notification_caps! { $harness $(, $test)? }

@@ -92,6 +92,7 @@ diesel::table! {
         created_by -> Uuid,
         created_at -> Timestamptz,
         source_label -> Nullable<Text>,
+        tables -> Array<Text>,
     }
 }
 

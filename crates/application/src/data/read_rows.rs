@@ -1,6 +1,7 @@
 //! Reads rows of a table.
 
 use labdata_domain::{
+    catalog::PlatformTable,
     data::as_of::PastTables,
     data::read::{Position, ReadMode, ReadPlan, ReadTarget, RowPage, RowSelection},
     people::{actor::Actor, scope::Scope},
@@ -13,6 +14,7 @@ use super::{MAX_PLANS, as_of::require_known, planned_anew};
 use crate::{
     Error, Services,
     catalog::visible::visible_catalog,
+    models::visible_datasets::visible_tables,
     slots::{Held, Work},
 };
 
@@ -93,8 +95,11 @@ async fn read_page(services: &Services, actor: &Actor, query: ReadRows) -> Resul
         limit: query.mode.row_limit(query.limit),
         as_of: query.as_of,
     };
-    let plan = ReadPlan::new(target, &catalog, selection)
+    let mut plan = ReadPlan::new(target, &catalog, selection)
         .map_err(|problems| Refusal::invalid(ErrorCode::InvalidRead, problems.join("; ")))?;
+    if plan.target == ReadTarget::Platform(PlatformTable::Dataset) {
+        plan.visible_tables = visible_tables(services, actor).await?;
+    }
     let past = plan.as_of.map(|at| {
         let now = services.clock.now();
         PastTables::of_read(&plan.target, &plan.conditions, at, now)

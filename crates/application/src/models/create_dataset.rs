@@ -56,6 +56,7 @@ pub async fn create_dataset(
         columns: snapshot.columns,
         row_count: snapshot.row_count,
         source: snapshot.source,
+        tables: snapshot.tables,
         object: snapshot.object,
         size: snapshot.size,
         created_by: actor.user,

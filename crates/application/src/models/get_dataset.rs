@@ -6,6 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
+use super::visible_datasets::visible_dataset;
 use crate::{Error, Services};
 
 /// One of the organization's datasets.
@@ -19,5 +20,5 @@ pub async fn get_dataset(
     id: DatasetId,
 ) -> Result<Dataset, Error> {
     actor.require(Scope::Read)?;
-    Ok(services.datasets.get(actor.organization, id).await?)
+    visible_dataset(services, actor, id).await
 }

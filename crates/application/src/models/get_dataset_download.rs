@@ -10,6 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::files::blob::DownloadGrant;
 
+use super::visible_datasets::visible_dataset;
 use crate::{Error, Services};
 
 /// Content type of Parquet.
@@ -46,7 +47,7 @@ pub async fn get_dataset_download(
     id: DatasetId,
 ) -> Result<DatasetDownload, Error> {
     actor.require(Scope::Read)?;
-    let dataset = services.datasets.get(actor.organization, id).await?;
+    let dataset = visible_dataset(services, actor, id).await?;
     let file_name = dataset.file_name();
     let grant = DownloadGrant {
         object: dataset.object,

@@ -6,7 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
-use super::get_result::get_result;
+use super::{get_result::get_result, visible_datasets::find_visible_dataset};
 use crate::{
     Error, Services,
     slots::{Held, Work},
@@ -30,8 +30,7 @@ pub async fn get_report(
         .enter(Work::Result, actor.organization)
         .await?;
     let (version, result) = get_result(services, actor, id, number).await?;
-    let datasets = &services.datasets;
-    let dataset = datasets.get(actor.organization, version.dataset).await?;
-    let value = report_page(&version, &dataset, &result);
+    let dataset = find_visible_dataset(services, actor, version.dataset).await?;
+    let value = report_page(&version, dataset.as_ref(), &result);
     Ok(Held { value, slots })
 }

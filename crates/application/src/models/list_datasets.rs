@@ -6,12 +6,13 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
+use super::visible_datasets::visible_tables;
 use crate::{
     Error, Services,
     slots::{Held, Work},
 };
 
-/// The organization's datasets, newest first.
+/// The organization's datasets that name no table which is hidden from the caller, newest first.
 ///
 /// # Errors
 /// `Forbidden` without the read scope.
@@ -23,6 +24,8 @@ pub async fn list_datasets(
 ) -> Result<Held<Page<Dataset>>, Error> {
     actor.require(Scope::Read)?;
     let slots = services.slots.enter(Work::Page, actor.organization).await?;
-    let value = services.datasets.list(actor.organization, page).await?;
+    let visible = visible_tables(services, actor).await?;
+    let datasets = &services.datasets;
+    let value = datasets.list(actor.organization, &visible, page).await?;
     Ok(Held { value, slots })
 }

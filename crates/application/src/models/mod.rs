@@ -20,3 +20,4 @@ mod snapshot;
 pub mod take_snapshot;
 pub mod train_model;
 pub mod training;
+pub(crate) mod visible_datasets;

@@ -14,6 +14,7 @@ use labdata_ports::PortError;
 use labdata_table_formats::read::{PartialFile, ReadError};
 use serde_json::Value;
 
+use super::visible_datasets::visible_dataset;
 use crate::{
     Error, Services,
     slots::{Held, Work},
@@ -45,7 +46,7 @@ pub async fn preview_dataset(
         .slots
         .enter(Work::Result, actor.organization)
         .await?;
-    let dataset = services.datasets.get(actor.organization, id).await?;
+    let dataset = visible_dataset(services, actor, id).await?;
     let mut file = PartialFile::new(dataset.size);
     // Three small reads in place of gigabytes: Parquet has its index at the end, and its length behind it.
     add(services, actor, &dataset, &mut file, |file| Ok(file.tail())).await?;

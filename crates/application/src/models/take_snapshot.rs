@@ -1,10 +1,11 @@
 //! Stores the rows of a dataset, before the dataset itself.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use futures::{SinkExt, channel::mpsc};
 use labdata_domain::{
+    catalog::TableIdentity,
     data::query::{QueryText, SNAPSHOT_LIMITS},
     files::{File, FileRefusal, FileState, ObjectKey},
     ids::FileId,
@@ -29,6 +30,7 @@ use super::snapshot::{
 };
 use crate::{
     Error, Services,
+    catalog::visible::visible_catalog,
     data::query_data::query_view,
     files::{ongoing_uploads::OngoingUpload, upload_room::reserve},
     reading::Reader,
@@ -52,6 +54,7 @@ pub enum SnapshotSource {
 /// Rows that are stored and belong to no dataset yet. Without one, a sweeper removes them.
 pub struct Snapshot {
     pub(super) source: DatasetSource,
+    pub(super) tables: BTreeSet<TableIdentity>,
     pub(super) object: ObjectKey,
     pub(super) size: u64,
     pub(super) columns: Vec<DatasetColumn>,
@@ -118,8 +121,18 @@ async fn of_query(services: &Services, actor: &Actor, sql: String) -> Result<Sna
         // A closed channel alone could also mean that the query failed.
         sink.send(Rows::End).await.map_err(QueryError::from)
     };
+    // A table that is hidden from the caller cannot be read, and must not be found by its name.
+    let named = async || -> Result<_, Error> {
+        Ok(query.text.tables_named(&*visible_catalog(services, actor).await?))
+    };
+    let mut tables = named().await?;
     let stored = store(services, (object, &upload), work, supply).await?;
-    Ok(snapshot(DatasetSource::Query(sql), object, upload, stored))
+    // Again, as the query may have read a table that has got its name since.
+    tables.extend(named().await?);
+    Ok(Snapshot {
+        tables,
+        ..snapshot(DatasetSource::Query(sql), object, upload, stored)
+    })
 }
 
 async fn of_file(
@@ -195,6 +208,7 @@ fn snapshot(
 ) -> Snapshot {
     Snapshot {
         source,
+        tables: BTreeSet::new(),
         object,
         size: stored.size,
         columns: stored.table.columns,

@@ -10,6 +10,7 @@ use labdata_domain::{
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
 
+use super::visible_datasets::visible_dataset;
 use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 
 /// The model that a training is for.
@@ -87,7 +88,7 @@ async fn plan(
     dataset: DatasetId,
     request: TrainingRequest,
 ) -> Result<TrainingPlan, Error> {
-    let dataset = services.datasets.get(actor.organization, dataset).await?;
+    let dataset = visible_dataset(services, actor, dataset).await?;
     request
         .plan(&dataset)
         .map_err(|problems| Error::refused_for_all(&problems))

@@ -17,6 +17,12 @@ impl TableAccess {
         self.read.is_empty() && self.write.is_empty()
     }
 
+    /// Returns true if everyone of the organization may read.
+    #[must_use]
+    pub fn is_read_by_all(&self) -> bool {
+        self.read.is_empty()
+    }
+
     /// The names of all groups.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         self.read.iter().chain(&self.write).map(String::as_str)

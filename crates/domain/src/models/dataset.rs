@@ -1,7 +1,7 @@
 //! Datasets: immutable snapshots of rows.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -9,6 +9,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::{
+    catalog::TableIdentity,
     files::{FilePath, ObjectKey},
     ids::{DatasetId, FileId, UserId},
     numbers::grouped,
@@ -259,6 +260,8 @@ pub struct Dataset {
     pub row_count: u64,
     /// Origin of the rows.
     pub source: DatasetSource,
+    /// Tables that the query names; none for other origins. Who may not see all of them does not see the dataset.
+    pub tables: BTreeSet<TableIdentity>,
     /// Object that holds the rows.
     pub object: ObjectKey,
     /// Size of the object in bytes.
@@ -375,6 +378,7 @@ mod tests {
             columns: Vec::new(),
             row_count: 0,
             source: DatasetSource::Query("select 1".to_owned()),
+            tables: BTreeSet::new(),
             object: ObjectKey::new(Uuid::nil()),
             size: 0,
             created_by: UserId::new(Uuid::nil()),

@@ -14,6 +14,7 @@ pub mod run_nonce;
 pub mod scope;
 pub mod session;
 pub mod tenancy;
+pub mod visible_tables;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};

@@ -137,7 +137,7 @@ impl Rights {
         let TableAccess { read, write } = access;
         let is_member = |groups: &[String]| groups.iter().any(|group| self.groups.contains(group));
         let is_admin = self.role == Role::Admin;
-        let may_read = is_admin || read.is_empty() || is_member(read) || is_member(write);
+        let may_read = is_admin || access.is_read_by_all() || is_member(read) || is_member(write);
         let may_write = is_admin || write.is_empty() || is_member(write);
         match (may_read, may_write) {
             // An open `write` opens the table to nobody who may not read it.

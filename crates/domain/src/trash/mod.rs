@@ -44,6 +44,15 @@ pub fn purge_at(now: OffsetDateTime, days: u32) -> Option<OffsetDateTime> {
     })
 }
 
+/// A table in the trash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrashedTable {
+    /// The table.
+    pub table: TableIdentity,
+    /// Access to it. A group that was deleted since is its id, which no group has as its name.
+    pub access: TableAccess,
+}
+
 /// An entry of the trash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrashEntry {

@@ -18,7 +18,7 @@ use labdata_domain::{
     executions::Execution,
     ids::{ApiKeyId, ExecutionId, JobId, OrganizationId, UserId},
     jobs::JobName,
-    people::rights::Rights,
+    people::{rights::Rights, visible_tables::VisibleTables},
 };
 use labdata_ports::{
     catalog::{CatalogStore, DefineError},
@@ -262,7 +262,11 @@ impl Lab {
         let target = ReadTarget::find(&catalog, table, false)
             .or_else(|| ReadTarget::find(&catalog, table, true))
             .unwrap();
-        ReadPlan::new(target, &catalog, selection).unwrap()
+        let plan = ReadPlan::new(target, &catalog, selection).unwrap();
+        ReadPlan {
+            visible_tables: VisibleTables::All,
+            ..plan
+        }
     }
 
     /// The rows that meet the filters, in the order in which they are read.

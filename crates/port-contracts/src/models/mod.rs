@@ -14,6 +14,7 @@ use futures::future::join_all;
 use labdata_domain::{
     ids::{DatasetId, FileId, UserId},
     models::{Dataset, DatasetSource},
+    people::visible_tables::VisibleTables,
     scalar::DataType,
     storage::{InsufficientStorage, StorageQuota},
 };
@@ -123,9 +124,9 @@ crate::suite!(
             expected.push(dataset);
         }
         expected.sort_by_key(|dataset| Reverse((dataset.created_at, dataset.id)));
-        let all = lab.datasets.list(lab.ours, ALL).await.unwrap();
+        let all = lab.datasets.list(lab.ours, &VisibleTables::All, ALL).await.unwrap();
         assert_eq!(all.items, expected);
-        let read = async |page| lab.datasets.list(lab.ours, page).await;
+        let read = async |page| lab.datasets.list(lab.ours, &VisibleTables::All, page).await;
         assert_pages([1, 3, 4], &expected, read).await;
     }
 
@@ -133,7 +134,7 @@ crate::suite!(
     async fn the_list_shows_no_other_organization(lab: &DatasetsLab) {
         let dataset = given::dataset("wines", lab.eve.id, at(0));
         lab.add_theirs(&dataset).await;
-        let listed = lab.datasets.list(lab.ours, ALL).await.unwrap();
+        let listed = lab.datasets.list(lab.ours, &VisibleTables::All, ALL).await.unwrap();
         assert_eq!(listed.items, []);
     }
 

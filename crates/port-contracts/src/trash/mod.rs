@@ -1,6 +1,7 @@
 //! Contract of [`labdata_ports::trash::TrashStore`]: tables and columns. [`crate::trash::files`] covers files.
 
 pub mod columns;
+pub mod datasets;
 pub mod files;
 pub mod undo;
 

@@ -6,6 +6,7 @@ use labdata_domain::{
     ids::{DatasetId, OrganizationId},
     models::{Dataset, DatasetMask},
     page::{Page, PageRequest},
+    people::visible_tables::VisibleTables,
     storage::{InsufficientStorage, StorageQuota},
 };
 
@@ -61,10 +62,12 @@ pub trait DatasetRepository: Send + Sync {
         object: ObjectKey,
     ) -> Result<bool, PortError>;
 
-    /// The organization's datasets, newest first.
+    /// The organization's datasets that were made of these tables only, newest first. Pages are full although other
+    /// datasets are left out.
     async fn list(
         &self,
         organization: OrganizationId,
+        visible: &VisibleTables,
         page: PageRequest,
     ) -> Result<Page<Dataset>, PortError>;
 

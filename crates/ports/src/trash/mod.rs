@@ -7,7 +7,7 @@ use labdata_domain::{
     ids::{FileId, OrganizationId, TrashId},
     page::{Page, PageRequest},
     scalar::KeyValue,
-    trash::{Deletion, RestoreRefusal, TrashEntry},
+    trash::{Deletion, RestoreRefusal, TrashEntry, TrashedTable},
 };
 use time::OffsetDateTime;
 
@@ -104,6 +104,9 @@ pub trait TrashStore: Send + Sync {
     async fn get(&self, organization: OrganizationId, id: TrashId)
     -> Result<TrashEntry, PortError>;
 
+    /// The tables of the organization's trash.
+    async fn tables(&self, organization: OrganizationId) -> Result<Vec<TrashedTable>, PortError>;
+
     /// Restores an entry as it was, ids included, and returns it. Definitions that were renamed since are
     /// followed. A restored file emits the event of confirmed files to followers, but none to triggers, which
     /// ran for it before; a table or a column emits that of changed tables. Annotations whose execution was reverted
@@ -123,7 +126,8 @@ pub trait TrashStore: Send + Sync {
         now: OffsetDateTime,
     ) -> Result<TrashEntry, RestoreError>;
 
-    /// Removes an entry for good.
+    /// Removes an entry for good. A table that everyone could read is no longer one of the tables of datasets; any other
+    /// stays one, so that nobody gains access to its rows.
     ///
     /// # Errors
     /// [`PortError::NotFound`], also for all but one of racing calls; [`PortError::Unavailable`] while a backup

@@ -77,6 +77,7 @@ impl CatalogStore for InMemoryCatalogStore {
         let dropped = tables.take_table(name, force)?;
         tables.drop_images(name);
         state.purge_columns(organization, dropped.table.id.unwrap_or_default());
+        state.forget_table_of_datasets(organization, &dropped.table);
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
         Ok(())

@@ -10,7 +10,7 @@ use labdata_domain::{
     instruments::Instrument,
     jobs::Job,
     models::{Dataset, ModelVersion},
-    people::tenancy::User,
+    people::{tenancy::User, visible_tables::VisibleTables},
     scalar::{KeyValue, Scalar},
 };
 use uuid::Uuid;
@@ -23,6 +23,7 @@ pub(super) fn platform_rows(
     state: &State,
     organization: OrganizationId,
     table: PlatformTable,
+    visible: &VisibleTables,
 ) -> Vec<(KeyValue, Cells)> {
     let mut rows: Vec<(KeyValue, Vec<Option<Scalar>>)> = match table {
         PlatformTable::Table => tables(state, organization),
@@ -40,7 +41,10 @@ pub(super) fn platform_rows(
             .map(member)
             .collect(),
         PlatformTable::File => owned(&state.files, organization).filter_map(file).collect(),
-        PlatformTable::Dataset => owned(&state.datasets, organization).map(dataset).collect(),
+        PlatformTable::Dataset => owned(&state.datasets, organization)
+            .filter(|dataset| visible.include_all(&dataset.tables))
+            .map(dataset)
+            .collect(),
         PlatformTable::MlModel => models(state, organization),
     };
     rows.sort_by_key(|(key, _)| Reverse(key.clone()));

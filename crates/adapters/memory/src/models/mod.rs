@@ -10,10 +10,12 @@ pub use predictor::InMemoryPredictor;
 
 use async_trait::async_trait;
 use labdata_domain::{
+    catalog::Table,
     files::ObjectKey,
     ids::{DatasetId, OrganizationId},
     models::{Dataset, DatasetMask},
     page::{Cursor, Page, PageRequest},
+    people::visible_tables::VisibleTables,
     refusal::Resource,
     storage::StorageQuota,
 };
@@ -23,7 +25,7 @@ use labdata_ports::{
 };
 
 use crate::{
-    memory::{Owned, fake, owned},
+    memory::{Owned, State, fake, owned},
     paging::page,
 };
 
@@ -70,10 +72,14 @@ impl DatasetRepository for InMemoryDatasetRepository {
     async fn list(
         &self,
         organization: OrganizationId,
+        visible: &VisibleTables,
         request: PageRequest,
     ) -> Result<Page<Dataset>, PortError> {
         let state = self.memory.lock();
-        let datasets = owned(&state.datasets, organization).cloned();
+        let datasets = owned(&state.datasets, organization);
+        let datasets = datasets
+            .filter(|dataset| visible.include_all(&dataset.tables))
+            .cloned();
         Ok(page(datasets, request, |dataset| Cursor {
             at: dataset.created_at,
             id: dataset.id.as_uuid(),
@@ -85,6 +91,20 @@ impl DatasetRepository for InMemoryDatasetRepository {
             .find(|dataset| dataset.id == id)
             .cloned()
             .ok_or(PortError::NotFound(Resource::Dataset))
+    }
+}
+
+impl State {
+    /// Removes a table that goes for good from the tables of datasets, if everyone could read it.
+    pub(crate) fn forget_table_of_datasets(&mut self, organization: OrganizationId, table: &Table) {
+        if !table.access.is_read_by_all() {
+            return;
+        }
+        for dataset in &mut self.datasets {
+            if dataset.organization == organization {
+                dataset.thing.tables.remove(&table.identity());
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use labdata_domain::{
     people::author::Author,
     refusal::Resource,
     scalar::KeyValue,
-    trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind},
+    trash::{Deletion, RestoreRefusal, TrashEntry, TrashKind, TrashedTable},
 };
 use labdata_ports::{
     PortError,
@@ -348,6 +348,19 @@ impl TrashStore for InMemoryTrashStore {
         state.trash_entry(organization, state.trash_row(organization, id)?)
     }
 
+    async fn tables(&self, organization: OrganizationId) -> Result<Vec<TrashedTable>, PortError> {
+        let state = self.memory.lock();
+        let rows = owned(&state.trash, organization);
+        let tables = rows.filter_map(|row| match &row.content {
+            Content::Table(dropped) => Some(TrashedTable {
+                table: dropped.table.identity(),
+                access: state.trash_access(organization, &row.content),
+            }),
+            Content::File(..) | Content::Column(_) => None,
+        });
+        Ok(tables.collect())
+    }
+
     async fn restore(
         &self,
         organization: OrganizationId,
@@ -383,6 +396,7 @@ impl TrashStore for InMemoryTrashStore {
             }
             Content::Table(dropped) => {
                 state.purge_columns(organization, dropped.table.id.unwrap_or_default());
+                state.forget_table_of_datasets(organization, &dropped.table);
                 state.tables_mut(organization)?.purge_images(id);
             }
             Content::Column(_) => {}

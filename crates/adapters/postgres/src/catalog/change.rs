@@ -37,6 +37,7 @@ use crate::{
     },
     events::record::record,
     maintenance::backup::keep_from_dumps,
+    models::forget_table,
     outward::sql_logins::rights::grant_after_change,
     trash::purge_columns,
 };
@@ -101,6 +102,7 @@ impl Change<'_> {
                 uncover(connection, organization, table).await?;
                 run(connection, &ddl::drop_table(&schemas, table)).await?;
                 purge_columns(connection, organization, id_of(table)?).await?;
+                forget_table(connection, organization, &table.identity(), &table.access).await?;
                 drop_images(connection, organization, name).await?;
                 undefine(connection, organization, table).await?;
                 true

@@ -11,7 +11,7 @@ use labdata_domain::{
         RowPosition,
     },
     ids::OrganizationId,
-    scalar::Scalar,
+    scalar::{Scalar, Values},
 };
 
 use super::{
@@ -211,8 +211,17 @@ fn platform_query(table: PlatformTable, plan: &ReadPlan) -> Query {
     let mut begun = Query::default();
     let organization = begun.parameter(Bound::Organization);
     let column = |sql_name: &str| format!("t.{}", ident(sql_name));
+    let visible = match table {
+        PlatformTable::Dataset => plan.visible_tables.identities(),
+        _ => None,
+    };
+    let visible = visible.map(|tables| {
+        let tables = tables.into_iter().map(|table| Some(table.into()));
+        begun.parameter(Bound::Values(Values::Text(tables.collect())))
+    });
+    let rows = platform_source(table, &organization, visible.as_deref());
     let source = Source {
-        from: format!("({}) t", platform_source(table, &organization)),
+        from: format!("({rows}) t"),
         column: &column,
         value: &column,
         row: &[("t.id", "DESC")],
@@ -359,8 +368,13 @@ fn behind(query: &mut Query, places: Vec<Place<'_>>) -> String {
     condition.unwrap_or_else(|| "false".to_owned())
 }
 
-/// A platform table's rows of one organization, with exactly the columns that are readable.
-pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> String {
+/// A platform table's rows of one organization, with exactly the columns that are readable. Of datasets, those that
+/// were made of tables in `visible`, an expression of identities; all if it is `None`.
+pub(crate) fn platform_source(
+    table: PlatformTable,
+    organization: &str,
+    visible: Option<&str>,
+) -> String {
     let source = match table {
         PlatformTable::Table => "SELECT id, name, semantic_category FROM labdata.catalog_table",
         PlatformTable::Job => "SELECT id, name, description, archived, created_at FROM labdata.job",
@@ -383,7 +397,12 @@ pub(crate) fn platform_source(table: PlatformTable, organization: &str) -> Strin
         }
         PlatformTable::OrganizationMember => "SELECT id, email, name FROM labdata.app_user",
         PlatformTable::Dataset => {
-            "SELECT id, name, description, row_count, created_at FROM labdata.dataset"
+            let condition = visible.map(|tables| format!(" AND tables <@ {tables}"));
+            return format!(
+                "SELECT id, name, description, row_count, created_at FROM labdata.dataset \
+                 WHERE organization_id = {organization}{}",
+                condition.unwrap_or_default()
+            );
         }
         PlatformTable::MlModel => {
             return format!(

@@ -7,13 +7,18 @@ pub(crate) mod trainings;
 pub(crate) mod version_rows;
 
 use async_trait::async_trait;
-use diesel::prelude::*;
-use diesel_async::RunQueryDsl;
+use diesel::{
+    prelude::*,
+    sql_types::{Text, Uuid as SqlUuid},
+};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
+    catalog::{TableAccess, TableIdentity},
     files::ObjectKey,
     ids::{DatasetId, OrganizationId},
     models::{Dataset, DatasetMask},
     page::{Cursor, Page, PageRequest},
+    people::visible_tables::VisibleTables,
     refusal::Resource,
     storage::{InsufficientStorage, StorageQuota},
 };
@@ -91,6 +96,29 @@ async fn add(
     Ok(Ok(()))
 }
 
+/// Removes a table that goes for good from the tables of datasets, if everyone could read it. With
+/// any other table, only who sees everything sees them from now on.
+pub(crate) async fn forget_table(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &TableIdentity,
+    access: &TableAccess,
+) -> Result<(), PortError> {
+    if !access.is_read_by_all() {
+        return Ok(());
+    }
+    diesel::sql_query(
+        "UPDATE labdata.dataset SET tables = array_remove(tables, $2) \
+         WHERE organization_id = $1 AND tables @> ARRAY[$2]",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(table.to_string())
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
 #[async_trait]
 impl DatasetRepository for PgDatasetRepository {
     async fn add_with_masks(
@@ -131,13 +159,17 @@ impl DatasetRepository for PgDatasetRepository {
     async fn list(
         &self,
         organization: OrganizationId,
+        visible: &VisibleTables,
         page: PageRequest,
     ) -> Result<Page<Dataset>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let query = dataset::table
+        let mut query = dataset::table
             .filter(dataset::organization_id.eq(organization.as_uuid()))
             .select(DatasetRow::as_select())
             .into_boxed();
+        if let Some(tables) = visible.identities() {
+            query = query.filter(dataset::tables.is_contained_by(tables));
+        }
         let rows: Vec<DatasetRow> = page_of!(query, page, dataset::created_at, dataset::id)
             .load(&mut connection)
             .await

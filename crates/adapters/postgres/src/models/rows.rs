@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use diesel::prelude::*;
 use labdata_domain::{
+    catalog::TableIdentity,
     files::ObjectKey,
     ids::{DatasetId, FileId, OrganizationId, UserId},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource},
@@ -33,6 +34,7 @@ pub(crate) struct DatasetRow {
     created_by: Uuid,
     created_at: OffsetDateTime,
     source_label: Option<String>,
+    tables: Vec<String>,
 }
 
 /// A dataset as it is stored.
@@ -52,6 +54,7 @@ pub(super) struct NewDatasetRow<'d> {
     created_by: Uuid,
     created_at: OffsetDateTime,
     source_label: Option<&'d str>,
+    tables: Vec<String>,
 }
 
 /// Element of the column `column_definitions`.
@@ -96,6 +99,7 @@ impl<'d> NewDatasetRow<'d> {
             created_by: dataset.created_by.as_uuid(),
             created_at: dataset.created_at,
             source_label,
+            tables: dataset.tables.iter().map(ToString::to_string).collect(),
         })
     }
 }
@@ -120,6 +124,11 @@ impl TryFrom<DatasetRow> for Dataset {
             columns: columns.into_iter().map(DatasetColumn::from).collect(),
             row_count: u64::try_from(row.row_count).map_err(|_| unreadable("row_count"))?,
             source,
+            tables: row
+                .tables
+                .iter()
+                .map(|table| TableIdentity::parse(table))
+                .collect(),
             object: ObjectKey::new(row.object_key),
             size: u64::try_from(row.size_bytes).map_err(|_| unreadable("size_bytes"))?,
             created_by: UserId::new(row.created_by),

@@ -12,7 +12,7 @@ use labdata_domain::{
     page::{Page, PageRequest},
     people::author::{Author, NamedKey, NamedUser},
     refusal::Resource,
-    trash::{TrashEntry, TrashKind},
+    trash::{TrashEntry, TrashKind, TrashedTable},
 };
 use labdata_ports::PortError;
 use time::OffsetDateTime;
@@ -163,6 +163,41 @@ pub(super) async fn list(
         page.limit,
         TrashEntry::place,
     ))
+}
+
+#[derive(QueryableByName)]
+struct TableRow {
+    #[diesel(sql_type = BigInt)]
+    table_id: i64,
+    #[diesel(sql_type = Array<Text>)]
+    read: Vec<String>,
+    #[diesel(sql_type = Array<Text>)]
+    write: Vec<String>,
+}
+
+pub(super) async fn tables(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+) -> Result<Vec<TrashedTable>, PortError> {
+    let query = format!(
+        "SELECT it.table_id, {read} AS read, {write} AS write FROM labdata.trash it \
+         WHERE it.organization_id = $1 AND it.kind = 'table' AND it.table_id IS NOT NULL ORDER BY it.table_id",
+        read = groups("read"),
+        write = groups("write"),
+    );
+    let rows: Vec<TableRow> = diesel::sql_query(query)
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .load(connection)
+        .await
+        .map_err(port_error)?;
+    let tables = rows.into_iter().map(|row| TrashedTable {
+        table: TableIdentity::Organization(row.table_id),
+        access: TableAccess {
+            read: row.read,
+            write: row.write,
+        },
+    });
+    Ok(tables.collect())
 }
 
 #[derive(QueryableByName)]

@@ -15,13 +15,13 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use labdata_domain::{
-    catalog::KeyedTable,
+    catalog::{KeyedTable, TableIdentity},
     files::{File, ObjectKey},
     ids::{FileId, OrganizationId, TrashId},
     page::{Page, PageRequest},
     refusal::Resource,
     scalar::KeyValue,
-    trash::{Deletion, TrashEntry, TrashKind},
+    trash::{Deletion, TrashEntry, TrashKind, TrashedTable},
 };
 use labdata_ports::{
     PortError,
@@ -41,6 +41,7 @@ use crate::{
         transaction,
     },
     maintenance::backup::keep_from_dumps,
+    models::forget_table,
 };
 
 /// The trash in PostgreSQL.
@@ -244,6 +245,8 @@ async fn purge(
     if let (TrashKind::Table, Some(table)) = (entry.kind, held.table_id) {
         purge_columns(connection, organization, table).await?;
         tables::purge_ledger(connection, held.number).await?;
+        let table = TableIdentity::Organization(table);
+        forget_table(connection, organization, &table, &entry.access).await?;
     }
     Ok(PurgedEntry {
         entry,
@@ -355,6 +358,11 @@ impl TrashStore for PgTrashStore {
     ) -> Result<TrashEntry, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         entries::get(&mut connection, organization, id).await
+    }
+
+    async fn tables(&self, organization: OrganizationId) -> Result<Vec<TrashedTable>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        entries::tables(&mut connection, organization).await
     }
 
     async fn restore(

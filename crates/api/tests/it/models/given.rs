@@ -1,5 +1,7 @@
 //! A server with a dataset and a training backend, and a worker that this test plays.
 
+use std::collections::BTreeSet;
+
 use labdata_domain::{
     files::ObjectKey,
     ids::DatasetId,
@@ -53,6 +55,7 @@ impl Lab {
             ],
             row_count: 178,
             source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+            tables: BTreeSet::new(),
             object: ObjectKey::new(server.services.ids.next_id()),
             size: 9_000,
             created_by: server.user,

@@ -1,5 +1,7 @@
 //! Models that are ready, without a training.
 
+use std::collections::BTreeSet;
+
 use labdata_domain::{
     files::ObjectKey,
     ids::{DatasetId, ModelId, ModelVersionId},
@@ -60,6 +62,7 @@ impl TestServer {
             columns: Vec::new(),
             row_count: 100,
             source: DatasetSource::Query("select 1".to_owned()),
+            tables: BTreeSet::new(),
             object: ObjectKey::new(id()),
             size: 1,
             created_by: self.user,

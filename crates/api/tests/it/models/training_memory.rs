@@ -1,6 +1,6 @@
 //! A training that needs more memory than it may use.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::stream;
@@ -82,6 +82,7 @@ async fn dataset(lab: &TrainingLab) -> Dataset {
         columns: names().map(column).collect(),
         row_count: ROWS.into(),
         source: DatasetSource::Query("SELECT * FROM wide".to_owned()),
+        tables: BTreeSet::new(),
         object: ObjectKey::new(services.ids.next_id()),
         size: file.len().try_into().unwrap(),
         created_by: server.user,

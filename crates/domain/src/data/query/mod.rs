@@ -5,6 +5,7 @@
 
 mod failure;
 mod lexer;
+mod named_tables;
 mod refusal;
 mod screen;
 mod system_names;

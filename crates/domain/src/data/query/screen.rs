@@ -141,7 +141,7 @@ fn check_name(name: &str, next: Option<TokenKind>) -> Result<(), Refusal> {
 }
 
 /// Returns a name as PostgreSQL reads it: folded, or without its quotes.
-fn name(sql: &str, it: &Token) -> String {
+pub(super) fn name(sql: &str, it: &Token) -> String {
     let text = sql.get(it.start..it.end).unwrap_or_default();
     if it.kind == TokenKind::Quoted {
         let inner = text

@@ -32,7 +32,7 @@ pub use series::{
 pub use table_column::TableColumn;
 pub use target::ReadTarget;
 
-use crate::catalog::Catalog;
+use crate::{catalog::Catalog, people::visible_tables::VisibleTables};
 
 /// Size of a page's rows, in bytes of JSON, at which it ends although more rows would be allowed.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
@@ -75,6 +75,8 @@ pub struct ReadPlan {
     pub max_bytes: usize,
     /// The rows as they stood then; as they are unless given.
     pub as_of: Option<OffsetDateTime>,
+    /// Tables that the caller may see, of which datasets must be made to be read; none unless set.
+    pub visible_tables: VisibleTables,
 }
 
 /// Page of rows.
@@ -136,6 +138,7 @@ impl ReadPlan {
                 limit: selection.limit,
                 max_bytes: MAX_PAGE_BYTES,
                 as_of: selection.as_of,
+                visible_tables: VisibleTables::default(),
             })
         } else {
             Err(problems)

@@ -29,9 +29,13 @@ const LISTED: usize = 200;
 const STYLE: &str = include_str!("style.css");
 
 /// Renders the report of a ready version. Every text is escaped: names come from users, and the result
-/// from the trainer.
+/// from the trainer. The dataset is left out if the reader may not see it.
 #[must_use]
-pub fn report_page(version: &ModelVersion, dataset: &Dataset, result: &TrainingResult) -> String {
+pub fn report_page(
+    version: &ModelVersion,
+    dataset: Option<&Dataset>,
+    result: &TrainingResult,
+) -> String {
     let name = escaped(&version.name);
     let number = version.number;
     let activity = if version.is_active {
@@ -135,7 +139,12 @@ fn metrics(page: &mut String, result: &TrainingResult) {
     page.push_str("</ul>\n");
 }
 
-fn facts(page: &mut String, version: &ModelVersion, dataset: &Dataset, result: &TrainingResult) {
+fn facts(
+    page: &mut String,
+    version: &ModelVersion,
+    dataset: Option<&Dataset>,
+    result: &TrainingResult,
+) {
     let time = |at: Option<OffsetDateTime>| at.map(readable);
     let (started, completed) = (version.state.started_at(), version.state.completed_at());
     let duration = match (started, completed) {
@@ -157,11 +166,10 @@ fn facts(page: &mut String, version: &ModelVersion, dataset: &Dataset, result: &
     let facts = [
         (
             "Dataset",
-            Some(format!(
-                "{} ({} rows)",
-                escaped(&dataset.name),
-                counted(dataset.row_count)
-            )),
+            dataset.map(|dataset| {
+                let rows = counted(dataset.row_count);
+                format!("{} ({rows} rows)", escaped(&dataset.name))
+            }),
         ),
         ("Rows", Some(rows)),
         ("Target", Some(escaped(&version.plan.target))),

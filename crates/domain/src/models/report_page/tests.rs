@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use time::Duration;
 use uuid::Uuid;
 
@@ -59,6 +61,7 @@ fn dataset(name: &str) -> Dataset {
         columns: Vec::new(),
         row_count: 1_780,
         source: DatasetSource::Query(String::new()),
+        tables: BTreeSet::new(),
         object: ObjectKey::new(Uuid::from_u128(6)),
         size: 1,
         created_by: UserId::new(Uuid::from_u128(4)),
@@ -67,7 +70,7 @@ fn dataset(name: &str) -> Dataset {
 }
 
 fn page(result: &TrainingResult) -> String {
-    report_page(&version("wine"), &dataset("wines"), result)
+    report_page(&version("wine"), Some(&dataset("wines")), result)
 }
 
 /// Counts the tags of a name.
@@ -126,7 +129,7 @@ fn no_text_of_a_user_or_the_trainer_becomes_markup() {
         labels: vec![Class::Text(text()), Class::Text("<b>".to_owned())],
         counts: vec![vec![3, 1], vec![0, 2]],
     });
-    let page = report_page(&version(HOSTILE), &dataset(HOSTILE), &hostile);
+    let page = report_page(&version(HOSTILE), Some(&dataset(HOSTILE)), &hostile);
     for tag in ["script", "img", "b>"] {
         // Values of bars are bold.
         let own = usize::from(tag == "b>");
@@ -151,7 +154,7 @@ fn a_confusion_matrix_is_a_heat_map() {
     });
     assert_eq!(
         tags(
-            &super::report_page(&version("x"), &dataset("y"), &many),
+            &super::report_page(&version("x"), Some(&dataset("y")), &many),
             "rect"
         ),
         10_000

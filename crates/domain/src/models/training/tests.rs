@@ -1,5 +1,7 @@
 //! The checks of trainings, each as a sentence.
 
+use std::collections::BTreeSet;
+
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -36,6 +38,7 @@ fn dataset() -> Dataset {
         ],
         row_count: 178,
         source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+        tables: BTreeSet::new(),
         object: ObjectKey::new(Uuid::from_u128(2)),
         size: 9_000,
         created_by: UserId::new(Uuid::from_u128(3)),

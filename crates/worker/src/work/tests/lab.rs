@@ -1,7 +1,7 @@
 //! An organization that trains, on a worker and the memory fakes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -168,6 +168,7 @@ impl Lab {
                 .into(),
             row_count: 178,
             source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+            tables: BTreeSet::new(),
             object: ObjectKey::new(services.ids.next_id()),
             size: 100,
             created_by: actor.user,

@@ -5,7 +5,11 @@ use diesel::{
     sql_types::{BigInt, Bool, Text},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use labdata_domain::{catalog::PlatformTable, ids::OrganizationId, refusal::Resource};
+use labdata_domain::{
+    catalog::{PlatformTable, core_tables},
+    ids::OrganizationId,
+    refusal::Resource,
+};
 use labdata_ports::PortError;
 use sha2::{Digest, Sha256};
 
@@ -115,9 +119,10 @@ struct Role {
 impl Role {
     fn of(organization: OrganizationId) -> Self {
         let platform = platform_schema_name(organization);
+        let defined = defined_tables(organization);
         let views: Vec<String> = PlatformTable::ALL
             .into_iter()
-            .map(|table| create_view(&platform, table, organization, ""))
+            .map(|table| create_view(&platform, table, organization, "", &defined))
             .collect();
         let setup = format!(
             "{} {CONNECTIONS} {SESSION:?} {}",
@@ -289,17 +294,32 @@ async fn refuse_powers(connection: &mut AsyncPgConnection, role: &str) -> Result
     Ok(())
 }
 
+/// An expression of the identities of all tables that exist. This role is that of callers from whom no table is hidden,
+/// but what is in the trash or was purged may have been.
+fn defined_tables(organization: OrganizationId) -> String {
+    let core = core_tables();
+    let core: Vec<String> = core.iter().map(|table| literal(&table.name)).collect();
+    format!(
+        "(ARRAY(SELECT c.id::text FROM labdata.catalog_table c WHERE c.organization_id = {}::uuid) \
+         || ARRAY[{}]::text[])",
+        literal(&organization.to_string()),
+        core.join(", ")
+    )
+}
+
 /// A view of one platform table, of one organization: no condition of a query is evaluated on rows
-/// of others.
+/// of others. `visible` is an expression of the identities of the tables that datasets may be made of.
 pub(super) fn create_view(
     schema: &str,
     table: PlatformTable,
     organization: OrganizationId,
     condition: &str,
+    visible: &str,
 ) -> String {
     let source = platform_source(
         table,
         &format!("{}::uuid", literal(&organization.to_string())),
+        Some(visible),
     );
     let columns: Vec<String> = table
         .columns()

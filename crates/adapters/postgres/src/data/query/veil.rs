@@ -134,13 +134,24 @@ impl Veil {
             .iter()
             .map(|it| literal(&it.name))
             .collect();
+        let identities = self.visible.tables().iter();
+        let identities: Vec<String> = identities
+            .map(|table| literal(&table.identity().to_string()))
+            .collect();
+        let identities = format!("ARRAY[{}]::text[]", identities.join(", "));
         let of_visible = format!(" WHERE t.name = ANY (ARRAY[{}]::text[])", names.join(", "));
         let platform = PlatformTable::ALL.into_iter().map(|table| {
             let condition = match table {
                 PlatformTable::Table => of_visible.as_str(),
                 _ => "",
             };
-            create_view(&self.name, table, self.organization, condition)
+            create_view(
+                &self.name,
+                table,
+                self.organization,
+                condition,
+                &identities,
+            )
         });
         tables.chain(platform).collect()
     }

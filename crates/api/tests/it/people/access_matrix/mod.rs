@@ -3,6 +3,7 @@
 //! Every record of the hidden tables has [`MARK`] in its names and values. To who may not see them, no response has
 //! the mark in it, and a response about a hidden table is the one about a table that does not exist.
 
+mod datasets;
 mod operations;
 mod queries;
 mod tools;
@@ -14,7 +15,7 @@ use labdata_postgres::DatabaseSettings;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::rights_matrix::Records;
+use super::rights_matrix::{Records, UNKNOWN};
 use crate::{
     on_postgres::{OnPostgres, WRITE},
     server::{Client, Reply, send},
@@ -44,6 +45,8 @@ struct Lab {
     execution: String,
     /// Id of a hidden row.
     row: String,
+    /// Id of a dataset of hidden rows.
+    dataset: String,
     inside: Client,
     viewer_inside: Client,
     reader: Client,
@@ -105,6 +108,8 @@ impl Lab {
         // In the trash.
         let column = format!("/api/v1/tables/{HIDDEN}/columns/hush_old?force=true");
         assert_eq!(on.client.delete(&column).await.status, 204);
+        let dataset = json!({"name": "hush set", "query": format!("select hush_name from {HIDDEN}")});
+        let dataset = on.client.post("/api/v1/datasets", &dataset).await.json(200);
         let clients = {
             let mut clients = Vec::new();
             for id in &users {
@@ -121,6 +126,7 @@ impl Lab {
             execution: written["job_execution_id"].as_str().unwrap().to_owned(),
             on,
             row,
+            dataset: dataset["id"].as_str().unwrap().to_owned(),
             inside,
             viewer_inside,
             reader,
@@ -130,7 +136,13 @@ impl Lab {
 
     /// Records that a call names: the hidden table, or one that does not exist.
     fn records(&self, table: &str, row: &str) -> Records {
+        let dataset = if table == HIDDEN {
+            self.dataset.as_str()
+        } else {
+            UNKNOWN
+        };
         [
+            ("dataset_id", dataset),
             ("name", table),
             ("table", table),
             ("target_name", table),

@@ -6,7 +6,10 @@ mod operations;
 mod requests;
 mod tools;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use labdata_api::system::SystemIds;
 use labdata_application::{Services, agent::Agent};
@@ -279,6 +282,7 @@ async fn dataset(server: &TestServer) -> DatasetId {
         ],
         row_count: 178,
         source: DatasetSource::Query("SELECT * FROM wine".to_owned()),
+        tables: BTreeSet::new(),
         object: labdata_domain::files::ObjectKey::new(server.services.ids.next_id()),
         size: 9_000,
         created_by: server.user,
