@@ -124,7 +124,11 @@ crate::suite!(
             expected.push(dataset);
         }
         expected.sort_by_key(|dataset| Reverse((dataset.created_at, dataset.id)));
-        let all = lab.datasets.list(lab.ours, &VisibleTables::All, ALL).await.unwrap();
+        let all = lab
+            .datasets
+            .list(lab.ours, &VisibleTables::All, ALL)
+            .await
+            .unwrap();
         assert_eq!(all.items, expected);
         let read = async |page| lab.datasets.list(lab.ours, &VisibleTables::All, page).await;
         assert_pages([1, 3, 4], &expected, read).await;
@@ -134,7 +138,11 @@ crate::suite!(
     async fn the_list_shows_no_other_organization(lab: &DatasetsLab) {
         let dataset = given::dataset("wines", lab.eve.id, at(0));
         lab.add_theirs(&dataset).await;
-        let listed = lab.datasets.list(lab.ours, &VisibleTables::All, ALL).await.unwrap();
+        let listed = lab
+            .datasets
+            .list(lab.ours, &VisibleTables::All, ALL)
+            .await
+            .unwrap();
         assert_eq!(listed.items, []);
     }
 

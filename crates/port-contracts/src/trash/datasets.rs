@@ -100,7 +100,9 @@ crate::suite!(
             let bare = lab.dataset(&[], second * 10 + 1).await;
             let both = [open.clone(), closed.clone()];
             let hidden = lab.dataset(&both, second * 10 + 2).await;
-            let of_core = lab.dataset(std::slice::from_ref(&core), second * 10 + 3).await;
+            let of_core = lab
+                .dataset(std::slice::from_ref(&core), second * 10 + 3)
+                .await;
             of_open.splice(0..0, [bare.clone(), seen.clone()]);
             all.splice(0..0, [of_core, hidden, bare, seen]);
         }
@@ -112,7 +114,11 @@ crate::suite!(
             (only(&[&open, &closed, &core]), &all),
             (VisibleTables::All, &all),
         ] {
-            let listed = lab.datasets.list(organization, &visible, ALL).await.unwrap();
+            let listed = lab
+                .datasets
+                .list(organization, &visible, ALL)
+                .await
+                .unwrap();
             assert_eq!(listed.items, *expected);
             let read = async |page| lab.datasets.list(organization, &visible, page).await;
             assert_pages([1, 3, 8], expected, read).await;
@@ -121,8 +127,13 @@ crate::suite!(
             let rows = lab.trash.read(&plan).await.rows.len();
             assert_eq!(rows, expected.len());
         }
-        let nothing = lab.datasets.list(organization, &VisibleTables::default(), ALL);
-        assert_eq!(nothing.await.unwrap().items.len(), 4);
+        let nothing = VisibleTables::default();
+        let bare = lab
+            .datasets
+            .list(organization, &nothing, ALL)
+            .await
+            .unwrap();
+        assert_eq!(bare.items.len(), 4);
     }
 
     /// Dropped tables stay those of datasets, with their access. A purged one does too, unless everyone could read it.
@@ -150,7 +161,8 @@ crate::suite!(
                 .map(|table| {
                     let mut trash = trash.iter();
                     let held = trash.find(|held| held.table == *table).unwrap();
-                    rights.on_identified(table, &held.access) != labdata_domain::people::rights::TableRight::None
+                    rights.on_identified(table, &held.access)
+                        != labdata_domain::people::rights::TableRight::None
                 })
                 .collect::<Vec<_>>()
         };

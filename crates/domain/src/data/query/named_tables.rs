@@ -90,9 +90,9 @@ mod tests {
         assert_eq!(named("select * from user_"), ["3"]);
         assert_eq!(named("select * from experiment"), ["experiment"]);
         // PostgreSQL cuts names.
-        let cut = format!("select * from {}", "l".repeat(NAME_LENGTH + 2));
-        assert_eq!(named(&cut), ["4"]);
-        assert_eq!(named(&cut.replace('l', "ö")), Vec::<String>::new());
+        let long = |letter: &str| format!("select * from {}", letter.repeat(NAME_LENGTH + 2));
+        assert_eq!(named(&long("l")), ["4"]);
+        assert_eq!(named(&long("ö")), Vec::<String>::new());
     }
 
     #[test]

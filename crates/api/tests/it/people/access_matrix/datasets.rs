@@ -31,7 +31,11 @@ async fn seen(client: &Client, dataset: &str) -> Vec<(String, bool)> {
     lists.push(("sql", client.post("/api/v1/tools/query", &query).await.text));
     let tool = json!({"name": "list_datasets", "arguments": {}});
     lists.push(("mcp", ask(client, "tools/call", tool).await.text));
-    seen.extend(lists.into_iter().map(|(way, text)| (way.to_owned(), text.contains(dataset))));
+    seen.extend(
+        lists
+            .into_iter()
+            .map(|(way, text)| (way.to_owned(), text.contains(dataset))),
+    );
     seen
 }
 
@@ -41,7 +45,10 @@ fn is_found(reply: &Reply) -> bool {
 
 async fn assert_seen(client: &Client, dataset: &str, expected: bool, why: &str) {
     let seen = seen(client, dataset).await;
-    assert!(seen.iter().all(|(_, is)| *is == expected), "{why}: {seen:?}");
+    assert!(
+        seen.iter().all(|(_, is)| *is == expected),
+        "{why}: {seen:?}"
+    );
 }
 
 async fn made(client: &Client, name: &str, query: &str) -> String {
@@ -77,14 +84,22 @@ async fn a_dataset_of_a_hidden_table_does_not_exist() {
     let open = made(&lab.on.client, "open", "select name from sample").await;
     made(&lab.on.client, "hush again", &named).await;
     let page = outside.get(&format!("{PATH}?limit=1")).await.json(200);
-    assert_eq!((page.as_array().unwrap().len(), &page[0]["id"]), (1, &json!(open)));
+    assert_eq!(
+        (page.as_array().unwrap().len(), &page[0]["id"]),
+        (1, &json!(open))
+    );
 }
 
 #[tokio::test]
 async fn a_dataset_made_by_a_caller_is_not_one_of_a_table_hidden_from_the_caller() {
     let lab = Lab::start().await;
     let outside = &lab.outsiders[0].client;
-    let own = made(outside, "own", &format!("select name as {HIDDEN} from sample")).await;
+    let own = made(
+        outside,
+        "own",
+        &format!("select name as {HIDDEN} from sample"),
+    )
+    .await;
     assert_seen(outside, &own, true, "its maker").await;
 }
 

@@ -108,7 +108,8 @@ impl Lab {
         // In the trash.
         let column = format!("/api/v1/tables/{HIDDEN}/columns/hush_old?force=true");
         assert_eq!(on.client.delete(&column).await.status, 204);
-        let dataset = json!({"name": "hush set", "query": format!("select hush_name from {HIDDEN}")});
+        let dataset =
+            json!({"name": "hush set", "query": format!("select hush_name from {HIDDEN}")});
         let dataset = on.client.post("/api/v1/datasets", &dataset).await.json(200);
         let clients = {
             let mut clients = Vec::new();

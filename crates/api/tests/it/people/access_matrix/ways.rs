@@ -143,12 +143,18 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "follow_events",
         "visible::events_of_hidden_tables_are_left_out",
     ),
-    ("get_dataset", "datasets::a_dataset_of_a_hidden_table_does_not_exist"),
+    (
+        "get_dataset",
+        "datasets::a_dataset_of_a_hidden_table_does_not_exist",
+    ),
     ("get_me", "names the tables of the caller's own key"),
     ("get_session", "names the tables of the caller's own key"),
     ("get_webhook", "groups::a_narrowed_key_manages_no_webhooks"),
     ("list_api_keys", "for administrators, who see every table"),
-    ("list_datasets", "datasets::a_dataset_of_a_hidden_table_does_not_exist"),
+    (
+        "list_datasets",
+        "datasets::a_dataset_of_a_hidden_table_does_not_exist",
+    ),
     (
         "list_webhooks",
         "groups::a_narrowed_key_manages_no_webhooks",
