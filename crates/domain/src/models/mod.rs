@@ -53,5 +53,7 @@ pub use result::{
     Class, ConfusionMatrix, FeatureImportance, FeatureType, InvalidResult, LeaderboardEntry,
     MAX_RESIDUALS, Metric, ModelFeature, ReportedArtifact, Residual, RowCounts, TrainingResult,
 };
-pub use training::{InvalidTraining, MAX_INTEGER_CLASSES, TrainingPlan, TrainingRequest};
+pub use training::{
+    InvalidTraining, MAX_INTEGER_CLASSES, MIN_TRAINING_ROWS, TrainingPlan, TrainingRequest,
+};
 pub use version::{ActivateError, NothingInFlight, VersionState, becomes_active};

@@ -16,6 +16,9 @@ use crate::{
 /// for measurements.
 pub const MAX_INTEGER_CLASSES: u64 = 20;
 
+/// Minimum number of rows with a value in the target. The trainer leaves the others out.
+pub const MIN_TRAINING_ROWS: u64 = 10;
+
 /// Training as a client requests it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrainingRequest {
@@ -96,6 +99,9 @@ pub enum InvalidTraining {
         "problem_type \"semantic_segmentation\" belongs to task_type \"segmentation\" and to no other"
     )]
     SegmentationElsewhere,
+    /// The request names no column to learn from.
+    #[error("feature_columns is empty: name a column, or leave it out to learn from all columns")]
+    NoFeaturesNamed,
     /// There is nothing to learn from.
     #[error("no column is left to learn from: the dataset needs one besides the target")]
     NoFeatures,
@@ -123,6 +129,25 @@ pub enum InvalidTraining {
     /// The dataset has no rows.
     #[error("the dataset has no rows")]
     NoRows,
+    /// The target is null in every row.
+    #[error("target_column \"{0}\": the column has no value in any row")]
+    NoTargetValues(String),
+    /// Fewer than [`MIN_TRAINING_ROWS`] rows have a value in the target.
+    #[error(
+        "target_column \"{column}\": the column has a value in {rows} rows; training needs at least \
+         {MIN_TRAINING_ROWS}"
+    )]
+    TooFewRows {
+        /// Name of the target.
+        column: String,
+        /// Number of rows with a value.
+        rows: u64,
+    },
+    /// The target has one value.
+    #[error(
+        "target_column \"{0}\": every row has the same value; a model needs at least two different values"
+    )]
+    ConstantTarget(String),
 }
 
 impl Refuse for InvalidTraining {
@@ -155,6 +180,9 @@ impl TrainingRequest {
             TaskType::Multimodal
         });
         let target = find(dataset, "target_column", &self.target, &mut problems);
+        if let Some(target) = target {
+            problems.extend(target_values(dataset, target, task));
+        }
         let features = self.features(dataset, task, &mut problems);
         self.check_images(dataset, task, &mut problems);
         self.check_names(&mut problems);
@@ -204,12 +232,13 @@ impl TrainingRequest {
         // In the dataset's order, so that the same choice always makes the same plan.
         let chosen = dataset.columns.iter().filter(is_chosen);
         let features: Vec<String> = chosen.map(|column| column.name.clone()).collect();
-        let is_named = self
-            .features
-            .as_ref()
-            .is_some_and(|names| !names.is_empty());
-        if features.is_empty() && self.images.is_empty() && !is_named {
-            problems.push(InvalidTraining::NoFeatures);
+        if features.is_empty() && self.images.is_empty() {
+            match &self.features {
+                None => problems.push(InvalidTraining::NoFeatures),
+                Some(names) if names.is_empty() => problems.push(InvalidTraining::NoFeaturesNamed),
+                // None of the named columns exists, which is reported already.
+                Some(_) => {}
+            }
         }
         features
     }
@@ -295,6 +324,29 @@ fn find<'d>(
     column
 }
 
+/// Checks the values of a target as the trainer does at its start, which is after minutes of preparation.
+fn target_values(
+    dataset: &Dataset,
+    target: &DatasetColumn,
+    task: TaskType,
+) -> Option<InvalidTraining> {
+    let rows = dataset.row_count.saturating_sub(target.profile.nulls);
+    let column = || target.name.clone();
+    match rows {
+        // Reported as a dataset without rows.
+        0 if dataset.row_count == 0 => None,
+        0 => Some(InvalidTraining::NoTargetValues(column())),
+        rows if rows < MIN_TRAINING_ROWS => Some(InvalidTraining::TooFewRows {
+            column: column(),
+            rows,
+        }),
+        // A mask may be that of several images.
+        _ if task == TaskType::Segmentation => None,
+        _ if target.profile.distinct == Some(1) => Some(InvalidTraining::ConstantTarget(column())),
+        _ => None,
+    }
+}
+
 fn unusable(field: &'static str, column: &DatasetColumn) -> InvalidTraining {
     InvalidTraining::UnusableType {
         field,
@@ -318,7 +370,7 @@ fn is_numeric(column: &DatasetColumn) -> bool {
     matches!(column.data_type, DataType::Integer | DataType::Float)
 }
 
-/// A constant column passes: its training fails and says so.
+/// A constant column passes: it is refused by itself ([`InvalidTraining::ConstantTarget`]).
 fn has_two_values(column: &DatasetColumn) -> bool {
     column.data_type == DataType::Boolean || column.profile.distinct.is_some_and(|count| count <= 2)
 }

@@ -134,7 +134,7 @@ async fn a_training_that_is_cancelled_while_pending_never_starts() {
     assert_eq!(lab.cancel(&first).await.state.as_str(), "cancelled");
     let worker = lab.worker(&lab.sandbox());
     // The worker takes the next one, and had no place for two.
-    let few = first_lines(WINE, 20);
+    let few = first_lines(WINE, 134);
     let second = lab.train(&few, "cultivar", QualityPreset::Medium).await;
     assert_eq!(lab.ended(&second).await.state.as_str(), "failed");
     assert!(processes(&first).is_empty());

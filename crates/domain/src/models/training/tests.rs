@@ -29,7 +29,7 @@ fn dataset() -> Dataset {
             column("alcohol", DataType::Float, None),
             column("cultivar", DataType::Integer, Some(3)),
             column("serial", DataType::Integer, Some(178)),
-            column("is_red", DataType::Boolean, Some(1)),
+            column("is_red", DataType::Boolean, Some(2)),
             column("region", DataType::String, Some(2)),
             column("maker", DataType::Text, None),
             column("label", DataType::Uuid, None),
@@ -170,7 +170,10 @@ fn a_model_learns_from_something() {
         features: Some(Vec::new()),
         ..request("cultivar")
     };
-    assert_eq!(refusals(none), [InvalidTraining::NoFeatures.to_string()]);
+    assert_eq!(
+        refusals(none),
+        [InvalidTraining::NoFeaturesNamed.to_string()]
+    );
     let lonely = Dataset {
         columns: vec![column("cultivar", DataType::Integer, Some(3))],
         row_count: 0,
@@ -181,6 +184,64 @@ fn a_model_learns_from_something() {
         problems,
         [InvalidTraining::NoRows, InvalidTraining::NoFeatures]
     );
+}
+
+#[test]
+fn a_target_has_enough_rows_and_two_values() {
+    let of = |rows, nulls, distinct, data_type| Dataset {
+        row_count: rows,
+        columns: vec![
+            column("x", DataType::Float, None),
+            DatasetColumn {
+                profile: ColumnProfile { nulls, distinct },
+                ..column("y", data_type, distinct)
+            },
+        ],
+        ..dataset()
+    };
+    let refused = |dataset: Dataset| {
+        let plan = request("y").plan(&dataset);
+        plan.err().map(|problems| problems[0].to_string())
+    };
+    let (float, text) = (DataType::Float, DataType::Text);
+    assert_eq!(refused(of(12, 2, Some(2), float)), None);
+    assert_eq!(refused(of(2_000, 0, None, float)), None);
+    assert_eq!(
+        refused(of(12, 3, Some(2), float)).unwrap(),
+        "target_column \"y\": the column has a value in 9 rows; training needs at least 10"
+    );
+    assert_eq!(
+        refused(of(12, 12, Some(0), text)).unwrap(),
+        "target_column \"y\": the column has no value in any row"
+    );
+    for data_type in [float, text, DataType::Boolean] {
+        assert_eq!(
+            refused(of(12, 0, Some(1), data_type)).unwrap(),
+            "target_column \"y\": every row has the same value; a model needs at least two different values"
+        );
+    }
+    assert_eq!(
+        refused(of(0, 0, Some(0), float)).unwrap(),
+        "the dataset has no rows"
+    );
+}
+
+#[test]
+fn masks_may_be_of_several_images() {
+    let masks = Dataset {
+        columns: vec![
+            column("image", DataType::Text, Some(12)),
+            column("mask", DataType::Text, Some(1)),
+        ],
+        row_count: 12,
+        ..dataset()
+    };
+    let asked = TrainingRequest {
+        task: Some(TaskType::Segmentation),
+        images: names(&["image"]),
+        ..request("mask")
+    };
+    assert!(asked.plan(&masks).is_ok());
 }
 
 #[test]
