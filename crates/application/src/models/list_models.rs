@@ -7,12 +7,14 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 
+use labdata_ports::models::ModelFilter;
+
 use crate::{
     Error, Services,
     slots::{Held, Work},
 };
 
-/// The newest version of each model that is not archived, newest model first.
+/// The newest version of each model that matches, newest model first.
 ///
 /// # Errors
 /// `Forbidden` without the read scope.
@@ -20,11 +22,13 @@ use crate::{
 pub async fn list_models(
     services: &Services,
     actor: &Actor,
+    filter: ModelFilter,
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
     let slots = services.slots.enter(Work::Page, actor.organization).await?;
-    let value = services.models.list(actor.organization, page).await?;
+    let models = &services.models;
+    let value = models.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })
 }
 

@@ -1,10 +1,25 @@
 //! `POST /api/v1/ml-models/{ml_model_id}/archive`
 
-use labdata_application::{Error, models::archive_model::archive_model};
+use labdata_application::{
+    Error,
+    models::archive_model::{archive_model, restore_model},
+};
 use labdata_domain::refusal::Resource;
+use labdata_request_body::{fields::or, readers::boolean, shape};
+use serde_json::json;
 
 use super::{ModelPath, ModelView};
-use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Tag, Write};
+use crate::{About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write};
+
+shape! {
+    /// Whether to archive the model. The body may be empty or null.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ArchiveModelBody {
+        /// False restores an archived model.
+        archived: bool = or(true, boolean()),
+    }
+    example json!({"archived": false});
+}
 
 pub(super) fn operation() -> Operation {
     About {
@@ -12,15 +27,24 @@ pub(super) fn operation() -> Operation {
         method: Method::Post,
         path: "/api/v1/ml-models/{ml_model_id}/archive",
         tag: Tag::MlModels,
-        summary: "Archives a model",
-        description: "Its trainings are cancelled, and its name is free again. It can still be read.",
+        summary: "Archives a model, or restores it",
+        description: "Its trainings are cancelled, and its name is free again. It can still be read, but it does not \
+            predict. With `archived` false it is restored: it is listed and predicts again, unless another model \
+            has taken its name.",
         returns: "The newest version",
-        refusals: &[],
+        refusals: &[(400, "Another model has taken the name of the model to restore")],
     }
     .runs(run)
 }
 
-async fn run(call: Call<Write, NoBody, (), ModelPath>) -> Result<ModelView, Error> {
+async fn run(
+    call: Call<Write, OptionalJson<ArchiveModelBody>, (), ModelPath>,
+) -> Result<ModelView, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
-    Ok(archive_model(&call.services, &call.actor, id).await?.into())
+    let version = if call.body.is_none_or(|body| body.archived) {
+        archive_model(&call.services, &call.actor, id).await?
+    } else {
+        restore_model(&call.services, &call.actor, id).await?
+    };
+    Ok(version.into())
 }

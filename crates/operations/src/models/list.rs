@@ -2,8 +2,26 @@
 
 use labdata_application::{Error, models::list_models::list_models};
 
-use super::{ListModelsQuery, ModelView};
+use labdata_domain::page::PageRequest;
+use labdata_ports::models::ModelFilter;
+use labdata_request_body::{
+    fields::{or, page},
+    readers::boolean,
+    shape,
+};
+
+use super::ModelView;
 use crate::{About, Call, Listing, Method, NoBody, Operation, Read, Tag, tools::ToolFacts};
+
+shape! {
+    /// Filter of the list of models.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ListModelsQuery {
+        /// Archived models as well as active ones.
+        archived: bool = or(false, boolean()),
+        page: PageRequest = page(None),
+    }
+}
 
 pub(super) fn operation() -> Operation {
     About {
@@ -12,8 +30,7 @@ pub(super) fn operation() -> Operation {
         path: "/api/v1/ml-models",
         tag: Tag::MlModels,
         summary: "Lists models, newest first",
-        description: "The newest version of each model that is not archived: all of them, unless `limit` is \
-            given.",
+        description: "The newest version of each model: all that match, unless `limit` is given.",
         returns: "The models",
         refusals: &[],
     }
@@ -25,6 +42,9 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<Read, NoBody, ListModelsQuery>) -> Result<Listing<ModelView>, Error> {
-    let page = list_models(&call.services, &call.actor, call.query.page).await?;
+    let filter = ModelFilter {
+        include_archived: call.query.archived,
+    };
+    let page = list_models(&call.services, &call.actor, filter, call.query.page).await?;
     Ok(page.into())
 }

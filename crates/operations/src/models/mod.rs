@@ -42,7 +42,7 @@ shape! {
 shape! {
     /// Page of a list that is returned whole unless `limit` is given.
     #[derive(Clone, Copy, Debug)]
-    pub struct ListModelsQuery {
+    pub struct ListVersionsQuery {
         page: PageRequest = page(None),
     }
 }

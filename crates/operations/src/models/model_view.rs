@@ -36,7 +36,7 @@ output! {
         name: String = version.name,
         /// Remarks for people.
         description: Option<String> = version.description,
-        /// True for an archived model, which is neither listed nor trained.
+        /// True for an archived model, which is neither trained nor predicts, and is listed on request only.
         archived: bool = version.archived,
         /// Counted from 1 within the model.
         version_number: u32 = version.number,

@@ -3,7 +3,7 @@
 use labdata_application::{Error, models::list_models::list_model_versions};
 use labdata_domain::refusal::Resource;
 
-use super::{ListModelsQuery, ModelPath, ModelView};
+use super::{ListVersionsQuery, ModelPath, ModelView};
 use crate::{About, Call, Listing, Method, NoBody, Operation, OrNotFound, Read, Tag};
 
 pub(super) fn operation() -> Operation {
@@ -21,7 +21,7 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(
-    call: Call<Read, NoBody, ListModelsQuery, ModelPath>,
+    call: Call<Read, NoBody, ListVersionsQuery, ModelPath>,
 ) -> Result<Listing<ModelView>, Error> {
     let id = call.path.ml_model_id.or_not_found(Resource::Model)?;
     let page = list_model_versions(&call.services, &call.actor, id, call.query.page).await?;

@@ -5,11 +5,14 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use futures::future::join_all;
 use labdata_domain::{
     ids::{DatasetId, ModelId, ModelVersionId, UserId},
-    models::{ActivateError, ModelVersion, NewVersion, VersionState},
+    models::{ActivateError, ModelVersion, NameTaken, NewVersion, VersionState},
 };
 use labdata_ports::{
     PortError,
-    models::{ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError},
+    models::{
+        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelFilter,
+        RestoreModelError,
+    },
 };
 
 use crate::{
@@ -19,6 +22,15 @@ use crate::{
     models::lab::{TrainingsLab, failure, model, result, success, token},
     paging::{ALL, read_to_the_end},
 };
+
+/// Fails unless a model to restore was not found.
+#[track_caller]
+fn assert_not_found_model(restored: Result<ModelVersion, RestoreModelError>) {
+    match restored {
+        Err(RestoreModelError::Port(PortError::NotFound(_))) => {}
+        other => panic!("expected no model, got {other:?}"),
+    }
+}
 
 crate::suite!(
     use models::records as models;
@@ -78,7 +90,10 @@ crate::suite!(
         for refused in created.into_iter().filter_map(Result::err) {
             assert!(matches!(refused, CreateModelError::NameTaken(_)));
         }
-        let listed = models.list(lab.ours, ALL).await.unwrap();
+        let listed = models
+            .list(lab.ours, ModelFilter::default(), ALL)
+            .await
+            .unwrap();
         assert_eq!(listed.items.len(), 1);
         assert_eq!(lab.claim(at(1), 10).await.len(), 1);
     }
@@ -113,7 +128,10 @@ crate::suite!(
                 other => panic!("expected NotFound, got {other:?}"),
             }
         }
-        let listed = models.list(lab.ours, ALL).await.unwrap();
+        let listed = models
+            .list(lab.ours, ModelFilter::default(), ALL)
+            .await
+            .unwrap();
         assert_eq!(listed.items, [existing]);
     }
 
@@ -182,7 +200,14 @@ crate::suite!(
                 other => panic!("expected NotFound, got {other:?}"),
             }
         }
-        assert_eq!(models.list(own, ALL).await.unwrap().items, []);
+        assert_eq!(
+            models
+                .list(own, ModelFilter::default(), ALL)
+                .await
+                .unwrap()
+                .items,
+            []
+        );
         assert_eq!(models.find_by_name(own, "wine").await.unwrap(), None);
         let after = models.get(lab.theirs, id, None).await;
         assert_eq!(after.unwrap(), before);
@@ -204,10 +229,15 @@ crate::suite!(
         lab.archive(archived, at(26)).await;
         expected.sort_by_key(|(created_at, model, _)| Reverse((*created_at, *model)));
         let expected: Vec<ModelVersion> = expected.into_iter().map(|(_, _, it)| it).collect();
-        let all = models.list(lab.ours, ALL).await.unwrap();
+        let all = models
+            .list(lab.ours, ModelFilter::default(), ALL)
+            .await
+            .unwrap();
         assert_eq!(all.items, expected);
         for limit in [1, 3, 4] {
-            let items = read_to_the_end(limit, async |_, page| models.list(lab.ours, page).await);
+            let items = read_to_the_end(limit, async |_, page| {
+                models.list(lab.ours, ModelFilter::default(), page).await
+            });
             assert_eq!(items.await, expected, "in pages of {limit}");
         }
     }
@@ -312,6 +342,35 @@ crate::suite!(
         assert_eq!(lab.stored(&ready).await, expected);
         let active = models.active(lab.ours, ready.model).await.unwrap();
         assert_eq!(active, Some(expected));
+    }
+
+    /// It is active again under its name, as it was, unless another model has taken the name.
+    async fn an_archived_model_is_restored(lab: &TrainingsLab) {
+        let models = &lab.models;
+        let ready = lab.ready("wine", at(0)).await;
+        let restore = async || models.restore(lab.ours, ready.model).await;
+        assert_eq!(restore().await.unwrap(), ready);
+        lab.archive(ready.model, at(1)).await;
+        let all = ModelFilter {
+            include_archived: true,
+        };
+        let listed = models.list(lab.ours, all, ALL).await.unwrap();
+        assert_eq!(listed.items.len(), 1);
+        assert!(listed.items[0].archived);
+        let other = lab.pending(lab.ours, "wine", at(2)).await;
+        match restore().await {
+            Err(RestoreModelError::NameTaken(NameTaken(name))) => assert_eq!(name, "wine"),
+            other => panic!("expected a refusal, got {other:?}"),
+        }
+        let listed = models.list(lab.ours, all, ALL).await.unwrap();
+        let listed: Vec<_> = listed.items.iter().map(|it| it.archived).collect();
+        assert_eq!(listed, [false, true]);
+        lab.archive(other.model, at(3)).await;
+        assert_eq!(restore().await.unwrap(), ready);
+        assert_eq!(lab.stored(&ready).await, ready);
+        let active = models.active(lab.ours, ready.model).await.unwrap();
+        assert_eq!(active, Some(ready.clone()));
+        assert_not_found_model(models.restore(lab.theirs, ready.model).await);
     }
 
     /// As if they were cancelled at that time.

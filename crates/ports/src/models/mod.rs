@@ -9,7 +9,8 @@ mod trainings;
 pub use datasets::{AddDatasetError, DatasetRepository};
 pub use predictor::{PredictError, PredictionRequest, Predictor, ServedModel};
 pub use records::{
-    ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
+    ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelFilter,
+    ModelRepository, RestoreModelError,
 };
 pub use scripts::TrainingScripts;
 pub use trainings::{ExchangedTraining, Reported, TrainingStore};

@@ -55,6 +55,24 @@ pub enum ActivateModelError {
     Port(#[from] PortError),
 }
 
+/// Why a model was not restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreModelError {
+    /// Another model that is not archived has the name.
+    #[error(transparent)]
+    NameTaken(#[from] NameTaken),
+    /// The port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+}
+
+/// Filter of the list of models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelFilter {
+    /// Archived models as well as active ones.
+    pub include_archived: bool,
+}
+
 /// Why no training was cancelled.
 #[derive(Debug, thiserror::Error)]
 pub enum CancelTrainingError {
@@ -104,11 +122,12 @@ pub trait ModelRepository: Send + Sync {
         version: &NewVersion,
     ) -> Result<ModelVersion, AddVersionError>;
 
-    /// The newest version of each of the organization's models that are not archived. The models are
+    /// The newest version of each of the organization's models that match. The models are
     /// ordered by the request of their first version, newest first.
     async fn list(
         &self,
         organization: OrganizationId,
+        filter: ModelFilter,
         page: PageRequest,
     ) -> Result<Page<ModelVersion>, PortError>;
 
@@ -198,4 +217,15 @@ pub trait ModelRepository: Send + Sync {
         model: ModelId,
         now: OffsetDateTime,
     ) -> Result<ModelVersion, PortError>;
+
+    /// Makes an archived model an active one again, under its name; returns its newest version. A model that is not
+    /// archived stays as it is. Cancelled versions stay cancelled.
+    ///
+    /// # Errors
+    /// [`NameTaken`], also for all but one of racing calls; [`PortError::NotFound`].
+    async fn restore(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+    ) -> Result<ModelVersion, RestoreModelError>;
 }

@@ -35,13 +35,15 @@ pub(super) fn read(state: &State, organization: OrganizationId, plan: &ReadPlan)
     let tables = state.tables.get(&organization).unwrap_or(&none);
     let tables = &*as_of::view(tables, plan.as_of);
     let placed = match &plan.target {
-        ReadTarget::Platform(table) => platform_rows(state, organization, *table, &plan.visible_tables)
-            .into_iter()
-            .map(|(key, cells)| Placed {
-                row: RowPosition::Key(key),
-                cells,
-            })
-            .collect(),
+        ReadTarget::Platform(table) => {
+            platform_rows(state, organization, *table, &plan.visible_tables)
+                .into_iter()
+                .map(|(key, cells)| Placed {
+                    row: RowPosition::Key(key),
+                    cells,
+                })
+                .collect()
+        }
         ReadTarget::Table(table) if table.is_raw() => points(tables, table),
         ReadTarget::Table(table) => rows(tables, table),
     };

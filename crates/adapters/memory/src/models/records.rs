@@ -14,7 +14,8 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     models::{
-        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
+        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelFilter,
+        ModelRepository, RestoreModelError,
     },
 };
 use time::OffsetDateTime;
@@ -126,11 +127,13 @@ impl ModelRepository for InMemoryModelRepository {
     async fn list(
         &self,
         organization: OrganizationId,
+        filter: ModelFilter,
         request: PageRequest,
     ) -> Result<Page<ModelVersion>, PortError> {
         let mut state = self.memory.lock();
+        let is_listed = |version: &ModelVersion| filter.include_archived || !version.archived;
         let first = owned(&state.model_versions, organization)
-            .filter(|row| row.version.number == 1 && !row.version.archived)
+            .filter(|row| row.version.number == 1 && is_listed(&row.version))
             .map(|row| (row.version.model, row.version.requested_at));
         let first: Vec<(ModelId, OffsetDateTime)> = first.collect();
         let models = page(first.into_iter(), request, |(model, created_at)| Cursor {
@@ -257,5 +260,24 @@ impl ModelRepository for InMemoryModelRepository {
             row.version.archived = true;
         }
         state.newest_version(organization, model)
+    }
+
+    async fn restore(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+    ) -> Result<ModelVersion, RestoreModelError> {
+        let mut state = self.memory.lock();
+        let newest = state.newest_version(organization, model)?;
+        if !newest.archived {
+            return Ok(newest);
+        }
+        if state.named(organization, &newest.name).is_some() {
+            return Err(NameTaken(newest.name).into());
+        }
+        for row in state.versions_mut(organization, model) {
+            row.version.archived = false;
+        }
+        Ok(state.newest_version(organization, model)?)
     }
 }

@@ -80,6 +80,17 @@ impl Fault {
         }
     }
 
+    /// Returns whether that unique constraint or index was violated.
+    pub(crate) fn violates(&self, constraint: &str) -> bool {
+        match self {
+            Self::Database(DieselError::DatabaseError(
+                DatabaseErrorKind::UniqueViolation,
+                information,
+            )) => information.constraint_name() == Some(constraint),
+            _ => false,
+        }
+    }
+
     /// Takes a broken connection for an unknown outcome: for a statement that commits by itself, and has another effect
     /// when it is repeated.
     pub(crate) fn of_commit(self) -> Self {

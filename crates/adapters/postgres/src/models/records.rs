@@ -18,7 +18,8 @@ use labdata_domain::{
 use labdata_ports::{
     PortError,
     models::{
-        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelRepository,
+        ActivateModelError, AddVersionError, CancelTrainingError, CreateModelError, ModelFilter,
+        ModelRepository, RestoreModelError,
     },
 };
 use serde_json::Value;
@@ -206,6 +207,20 @@ async fn archive(
     load_newest(connection, organization, id).await
 }
 
+async fn restore(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: ModelId,
+) -> Result<ModelVersion, Fault> {
+    if lock_model(connection, organization, id).await?.archived {
+        diesel::update(ml_model::table.find(id.as_uuid()))
+            .set(ml_model::archived.eq(false))
+            .execute(connection)
+            .await?;
+    }
+    load_newest(connection, organization, id).await
+}
+
 #[async_trait]
 impl ModelRepository for PgModelRepository {
     async fn create(
@@ -241,18 +256,21 @@ impl ModelRepository for PgModelRepository {
     async fn list(
         &self,
         organization: OrganizationId,
+        filter: ModelFilter,
         page: PageRequest,
     ) -> Result<Page<ModelVersion>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let query = ml_model_version::table
+        let mut query = ml_model_version::table
             .inner_join(ml_model::table)
             .filter(ml_model::organization_id.eq(organization.as_uuid()))
             .filter(ml_model_version::organization_id.eq(organization.as_uuid()))
-            .filter(ml_model::archived.eq(false))
             // The newest version represents its model, so that a list needs no second query.
             .filter(ml_model_version::version_number.eq(ml_model::version_number))
             .select((ml_model::created_at, VersionRow::as_select()))
             .into_boxed();
+        if !filter.include_archived {
+            query = query.filter(ml_model::archived.eq(false));
+        }
         let rows: Vec<(OffsetDateTime, VersionRow)> =
             page_of!(query, page, ml_model::created_at, ml_model::id)
                 .load(&mut connection)
@@ -424,5 +442,21 @@ impl ModelRepository for PgModelRepository {
     ) -> Result<ModelVersion, PortError> {
         let archived = transacted!(self.database.of(organization), connection => archive(connection, organization, model, now));
         Ok(archived?)
+    }
+
+    async fn restore(
+        &self,
+        organization: OrganizationId,
+        model: ModelId,
+    ) -> Result<ModelVersion, RestoreModelError> {
+        let restored = transacted!(self.database.of(organization), connection => restore(connection, organization, model));
+        match restored {
+            Err(fault) if fault.violates("ml_model_name_key") => {
+                let newest = self.load_one(organization, model, None).await?;
+                let newest = newest.ok_or(PortError::NotFound(Resource::Model))?;
+                Err(NameTaken(newest.name).into())
+            }
+            restored => Ok(restored.map_err(PortError::from)?),
+        }
     }
 }

@@ -29,6 +29,49 @@ async fn a_name_is_free_again_after_archiving() {
 }
 
 #[tokio::test]
+async fn an_archived_model_is_restored_under_its_name() {
+    let lab = Lab::start().await;
+    let first = lab.ready("wine").await;
+    let path = format!("{}/archive", path_of(&first));
+    lab.client.post(&path, &Value::Null).await.json(200);
+    let all = format!("{PATH}?archived=true");
+    assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
+    let listed = lab.client.get(&all).await.json(200);
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["archived"]),
+        (&first["id"], &json!(true))
+    );
+    // To predictions it does not exist, by its id as by its name.
+    let rows = json!([{"alcohol": 13.2, "malic acid": 1.5}]);
+    let predict = async |model: Value| {
+        let mut body = model;
+        body["data"] = rows.clone();
+        lab.client.post(&format!("{PATH}/predict"), &body).await
+    };
+    let unknown = predict(json!({"ml_model_name": "wine"})).await.detail(404);
+    let by_id = predict(json!({"ml_model_id": first["id"]})).await;
+    assert_eq!(by_id.detail(404), unknown);
+    let second = lab.train("wine").await;
+    let restore = json!({"archived": false});
+    let detail = lab.client.post(&path, &restore).await.detail(400);
+    assert!(
+        detail.contains("another model is named \"wine\""),
+        "{detail}"
+    );
+    let other = format!("{}/archive", path_of(&second));
+    lab.client
+        .post(&other, &json!({"archived": true}))
+        .await
+        .json(200);
+    let restored = lab.client.post(&path, &restore).await.json(200);
+    assert_eq!(
+        (&restored["archived"], &restored["currently_active"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(lab.client.get(PATH).await.json(200)[0]["id"], first["id"]);
+}
+
+#[tokio::test]
 async fn a_retrained_version_serves_when_it_is_ready_and_can_be_rolled_back() {
     let lab = Lab::start().await;
     let first = lab.ready("wine").await;

@@ -39,7 +39,7 @@ pub(super) struct ActiveModel {
     pub(super) served: ServedModel,
 }
 
-/// Finds the active version of a model.
+/// Finds the active version of a model. An archived model does not predict, and is as one that does not exist.
 pub(super) async fn active_model(
     services: &Services,
     organization: OrganizationId,
@@ -57,8 +57,16 @@ pub(super) async fn active_model(
     let Some(version) = services.models.active(organization, model).await? else {
         // 404 for an unknown model; a known one is named in the message.
         let newest = services.models.get(organization, model, None).await?;
-        return Err(Error::refused(NoActiveVersion(newest.name)));
+        return Err(if newest.archived {
+            Error::not_found(Resource::Model)
+        } else {
+            Error::refused(NoActiveVersion(newest.name))
+        });
     };
+    // As by its name, which an archived model does not have.
+    if version.archived {
+        return Err(Error::not_found(Resource::Model));
+    }
     ActiveModel::new(services, organization, version).await
 }
 

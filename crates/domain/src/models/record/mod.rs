@@ -105,7 +105,9 @@ impl Refuse for NameTaken {
 
 /// Error: the model is archived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this model is archived: it can be read, but it is neither trained nor activated")]
+#[error(
+    "this model is archived: it can be read, but it is neither trained nor activated; restore it first"
+)]
 pub struct ModelArchived;
 
 impl Refuse for ModelArchived {
