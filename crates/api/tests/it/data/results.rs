@@ -131,10 +131,23 @@ async fn json_stays_what_comes_unless_it_is_excluded() {
 #[tokio::test]
 async fn a_value_without_a_form_is_told() {
     let lab = lab().await;
-    let query = "select 'infinity'::timestamptz as ever";
-    let request = asking(&lab, query).header("accept", ARROW);
-    let refused = crate::server::send(request).await;
-    assert!(refused.detail(400).contains("column ever"));
+    for value in [
+        "'infinity'::timestamptz",
+        "'Infinity'::float8",
+        "'-Infinity'::numeric",
+    ] {
+        let query = format!("select {value} as ever");
+        let request = asking(&lab, &query).header("accept", ARROW);
+        let refused = crate::server::send(request).await;
+        assert!(refused.detail(400).contains("column ever"), "{value}");
+    }
+    // In JSON it is a text, as in arrays, and NaN is null.
+    let query =
+        "select 'Infinity'::float8, '-Infinity'::numeric, 'NaN'::float8, array['Infinity'::float8]";
+    let json = download(asking(&lab, query), "application/json").await;
+    let body: Value = serde_json::from_slice(&json.bytes).unwrap();
+    let expected = json!([["Infinity", "-Infinity", null, ["Infinity"]]]);
+    assert_eq!(body["data"], expected);
     let twice = download(asking(&lab, "select 1 as a, 2 as a"), CSV).await;
     assert_eq!(twice.bytes, "a,a_2\r\n1,2\r\n");
 }

@@ -88,8 +88,10 @@ impl Rendering {
     pub(super) fn push(self, json: &mut String, text: &str) {
         match self {
             Self::Boolean => json.push_str(if text == "t" { "true" } else { "false" }),
-            // JSON has neither NaN nor infinity: null stands for them.
-            Self::Number | Self::Float if text.ends_with(['N', 'y']) => json.push_str("null"),
+            // JSON has no NaN: null stands for it.
+            Self::Number | Self::Float if text.ends_with('N') => json.push_str("null"),
+            // A measurement, never a missing value: a text, as the server renders it in arrays. The other formats refuse it.
+            Self::Number | Self::Float if text.ends_with('y') => push_text(json, text),
             Self::Float => {
                 json.push_str(text);
                 // PostgreSQL writes 1 for it, and clients would take the column for integers.
@@ -212,7 +214,7 @@ mod tests {
             (701, "1.5", "1.5"),
             (1700, "1", "1"),
             (701, "NaN", "null"),
-            (701, "-Infinity", "null"),
+            (701, "-Infinity", "\"-Infinity\""),
             (1700, "1.50", "1.50"),
             (1184, "2026-03-01 12:00:00+00", "\"2026-03-01T12:00:00Z\""),
             (
