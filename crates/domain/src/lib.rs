@@ -19,6 +19,7 @@ pub mod ids;
 pub mod instruments;
 pub mod jobs;
 pub mod models;
+pub mod names;
 pub mod notifications;
 mod numbers;
 pub mod outward;

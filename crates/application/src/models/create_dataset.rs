@@ -3,6 +3,7 @@
 use labdata_domain::{
     ids::DatasetId,
     models::Dataset,
+    names::Named,
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::models::AddDatasetError;
@@ -47,6 +48,9 @@ pub async fn create_dataset(
     command: CreateDataset,
 ) -> Result<CreatedDataset, Error> {
     actor.require(Scope::Write)?;
+    Named::Dataset
+        .check(&command.name)
+        .map_err(Error::refused)?;
     let snapshot = command.snapshot;
     let reading = snapshot.reading;
     let dataset = Dataset {

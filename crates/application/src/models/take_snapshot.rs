@@ -123,7 +123,9 @@ async fn of_query(services: &Services, actor: &Actor, sql: String) -> Result<Sna
     };
     // A table that is hidden from the caller cannot be read, and must not be found by its name.
     let named = async || -> Result<_, Error> {
-        Ok(query.text.tables_named(&*visible_catalog(services, actor).await?))
+        Ok(query
+            .text
+            .tables_named(&*visible_catalog(services, actor).await?))
     };
     let mut tables = named().await?;
     let stored = store(services, (object, &upload), work, supply).await?;

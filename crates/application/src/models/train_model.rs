@@ -6,6 +6,7 @@ use labdata_domain::{
         ModelArchived, ModelVersion, NewModel, NewVersion, TrainingPlan, TrainingRequest,
         check_backends,
     },
+    names::Named,
     people::{actor::Actor, scope::Scope},
 };
 use labdata_ports::models::{AddVersionError, CreateModelError};
@@ -49,6 +50,9 @@ pub async fn train_model(
     command: TrainModel,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
+    if let TrainedModel::New(name) = &command.model {
+        Named::Model.check(name).map_err(Error::refused)?;
+    }
     require_reserve(services)?;
     let newest = match &command.model {
         TrainedModel::New(_) => None,

@@ -6,6 +6,7 @@ use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     catalog::TableIdentity,
     ids::{ApiKeyId, UserId},
+    names::Named,
     people::{
         ApiKey, PlainApiKey, UnknownKeyTable,
         actor::{Actor, MissingScope},
@@ -70,6 +71,7 @@ pub async fn create_api_key(
     if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
         return Err(MissingScope(missing).into());
     }
+    Named::ApiKey.check(&command.name).map_err(Error::refused)?;
     let now = services.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);

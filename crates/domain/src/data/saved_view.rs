@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, SavedViewId, UserId},
+    names::is_one_line,
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
@@ -146,7 +147,7 @@ impl Refuse for InvalidView {
 /// # Errors
 /// [`InvalidView::Name`].
 pub fn check_view_name(name: &str) -> Result<(), InvalidView> {
-    if name.trim().is_empty() || name.trim() != name || name.contains(char::is_control) {
+    if name.trim() != name || !is_one_line(name) {
         Err(InvalidView::Name)
     } else {
         Ok(())

@@ -11,6 +11,7 @@ use crate::{
     conflict::Conflict,
     ids::JobId,
     instruments::READ_JOB_NAME,
+    names::is_one_line,
     refusal::{ErrorCode, Refuse},
     triggers::{Candidate, Trigger},
 };
@@ -178,10 +179,7 @@ impl JobName {
     /// # Errors
     /// [`InvalidJobName`] if it is blank, too long, has control characters, or is [`Self::reader`].
     pub fn parse(text: &str) -> Result<Self, InvalidJobName> {
-        let fits = !text.trim().is_empty()
-            && text.chars().count() <= MAX_NAME_LENGTH
-            && !text.chars().any(char::is_control);
-        if !fits {
+        if !is_one_line(text) || text.chars().count() > MAX_NAME_LENGTH {
             return Err(InvalidJobName::Malformed);
         }
         // Files of instruments would silently not be read if another job bore it.

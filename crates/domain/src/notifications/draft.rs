@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::refusal::{ErrorCode, Refuse};
+use crate::{
+    names::is_one_line,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Maximum number of characters of a title.
 pub const MAX_TITLE: usize = 200;
@@ -45,6 +48,11 @@ pub enum DraftError {
         /// Maximum number of characters.
         most: usize,
     },
+    /// The title is blank or has several lines.
+    #[error(
+        "title must be one line: not blank, and without control characters such as line breaks"
+    )]
+    Title,
     /// The action is no path of the platform.
     #[error(
         "action_url must be a path of the platform, such as /jobs/<job_id>: it starts with one /, \
@@ -76,6 +84,9 @@ impl Draft {
     /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), DraftError> {
         length("title", &self.title, 1, MAX_TITLE)?;
+        if !is_one_line(&self.title) {
+            return Err(DraftError::Title);
+        }
         length("dedupe_key", &self.dedupe_key, 1, MAX_DEDUPE_KEY)?;
         length("body", &self.body, 0, MAX_BODY)?;
         if !self.action_url.is_empty() && !is_platform_path(&self.action_url) {
@@ -132,6 +143,17 @@ mod tests {
     #[test]
     fn a_title_and_a_key_are_enough() {
         assert_eq!(draft().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_title_is_one_line() {
+        for title in ["  ", "a\nb", "a\r", "\u{1b}[1m"] {
+            let draft = Draft {
+                title: title.to_owned(),
+                ..draft()
+            };
+            assert_eq!(draft.check(), Err(DraftError::Title), "{title:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{GroupId, OrganizationId, UserId},
+    names::is_one_line,
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
@@ -70,7 +71,7 @@ impl Refuse for InvalidGroupName {
 /// # Errors
 /// [`InvalidGroupName`].
 pub fn check_group_name(name: &str) -> Result<(), InvalidGroupName> {
-    if name.trim().is_empty() || name.trim() != name || name.contains(char::is_control) {
+    if name.trim() != name || !is_one_line(name) {
         Err(InvalidGroupName)
     } else {
         Ok(())

@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, UserId},
+    names::is_one_line,
     people::{rights::Rights, role::Role},
     refusal::{ErrorCode, Refuse},
 };
@@ -167,7 +168,7 @@ impl Refuse for InvalidTenant {
 /// # Errors
 /// [`InvalidTenant::OrganizationName`].
 pub fn check_organization_name(name: &str) -> Result<(), InvalidTenant> {
-    if name.trim().is_empty() || name.contains(char::is_control) {
+    if !is_one_line(name) {
         Err(InvalidTenant::OrganizationName)
     } else {
         Ok(())

@@ -11,6 +11,7 @@ use labdata_domain::{
         MAX_MODEL_DESCRIPTION_LENGTH, MAX_MODEL_NAME_LENGTH, OneModel, ProblemType, QualityPreset,
         TaskType, TrainingRequest,
     },
+    patterns,
     refusal::Resource,
 };
 use labdata_request_body::{
@@ -31,7 +32,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct TrainModelBody {
         /// Name of a new model, unique among those that are not archived.
-        name: Option<String> = optional(text(1..=MAX_MODEL_NAME_LENGTH)),
+        name: Option<String> = optional(text(1..=MAX_MODEL_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// The model to retrain.
         ml_model_id: Option<MaybeId<ModelId>> = optional(id()),
         /// Remarks for people; those of the newest version when retraining without.

@@ -6,6 +6,7 @@ use labdata_domain::{
     notifications::{
         ACTION_URL_PATTERN, Draft, MAX_ACTION_URL, MAX_BODY, MAX_DEDUPE_KEY, MAX_TITLE, Sent,
     },
+    patterns,
 };
 use labdata_request_body::{
     Reader as _,
@@ -26,7 +27,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct SendNotificationBody {
         /// Its title, one line.
-        title: String = required(text(1..=MAX_TITLE)),
+        title: String = required(text(1..=MAX_TITLE).with("pattern", patterns::ONE_LINE)),
         /// Idempotency key: a repeat to the same user with the same key is dropped, for good.
         dedupe_key: String = required(text(1..=MAX_DEDUPE_KEY)),
         /// Its text.

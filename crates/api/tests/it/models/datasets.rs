@@ -137,6 +137,8 @@ async fn a_query_that_makes_no_dataset_is_told_why() {
         ("select name from sample where name = %s", "1 placeholders"),
         ("select 1 as \"a\tb\"", "control characters"),
         ("select 'infinity'::timestamptz as at", "column at"),
+        ("select 'Infinity'::float8 as v", "column v"),
+        ("select '-Infinity'::float4 as v", "column v"),
         (
             "select 1 / (n - 20000) as a from generate_series(1, 20000) as n",
             "division by zero",
@@ -271,4 +273,51 @@ async fn datasets_count_for_the_quota() {
         .part("file", part);
     let request = lab.client.request(Method::POST, "/api/v1/files");
     send(request.multipart(form)).await.detail(507);
+}
+
+#[tokio::test]
+async fn names_are_one_line_of_text() {
+    let lab = with_samples().await;
+    for name in ["  ", "a\nb", "\u{a0}"] {
+        let dataset = json!({ "name": name, "query": WINE });
+        let refused = lab.client.post(PATH, &dataset).await;
+        assert_eq!(refused.code(400), "invalid_name", "{name:?}");
+        let training = json!({
+            "name": name, "target_column": "volume",
+            "dataset_id": "0191d5a4-0000-7000-8000-000000000000",
+        });
+        let refused = lab.client.post("/api/v1/ml-models", &training).await;
+        assert_eq!(refused.code(400), "invalid_name", "{name:?}");
+        let key = json!({ "name": name, "scopes": ["read"] });
+        let refused = lab.client.post("/api/v1/api-keys", &key).await;
+        assert_eq!(refused.code(400), "invalid_name", "{name:?}");
+        let notice = json!({ "title": name, "dedupe_key": "k" });
+        let refused = lab.client.post("/api/v1/notifications", &notice).await;
+        assert_eq!(refused.code(400), "invalid_notification", "{name:?}");
+    }
+    assert_eq!(lab.client.get(PATH).await.json(200), json!([]));
+}
+
+#[tokio::test]
+async fn a_training_that_cannot_succeed_is_not_queued() {
+    let lab = DatasetLab::start().await;
+    let query = "select n as x, n % 2 = 0 as two, 7 as same, null::float8 as nothing, \
+                 case when n < 10 then n end as few from generate_series(1, 20) as n";
+    let dataset = lab.of_query(query).await.json(200);
+    for (target, features, reason) in [
+        ("same", None, "every row has the same value"),
+        ("nothing", None, "no value in any row"),
+        ("few", None, "a value in 9 rows; training needs at least 10"),
+        ("two", Some(json!([])), "feature_columns is empty"),
+    ] {
+        let mut training =
+            json!({ "name": "m", "dataset_id": dataset["id"], "target_column": target });
+        if let Some(features) = features {
+            training["feature_columns"] = features;
+        }
+        let refused = lab.client.post("/api/v1/ml-models", &training).await;
+        assert_eq!(refused.code(400), "invalid_training", "{target}");
+        let detail = refused.detail(400);
+        assert!(detail.contains(reason), "{target}: {detail}");
+    }
 }

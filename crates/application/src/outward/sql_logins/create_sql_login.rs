@@ -3,6 +3,7 @@
 use labdata_domain::{
     audit::AuditAction,
     ids::SqlLoginId,
+    names::Named,
     outward::sql_logins::{
         MAX_SQL_LOGINS, SqlConnection, SqlLogin, SqlLoginsOff, SqlNotShared, SqlPassword,
         SqlRolesRefused, TooManySqlLogins,
@@ -40,6 +41,9 @@ pub async fn create_sql_login(
 ) -> Result<(SqlLogin, SqlConnection), Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
+    Named::SqlLogin
+        .check(&command.name)
+        .map_err(Error::refused)?;
     require_reserve(services)?;
     let endpoint = services.sql.endpoint.as_ref();
     let endpoint = endpoint.ok_or_else(|| Error::refused(SqlLoginsOff))?;

@@ -13,6 +13,8 @@ use labdata_domain::{
     ids::FileId,
     instruments::images::MAX_LABEL_LENGTH,
     models::{MAX_DATASET_DESCRIPTION_LENGTH, MAX_DATASET_NAME_LENGTH, NotOneSource},
+    names::Named,
+    patterns,
     refusal::Resource,
 };
 use labdata_request_body::{
@@ -35,7 +37,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateDatasetBody {
         /// Its name; several datasets may have the same.
-        name: String = required(text(1..=MAX_DATASET_NAME_LENGTH)),
+        name: String = required(text(1..=MAX_DATASET_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Remarks for people.
         description: Option<String> = optional(text(..=MAX_DATASET_DESCRIPTION_LENGTH)),
         /// One SELECT, as in `POST /api/v1/tools/query`, without placeholders.
@@ -133,7 +135,12 @@ fn snapshot(
         }
         (query, _) => Ok(SnapshotSource::Query(query.unwrap_or_default())),
     };
-    async move { take_snapshot(&services, &actor, source?).await }
+    let name = Named::Dataset.check(&call.body.name);
+    async move {
+        // Before the rows, which may take minutes.
+        name.map_err(Error::refused)?;
+        take_snapshot(&services, &actor, source?).await
+    }
 }
 
 async fn run(

@@ -4,8 +4,9 @@ use labdata_application::{
     Error,
     outward::sql_logins::create_sql_login::{CreateSqlLogin, create_sql_login},
 };
-use labdata_domain::outward::sql_logins::MAX_LOGIN_NAME;
+use labdata_domain::{outward::sql_logins::MAX_LOGIN_NAME, patterns};
 use labdata_request_body::{
+    Reader as _,
     fields::{optional, required},
     readers::{datetime, text},
     shape,
@@ -21,7 +22,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateSqlLoginBody {
         /// What it is for.
-        name: String = required(text(1..=MAX_LOGIN_NAME)),
+        name: String = required(text(1..=MAX_LOGIN_NAME).with("pattern", patterns::ONE_LINE)),
         /// When it ends by itself; never unless given.
         expires_at: Option<OffsetDateTime> = optional(datetime()),
     }

@@ -7,6 +7,7 @@ use labdata_application::{
 use labdata_domain::{
     catalog::Name,
     ids::UserId,
+    patterns,
     people::{MAX_NAME_LENGTH, scope::Scope},
     refusal::Resource,
 };
@@ -28,7 +29,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateApiKeyBody {
         /// A name for people.
-        name: String = required(text(1..=MAX_NAME_LENGTH)),
+        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Permissions. A key cannot grant a scope that it lacks.
         scopes: Vec<Scope> = required(
             list(choice_of(Scope::ALL, Scope::as_str)).of(1..=100).example(json!(["read", "write"])),

@@ -145,13 +145,7 @@ impl Veil {
                 PlatformTable::Table => of_visible.as_str(),
                 _ => "",
             };
-            create_view(
-                &self.name,
-                table,
-                self.organization,
-                condition,
-                &identities,
-            )
+            create_view(&self.name, table, self.organization, condition, &identities)
         });
         tables.chain(platform).collect()
     }
