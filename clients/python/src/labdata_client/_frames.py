@@ -6,7 +6,6 @@ A library is imported only where a result is turned into its frames.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union, cast
@@ -167,11 +166,6 @@ def values(column: Any) -> list[Any]:
         message = f"a column is a list or an array of values, not {type(column).__name__}: {column!r:.100}"
         raise InvalidArgument(message)
     return list(cast("Iterable[Any]", column))
-
-
-def has_arrow() -> bool:
-    """Tell whether an Arrow stream could be read here."""
-    return importlib.util.find_spec("pyarrow") is not None or importlib.util.find_spec("polars") is not None
 
 
 def library(name: str, extra: str) -> Any:

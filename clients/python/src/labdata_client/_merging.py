@@ -47,15 +47,3 @@ def total_rows(sources: Sequence[_frames.Rows]) -> int | None:
     """Return the number of all rows where it is known before they are read."""
     counts = [_frames.count(source) for source in sources]
     return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Give a second column of one name the suffix that it has in Arrow."""
-    found: list[str] = []
-    for name in names:
-        candidate, number = name, 1
-        while candidate in found:
-            number += 1
-            candidate = f"{name}_{number}"
-        found.append(candidate)
-    return found

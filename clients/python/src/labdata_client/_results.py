@@ -6,22 +6,24 @@ the types of the columns.
 
 from __future__ import annotations
 
-import datetime
 import html
-import io
-import json
+import itertools
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
-from . import _frames
+from . import _arrow_stream
+from ._columns import Columns, arrow_table, pandas_frame, polars_frame
 from ._html import table as html_table
+from .errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-Columns = Mapping[str, Sequence[Any]]
+Item = TypeVar("Item")
+Results = TypeVar("Results", bound="_Results[Any]")
 
 
 class Record(dict[str, Any]):
@@ -86,44 +88,49 @@ class Preview(Record):
         return "".join(parts)
 
 
-_INTEGERS = frozenset({"int8", "int16", "int32", "int64"})
+class _Results(list[Item]):
+    """A list that turns into frames, of the values and types that it has at that moment."""
 
-
-class _Frames:
-    """Conversion to frames, from an Arrow stream where there is one, else from the columns."""
-
-    _stream: bytes | None
     _types: Mapping[str, str]
 
     def _columns(self) -> Columns:
         raise NotImplementedError
 
+    def _with(self: Results, items: Iterable[Any]) -> Results:
+        """Return other items with the names and types of this result."""
+        result = type(self).__new__(type(self))
+        result.extend(items)
+        result.__dict__.update(self.__dict__)
+        return result
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Item: ...
+
+    @overload
+    def __getitem__(self: Results, index: slice) -> Results: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        found = super().__getitem__(index)
+        return self._with(found) if isinstance(index, slice) else found  # pyright: ignore[reportArgumentType]
+
+    def copy(self: Results) -> Results:
+        """Return the same items in another list."""
+        return self._with(self)
+
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table."""
-        if self._stream is not None:
-            return _read_arrow(self._stream)
-        return _arrow_table(self._columns(), self._types)
+        return arrow_table(self._columns(), self._types)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas frame."""
-        pandas = _frames.library("pandas", "pandas")
-        table: Any = self.to_arrow()
-        frame = table.to_pandas()
-        # pandas has no null among NumPy's integers, and would make them floats, which change large ones.
-        for position, column in enumerate(table.columns):
-            if column.null_count and str(column.type) in _INTEGERS:
-                types = {column.type: pandas.Int64Dtype()}
-                frame.isetitem(position, column.to_pandas(types_mapper=types.get))
-        return frame
+        return pandas_frame(self._columns(), self._types)
 
     def to_polars(self) -> pl.DataFrame:
         """Return a polars frame; needs no pyarrow."""
-        if self._stream is not None:
-            return _read_polars(self._stream)
-        return _polars_frame(self._columns(), self._types)
+        return polars_frame(self._columns(), self._types)
 
 
-class Rows(list[dict[str, Any]], _Frames):
+class Rows(_Results[dict[str, Any]]):
     """Rows of a table or of a query."""
 
     def __init__(
@@ -132,26 +139,28 @@ class Rows(list[dict[str, Any]], _Frames):
         *,
         columns: Sequence[str] | None = None,
         types: Mapping[str, str] | None = None,
-        stream: bytes | None = None,
+        has_json_texts: bool = False,
     ) -> None:
         super().__init__(rows)
         self._names = columns
         self._types = types or {}
-        self._stream = stream
+        self.has_json_texts = has_json_texts
+        """Whether JSON values are texts, as those of a query are."""
 
     @classmethod
     def from_arrow(cls, stream: bytes) -> Rows:
         """Rows of an Arrow stream."""
-        columns = _read_columns(stream)
+        columns, types = _arrow_stream.read(stream)
         rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
-        return cls(rows, columns=list(columns), stream=stream)
+        return cls(rows, columns=list(columns), types=types, has_json_texts=True)
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, also where there is no row."""
-        if self._names is not None:
-            return list(self._names)
-        return list(dict.fromkeys(name for row in self for name in row))
+        found = dict.fromkeys(itertools.chain.from_iterable(self))
+        if self._names is None or not found:
+            return list(found or self._names or ())
+        return list(dict.fromkeys([*(name for name in self._names if name in found), *found]))
 
     def _columns(self) -> Columns:
         return {name: [row.get(name) for row in self] for name in self.columns}
@@ -191,35 +200,23 @@ class Curve(Record):
         return self["points"]
 
 
-class Curves(list[Curve], _Frames):
+class Curves(_Results[Curve]):
     """Curves of many rows. As a frame: one row per point, the parent's key first."""
 
-    def __init__(
-        self,
-        *,
-        parent_name: str,
-        curves: Sequence[Mapping[str, Any]] | None = None,
-        stream: bytes | None = None,
-        parents: Sequence[Any] | None = None,
-        types: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, parent_name: str, curves: Iterable[Curve], types: Mapping[str, str]) -> None:
+        super().__init__(curves)
         self._parent_name = parent_name
-        self._stream = stream
-        self._parents = parents
-        self._types = types or {}
-        if stream is not None:
-            super().__init__(self._split(stream))
-        else:
-            super().__init__(self._with_points([Curve(curve) for curve in curves or ()]))
+        self._types = types
 
-    def _with_points(self, curves: list[Curve]) -> list[Curve]:
-        """Leave out empty curves of rows that the caller did not name."""
-        if self._parents is None:
-            return [curve for curve in curves if curve.points]
-        return curves
+    @classmethod
+    def from_arrow(
+        cls, stream: bytes, *, parent_name: str, parents: Sequence[Any] | None, key_type: str | None
+    ) -> Curves:
+        """Curves of an Arrow stream, in the order of `parents`, empty where one of them has no points.
 
-    def _split(self, stream: bytes) -> list[Curve]:
-        found = _read_columns(stream)
+        Without `parents`, rows without points are left out. `key_type` is the type of their keys.
+        """
+        found, types = _arrow_stream.read(stream)
         names = list(found)
         keys = found[names[0]]
         bounds = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]] + [len(keys)]
@@ -232,25 +229,41 @@ class Curves(list[Curve], _Frames):
             for start, end in zip(bounds, bounds[1:])
             if end > start
         }
-        if self._parents is None:
-            return list(curves.values())
-        empty: dict[str, list[Any]] = {name: [] for name in names[1:]}
-        return [
-            curves.get(parent) or Curve(parent=parent, columns=dict(empty), points=0)
-            for parent in self._parents
-        ]
+        types[parent_name] = types.pop(names[0])
+        if parents is None:
+            return cls(parent_name, curves.values(), types)
+        ordered: list[Curve] = []
+        for given in parents:
+            key = _key(given, types[parent_name] if types[parent_name] == "integer" else key_type)
+            empty: dict[str, list[Any]] = {name: [] for name in names[1:]}
+            ordered.append(curves.get(key) or Curve(parent=key, columns=empty, points=0))
+        return cls(parent_name, ordered, types)
 
     def _columns(self) -> Columns:
-        columns: dict[str, list[Any]] = {self._parent_name: []}
+        names = dict.fromkeys(name for name in self._types if name != self._parent_name)
+        names.update(dict.fromkeys(name for curve in self for name in curve.columns))
+        columns: dict[str, list[Any]] = {self._parent_name: [], **{name: [] for name in names}}
         for curve in self:
-            columns[self._parent_name].extend([curve.parent] * curve.points)
+            counts = {len(values) for values in curve.columns.values()}
+            if len(counts) > 1 or (counts and curve.columns.keys() != names.keys()):
+                message = f"the columns of the curve of {curve.parent!r} do not have the same length"
+                raise InvalidArgument(message)
+            columns[self._parent_name].extend([curve.parent] * max(counts, default=0))
             for name, values in curve.columns.items():
-                columns.setdefault(name, []).extend(values)
+                columns[name].extend(values)
         return columns
 
     def _repr_html_(self) -> str:
         rows = [(curve.parent, curve.points, ", ".join(curve.columns)) for curve in self]
         return html_table((self._parent_name, "points", "columns"), rows, caption=f"{len(self)} curves")
+
+
+def _key(given: Any, key_type: str | None) -> Any:
+    """Return a key as the platform has it: callers may have it as text, as `write` returns it, or as UUID."""
+    text = str(given)
+    if key_type == "integer":
+        return int(text)
+    return str(uuid.UUID(text)) if key_type == "uuid" else text
 
 
 class Predictions(Rows):
@@ -288,74 +301,3 @@ class Predictions(Rows):
         for name in dict.fromkeys(name for row in probabilities for name in row):
             columns[f"probability_{name}"] = [row.get(name) for row in probabilities]
         return columns
-
-
-# --- Arrow ------------------------------------------------------------------------------------------------
-
-
-def _read_arrow(stream: bytes) -> Any:
-    return _frames.library("pyarrow", "arrow").ipc.open_stream(stream).read_all()
-
-
-def _read_polars(stream: bytes) -> Any:
-    return _frames.library("polars", "polars").read_ipc_stream(io.BytesIO(stream))
-
-
-def _read_columns(stream: bytes) -> dict[str, list[Any]]:
-    try:
-        found = _frames.columns(_read_arrow(stream))
-    except ModuleNotFoundError:
-        found = _frames.columns(_read_polars(stream))
-    return {name: _json_values(values) for name, values in found.items()}
-
-
-def _json_values(values: list[Any]) -> list[Any]:
-    """Datetimes and dates as JSON has them."""
-    if any(isinstance(value, datetime.date) for value in values):
-        return [_json_date(value) for value in values]
-    return values
-
-
-def _json_date(value: Any) -> Any:
-    if isinstance(value, datetime.datetime):
-        fraction = f".{value.microsecond:06}".rstrip("0") if value.microsecond else ""
-        return value.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
-    return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def as_text(value: Any) -> Any:
-    """Return objects and lists as the text that Arrow columns hold; other values unchanged."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
-
-
-def _arrow_table(columns: Columns, types: Mapping[str, str]) -> Any:
-    pa = _frames.library("pyarrow", "arrow")
-    plain = {"integer": pa.int64(), "float": pa.float64(), "boolean": pa.bool_()}
-    texts = {"datetime": pa.timestamp("us", "UTC"), "date": pa.date32()}
-    arrays: dict[str, Any] = {}
-    for name, values in columns.items():
-        kind = types.get(name)
-        flat = [as_text(value) for value in values]
-        if kind in texts:
-            arrays[name] = pa.array(flat, pa.string()).cast(texts[kind])
-        elif kind is not None:
-            arrays[name] = pa.array(flat, plain.get(kind, pa.string()))
-        else:
-            arrays[name] = pa.array(flat)
-    return pa.table(arrays)
-
-
-def _polars_frame(columns: Columns, types: Mapping[str, str]) -> Any:
-    pl = _frames.library("polars", "polars")
-    plain = {"integer": pl.Int64, "float": pl.Float64, "boolean": pl.Boolean}
-    series: list[Any] = []
-    for name, values in columns.items():
-        kind = types.get(name)
-        dtype = None if kind is None else plain.get(kind, pl.String)
-        column = pl.Series(name, [as_text(value) for value in values], dtype=dtype)
-        if kind == "datetime":
-            column = column.str.to_datetime("%+", time_unit="us", time_zone="UTC")
-        elif kind == "date":
-            column = column.str.to_date("%Y-%m-%d")
-        series.append(column)
-    return pl.DataFrame(series)

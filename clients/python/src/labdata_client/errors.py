@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import httpx
 
 
+ARROW = "application/vnd.apache.arrow.stream"
+
+
 class LabdataError(Exception):
     """Base class of all errors of this package."""
 
@@ -174,12 +177,23 @@ def body_of(response: httpx.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        kind = response.headers.get("Content-Type", "no type")
-        message = (
-            f"{response.request.url} answered {response.status_code} with {kind} instead of JSON: the address"
-            " may be that of a proxy or of another program"
-        )
-        raise LabdataError(message) from None
+        raise _other_program(response, "JSON") from None
+
+
+def arrow_of(response: httpx.Response) -> bytes:
+    """Return the Arrow stream of a success."""
+    if not response.headers.get("Content-Type", "").startswith(ARROW):
+        raise _other_program(response, "an Arrow stream")
+    return response.content
+
+
+def _other_program(response: httpx.Response, wanted: str) -> LabdataError:
+    kind = response.headers.get("Content-Type", "no type")
+    message = (
+        f"{response.request.url} answered {response.status_code} with {kind} instead of {wanted}: the address"
+        " may be that of a proxy or of another program"
+    )
+    return LabdataError(message)
 
 
 @contextlib.contextmanager

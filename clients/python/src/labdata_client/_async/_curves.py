@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labdata_client import _frames
 from labdata_client._results import Curves
-from labdata_client.errors import body_of
+from labdata_client.errors import ARROW, arrow_of
 
 if TYPE_CHECKING:
     import datetime
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from ._transport import AsyncTransport
 
-ARROW = "application/vnd.apache.arrow.stream"
 PATH = "/tools/series"
 
 
@@ -47,13 +45,10 @@ class CurvesRequest:
 async def read(transport: AsyncTransport, request: CurvesRequest, schema: Schema) -> Curves:
     """Read all curves by one request."""
     parent_name = request.parent_column or next(iter(schema.references(request.table)), "parent")
-    headers = {"Accept": ARROW} if _frames.has_arrow() else None
-    response = await transport.request("POST", PATH, json=request.body(), headers=headers)
-    if response.headers.get("Content-Type", "").startswith(ARROW):
-        return Curves(parent_name=parent_name, stream=response.content, parents=request.parents)
-    return Curves(
+    response = await transport.request("POST", PATH, json=request.body(), headers={"Accept": ARROW})
+    return Curves.from_arrow(
+        arrow_of(response),
         parent_name=parent_name,
-        curves=body_of(response),
         parents=request.parents,
-        types=schema.types(request.table),
+        key_type=schema.types(request.table).get(parent_name),
     )

@@ -20,7 +20,7 @@ from labdata_client._batches import (
     table_writes,
 )
 from labdata_client._environment import PlatformRun, connection
-from labdata_client._merging import distinct, merged, total_rows
+from labdata_client._merging import merged, total_rows
 from labdata_client._progress import Progress
 from labdata_client._reading import import_fields, options_of
 from labdata_client._results import (
@@ -31,11 +31,18 @@ from labdata_client._results import (
     Report,
     Rows,
     WriteResult,
-    as_text,
 )
 from labdata_client._uploads import Source, open_source
 from labdata_client._waiting import async_blocking
-from labdata_client.errors import BadRequest, Forbidden, InvalidArgument, LabdataError, NotFound, body_of
+from labdata_client.errors import (
+    ARROW,
+    Forbidden,
+    InvalidArgument,
+    LabdataError,
+    NotFound,
+    arrow_of,
+    body_of,
+)
 
 from . import _curves, _executions, _predictions, _transfers, _writing
 from ._transport import AsyncTransport
@@ -49,7 +56,6 @@ if TYPE_CHECKING:
     from labdata_client._batches import SeriesWrite
 
 PAGE_ROWS = 1000
-ARROW = "application/vnd.apache.arrow.stream"
 
 
 class AsyncOperations:
@@ -626,21 +632,8 @@ class AsyncOperations:
         body: dict[str, Any] = {"query": sql}
         if params is not None:
             body["params"] = list(params)
-        if _frames.has_arrow():
-            response = await self.transport.request(
-                "POST", "/tools/query", json=body, headers={"Accept": ARROW}
-            )
-            return Rows.from_arrow(response.content)
-        try:
-            answer = await self.request("POST", "/tools/query", json=body)
-        except BadRequest as error:
-            if error.code != "result_too_large":
-                raise
-            message = f"{error}; with pip install 'labdata-client[arrow]' a query returns any number of rows"
-            raise LabdataError(message) from error
-        names = distinct(answer["columns"])
-        rows = [dict(zip(names, map(as_text, row))) for row in answer["data"]]
-        return Rows(rows, columns=names)
+        response = await self.transport.request("POST", "/tools/query", json=body, headers={"Accept": ARROW})
+        return Rows.from_arrow(arrow_of(response))
 
     async def sql_login(self, name: str, *, expires_at: str | None = None) -> Record:
         """Make a login of PostgreSQL for your own tools, with your rights, read only.
