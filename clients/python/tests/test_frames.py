@@ -8,6 +8,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from conftest import KEY
+
+import labdata_client as labdata
 
 UTC = datetime.timezone.utc
 TAKEN_AT = datetime.datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
@@ -91,6 +94,53 @@ def test_a_frame_of_curves_is_split_by_parent(lab, tables, make):
     result = lab.write(series={tables.curve: points})
     assert [entry["points_written"] for entry in result.series] == [2, 2]
     assert [curve.columns["od600"] for curve in lab.series(tables.curve, ids)] == [[1.0, 3.0], [2.0, 4.0]]
+
+
+class TestJson:
+    VALUES = ({"gain": [1, None, 2.5]}, [1, "a"], "text", 2**60, 0.1, True, None)
+
+    @pytest.fixture
+    def table(self, lab, tables):
+        lab.write({tables.reading: [{"number": i, "settings": v} for i, v in enumerate(self.VALUES)]})
+        return tables.reading
+
+    @pytest.mark.parametrize("convert", ["to_pandas", "to_polars", "to_arrow", "copy"])
+    @pytest.mark.parametrize("source", ["read", "query"])
+    def test_what_was_read_is_written_as_it_was(self, lab, table, source, convert):
+        if source == "read":
+            rows = lab.read(table, columns=["number", "settings"])
+        else:
+            rows = lab.query(f"select number, settings from {table}")
+        lab.write({table: getattr(rows, convert)()})
+        stored = lab.read(table, order_by=["number", "created_at"])
+        assert [row["settings"] for row in stored] == [value for value in self.VALUES for _ in range(2)]
+
+    def test_texts_of_a_frame_that_are_no_json_are_refused(self, lab, table):
+        for text in ("fast", "NaN", "", "0.12345678901234567890", "1e999"):
+            with pytest.raises(labdata.InvalidArgument, match=r"tables\[0\]\.rows\[1\]\.settings"):
+                lab.write({table: pd.DataFrame({"settings": ["1", text]})})
+        assert len(lab.read(table)) == len(self.VALUES)
+
+    def test_rows_hold_values_and_no_texts_of_them(self, lab, table):
+        with pytest.raises(labdata.InvalidArgument, match=r"rows\[1\]\.settings.*json\.loads"):
+            lab.write({table: [{"settings": "text"}, {"settings": '{"a": 1}'}]})
+        lab.write({table: [{"note": '{"a": 1}'}, {"settings": "{not json"}]})
+        assert lab.read(table, note='{"a": 1}')
+
+    def test_a_column_that_another_client_added(self, lab, server, tables):
+        lab.read(tables.sample)
+        with labdata.connect(server.url, KEY) as other:
+            other.define_table(tables.sample, [{"name": "extra", "data_type": "json"}], ensure=True)
+        lab.write({tables.sample: pl.DataFrame({"name": ["A"], "extra": ["[1]"]})})
+        assert lab.read(tables.sample)[0]["extra"] == [1]
+
+    def test_a_key_that_cannot_read_warns(self, lab, server, table):
+        key = lab.request("POST", "/api-keys", json={"name": "writer", "scopes": ["write"]})["key"]
+        with (
+            labdata.connect(server.url, key) as writer,
+            pytest.warns(UserWarning, match=r"rows\[0\]\.note.*cannot read"),
+        ):
+            writer.write({table: pd.DataFrame({"note": ["[1]"]})})
 
 
 def test_a_frame_of_curves_may_use_labels(lab, tables):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
 from . import _frames
-from ._json import encode
+from ._json import decoded, encode, is_composite
 from .errors import InvalidArgument, Problem
 
 MAX_ROWS = 10_000
@@ -32,6 +32,20 @@ class TableWrite:
     table: str
     rows: _frames.Rows
     options: dict[str, Any]
+    json_columns: frozenset[str] = frozenset()
+    """Columns whose texts are JSON."""
+
+    @property
+    def has_json_texts(self) -> bool:
+        """Whether JSON values are texts here, as in frames and in results of queries."""
+        return _frames.is_frame(self.rows) or getattr(self.rows, "has_json_texts", False)
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns of a frame or a result."""
+        names = (
+            _frames.column_names(self.rows) if _frames.is_frame(self.rows) else cast("Any", self.rows).columns
+        )
+        return [name for name in names if not name.startswith("_")]
 
     def head(self) -> dict[str, Any]:
         """Every field but the rows."""
@@ -94,6 +108,8 @@ class Batch:
     rows: int = 0
     values: int = 0
     size: int = 0
+    json_texts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """The path of the first text of an object or a list, by table and column."""
 
     def body(self, envelope: Mapping[str, Any]) -> bytes:
         """Return the body of the request."""
@@ -128,6 +144,7 @@ class Packer:
         self._begun = False
         self._rows: Iterator[dict[str, Any]] = iter(())
         self._row_size = 0.0
+        self._texts_seen: set[tuple[str, str]] = set()
         self._next_series = 0
         self._waiting: SeriesWrite | None = None
         self._advance()
@@ -154,7 +171,7 @@ class Packer:
     def _advance(self) -> None:
         """Go to the next table that has something to send."""
         if self._table < len(self._tables):
-            self._rows = _frames.rows(self._tables[self._table].rows)
+            self._rows = _decoded_rows(self._tables[self._table], self._table)
             self._offset = 0
             self._begun = False
             self._row_size = 0.0
@@ -190,6 +207,7 @@ class Packer:
             self._rows = itertools.chain(chunk[fitting:], self._rows)
             chunk = chunk[:fitting]
             body = encode([self._resolved(write.table, row) for row in chunk])
+        self._note_texts(batch, write, chunk)
         if chunk or not self._begun:
             batch.parts.append(_Part(self._table, self._offset, len(chunk), head + body + b"}"))
             batch.rows += len(chunk)
@@ -205,6 +223,15 @@ class Packer:
             return True
         self._rows = itertools.chain([following], self._rows)
         return False
+
+    def _note_texts(self, batch: Batch, write: TableWrite, chunk: Sequence[Mapping[str, Any]]) -> None:
+        for number, row in enumerate(chunk, self._offset):
+            for column, value in row.items():
+                if isinstance(value, str) and value[:1] in ("{", "[") and column not in write.json_columns:
+                    place = (write.table, column)
+                    if place not in self._texts_seen and is_composite(value):
+                        self._texts_seen.add(place)
+                        batch.json_texts[place] = f"tables[{self._table}].rows[{number}].{column}"
 
     def _add_series(self, batch: Batch, series: SeriesWrite) -> bool:
         parent = self._reference(series.parent)
@@ -244,6 +271,20 @@ class Packer:
         if isinstance(value, str) and value.startswith("@"):
             return self._refs.get(value[1:], value)
         return value
+
+
+def _decoded_rows(write: TableWrite, index: int) -> Iterator[dict[str, Any]]:
+    rows = _frames.rows(write.rows)
+    if not write.json_columns:
+        return rows
+
+    def decode(number: int, row: dict[str, Any]) -> dict[str, Any]:
+        for column in write.json_columns & row.keys():
+            if isinstance(row[column], str):
+                row[column] = decoded(row[column], f"tables[{index}].rows[{number}].{column}")
+        return row
+
+    return itertools.starmap(decode, enumerate(rows))
 
 
 def table_writes(tables: Tables, options: Mapping[str, Any]) -> list[TableWrite]:

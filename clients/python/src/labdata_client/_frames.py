@@ -39,6 +39,16 @@ def _library(value: Any) -> str | None:
     return None
 
 
+def column_names(frame: Frame) -> list[str]:
+    """Return the names of a frame's columns and of its index."""
+    if _library(frame) == "pyarrow":
+        return list(frame.schema.names)
+    if type(frame).__name__ == "LazyFrame":
+        return list(frame.collect_schema().names())
+    index = frame.index.names if _library(frame) == "pandas" else ()
+    return [str(name) for name in (*index, *frame.columns) if name is not None]
+
+
 def rows(value: Rows) -> Iterator[dict[str, Any]]:
     """Iterate over the rows of a frame, or over given rows."""
     if is_frame(value):

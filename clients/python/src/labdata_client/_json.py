@@ -37,6 +37,39 @@ def _dumps(value: Any) -> bytes:
     return text.encode()
 
 
+def decoded(text: str, path: str) -> Any:
+    """Return the value of a JSON text; a number that a float cannot hold is an error, not another number."""
+    try:
+        return json.loads(text, parse_float=_exact, parse_constant=_refused)
+    except ValueError as error:
+        message = f"{path}: a JSON column of a frame holds JSON texts, and {text!r:.100} is none: {error}"
+        raise InvalidArgument(message) from error
+
+
+def is_composite(text: str) -> bool:
+    """Tell whether a text is the JSON of an object or of a list."""
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _exact(text: str) -> float:
+    number = float(text)
+    if decimal.Decimal(repr(number)) != decimal.Decimal(text):
+        message = f"{text} has more digits than a float"
+        raise ValueError(message)
+    return number
+
+
+def _refused(constant: str) -> Any:
+    message = f"JSON has no {constant}"
+    raise ValueError(message)
+
+
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line per type
     if type(value).__name__ in _MISSING_TYPES:
         return None

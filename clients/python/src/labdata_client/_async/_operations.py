@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator, Mapping, Sequence
 
-    from labdata_client._batches import SeriesWrite
+    from labdata_client._batches import SeriesWrite, TableWrite
 
 PAGE_ROWS = 1000
 
@@ -418,6 +419,15 @@ class AsyncOperations:
             await self.tables()
         return cast("Schema", self._cached_schema)
 
+    async def _types(self, table: str, names: Sequence[str]) -> dict[str, str]:
+        """Return the types of a table's columns, `names` among them."""
+        types = (await self._schema(table)).types(table)
+        if types and not types.keys() >= set(names):
+            # Another client has added columns since the schema was read.
+            self._cached_schema = None
+            types = (await self._schema(table)).types(table)
+        return types
+
     # --- writing ------------------------------------------------------------------------------------------
 
     async def write(
@@ -449,6 +459,7 @@ class AsyncOperations:
             schema = await self._schema(*series)
         options = {"mode": mode, "key": key, "on_match": on_match, "cascade": cascade}
         writes = table_writes(tables or {}, options)
+        await self._find_json_columns(writes)
         points: Iterator[SeriesWrite] = series_writes(series or {}, parent_column, schema)
         packer = Packer(writes, points)
         run = self.platform_run
@@ -464,6 +475,7 @@ class AsyncOperations:
             envelope["job_name"] = job_name
         names = [write.table for write in writes]
         batch = packer.next_batch({}, None)
+        await self._check_texts(batch)
         total = total_rows([write.rows for write in writes])
         if packer.exhausted:
             return merged(names, [await _writing.send(self.transport, batch, envelope)])
@@ -502,6 +514,34 @@ class AsyncOperations:
                 if packer.exhausted:
                     return merged(names, results)
                 batch = packer.next_batch(refs, await self._schema(*names) if refs else None)
+                await self._check_texts(batch)
+
+    async def _find_json_columns(self, writes: Sequence[TableWrite]) -> None:
+        """Find the columns whose texts are JSON in frames and results of queries."""
+        for write in writes:
+            if write.has_json_texts:
+                # A key that writes need not read.
+                with contextlib.suppress(Forbidden):
+                    types = await self._types(write.table, write.column_names())
+                    write.json_columns = frozenset(name for name, kind in types.items() if kind == "json")
+
+    async def _check_texts(self, batch: Batch) -> None:
+        """Refuse texts of objects and lists for JSON columns, which would store them as texts."""
+        for (table, column), path in batch.json_texts.items():
+            try:
+                types = await self._types(table, [column])
+            except Forbidden:
+                message = (
+                    f"{path} is the text of an object or a list, and this key cannot read whether the column"
+                    " is JSON, which would store it as text"
+                )
+                warnings.warn(message, stacklevel=3)
+                continue
+            if types.get(column) == "json":
+                message = (
+                    f"{path} is the text of an object or a list: give the value itself, json.loads(text)"
+                )
+                raise InvalidArgument(message)
 
     async def import_file(
         self,
@@ -612,11 +652,9 @@ class AsyncOperations:
                 self._core_tables.add(table)
         types = (await self._schema(*([] if table in self._core_tables else [table]))).types(table)
         names = list(found[0]) if found else list(columns or types)
-        if types and not types.keys() >= set(names):
-            # Another client has added columns since the schema was read.
-            self._cached_schema = None
-            types = (await self._schema(table)).types(table)
-        elif not types:
+        if types:
+            types = await self._types(table, names)
+        else:
             # The schema leaves out the platform's own tables, whose times are named so.
             types = {name: "datetime" for name in names if name.endswith("_at")}
         return Rows(found[:limit], columns=names, types=types)
