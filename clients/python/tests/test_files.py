@@ -45,6 +45,28 @@ def test_sources(lab, run, tmp_path):
         run.upload(b"a")
 
 
+@pytest.mark.parametrize("size", [10, 4 * 1024 * 1024 + 1])
+@pytest.mark.parametrize(
+    "name", ['a"b.csv', "a%22b.csv", "a\\b.csv", "a'b;c=d.csv", "Süd €.csv", "100%.csv", "日本 🧪.csv"]
+)
+def test_names_of_files_arrive_as_they_are(lab, run, size, name):
+    file = run.upload(bytes(size), name=name)
+    newest = lab.files(limit=1)[0]
+    assert (newest["file_id"], newest["original_path"]) == (file.file_id, name)
+
+
+@pytest.mark.parametrize("size", [10, 4 * 1024 * 1024 + 1])
+@pytest.mark.parametrize("name", ["a\nb.csv", "a\r\nX: y.csv", "a\x1bb.csv", "a\x7fb.csv", "\udcff.csv"])
+def test_names_that_no_file_can_have_are_refused(run, size, name):
+    with pytest.raises((labdata.Invalid, labdata.InvalidArgument)):
+        run.upload(bytes(size), name=name)
+
+
+def test_a_content_type_is_no_header(run):
+    with pytest.raises(labdata.InvalidArgument, match="content type"):
+        run.upload(b"a", name="a.csv", content_type="text/csv\r\nX: y")
+
+
 @pytest.mark.parametrize("size", [10, 6_000_000])
 def test_a_pipe_is_uploaded(lab, run, tmp_path, size):
     reading, writing = os.pipe()

@@ -37,6 +37,12 @@ def test_a_file_is_imported_and_reverted(lab, table, tmp_path):
     assert lab.revert(result.job_execution_id)["deleted_count"] == 2
 
 
+def test_the_name_of_an_imported_file_is_stored_as_it_is(lab, table):
+    result = lab.import_file(table, b"name\nQuoted\n", name='plate "2".csv')
+    stored = [file["original_path"] for file in lab.files(limit=5) if file["file_id"] == result.file_id]
+    assert stored == ['plate "2".csv']
+
+
 def test_problems_name_the_lines_of_the_file(lab, table):
     with pytest.raises(labdata.WriteRefused) as refused:
         lab.import_file(table, b"name,volume\nA,1\n\nB,1.5.2\n", name="plate.csv")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from labdata_client._forms import encode_form
 from labdata_client._progress import Progress
 from labdata_client._results import Record
 from labdata_client._retry import FAILED, LOST_CONNECTION, Patience
@@ -55,18 +56,19 @@ async def upload(
     """Upload a file: in one request where it is small, else through a signed URL."""
     if opened.size <= ONE_REQUEST_BYTES:
         content = await async_blocking(opened.read)
+        body, headers = encode_form(fields, opened.name, opened.content_type, content)
         response = await transport.request(
             "POST",
             "/files",
-            data=fields,
-            files={"file": (opened.name, content, opened.content_type)},
+            content=body,
+            headers=headers,
             creates=True,
             idempotency_key=idempotency_key,
         )
         return Record(body_of(response))
-    body = {"file_name": opened.name, "content_type": opened.content_type, **fields}
+    record = {"file_name": opened.name, "content_type": opened.content_type, **fields}
     with Progress(progress, opened.name, "B", opened.size) as bar:
-        file_id = await _send(transport, opened, body, idempotency_key, bar)
+        file_id = await _send(transport, opened, record, idempotency_key, bar)
     response = await transport.request("POST", f"/files/{file_id}/confirm-upload")
     return Record(body_of(response))
 
@@ -161,8 +163,8 @@ async def send_table(
         content = await async_blocking(opened.read)
     finally:
         opened.close()
-    files = {"file": (opened.name, content, opened.content_type)}
-    response = await transport.request("POST", path, data=fields, files=files, creates=creates)
+    body, headers = encode_form(fields, opened.name, opened.content_type, content)
+    response = await transport.request("POST", path, content=body, headers=headers, creates=creates)
     return Record(body_of(response))
 
 

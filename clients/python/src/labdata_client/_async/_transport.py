@@ -74,8 +74,6 @@ class AsyncTransport:
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        data: Mapping[str, Any] | None = None,
-        files: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         creates: bool = False,
     ) -> httpx.Response:
@@ -99,14 +97,10 @@ class AsyncTransport:
                 content=content,
                 params=params,
                 headers=sent,
-                data=None if data is None else dict(data),
-                files=files,
             )
         except (httpx.InvalidURL, TypeError, ValueError) as error:
             message = f"{method} {path}: the request cannot be sent: {error}"
             raise InvalidArgument(message) from error
-        # A multipart body is a generator of parts; read once, it can be sent again.
-        await request.aread()
         patience = Patience(self.retry_seconds)
         while True:
             try:

@@ -75,8 +75,6 @@ class Transport:
         content: bytes | None = None,
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        data: Mapping[str, Any] | None = None,
-        files: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
         creates: bool = False,
     ) -> httpx.Response:
@@ -100,14 +98,10 @@ class Transport:
                 content=content,
                 params=params,
                 headers=sent,
-                data=None if data is None else dict(data),
-                files=files,
             )
         except (httpx.InvalidURL, TypeError, ValueError) as error:
             message = f"{method} {path}: the request cannot be sent: {error}"
             raise InvalidArgument(message) from error
-        # A multipart body is a generator of parts; read once, it can be sent again.
-        request.read()
         patience = Patience(self.retry_seconds)
         while True:
             try:
