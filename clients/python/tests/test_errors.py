@@ -1,3 +1,7 @@
+import copy
+import multiprocessing
+import pickle
+
 import httpx
 import pytest
 
@@ -37,6 +41,39 @@ def test_an_unknown_instrument_is_answered_with_the_known_ones(lab):
     lab.request("POST", "/instruments", json={"name": "Known"}, creates=True)
     with pytest.raises(labdata.LabdataError, match=r"no instrument 'Unknown'.*'Known'"):
         lab.upload(b"1", name="plate.txt", instrument="Unknown")
+
+
+def test_errors_cross_processes():
+    problem = labdata.Problem("tables[0].rows[1].name", "must be a string", "wrong_type")
+    refused = labdata.WriteRefused([problem], request_id="r1")
+    refused.job_execution_id = "e1"
+    response = httpx.Response(
+        404, json={"detail": "no such row", "code": "not_found"}, request=httpx.Request("GET", "http://x")
+    )
+    found = labdata.errors.error_from(response)
+    missing = labdata.MissingLibrary("this needs polars", name="polars")
+    absent = labdata.LocalFileNotFound(2, "No such file", "plate.txt")
+    others = [labdata.ConnectionFailed("away"), labdata.InvalidArgument("x"), labdata.LabdataError("x")]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for error in (refused, found, missing, absent, *others):
+            for copied in (
+                copy.copy(error),
+                pickle.loads(pickle.dumps(error)),
+                pool.apply(_returned, (error,)),
+            ):
+                assert (type(copied), str(copied)) == (type(error), str(error))
+                assert copied.__dict__ == error.__dict__
+        with pytest.raises(labdata.NotFound, match="no such row") as raised:
+            pool.apply(_raised, (found,))
+    assert (raised.value.status, raised.value.code) == (404, "not_found")
+
+
+def _returned(error):
+    return error
+
+
+def _raised(error):
+    raise error
 
 
 @pytest.mark.parametrize("missing", ["LABDATA_BASE_URL", "LABDATA_API_KEY"])

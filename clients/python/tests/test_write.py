@@ -215,3 +215,19 @@ class TestBatches:
         with pytest.raises(ValueError, match="dry run"):
             lab.write({tables.sample: [{"name": f"S{i}"} for i in range(10_001)]}, dry_run=True)
         assert lab.read(tables.sample) == []
+
+    def test_a_later_failure_names_what_stays_and_how_to_revert_it(self, lab, tables):
+        rows = [{"name": f"S{i}"} for i in range(10_001)]
+        with pytest.raises(labdata.WriteRefused, match=r"10,000 rows before it were written") as refused:
+            lab.write({tables.sample: [*rows, {"name": 7}]})
+        execution = refused.value.job_execution_id
+        assert f"lab.revert({execution!r})" in str(refused.value)
+        assert execution in refused.value._repr_html_()
+        assert lab.revert(execution)["deleted_count"] == 10_000
+        with lab.execution("Rows") as run, pytest.raises(labdata.InvalidArgument) as failed:
+            run.write({tables.sample: [*rows, {"name": float("inf")}]})
+        assert failed.value.job_execution_id == run.id
+        with pytest.raises(labdata.WriteRefused) as refused:
+            lab.write({tables.sample: [{"name": 7}]})
+        assert refused.value.job_execution_id is None
+        assert "stay" not in str(refused.value)

@@ -22,6 +22,9 @@ ARROW = "application/vnd.apache.arrow.stream"
 class LabdataError(Exception):
     """Base class of all errors of this package."""
 
+    job_execution_id: str | None = None
+    """Execution under which the batches of a write stay that were written before the one that failed."""
+
 
 class ConnectionFailed(LabdataError, ConnectionError):
     """The platform did not respond within the time for retries."""
@@ -65,6 +68,16 @@ class ApiError(LabdataError):
         """The answer's `detail`."""
         suffix = f" (request {request_id})" if request_id else ""
         super().__init__(f"{status}: {message}{suffix}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The arguments of the constructor are keywords, and other than those of the exception.
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: type[ApiError], arguments: tuple[Any, ...]) -> ApiError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    return error
 
 
 class BadRequest(ApiError):
@@ -110,7 +123,10 @@ class Problem:
 
 
 class WriteRefused(BadRequest):
-    """400 of a write: nothing of the request was written."""
+    """400 of a write: nothing of the request was written.
+
+    Earlier batches of a large write are: `job_execution_id` is the execution that holds them.
+    """
 
     MAX_SHOWN = 10
 
@@ -128,7 +144,10 @@ class WriteRefused(BadRequest):
 
     def _repr_html_(self) -> str:
         rows = [(problem.path or "", problem.message) for problem in self.problems]
-        return table(("path", "problem"), rows, caption=f"Refused: {len(rows)} problems")
+        caption = f"Refused: {len(rows)} problems"
+        if self.job_execution_id is not None:
+            caption += f"; the batches before it stay under execution {self.job_execution_id}"
+        return table(("path", "problem"), rows, caption=caption)
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

@@ -506,15 +506,22 @@ class AsyncOperations:
         results: list[tuple[Batch, dict[str, Any]]] = []
         refs: dict[str, str] = {}
         with Progress(self._progress, "write", " rows", total) as bar:
-            while True:
-                sent = await _writing.send(self.transport, batch, envelope)
-                bar.advance(batch.rows)
-                results.append(sent)
-                refs.update(sent[1]["refs"])
-                if packer.exhausted:
-                    return merged(names, results)
-                batch = packer.next_batch(refs, await self._schema(*names) if refs else None)
-                await self._check_texts(batch)
+            try:
+                while True:
+                    sent = await _writing.send(self.transport, batch, envelope)
+                    bar.advance(batch.rows)
+                    results.append(sent)
+                    refs.update(sent[1]["refs"])
+                    if packer.exhausted:
+                        return merged(names, results)
+                    batch = packer.next_batch(refs, await self._schema(*names) if refs else None)
+                    await self._check_texts(batch)
+            except LabdataError as error:
+                if results:
+                    _writing.mark_written(
+                        error, [batch for batch, _ in results], envelope["job_execution_id"]
+                    )
+                raise
 
     async def _find_json_columns(self, writes: Sequence[TableWrite]) -> None:
         """Find the columns whose texts are JSON in frames and results of queries."""
