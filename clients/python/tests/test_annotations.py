@@ -3,13 +3,14 @@
 import base64
 import io
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from labdata_client import _masks
-from labdata_client.errors import BadRequest, InvalidArgument, NotFound
+from labdata_client.errors import BadRequest, InvalidArgument, LocalFileNotFound, NotFound
 
 
 def picture(width=12, height=5):
@@ -38,9 +39,19 @@ class TestAnnotate:
         path = tmp_path / "mask.png"
         path.write_bytes(_masks.png(square().tolist()))
         text = base64.b64encode(path.read_bytes()).decode()
-        forms = [square(), square().tolist(), path, path.read_bytes(), text]
+        sparse = np.where(square(), 1.0, np.nan)
+        forms = [
+            square(),
+            square().tolist(),
+            path,
+            path.read_bytes(),
+            text,
+            str(path),
+            sparse,
+            list(square()),
+        ]
         saved = lab.annotate(image, [{"mask": mask, "label": f"form {at}"} for at, mask in enumerate(forms)])
-        assert [it["label"] for it in saved] == [f"form {at}" for at in range(5)]
+        assert [it["label"] for it in saved] == [f"form {at}" for at in range(len(forms))]
         for annotation in saved:
             assert annotation["bbox"] == {"x": 3, "y": 1, "width": 2, "height": 3}
             assert annotation["foreground_fraction"] == 0.1
@@ -66,6 +77,30 @@ class TestAnnotate:
             lab.annotate(image, [{"mask": square()}])
         with pytest.raises(InvalidArgument, match="one length"):
             lab.annotate(image, [{"mask": [[1, 0], [1]], "label": "cell"}])
+        with pytest.raises(BadRequest, match="empty"):
+            lab.annotate(image, [{"mask": np.full((5, 12), np.nan), "label": "cell"}])
+        with pytest.raises(InvalidArgument, match=r"mask\.png.*neither a file"):
+            lab.annotate(image, [{"mask": "mask.png", "label": "cell"}])
+        with pytest.raises(LocalFileNotFound):
+            lab.annotate(image, [{"mask": Path("mask.png"), "label": "cell"}])
+        for mask in (
+            7,
+            None,
+            [1, 0],
+            [["a", "b"]],
+            [[[1], [0]]],
+            np.zeros(5),
+            np.zeros((5, 12, 3)),
+            object(),
+        ):
+            with pytest.raises(InvalidArgument, match="mask"):
+                lab.annotate(image, [{"mask": mask, "label": "cell"}])
+        for annotation in ("mask", 7, None):
+            with pytest.raises(InvalidArgument, match="mapping"):
+                lab.annotate(image, [annotation])
+        for file in (None, {"id": "x"}, 1.5):
+            with pytest.raises(InvalidArgument, match="file is a name or an id"):
+                lab.annotations(file)
         with pytest.raises(NotFound):
             lab.annotations("00000000-0000-7000-8000-000000000000")
 

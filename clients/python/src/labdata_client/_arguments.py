@@ -1,0 +1,68 @@
+"""Arguments of another shape than wanted: taken where there is one meaning, refused in words elsewhere."""
+
+from __future__ import annotations
+
+import operator
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+from urllib.parse import quote
+
+from . import _frames
+from .errors import InvalidArgument
+
+
+def names(given: Any, argument: str) -> list[Any]:
+    """Return a list of names or keys; a text is one of them."""
+    return [given] if isinstance(given, str) else listed(given, argument)
+
+
+def listed(given: Any, argument: str) -> list[Any]:
+    """Return a list of values in their order; a text or a mapping is none."""
+    if isinstance(given, (str, bytes, Mapping)) or _frames.is_frame(given) or not isinstance(given, Iterable):
+        raise _refusal(given, argument, "a list")
+    try:
+        return list(cast("Iterable[Any]", given))
+    except TypeError as error:
+        # An array of NumPy without dimensions.
+        raise _refusal(given, argument, "a list") from error
+
+
+def mapping(given: Any, argument: str) -> dict[str, Any]:
+    """Return a mapping, or an empty one for None."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise _refusal(given, argument, "a mapping of names to values")
+    return dict(cast("Mapping[str, Any]", given))
+
+
+def count(given: Any, argument: str) -> int | None:
+    """Return a whole number, or None."""
+    if given is None:
+        return None
+    try:
+        return operator.index(given)
+    except TypeError as error:
+        raise _refusal(given, argument, "a whole number") from error
+
+
+def key_text(given: Any, argument: str) -> str:
+    """Return an id, a key or a name as text; keys of rows may be integers."""
+    if isinstance(given, bool):
+        raise _refusal(given, argument, "a name or an id")
+    if isinstance(given, (str, uuid.UUID)):
+        return str(given)
+    try:
+        return str(operator.index(given))
+    except TypeError as error:
+        raise _refusal(given, argument, "a name or an id") from error
+
+
+def path_part(given: Any, argument: str) -> str:
+    """Return an id, a key or a name as a part of a path."""
+    return quote(key_text(given, argument), safe="")
+
+
+def _refusal(given: Any, argument: str, wanted: str) -> InvalidArgument:
+    return InvalidArgument(f"{argument} is {wanted}, not {type(given).__name__}: {given!r:.100}")
