@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import operator
+import os
 import uuid
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
 from . import _frames
-from .errors import InvalidArgument
+from .errors import InvalidArgument, local_files
 
 
 def names(given: Any, argument: str) -> list[Any]:
@@ -62,6 +65,28 @@ def key_text(given: Any, argument: str) -> str:
 def path_part(given: Any, argument: str) -> str:
     """Return an id, a key or a name as a part of a path."""
     return quote(key_text(given, argument), safe="")
+
+
+def moment(given: Any, argument: str) -> str:
+    """Return a point in time as text."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, datetime.datetime):
+        raise _refusal(given, argument, "a datetime or its text")
+    return given.isoformat()
+
+
+def local_path(given: Any) -> Path:
+    """Return a path of this machine; one with a slash at its end is a directory, which is made."""
+    try:
+        text = os.fsdecode(given)
+    except TypeError as error:
+        raise _refusal(given, "to", "a path") from error
+    path = Path(text)
+    if text.endswith(("/", os.sep)):
+        with local_files():
+            path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _refusal(given: Any, argument: str, wanted: str) -> InvalidArgument:

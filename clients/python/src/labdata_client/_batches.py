@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
 from . import _frames
+from ._arguments import names
 from ._json import decoded, encode, is_composite
 from .errors import InvalidArgument, Problem
 
@@ -291,12 +292,45 @@ def table_writes(tables: Tables, options: Mapping[str, Any]) -> list[TableWrite]
     """Read the `tables` argument: `{table: rows}`, or a list of table writes as the API has them."""
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(tables, Mapping):
-        return [TableWrite(name, rows, given) for name, rows in tables.items()]
+        return [_table_write(name, rows, given) for name, rows in tables.items()]
     writes: list[TableWrite] = []
-    for entry in tables:
+    for number, entry in enumerate(_entries(tables, "tables", "{table: rows}")):
+        _require(entry, f"tables[{number}]", "table", "rows")
         own = {name: value for name, value in entry.items() if name not in {"table", "rows"}}
-        writes.append(TableWrite(entry["table"], entry["rows"], {**given, **own}))
+        writes.append(_table_write(entry["table"], entry["rows"], {**given, **own}))
     return writes
+
+
+def _table_write(table: str, rows: Any, options: dict[str, Any]) -> TableWrite:
+    if options.get("key") is not None:
+        options = {**options, "key": names(options["key"], "key")}
+    return TableWrite(table, rows, options)
+
+
+def _entries(given: Any, argument: str, form: str) -> list[Mapping[str, Any]]:
+    """Return the entries of a list of writes as the API has them."""
+    if isinstance(given, (str, bytes)) or _frames.is_frame(given) or not isinstance(given, Iterable):
+        message = f"{argument} is {form}, or a list of writes, not {type(given).__name__}: {given!r:.100}"
+        raise InvalidArgument(message)
+    return list(cast("Iterable[Mapping[str, Any]]", given))
+
+
+def _require(entry: Any, path: str, *fields: str) -> None:
+    missing = [name for name in fields if not isinstance(entry, Mapping) or name not in entry]
+    if missing:
+        listed = " and ".join(map(repr, fields))
+        message = f"{path} is a mapping with {listed}; it has no {missing[0]!r}: {entry!r:.100}"
+        raise InvalidArgument(message)
+
+
+def checked_series(series: Any) -> Series:
+    """Return the `series` argument, a mapping or a list of series writes with all their fields."""
+    if isinstance(series, Mapping):
+        return cast("Series", series)
+    entries = _entries(series, "series", "{table: {parent: {column: values}}}")
+    for number, entry in enumerate(entries):
+        _require(entry, f"series[{number}]", "table", "parent", "columns")
+    return entries
 
 
 def needs_schema(series: Series) -> bool:

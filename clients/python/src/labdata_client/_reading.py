@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from labdata_client._json import encode
-
+from ._arguments import names
+from ._json import encode
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def import_fields(
     """Return the fields of an import besides the options of its reading; what is None is left out."""
     fields: dict[str, Any] = dict(texts)
     if key is not None:
-        fields["key"] = [key] if isinstance(key, str) else list(key)
+        fields["key"] = names(key, "key")
     for name, value in (("columns", columns), ("lookups", lookups), ("linked", linked)):
         if value is not None:
             fields[name] = encode(value).decode()

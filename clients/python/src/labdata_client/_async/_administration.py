@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import uuid
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from labdata_client._arguments import key_text, names, path_part
 from labdata_client._results import Record, Rows
 from labdata_client.errors import LabdataError
 
@@ -62,7 +62,7 @@ class AsyncAdministration(AsyncOperations):
 
     async def access(self, table: str) -> Record:
         """Return who may read and write a table: `access` by groups, and `users` with `may_write`."""
-        return Record(await self.request("GET", f"/tables/{quote(table, safe='')}/access"))
+        return Record(await self.request("GET", f"/tables/{path_part(table, 'table')}/access"))
 
     # --- invitations --------------------------------------------------------------------------------------
 
@@ -77,12 +77,12 @@ class AsyncAdministration(AsyncOperations):
 
         The platform sends the link by e-mail unless `send_email` is false; `email_error` says why it did not.
         """
-        body = {"email": email, "role": role, "groups": list(groups), "send_email": send_email}
+        body = {"email": email, "role": role, "groups": names(groups, "groups"), "send_email": send_email}
         return Record(await self.request("POST", "/invitations", json=body))
 
     async def revoke_invitation(self, invitation_id: str) -> None:
         """Revoke an invitation: its link is refused from then on."""
-        await self.request("DELETE", f"/invitations/{quote(invitation_id, safe='')}")
+        await self.request("DELETE", f"/invitations/{path_part(invitation_id, 'invitation_id')}")
 
     # --- webhooks -----------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class AsyncAdministration(AsyncOperations):
             instrument_id=None if instrument is None else await self.instrument_id(instrument),
             job_id=None if job is None else await self._id_of("job", "/jobs", job),
         )
-        body = {"url": url, "events": list(events), "filters": filters, "format": body_format}
+        body = {"url": url, "events": names(events, "events"), "filters": filters, "format": body_format}
         return Record(await self.request("POST", "/webhooks", json=body))
 
     async def update_webhook(
@@ -123,7 +123,7 @@ class AsyncAdministration(AsyncOperations):
         enabled: bool | None = None,
     ) -> Record:
         """Change a webhook, disable or enable it."""
-        known = None if events is None else list(events)
+        known = None if events is None else names(events, "events")
         body = _given(url=url, events=known, filters=filters, enabled=enabled)
         return Record(await self.request("PATCH", _webhook(webhook_id), json=body))
 
@@ -141,7 +141,7 @@ class AsyncAdministration(AsyncOperations):
 
     async def resend(self, webhook_id: str, delivery_id: str) -> Record:
         """Send a delivery again, under its id."""
-        path = f"{_webhook(webhook_id)}/deliveries/{quote(delivery_id, safe='')}/resend"
+        path = f"{_webhook(webhook_id)}/deliveries/{path_part(delivery_id, 'delivery_id')}/resend"
         return Record(await self.request("POST", path))
 
     async def delete_webhook(self, webhook_id: str) -> None:
@@ -149,6 +149,7 @@ class AsyncAdministration(AsyncOperations):
         await self.request("DELETE", _webhook(webhook_id))
 
     async def _group_id(self, group: str) -> str:
+        group = key_text(group, "group")
         with contextlib.suppress(ValueError):
             return str(uuid.UUID(group))
         known = {record["name"]: record["id"] for record in await self.groups()}
@@ -162,8 +163,9 @@ class AsyncAdministration(AsyncOperations):
 
     async def _user_ids(self, users: Sequence[str]) -> list[str]:
         """Return the ids of users that are given by e-mail addresses or ids."""
+        users = [key_text(user, "users") for user in names(users, "users")]
         if not any("@" in user for user in users):
-            return list(users)
+            return users
         known = {user["email"].lower(): user["id"] for user in await self.users()}
         unknown = [user for user in users if "@" in user and user.lower() not in known]
         if unknown:
@@ -173,7 +175,7 @@ class AsyncAdministration(AsyncOperations):
 
 
 def _webhook(webhook_id: str) -> str:
-    return f"/webhooks/{quote(webhook_id, safe='')}"
+    return f"/webhooks/{path_part(webhook_id, 'webhook_id')}"
 
 
 def _given(**fields: Any) -> dict[str, Any]:

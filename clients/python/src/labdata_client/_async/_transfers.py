@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from labdata_client._arguments import moment, path_part
 from labdata_client._forms import encode_form
 from labdata_client._progress import Progress
 from labdata_client._results import Record
@@ -142,11 +143,13 @@ async def _chunks(opened: Opened, bar: Progress) -> AsyncIterator[bytes]:
         bar.advance(len(chunk))
 
 
-async def download(transport: AsyncTransport, file_id: str, to: str | None, *, progress: bool | None) -> Path:
+async def download(
+    transport: AsyncTransport, file_id: str, to: Path | None, *, progress: bool | None
+) -> Path:
     """Download a file; the target appears once it is complete."""
-    record = body_of(await transport.request("GET", f"/files/{file_id}/content"))
+    record = body_of(await transport.request("GET", f"/files/{path_part(file_id, 'file_id')}/content"))
     name = Path(record["file_name"] or file_id).name
-    path = Path(to) if to is not None else Path(name)
+    path = to if to is not None else Path(name)
     if path.is_dir():
         path /= name
     kilobytes: int | None = record["size_kilobytes"]
@@ -181,10 +184,11 @@ async def export(
     is_directory = target.is_dir()
     form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
     path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
-    url = f"{transport.base_url}/api/v1/tables/{quote(table, safe='')}/export?format={quote(form, safe='')}"
+    url = (
+        f"{transport.base_url}/api/v1/tables/{path_part(table, 'table')}/export?format={quote(form, safe='')}"
+    )
     if as_of is not None:
-        moment = as_of if isinstance(as_of, str) else as_of.isoformat()
-        url += f"&as_of={quote(moment, safe='')}"
+        url += f"&as_of={quote(moment(as_of, 'as_of'), safe='')}"
     with Progress(progress, path.name, "B", None) as bar:
         await _save(transport, Source(table, url, transport.authorization), path, bar)
     return path

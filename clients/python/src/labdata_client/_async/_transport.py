@@ -20,7 +20,7 @@ from labdata_client._retry import (
     is_repeatable,
 )
 from labdata_client._waiting import async_sleep
-from labdata_client.errors import ConnectionFailed, InvalidArgument, body_of, error_from
+from labdata_client.errors import ConnectionFailed, InvalidArgument, LabdataError, body_of, error_from
 
 if TYPE_CHECKING:
     import ssl
@@ -47,7 +47,7 @@ class AsyncTransport:
         self.retry_seconds = retry_seconds
         self._headers = {"Authorization": f"Bearer {connection.api_key}"}
         # The key goes with each request to the platform, and with none to a signed URL.
-        self.client = with_proxies(
+        self._client = with_proxies(
             httpx.AsyncClient,
             connection.base_url,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
@@ -61,9 +61,17 @@ class AsyncTransport:
         """Headers that show the key, for requests to the platform."""
         return self._headers
 
+    @property
+    def client(self) -> httpx.AsyncClient:
+        """The client of httpx, which must not be closed."""
+        if self._client.is_closed:
+            message = "this client was closed: connect again"
+            raise LabdataError(message)
+        return self._client
+
     async def close(self) -> None:
         """Close all connections."""
-        await self.client.aclose()
+        await self._client.aclose()
 
     async def request(
         self,

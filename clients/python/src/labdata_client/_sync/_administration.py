@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import uuid
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from labdata_client._arguments import key_text, names, path_part
 from labdata_client._results import Record, Rows
 from labdata_client.errors import LabdataError
 
@@ -63,7 +63,7 @@ class Administration(Operations):
 
     def access(self, table: str) -> Record:
         """Return who may read and write a table: `access` by groups, and `users` with `may_write`."""
-        return Record(self.request("GET", f"/tables/{quote(table, safe='')}/access"))
+        return Record(self.request("GET", f"/tables/{path_part(table, 'table')}/access"))
 
     # --- invitations --------------------------------------------------------------------------------------
 
@@ -78,12 +78,12 @@ class Administration(Operations):
 
         The platform sends the link by e-mail unless `send_email` is false; `email_error` says why it did not.
         """
-        body = {"email": email, "role": role, "groups": list(groups), "send_email": send_email}
+        body = {"email": email, "role": role, "groups": names(groups, "groups"), "send_email": send_email}
         return Record(self.request("POST", "/invitations", json=body))
 
     def revoke_invitation(self, invitation_id: str) -> None:
         """Revoke an invitation: its link is refused from then on."""
-        self.request("DELETE", f"/invitations/{quote(invitation_id, safe='')}")
+        self.request("DELETE", f"/invitations/{path_part(invitation_id, 'invitation_id')}")
 
     # --- webhooks -----------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Administration(Operations):
             instrument_id=None if instrument is None else self.instrument_id(instrument),
             job_id=None if job is None else self._id_of("job", "/jobs", job),
         )
-        body = {"url": url, "events": list(events), "filters": filters, "format": body_format}
+        body = {"url": url, "events": names(events, "events"), "filters": filters, "format": body_format}
         return Record(self.request("POST", "/webhooks", json=body))
 
     def update_webhook(
@@ -124,7 +124,7 @@ class Administration(Operations):
         enabled: bool | None = None,
     ) -> Record:
         """Change a webhook, disable or enable it."""
-        known = None if events is None else list(events)
+        known = None if events is None else names(events, "events")
         body = _given(url=url, events=known, filters=filters, enabled=enabled)
         return Record(self.request("PATCH", _webhook(webhook_id), json=body))
 
@@ -142,7 +142,7 @@ class Administration(Operations):
 
     def resend(self, webhook_id: str, delivery_id: str) -> Record:
         """Send a delivery again, under its id."""
-        path = f"{_webhook(webhook_id)}/deliveries/{quote(delivery_id, safe='')}/resend"
+        path = f"{_webhook(webhook_id)}/deliveries/{path_part(delivery_id, 'delivery_id')}/resend"
         return Record(self.request("POST", path))
 
     def delete_webhook(self, webhook_id: str) -> None:
@@ -150,6 +150,7 @@ class Administration(Operations):
         self.request("DELETE", _webhook(webhook_id))
 
     def _group_id(self, group: str) -> str:
+        group = key_text(group, "group")
         with contextlib.suppress(ValueError):
             return str(uuid.UUID(group))
         known = {record["name"]: record["id"] for record in self.groups()}
@@ -163,8 +164,9 @@ class Administration(Operations):
 
     def _user_ids(self, users: Sequence[str]) -> list[str]:
         """Return the ids of users that are given by e-mail addresses or ids."""
+        users = [key_text(user, "users") for user in names(users, "users")]
         if not any("@" in user for user in users):
-            return list(users)
+            return users
         known = {user["email"].lower(): user["id"] for user in self.users()}
         unknown = [user for user in users if "@" in user and user.lower() not in known]
         if unknown:
@@ -174,7 +176,7 @@ class Administration(Operations):
 
 
 def _webhook(webhook_id: str) -> str:
-    return f"/webhooks/{quote(webhook_id, safe='')}"
+    return f"/webhooks/{path_part(webhook_id, 'webhook_id')}"
 
 
 def _given(**fields: Any) -> dict[str, Any]:

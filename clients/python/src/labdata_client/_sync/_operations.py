@@ -8,15 +8,16 @@ import uuid
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote
 
 from labdata_client import _frames, _masks
+from labdata_client._arguments import count, key_text, listed, local_path, mapping, moment, names, path_part
 from labdata_client._batches import (
     Batch,
     Packer,
     Schema,
     Series,
     Tables,
+    checked_series,
     needs_schema,
     series_writes,
     table_writes,
@@ -133,23 +134,23 @@ class Operations:
             body["on_conflict"] = on_conflict
         return Record(self.request("POST", f"/job-executions/{job_execution_id}/revert", json=body))
 
-    def history(self, table: str, row_id: str, *, limit: int | None = None) -> list[Record]:
+    def history(self, table: str, row_id: str | int, *, limit: int | None = None) -> list[Record]:
         """Return the versions of a row, newest first: what changed, when, and by which execution."""
-        path = f"/tables/{quote(table, safe='')}/rows/{quote(row_id, safe='')}/history"
-        parameters = {} if limit is None else {"limit": limit}
+        path = f"/tables/{path_part(table, 'table')}/rows/{path_part(row_id, 'row_id')}/history"
+        parameters = {} if limit is None else {"limit": count(limit, "limit")}
         return [Record(version) for version in self.request("GET", path, params=parameters)]
 
     def restore(
-        self, table: str, row_id: str, version: int, *, job_execution_id: str | None = None
+        self, table: str, row_id: str | int, version: int, *, job_execution_id: str | None = None
     ) -> Record:
         """Give a row the values of an earlier version; a deleted row is created again."""
-        path = f"/tables/{quote(table, safe='')}/rows/{quote(row_id, safe='')}/restore"
+        path = f"/tables/{path_part(table, 'table')}/rows/{path_part(row_id, 'row_id')}/restore"
         body = {"version": version, "job_execution_id": job_execution_id}
         return Record(self.request("POST", path, json=body))
 
     def trash(self, *, limit: int | None = None) -> list[Record]:
         """Return the files, tables and columns that were deleted and can be restored, newest first."""
-        parameters = {} if limit is None else {"limit": limit}
+        parameters = {} if limit is None else {"limit": count(limit, "limit")}
         return [Record(entry) for entry in self.request("GET", "/trash", params=parameters)]
 
     def restore_from_trash(self, entry_id: str) -> Record:
@@ -158,7 +159,7 @@ class Operations:
         Tables and columns need the scope `admin`. Where something else has the name by now, a
         `Conflict` says so.
         """
-        return Record(self.request("POST", f"/trash/{quote(entry_id, safe='')}/restore"))
+        return Record(self.request("POST", f"/trash/{path_part(entry_id, 'entry_id')}/restore"))
 
     def logs(self, run_id: str) -> str:
         """Return what a run on the platform has written so far; `run_id` is its execution's id."""
@@ -184,7 +185,7 @@ class Operations:
         `files` and the `execution_ids`; `dry_run=True` queues nothing.
         """
         body: dict[str, Any] = {
-            "file_ids": None if file_ids is None else list(file_ids),
+            "file_ids": None if file_ids is None else names(file_ids, "file_ids"),
             "uploaded_from": uploaded_from,
             "uploaded_to": uploaded_to,
             "only": only,
@@ -198,6 +199,7 @@ class Operations:
 
     def _id_of(self, kind: str, path: str, name: str) -> str:
         """Return the id of a record of a list that is given by name or id."""
+        name = key_text(name, kind)
         with contextlib.suppress(ValueError):
             return str(uuid.UUID(name))
         known = self._list(path, {}, None)
@@ -242,7 +244,7 @@ class Operations:
 
     def download(self, file_id: str, to: str | os.PathLike[str] | None = None) -> Path:
         """Download a file to a path or into a directory, by default the working directory."""
-        target = None if to is None else str(to)
+        target = None if to is None else local_path(to)
         return _transfers.download(self.transport, file_id, target, progress=self._progress)
 
     def files(
@@ -254,14 +256,18 @@ class Operations:
         limit: int | None = None,
     ) -> Rows:
         """List files, newest first; `query` is a part of the name."""
-        params: dict[str, Any] = {"query": query, "extensions": extensions and ",".join(extensions)}
+        params: dict[str, Any] = {"query": query}
+        if extensions is not None:
+            params["extensions"] = ",".join(
+                key_text(name, "extensions") for name in names(extensions, "extensions")
+            )
         if instrument is not None:
             params["instrument_id"] = self.instrument_id(instrument)
         return self._list("/files", params, limit)
 
     def annotations(self, file: str | Mapping[str, Any]) -> Rows:
         """List the annotations of an image, given by its file's id or record, oldest first."""
-        path = f"/images/{quote(_masks.image_id(file), safe='')}/annotations"
+        path = f"/images/{path_part(_masks.image_id(file), 'file')}/annotations"
         return Rows(body_of(self.transport.request("GET", path)))
 
     def annotate(
@@ -280,10 +286,11 @@ class Operations:
         """
         if job_execution_id is None and self.platform_run is not None:
             job_execution_id = self.platform_run.job_execution_id
-        body: dict[str, Any] = {"annotations": [_masks.annotation(given) for given in annotations]}
+        masks = [_masks.annotation(given) for given in listed(annotations, "annotations")]
+        body: dict[str, Any] = {"annotations": masks}
         if job_execution_id is not None:
             body["job_execution_id"] = job_execution_id
-        path = f"/images/{quote(_masks.image_id(file), safe='')}/annotations"
+        path = f"/images/{path_part(_masks.image_id(file), 'file')}/annotations"
         response = self.transport.request(
             "POST", path, json=body, creates=True, idempotency_key=idempotency_key
         )
@@ -295,6 +302,7 @@ class Operations:
 
     def instrument_id(self, instrument: str) -> str:
         """Return the id of an instrument given by name or id."""
+        instrument = key_text(instrument, "instrument")
         if instrument in self._instruments:
             return self._instruments[instrument]
         with contextlib.suppress(ValueError):
@@ -350,17 +358,14 @@ class Operations:
         `current_status` is None if it has never reported; `statuses` are periods, oldest first.
         """
         times = {"start_time": start_time, "end_time": end_time}
-        params = {
-            name: time if isinstance(time, str) else time.isoformat()
-            for name, time in times.items()
-            if time is not None
-        }
+        params = {name: moment(time, name) for name, time in times.items() if time is not None}
         instrument_id = self.instrument_id(instrument)
         path = f"/instruments/{instrument_id}/device-status"
         return Record(self.request("GET", path, params=params))
 
     def _list(self, path: str, params: Mapping[str, Any], limit: int | None) -> Rows:
         given = {name: value for name, value in params.items() if value is not None}
+        limit = count(limit, "limit")
         found: list[dict[str, Any]] = []
         size = PAGE_ROWS if limit is None else min(limit, PAGE_ROWS)
         for page in self.transport.pages("GET", path, params={**given, "limit": size}):
@@ -410,7 +415,7 @@ class Operations:
         }
         given = {field: value for field, value in body.items() if value is not None}
         params = {} if mode is None else {"mode": mode}
-        entry = self.request("PUT", f"/tables/{name}", json=given, params=params)
+        entry = self.request("PUT", f"/tables/{path_part(name, 'name')}", json=given, params=params)
         self._cached_schema = None
         return Record(entry)
 
@@ -420,10 +425,10 @@ class Operations:
             self.tables()
         return cast("Schema", self._cached_schema)
 
-    def _types(self, table: str, names: Sequence[str]) -> dict[str, str]:
-        """Return the types of a table's columns, `names` among them."""
+    def _types(self, table: str, columns: Sequence[str]) -> dict[str, str]:
+        """Return the types of a table's columns, the given ones among them."""
         types = (self._schema(table)).types(table)
-        if types and not types.keys() >= set(names):
+        if types and not types.keys() >= set(columns):
             # Another client has added columns since the schema was read.
             self._cached_schema = None
             types = (self._schema(table)).types(table)
@@ -455,13 +460,12 @@ class Operations:
         A write that fits one request is one transaction. A larger one is cut into batches, each a
         transaction, under one execution, so that reverting the execution undoes all of them.
         """
-        schema = self._schema() if series and needs_schema(series) else None
-        if schema is not None and isinstance(series, dict):
-            schema = self._schema(*series)
         options = {"mode": mode, "key": key, "on_match": on_match, "cascade": cascade}
-        writes = table_writes(tables or {}, options)
+        writes = table_writes({} if tables is None else tables, options)
+        series = {} if series is None else checked_series(series)
+        schema = self._schema(*cast("Mapping[str, Any]", series)) if needs_schema(series) else None
         self._find_json_columns(writes)
-        points: Iterator[SeriesWrite] = series_writes(series or {}, parent_column, schema)
+        points: Iterator[SeriesWrite] = series_writes(series, parent_column, schema)
         packer = Packer(writes, points)
         run = self.platform_run
         execution_id = job_execution_id or (run.job_execution_id if run is not None else None)
@@ -474,22 +478,22 @@ class Operations:
             envelope["job_execution_id"] = execution_id
         elif job_name is not None:
             envelope["job_name"] = job_name
-        names = [write.table for write in writes]
+        written = [write.table for write in writes]
         batch = packer.next_batch({}, None)
         self._check_texts(batch)
         total = total_rows([write.rows for write in writes])
         if packer.exhausted:
-            return merged(names, [_writing.send(self.transport, batch, envelope)])
+            return merged(written, [_writing.send(self.transport, batch, envelope)])
         if dry_run:
             message = "a dry run checks one request, and this write needs several: check a part of it"
             raise InvalidArgument(message)
         if execution_id is not None:
-            return self._send_all(packer, batch, envelope, names, total)
+            return self._send_all(packer, batch, envelope, written, total)
         envelope.pop("job_name", None)
         opened = (_executions.start(self.transport, {"job_name": job_name})).job_execution_id
         envelope["job_execution_id"] = opened
         try:
-            result = self._send_all(packer, batch, envelope, names, total)
+            result = self._send_all(packer, batch, envelope, written, total)
         except BaseException:
             _executions.fail(self.transport, opened)
             raise
@@ -501,7 +505,7 @@ class Operations:
         packer: Packer,
         batch: Batch,
         envelope: Mapping[str, Any],
-        names: Sequence[str],
+        tables: Sequence[str],
         total: int | None,
     ) -> WriteResult:
         results: list[tuple[Batch, dict[str, Any]]] = []
@@ -514,8 +518,8 @@ class Operations:
                     results.append(sent)
                     refs.update(sent[1]["refs"])
                     if packer.exhausted:
-                        return merged(names, results)
-                    batch = packer.next_batch(refs, self._schema(*names) if refs else None)
+                        return merged(tables, results)
+                    batch = packer.next_batch(refs, self._schema(*tables) if refs else None)
                     self._check_texts(batch)
             except LabdataError as error:
                 if results:
@@ -599,7 +603,7 @@ class Operations:
             job_name=job_name,
         )
         opened = blocking(lambda: open_source(source, name, None))
-        path = f"/tables/{table}/import"
+        path = f"/tables/{path_part(table, 'table')}/import"
         return _transfers.send_table(
             self.transport, path, opened, {**fields, **options_of(reading)}, creates=True
         )
@@ -638,15 +642,17 @@ class Operations:
         whose names are taken here (`limit`, `columns`, …). `as_of`, a moment with its time zone, returns the
         rows as they stood then.
         """
+        limit = count(limit, "limit")
         body: dict[str, Any] = {
             "target_name": table,
-            "filters": {**(filters or {}), **conditions},
+            "filters": {**mapping(filters, "filters"), **conditions},
             "limit": PAGE_ROWS if limit is None else min(limit, PAGE_ROWS),
         }
         if columns is not None:
-            body["columns"] = list(columns)
+            columns = names(columns, "columns")
+            body["columns"] = columns
         if order_by is not None:
-            body["order_by"] = [order_by] if isinstance(order_by, str) else list(order_by)
+            body["order_by"] = names(order_by, "order_by")
         if as_of is not None:
             body["as_of"] = as_of
         found: list[dict[str, Any]] = []
@@ -659,13 +665,13 @@ class Operations:
                 self._collect({**body, "target_type": "core-table"}, found, limit)
                 self._core_tables.add(table)
         types = (self._schema(*([] if table in self._core_tables else [table]))).types(table)
-        names = list(found[0]) if found else list(columns or types)
+        read = list(found[0]) if found else list(columns or types)
         if types:
-            types = self._types(table, names)
+            types = self._types(table, read)
         else:
             # The schema leaves out the platform's own tables, whose times are named so.
-            types = {name: "datetime" for name in names if name.endswith("_at")}
-        return Rows(found[:limit], columns=names, types=types)
+            types = {name: "datetime" for name in read if name.endswith("_at")}
+        return Rows(found[:limit], columns=read, types=types)
 
     def _collect(self, body: Mapping[str, Any], found: list[dict[str, Any]], limit: int | None) -> None:
         for page in self.transport.pages("POST", "/tools/read", json=body):
@@ -677,7 +683,7 @@ class Operations:
         """Run one SELECT; `params` fill `%s` or `$1`. JSON values and arrays come as texts."""
         body: dict[str, Any] = {"query": sql}
         if params is not None:
-            body["params"] = list(params)
+            body["params"] = listed(params, "params")
         response = self.transport.request("POST", "/tools/query", json=body, headers={"Accept": ARROW})
         return Rows.from_arrow(arrow_of(response))
 
@@ -707,12 +713,12 @@ class Operations:
         are left out. With `as_of` rows and curves are those of that moment.
         """
         schema = self._schema(table)
-        wanted = {**(filters or {}), **conditions}
+        wanted = {**mapping(filters, "filters"), **conditions}
         request = _curves.CurvesRequest(
             table=table,
-            parents=None if parents is None else list(parents),
+            parents=None if parents is None else names(parents, "parents"),
             filters=wanted,
-            columns=None if columns is None else list(columns),
+            columns=None if columns is None else names(columns, "columns"),
             parent_column=parent_column,
             as_of=as_of,
         )
@@ -732,7 +738,7 @@ class Operations:
         `.arrow`, `.arrows`, `.parquet`) chooses the format unless `file_format` does (`csv`, `arrow`,
         `parquet`). With `as_of` the table is saved as it stood at that moment.
         """
-        target = Path() if to is None else Path(to)
+        target = local_path("." if to is None else to)
         return _transfers.export(
             self.transport, table, target, file_format, as_of=as_of, progress=self._progress
         )

@@ -21,7 +21,7 @@ from labdata_client._retry import (
     is_repeatable,
 )
 from labdata_client._waiting import sleep
-from labdata_client.errors import ConnectionFailed, InvalidArgument, body_of, error_from
+from labdata_client.errors import ConnectionFailed, InvalidArgument, LabdataError, body_of, error_from
 
 if TYPE_CHECKING:
     import ssl
@@ -48,7 +48,7 @@ class Transport:
         self.retry_seconds = retry_seconds
         self._headers = {"Authorization": f"Bearer {connection.api_key}"}
         # The key goes with each request to the platform, and with none to a signed URL.
-        self.client = with_proxies(
+        self._client = with_proxies(
             httpx.Client,
             connection.base_url,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
@@ -62,9 +62,17 @@ class Transport:
         """Headers that show the key, for requests to the platform."""
         return self._headers
 
+    @property
+    def client(self) -> httpx.Client:
+        """The client of httpx, which must not be closed."""
+        if self._client.is_closed:
+            message = "this client was closed: connect again"
+            raise LabdataError(message)
+        return self._client
+
     def close(self) -> None:
         """Close all connections."""
-        self.client.close()
+        self._client.close()
 
     def request(
         self,
