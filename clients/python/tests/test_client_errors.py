@@ -38,6 +38,11 @@ def test_an_address_that_is_none_is_refused_at_once(url):
     assert "secret" not in str(error.value)
 
 
+def test_a_port_that_is_none_is_named():
+    with pytest.raises(labdata.InvalidArgument, match="has the port 99999, and ports end at 65535"):
+        labdata.connect("http://127.0.0.1:99999", KEY)
+
+
 @pytest.mark.parametrize("key", ["ldk_ä", "ldk_a b", "ldk_\nx", " \n", b"ldk_x", "ldk_\u200b"])
 def test_a_key_that_is_none_is_refused_at_once(key):
     with pytest.raises(labdata.LabdataError, match="API key"):

@@ -67,6 +67,11 @@ def test_a_content_type_is_no_header(run):
         run.upload(b"a", name="a.csv", content_type="text/csv\r\nX: y")
 
 
+def test_a_download_into_a_directory_that_is_to_be_made(lab, run, tmp_path):
+    file = run.upload(b"a", name="plate.txt")
+    assert lab.download(file.file_id, f"{tmp_path}/new/") == tmp_path / "new" / "plate.txt"
+
+
 @pytest.mark.parametrize("size", [10, 6_000_000])
 def test_a_pipe_is_uploaded(lab, run, tmp_path, size):
     reading, writing = os.pipe()

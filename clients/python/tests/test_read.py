@@ -253,6 +253,17 @@ class TestExport:
         path = lab.export(tables.sample, tmp_path / "samples.arrows")
         assert ipc.open_stream(path.read_bytes()).read_all().num_rows == 2
 
+    @pytest.mark.parametrize("name", ["samples.xlsx", "samples.foo", "samples.csv.gz"])
+    def test_an_unknown_end_is_refused(self, lab, tables, tmp_path, name):
+        with pytest.raises(labdata.InvalidArgument, match=r"no format has the end.*\.parquet.*file_format"):
+            lab.export(tables.sample, tmp_path / name)
+        assert list(tmp_path.iterdir()) == []
+        assert lab.export(tables.sample, tmp_path / name, file_format="csv").exists()
+
+    def test_a_slash_at_the_end_is_a_directory(self, lab, tables, tmp_path):
+        path = lab.export(tables.sample, f"{tmp_path}/new/tables/")
+        assert path == tmp_path / "new" / "tables" / f"{tables.sample}.csv"
+
     def test_nothing_is_left_of_a_table_that_is_not_there(self, lab, tmp_path):
         with pytest.raises(labdata.NotFound):
             lab.export("nothing", tmp_path / "nothing.csv")

@@ -137,6 +137,36 @@ def watched(lab, instrument, tmp_path):
     return Watched(lab, instrument, tmp_path)
 
 
+def test_the_state_and_the_key_in_the_folder_are_not_uploaded(watched, monkeypatch):
+    monkeypatch.chdir(watched.root)
+    (watched.root / "plate.txt").write_text("a")
+    key = watched.root / "key.txt"
+    key.write_text(KEY)
+    for path in (
+        watched.root / "watch.jsonl",
+        Path("watch.jsonl"),
+        watched.root / "sub" / ".." / "watch.jsonl",
+    ):
+        (watched.root / "watch.jsonl.new").write_text("cut off by a crash")
+        watcher = Watcher(
+            watched.lab, watched.root, watched.instrument, State(path), left_out=[Path("key.txt")]
+        )
+        for _ in range(4):
+            watched.now += 10
+            watcher.step(watched.now)
+        assert watched.names() == ["plate.txt"]
+        assert watcher.is_idle
+
+
+@pytest.mark.parametrize("option", ["--settle", "--poll"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "x"])
+def test_durations_that_are_none_are_refused(tmp_path, capsys, option, value):
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), "--instrument", "x", f"{option}={value}"])
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
+
+
 def test_a_file_is_uploaded_once_its_size_stands_still(watched):
     plate = watched.root / "plate.txt"
     plate.write_text("a")

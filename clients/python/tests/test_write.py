@@ -196,6 +196,13 @@ class TestBatches:
         result = lab.write(series={tables.curve: dict.fromkeys(ids, points)})
         assert [entry["points_written"] for entry in result.series] == [30_000] * 7
 
+    def test_a_series_that_cannot_be_cut_is_refused_in_words(self, lab, tables):
+        points = {"hours": range(125_001), "od600": range(125_001)}
+        series = {tables.curve: {"@a": {"hours": [0], "od600": [1]}, "@b": points}}
+        rows = [{"_ref": "a", "name": "A"}, {"_ref": "b", "name": "B"}]
+        with pytest.raises(labdata.InvalidArgument, match=r"series\[1\] has 250,002 values.*row of its own"):
+            lab.write({tables.sample: rows}, series)
+
     def test_a_problem_of_a_later_batch_has_its_place_in_the_whole_write(self, lab, tables):
         rows = [{"name": f"S{i}"} for i in range(10_005)]
         rows[10_003]["name"] = 7

@@ -1,7 +1,7 @@
 """Cutting a write into requests.
 
-The sizes here decide where to cut, not what is allowed: a row or a series that is too large alone is sent
-alone, and the platform answers for it.
+The sizes here decide where to cut, not what is allowed: a row that is too large alone is sent alone, and the
+platform answers for it. Only a series with too many values is refused, as it cannot be cut.
 """
 
 from __future__ import annotations
@@ -240,6 +240,13 @@ class Packer:
         if series.parent_column is not None:
             fields["parent_column"] = series.parent_column
         count = sum(len(values) for values in series.columns.values())
+        if count > MAX_VALUES:
+            message = (
+                f"series[{self._next_series}] has {count:,} values, and a series has at most {MAX_VALUES:,}."
+                " A second write replaces the first: write fewer points, or each part to a row of its own,"
+                " and upload the whole as a file"
+            )
+            raise InvalidArgument(message)
         occupied = bool(batch.parts or batch.series)
         if occupied and batch.values + count > MAX_VALUES:
             return False

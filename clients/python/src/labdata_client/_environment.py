@@ -60,7 +60,10 @@ def _checked_url(given: str) -> str:
     except (httpx.InvalidURL, TypeError, AttributeError) as error:
         message = f"the address {given!r} cannot be used ({error}): {wanted}"
         raise InvalidArgument(message) from error
-    is_host = re.fullmatch(r"[\w.:-]+", url.host) is not None and (url.port or 0) < 65_536
+    if (url.port or 0) > 65_535:
+        message = f"the address {given!r} has the port {url.port}, and ports end at 65535: {wanted}"
+        raise InvalidArgument(message)
+    is_host = re.fullmatch(r"[\w.:-]+", url.host) is not None
     if url.scheme not in ("http", "https") or not is_host:
         message = f"the address {given!r} does not begin with http:// or https:// and a host: {wanted}"
         raise InvalidArgument(message)

@@ -19,6 +19,7 @@ from labdata_client._waiting import async_blocking, async_sleep
 from labdata_client.errors import (
     ApiError,
     ConnectionFailed,
+    InvalidArgument,
     LocalFileError,
     body_of,
     error_from,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from ._transport import AsyncTransport
 
-FORMATS = {".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
+FORMATS = {"": "csv", ".csv": "csv", ".arrow": "arrow", ".arrows": "arrow", ".parquet": "parquet"}
 EXTENSIONS = {"arrow": "arrows"}
 
 
@@ -182,7 +183,7 @@ async def export(
 ) -> Path:
     """Save a whole table as a file, or into a directory; the file appears once it is complete."""
     is_directory = target.is_dir()
-    form = file_format or (None if is_directory else FORMATS.get(target.suffix.lower())) or "csv"
+    form = file_format or _format_of("" if is_directory else target.suffix)
     path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
     url = (
         f"{transport.base_url}/api/v1/tables/{path_part(table, 'table')}/export?format={quote(form, safe='')}"
@@ -192,6 +193,15 @@ async def export(
     with Progress(progress, path.name, "B", None) as bar:
         await _save(transport, Source(table, url, transport.authorization), path, bar)
     return path
+
+
+def _format_of(suffix: str) -> str:
+    form = FORMATS.get(suffix.lower())
+    if form is None:
+        ends = ", ".join(name for name in FORMATS if name)
+        message = f"no format has the end {suffix!r}: use {ends}, or choose one with file_format"
+        raise InvalidArgument(message)
+    return form
 
 
 async def _save(transport: AsyncTransport, source: Source, path: Path, bar: Progress) -> None:

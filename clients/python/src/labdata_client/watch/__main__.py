@@ -6,6 +6,7 @@ import argparse
 import importlib
 import importlib.util
 import logging
+import math
 import signal
 import sys
 import threading
@@ -51,6 +52,15 @@ labdata-watch install DIR --instrument NAME: run as a service of systemd; also u
     return parser
 
 
+def _seconds(text: str) -> float:
+    """Read a duration."""
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        message = f"{text} is no duration: write 0 or more seconds"
+        raise argparse.ArgumentTypeError(message)
+    return seconds
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of watching, which a service has too."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="the folder, with its subfolders")
@@ -64,14 +74,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--settle",
-        type=float,
+        type=_seconds,
         default=5.0,
         metavar="SECONDS",
         help="how long size and time of a file stay the same before it is uploaded (default: 5)",
     )
     parser.add_argument(
         "--poll",
-        type=float,
+        type=_seconds,
         default=10.0,
         metavar="SECONDS",
         help="how often the folder is read, as network shares announce no changes (default: 10)",
@@ -133,6 +143,7 @@ def _watch(options: argparse.Namespace, stop: threading.Event, wake: threading.E
             settle_seconds=options.settle,
             patterns=options.pattern,
             once=options.once,
+            left_out=[] if options.api_key_file is None else [options.api_key_file],
         )
         listener = _announce(directory, stop, wake)
         # Connections of its own: an upload must neither wait for a heartbeat nor hold one up.

@@ -43,6 +43,15 @@ class State:
         if path.exists():
             self._load()
 
+    @property
+    def own_files(self) -> tuple[Path, Path]:
+        """The files of the state, which may be in the folder that is watched."""
+        return self._path, self._temporary
+
+    @property
+    def _temporary(self) -> Path:
+        return self._path.with_name(self._path.name + ".new")
+
     def _load(self) -> None:
         known = {field.name for field in fields(Sent)}
         with self._path.open(encoding="utf-8", errors="replace") as file:
@@ -61,7 +70,7 @@ class State:
             self._compact()
 
     def _compact(self) -> None:
-        temporary = self._path.with_name(self._path.name + ".new")
+        temporary = self._temporary
         with temporary.open("w", encoding="utf-8") as file:
             for key, sent in self._files.items():
                 file.write(_line(key, sent))

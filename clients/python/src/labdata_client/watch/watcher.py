@@ -114,6 +114,7 @@ class Watcher:
         settle_seconds: float = 5.0,
         patterns: Sequence[str] = (),
         once: bool = False,
+        left_out: Sequence[Path] = (),
     ) -> None:
         self._lab = lab
         self._root = directory
@@ -122,6 +123,8 @@ class Watcher:
         self._settle_seconds = settle_seconds
         self._patterns = patterns
         self._once = once
+        # The state changes with each upload, so it would be uploaded for ever.
+        self._left_out = {_identity(path) for path in (*state.own_files, *left_out)}
         self._first: set[str] | None = None
         """Files of the first look, which are all that `--once` uploads."""
         self._candidates: dict[str, _Candidate] = {}
@@ -224,7 +227,7 @@ class Watcher:
                     if not entry.name.startswith("."):
                         folders.append(path)
                     continue
-                if is_ignored(path, self._root, self._patterns):
+                if is_ignored(path, self._root, self._patterns) or os.path.normcase(path) in self._left_out:
                     continue
                 try:
                     # Not entry.stat(), which on Windows lags behind the writer of an open file.
@@ -379,6 +382,11 @@ class Watcher:
 def _shown(value: object) -> str:
     """Return a text that every terminal and log can hold, whatever bytes a name has."""
     return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _identity(path: Path) -> str:
+    """Return the form of a path in which the watched folder, which is resolved, names its files."""
+    return os.path.normcase(path.resolve())
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
