@@ -160,9 +160,18 @@ def test_ids_that_are_none_are_refused(lab, wrong):
         lambda: lab.report(wrong),
         lambda: lab.access(wrong),
         lambda: lab.delete_webhook(wrong),
+        lambda: lab.read(wrong),
+        lambda: lab.series(wrong),
+        lambda: lab.write([{"table": wrong, "rows": []}]),
+        lambda: lab.write(series=[{"table": wrong, "parent": 1, "columns": {}}]),
+        lambda: lab.request(wrong, "/files"),
     ):
         with pytest.raises(labdata.InvalidArgument, match="a name or an id"):
             call()
+    with pytest.raises(labdata.InvalidArgument, match="whole characters"):
+        lab.history("t", "\ud800")
+    with pytest.raises(labdata.InvalidArgument, match="params is a mapping"):
+        lab.request("GET", "/files", params=["limit"])
 
 
 def test_limits_filters_and_times_of_another_type_are_refused(lab):
@@ -182,6 +191,15 @@ def test_limits_filters_and_times_of_another_type_are_refused(lab):
         lab.export("t", as_of=7)
     with pytest.raises(labdata.InvalidArgument, match="to is a path"):
         lab.export("t", 7)
+
+
+def test_durations_and_parent_columns_of_another_type_are_refused(lab, server):
+    for argument in ("timeout", "retry_seconds"):
+        for wrong in ("x", None, -1, True, [1]):
+            with pytest.raises(labdata.InvalidArgument, match=f"{argument} is a number of seconds"):
+                labdata.connect(server.url, KEY, **{argument: wrong})
+    with pytest.raises(labdata.InvalidArgument, match="parent_column is a name"):
+        lab.write(series={"curve": pd.DataFrame({"y": [1.0]})}, parent_column=["parent"])
 
 
 def test_a_closed_client_says_so(server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import numbers
 import operator
 import os
 import uuid
@@ -50,6 +51,14 @@ def count(given: Any, argument: str) -> int | None:
         raise _refusal(given, argument, "a whole number") from error
 
 
+def seconds(given: Any, argument: str) -> float:
+    """Return a duration in seconds."""
+    number = float(cast("Any", given)) if isinstance(given, numbers.Real) else -1.0
+    if isinstance(given, bool) or not number >= 0:
+        raise _refusal(given, argument, "a number of seconds")
+    return number
+
+
 def key_text(given: Any, argument: str) -> str:
     """Return an id, a key or a name as text; keys of rows may be integers."""
     if isinstance(given, bool):
@@ -64,7 +73,11 @@ def key_text(given: Any, argument: str) -> str:
 
 def path_part(given: Any, argument: str) -> str:
     """Return an id, a key or a name as a part of a path."""
-    return quote(key_text(given, argument), safe="")
+    text = key_text(given, argument)
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise _refusal(given, argument, "a text of whole characters") from error
 
 
 def moment(given: Any, argument: str) -> str:

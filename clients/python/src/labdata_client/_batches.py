@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
 from . import _frames
-from ._arguments import names
+from ._arguments import key_text, names
 from ._json import decoded, encode, is_composite
 from .errors import InvalidArgument, Problem
 
@@ -308,10 +308,10 @@ def table_writes(tables: Tables, options: Mapping[str, Any]) -> list[TableWrite]
     return writes
 
 
-def _table_write(table: str, rows: Any, options: dict[str, Any]) -> TableWrite:
+def _table_write(table: Any, rows: Any, options: dict[str, Any]) -> TableWrite:
     if options.get("key") is not None:
         options = {**options, "key": names(options["key"], "key")}
-    return TableWrite(table, rows, options)
+    return TableWrite(key_text(table, "table"), rows, options)
 
 
 def _entries(given: Any, argument: str, form: str) -> list[Mapping[str, Any]]:
@@ -361,12 +361,12 @@ def series_writes(
     """
     if not isinstance(series, Mapping):
         for entry in series:
-            yield SeriesWrite(
-                entry["table"], entry["parent"], _frames.columns(entry["columns"]), entry.get("parent_column")
-            )
+            table, points = key_text(entry["table"], "table"), _frames.columns(entry["columns"])
+            yield SeriesWrite(table, entry["parent"], points, entry.get("parent_column"))
         return
     for table, value in series.items():
         named = parent_column.get(table) if isinstance(parent_column, Mapping) else parent_column
+        named = None if named is None else key_text(named, "parent_column")
         if _is_points(value):
             yield from _split(table, value, named, schema)
         else:

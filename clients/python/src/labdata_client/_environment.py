@@ -57,7 +57,7 @@ def _checked_url(given: str) -> str:
     wanted = "an address is like https://labdata.example.org or http://127.0.0.1:8080"
     try:
         url = httpx.URL(given.strip())
-    except (httpx.InvalidURL, TypeError, AttributeError) as error:
+    except (httpx.InvalidURL, ValueError, TypeError, AttributeError) as error:
         message = f"the address {given!r} cannot be used ({error}): {wanted}"
         raise InvalidArgument(message) from error
     if (url.port or 0) > 65_535:

@@ -164,7 +164,7 @@ def values(column: Any) -> list[Any]:
     if isinstance(column, list):
         return cast("list[Any]", column)
     library = type(column).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(column, "isna"):
+    if library == "pandas" and hasattr(column, "isna") and not is_frame(column):
         return _pandas_values(column)
     if library == "polars" and type(column).__name__ == "Series":
         return _polars_values(column)
@@ -172,7 +172,7 @@ def values(column: Any) -> list[Any]:
         convert = getattr(column, name, None)
         if callable(convert):
             return cast("list[Any]", convert())
-    if isinstance(column, (str, bytes)) or not isinstance(column, Iterable):
+    if isinstance(column, (str, bytes)) or is_frame(column) or not isinstance(column, Iterable):
         message = f"a column is a list or an array of values, not {type(column).__name__}: {column!r:.100}"
         raise InvalidArgument(message)
     return list(cast("Iterable[Any]", column))

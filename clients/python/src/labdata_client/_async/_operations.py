@@ -97,7 +97,9 @@ class AsyncOperations:
 
         `creates=True` sends an `Idempotency-Key`, so that a retry has no second effect.
         """
-        response = await self.transport.request(method, path, json=json, params=params, creates=creates)
+        method, path = key_text(method, "method"), key_text(path, "path")
+        given = None if params is None else mapping(params, "params")
+        response = await self.transport.request(method, path, json=json, params=given, creates=creates)
         return body_of(response) if response.content else None
 
     # --- executions ---------------------------------------------------------------------------------------
@@ -641,7 +643,7 @@ class AsyncOperations:
         whose names are taken here (`limit`, `columns`, …). `as_of`, a moment with its time zone, returns the
         rows as they stood then.
         """
-        limit = count(limit, "limit")
+        table, limit = key_text(table, "table"), count(limit, "limit")
         body: dict[str, Any] = {
             "target_name": table,
             "filters": {**mapping(filters, "filters"), **conditions},
@@ -711,6 +713,7 @@ class AsyncOperations:
         Otherwise the conditions choose among the parent rows, as `read` does, and rows without points
         are left out. With `as_of` rows and curves are those of that moment.
         """
+        table = key_text(table, "table")
         schema = await self._schema(table)
         wanted = {**mapping(filters, "filters"), **conditions}
         request = _curves.CurvesRequest(
@@ -718,7 +721,7 @@ class AsyncOperations:
             parents=None if parents is None else names(parents, "parents"),
             filters=wanted,
             columns=None if columns is None else names(columns, "columns"),
-            parent_column=parent_column,
+            parent_column=None if parent_column is None else key_text(parent_column, "parent_column"),
             as_of=as_of,
         )
         return await _curves.read(self.transport, request, schema)

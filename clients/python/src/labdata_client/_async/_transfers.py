@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from labdata_client._arguments import moment, path_part
+from labdata_client._arguments import key_text, moment, path_part
 from labdata_client._forms import encode_form
 from labdata_client._progress import Progress
 from labdata_client._results import Record
@@ -183,7 +183,10 @@ async def export(
 ) -> Path:
     """Save a whole table as a file, or into a directory; the file appears once it is complete."""
     is_directory = target.is_dir()
-    form = file_format or _format_of("" if is_directory else target.suffix)
+    if file_format is None:
+        form = _format_of("" if is_directory else target.suffix)
+    else:
+        form = key_text(file_format, "file_format")
     path = target / f"{table}.{EXTENSIONS.get(form, form)}" if is_directory else target
     url = (
         f"{transport.base_url}/api/v1/tables/{path_part(table, 'table')}/export?format={quote(form, safe='')}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from labdata_client._arguments import seconds
 from labdata_client._json import encode
 from labdata_client._links import next_page
 from labdata_client._proxies import proxy_hint, with_proxies
@@ -44,7 +45,8 @@ class AsyncTransport:
         verify: bool | ssl.SSLContext,
     ) -> None:
         self.base_url = connection.base_url
-        self.retry_seconds = retry_seconds
+        self.retry_seconds = seconds(retry_seconds, "retry_seconds")
+        timeout = seconds(timeout, "timeout")
         self._headers = {"Authorization": f"Bearer {connection.api_key}"}
         # The key goes with each request to the platform, and with none to a signed URL.
         self._client = with_proxies(
