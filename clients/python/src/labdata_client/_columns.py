@@ -74,24 +74,40 @@ def _built(
 ) -> Any:
     """Make a column of its type, or, where values were changed to others, of the type that these have."""
     try:
-        return make([_cell(value, kind) for value in values], kind)
+        return make(_cells(values, kind), kind)
     except errors as error:
         failure = error
     try:
-        return make([_cell(value, None) for value in values], None)
+        return make(_cells(values, None), None)
     except errors:
         message = f"column {name!r} has values of several types, and a column of a frame has one: {failure}"
         raise InvalidArgument(message) from failure
 
 
-def _cell(value: Any, kind: str | None) -> Any:
-    """Return objects and lists as text, and so each value of a JSON column, so that it can be read back."""
+def _cells(values: Sequence[Any], kind: str | None) -> list[Any]:
+    """Return objects and lists as texts, and so each value of a JSON column, so that it can be read back."""
+    # Most columns have nothing to change, which the few types of their values tell.
+    found: set[Any] = {type(value) for value in values}
     if kind == "json":
-        return None if value is None else json.dumps(value, ensure_ascii=False)
-    if kind == "integer" and isinstance(value, float) and not value.is_integer():
-        # pyarrow would cut it off without a word.
-        message = f"{value!r} is no integer"
+        return [None if value is None else _text(value) for value in values]
+    if (
+        kind == "integer"
+        and _has(found, float)
+        and not all(float(value or 0).is_integer() for value in values)
+    ):
+        # pyarrow would cut them off without a word.
+        message = "a fraction is no integer"
         raise ValueError(message)
-    if kind in ("datetime", "date") and isinstance(value, datetime.date):
-        return value.isoformat()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+    if kind in ("datetime", "date") and _has(found, datetime.date):
+        return [value.isoformat() if isinstance(value, datetime.date) else value for value in values]
+    if _has(found, dict, list):
+        return [_text(value) if isinstance(value, (dict, list)) else value for value in values]
+    return list(values)
+
+
+def _has(found: set[Any], *kinds: type) -> bool:
+    return any(issubclass(kind, kinds) for kind in found)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
