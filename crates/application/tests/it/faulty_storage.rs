@@ -30,7 +30,10 @@ use labdata_domain::{
     people::{actor::Actor, scope::Scope},
 };
 use labdata_memory::{FaultMoment, FaultyBlobStore};
-use labdata_ports::files::blob::{ByteStream, PutBlobError};
+use labdata_ports::{
+    files::blob::{ByteStream, PutBlobError},
+    models::ModelFilter,
+};
 use time::Duration;
 
 use crate::{
@@ -71,7 +74,9 @@ impl Place {
         let files = files.items.iter().map(|file| file.state.object());
         let datasets = list_datasets(services, actor, page).await.unwrap();
         let datasets = datasets.items.iter().map(|dataset| dataset.object);
-        let models = list_models(services, actor, page).await.unwrap();
+        let models = list_models(services, actor, ModelFilter::default(), page)
+            .await
+            .unwrap();
         let versions = models.items.iter();
         let artifacts = versions.filter_map(|version| Some(version.artifact?.object));
         files.chain(datasets).chain(artifacts).collect()
