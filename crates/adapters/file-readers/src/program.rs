@@ -32,6 +32,7 @@ const MODULES: &[(&str, &str)] = &[
         "labdata_reader",
         include_str!("../reader/labdata_reader/__init__.py"),
     ),
+    module!("exports"),
     module!("invalid"),
     module!("program"),
     module!("reading"),

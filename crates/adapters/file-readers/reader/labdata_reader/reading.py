@@ -10,6 +10,7 @@ import traceback
 from pathlib import PurePosixPath
 from typing import Any
 
+from .exports import complete
 from .registry import READERS
 from .rows import Rows
 from .times import Times
@@ -96,6 +97,7 @@ def read_with(content: bytes, file_name: str, name: str, zone: str | None) -> di
     document = serialize_and_validate_allotrope(model)
     rows = Rows(name, content, times)
     rows.take(document)
+    complete(rows, content)
     if not any(row["value"] is not None or row["x_name"] for row in rows.measurements):
         raise Refusal("it finds no measurement in the file")
     return {

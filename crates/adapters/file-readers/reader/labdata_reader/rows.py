@@ -10,7 +10,7 @@ import hashlib
 from typing import Any, Iterator
 
 from .invalid import Flaw, Judge, flaws
-from .times import Times
+from .times import Times, in_utc
 from .units import unit_of
 
 # Parts of a measurement that say how it was done, not what was found.
@@ -40,6 +40,10 @@ class Rows:
         self.curves: list[dict[str, Any]] = []
         self.doubts: list[str] = []
         self.contexts: dict[str, dict[str, Any]] = {}
+        # Labels of the parts of measurements, by the ids to which calculated values refer.
+        self.labels: dict[str, dict[str, Any]] = {}
+        # Contexts of all measurements, in order.
+        self.sources: list[dict[str, Any]] = []
         self.device: dict[str, Any] = {}
 
     def take(self, document: dict[str, Any]) -> None:
@@ -60,15 +64,17 @@ class Rows:
         for measurement in shared.get("measurement document", []):
             context = self._context(shared, measurement)
             identifier = measurement.get("measurement identifier")
+            self.sources.append(context)
             before = len(self.measurements)
             found = flaws(measurement)
             self._take_node(measurement, context, found, {})
             if isinstance(identifier, str):
                 # Calculated values refer to the measurement; analytes have ids of their own.
-                for known in identifiers(measurement):
+                for known, labels in identifiers(measurement, {}):
                     self.contexts[known] = context
+                    self.labels[known] = labels
             if before == len(self.measurements) and found:
-                self._add("measurement", None, None, context, {"reason": found[0].text})
+                self.add("measurement", None, None, context, {"reason": found[0].text})
             self._take_calculated(measurement, context)
         self._take_calculated(shared, {})
 
@@ -140,7 +146,7 @@ class Rows:
         number, reason = self.judge.value(value["value"], found, key)
         if reason is not None:
             extra["reason"] = reason
-        self._add(kind, number, self._unit(kind, value["unit"]), context, extra)
+        self.add(kind, number, self._unit(kind, value["unit"]), context, extra)
 
     def _take_cube(
         self, key: str, cube: dict[str, Any], context: dict[str, Any], found: list[Flaw], labels: dict[str, Any]
@@ -148,7 +154,7 @@ class Rows:
         structure, data = cube.get("cube-structure", {}), cube.get("data", {})
         axes, names = structure.get("dimensions", []), structure.get("measures", [])
         if len(axes) != 1:
-            self._doubt(f"{key}: a curve has one axis, this one has {len(axes)}, and was left out")
+            self.doubt(f"{key}: a curve has one axis, this one has {len(axes)}, and was left out")
             return
         x = [self.judge.point(value, None, [])[0] for value in data.get("dimensions", [[]])[0]]
         for name, values in zip(names, data.get("measures", [])):
@@ -160,7 +166,7 @@ class Rows:
                 if reason is not None:
                     invalid.append({"x": position, "reason": reason})
             if len(values) != len(x):
-                self._doubt(f"{key}: {len(values)} values for {len(x)} positions; the rest was left out")
+                self.doubt(f"{key}: {len(values)} values for {len(x)} positions; the rest was left out")
             extra = dict(labels)
             if invalid:
                 extra["invalid_points"] = invalid[:1000]
@@ -170,7 +176,7 @@ class Rows:
             axis = axes[0]
             x_name, x_unit = str(axis.get("concept") or "x"), self._unit(str(axis.get("concept")), axis.get("unit"))
             y_unit = self._unit(concept, name.get("unit"))
-            self._add(concept, None, y_unit, context, extra, (x_name, x_unit, concept, y_unit))
+            self.add(concept, None, y_unit, context, extra, (x_name, x_unit, concept, y_unit))
             self.curves.append({"measurement": len(self.measurements) - 1, "x": x[: len(points)], "y": points})
 
     def _take_calculated(self, node: dict[str, Any], context: dict[str, Any]) -> None:
@@ -186,15 +192,16 @@ class Rows:
                 if identifier in self.contexts
             ]
             source = context or common(sources)
+            labels = [self.labels.get(identifier, {}) for identifier in source_identifiers(document)]
             own = flaws(document)
             flawed = own or [flaw for flaw in source.get("flaws", []) if flaw.feature == name]
             number, reason = self.judge.value(result.get("value"), flawed, name)
-            extra: dict[str, Any] = {"is_calculated": True}
+            extra: dict[str, Any] = {"is_calculated": True, **common_labels(labels)}
             if reason is not None:
                 extra["reason"] = reason
-            self._add(name, number, self._unit(name, result.get("unit")), source, extra)
+            self.add(name, number, self._unit(name, result.get("unit")), source, extra)
 
-    def _add(
+    def add(
         self,
         kind: str,
         value: float | None,
@@ -203,11 +210,14 @@ class Rows:
         extra: dict[str, Any],
         axes: tuple[Any, ...] = (None, None, None, None),
     ) -> None:
+        """Adds a row."""
         metadata = {"reader": self.reader, **context.get("metadata", {}), **extra}
         measured_at = context.get("measured_at")
         if measured_at in self.times.unclear:
             metadata["measured_at_reason"] = f"{measured_at}: {self.times.unclear[measured_at]}"
             measured_at = None
+        elif isinstance(measured_at, str):
+            measured_at = in_utc(measured_at)
         self.measurements.append(
             {
                 "key": f"{self.digest}-{self.reader}-{len(self.measurements)}",
@@ -232,10 +242,11 @@ class Rows:
     def _unit(self, quantity_name: str, given: object) -> str | None:
         unit, is_certain = unit_of(self.reader, quantity_name, given)
         if not is_certain:
-            self._doubt(f"{quantity_name}: the unit {given} is not certain and was left out")
+            self.doubt(f"{quantity_name}: the unit {given} is not certain and was left out")
         return unit
 
-    def _doubt(self, message: str) -> None:
+    def doubt(self, message: str) -> None:
+        """Adds a doubt."""
         if message not in self.doubts and len(self.doubts) < 50:
             self.doubts.append(message)
 
@@ -270,23 +281,36 @@ def labels_of(node: dict[str, Any]) -> dict[str, Any]:
     return {name: node[key] for key, name in wanted.items() if isinstance(node.get(key), (str, int, float))}
 
 
-def identifiers(node: object) -> Iterator[str]:
-    """Yields the ids of a measurement and of its parts, to which calculated values refer."""
+def identifiers(node: object, labels: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the ids of a measurement and of its parts, to which calculated values refer, and their labels."""
     if isinstance(node, dict):
+        labels = labels | labels_of(node)
         for key, value in node.items():
             if key.endswith("identifier") and isinstance(value, str):
-                yield value
+                yield value, labels
             else:
-                yield from identifiers(value)
+                yield from identifiers(value, labels)
     elif isinstance(node, list):
         for item in node:
-            yield from identifiers(item)
+            yield from identifiers(item, labels)
 
 
 def source_identifiers(document: dict[str, Any]) -> list[str]:
     """Returns the ids of what a calculated value was calculated from."""
     sources = document.get("data source aggregate document", {}).get("data source document", [])
     return [str(source.get("data source identifier")) for source in sources]
+
+
+def common_labels(labels: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the labels that all sources of a calculated value share, but for the statistic it was made of."""
+    if not labels:
+        return {}
+    first_one, *others = labels
+    return {
+        name: label
+        for name, label in first_one.items()
+        if name != "statistical_feature" and all(it.get(name) == label for it in others)
+    }
 
 
 def common(contexts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,11 @@ from allotropy.parsers.utils.timestamp_parser import TimestampParser
 AMBIGUOUS_DATE = re.compile(r"\b(0?[1-9]|1[0-2])[/.-](0?[1-9]|1[0-2])[/.-](\d{4}|\d\d)\b")
 
 
+def in_utc(time: str) -> str:
+    """Returns a time with an offset in UTC, as the platform's API writes it."""
+    return datetime.fromisoformat(time).astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
 class Times(TimestampParser):
     """Reads times in the zone of the instrument, and notes what is uncertain about them."""
 

@@ -48,8 +48,14 @@ class Gen5(unittest.TestCase):
         file = real_file("gen5_kinetic_growth_curve.txt")
         reading, text = reading_of(file, zone="America/New_York"), file.read_text("utf-8")
         self.assertEqual((reading["reader"], reading["candidates"]), ("AGILENT_GEN5", ["AGILENT_GEN5"]))
-        self.check_curves(reading, text, "2023-09-15T12:30:01-04:00")
-        self.assertEqual(reading["doubts"], [])
+        self.check_curves(reading, text, "2023-09-15T16:30:01Z")
+        self.assertEqual(
+            reading["doubts"],
+            [
+                "t at Max V [600]: results such as 10:10:22 are no numbers and were left out",
+                "Lagtime [600]: results such as 10:08:22 and ????? are no numbers and were left out",
+            ],
+        )
         results: dict[str, dict[str, float]] = {}
         row_name = ""
         for line in text.split("\nResults\n")[1].splitlines()[1:]:
@@ -67,7 +73,7 @@ class Gen5(unittest.TestCase):
     def test_an_overflow_is_null_with_its_reason(self) -> None:
         reading, text = reading_of(DEMO), DEMO.read_text("utf-8")
         self.assertEqual(text.count("OVRFLW"), 1)
-        self.check_curves(reading, text, "2026-03-01T09:00:00+00:00")
+        self.check_curves(reading, text, "2026-03-01T09:00:00Z")
         flawed = [row for row, _, y in curves_of(reading) if None in y]
         self.assertEqual([row["well"] for row in flawed], ["A1"])
         self.assertEqual(flawed[0]["metadata"]["reason"], "OVRFLW")
@@ -152,9 +158,35 @@ class SoftMax(unittest.TestCase):
         self.assertEqual({(row["unit"], row["wavelength_nm"]) for row in found}, {("OD", 450.0)})
         found = values_of(reading, "Reduced")
         self.assertEqual({(row["metadata"]["plate"], row["well"]): row["value"] for row in found}, reduced)
+        self.check_averages(reading, text)
         saved = re.search(r"Date Last Saved: ([0-9/]+ [0-9:]+ [AP]M)", text)
         assert saved is not None
-        self.assertEqual({row["measured_at"] for row in found}, {"2023-11-27T10:57:22+00:00"}, saved[1])
+        self.assertEqual({row["measured_at"] for row in found}, {"2023-11-27T10:57:22Z"}, saved[1])
+
+    def check_averages(self, reading: dict, text: str) -> None:
+        expected = []
+        for group in text.split("\nGroup: ")[1:]:
+            lines = [[cell.strip() for cell in line.split("\t")] for line in group.splitlines()]
+            if "AvgConc" not in lines[1]:
+                continue
+            column = lines[1].index("WellPlateName")
+            for start in (at for at, cells in enumerate(lines) if cells[0].isdigit() and len(cells) > column):
+                first = dict(zip(lines[1], lines[start]))
+                plates = {lines[start][column]}
+                for cells in lines[start + 1 :]:
+                    if cells[0] or len(cells) <= column:
+                        break
+                    plates.add(cells[column])
+                if first["AvgConc"]:
+                    expected.append((first["Sample"], float(first["AvgConc"]), sorted(plates)))
+        found = values_of(reading, "AvgConc")
+        self.assertEqual(
+            sorted((row["sample"], row["value"], row["metadata"]["plates"]) for row in found), sorted(expected)
+        )
+        self.assertEqual(len(found), 24)
+        self.assertFalse([row for row in found if "plate" in row["metadata"]])
+        by_well = values_of(reading, "BackCalcConc")
+        self.assertEqual({row["metadata"]["plate"] for row in by_well}, {"Plate01", "Plate02"})
 
 
 class NanoDrop(unittest.TestCase):
@@ -181,7 +213,7 @@ class NanoDrop(unittest.TestCase):
             self.assertEqual({row["unit"] for row in found}, {unit})
         self.assertEqual({row["units"].lower() for row in rows}, {"mg/ml"})
         times = [re.sub(r" PM", "", row["Time"]).split(":") for row in rows]
-        expected = [f"2022-09-01T{int(hour) + 12:02}:{minute}:00+02:00" for hour, minute in times]
+        expected = [f"2022-09-01T{int(hour) + 10:02}:{minute}:00Z" for hour, minute in times]
         self.assertEqual([row["measured_at"] for row in values_of(reading, "absorbance")], expected)
         self.assertEqual(reading["doubts"], ["dates such as 9/1/2022 were read with the month first"])
 
@@ -210,7 +242,7 @@ class EnVision(unittest.TestCase):
             of_channel = [row for row in found if row["wavelength_nm"] == wavelength]
             self.assertEqual({row["well"]: row["value"] for row in of_channel}, expected)
         self.assertEqual({row["unit"] for row in found}, {"counts"})
-        self.assertEqual({row["measured_at"] for row in found}, {"2022-10-13T15:08:06+00:00"})
+        self.assertEqual({row["measured_at"] for row in found}, {"2022-10-13T15:08:06Z"})
         calculated = [row for row in reading["measurements"] if row["metadata"].get("is_calculated")]
         self.assertEqual({row["well"]: row["value"] for row in calculated}, ratio)
 
@@ -251,7 +283,7 @@ class Luminex(unittest.TestCase):
         medians = {(row["well"], row["metadata"]["analyte"]): row["value"] for row in found}
         self.assertEqual(medians, expected("Median"))
         self.assertEqual({(row["unit"], row["metadata"]["statistic"]) for row in found}, {("MFI", "median")})
-        self.assertEqual({row["measured_at"] for row in found}, {"2023-05-18T11:03:56+00:00"})
+        self.assertEqual({row["measured_at"] for row in found}, {"2023-05-18T11:03:56Z"})
         counts = values_of(reading, "assay bead count")
         by_bead = {(row["well"], row["metadata"]["analyte"]): row["value"] for row in counts if "analyte" in row["metadata"]}
         self.assertEqual(by_bead, expected("Count"))
@@ -261,7 +293,9 @@ class Luminex(unittest.TestCase):
             {row["Location"].split(",")[1].rstrip(")"): float(row["Total Events"]) for row in sections["Median"]},
         )
         net = values_of(reading, "Net MFI")
-        self.assertEqual(sorted(row["value"] for row in net), sorted(expected("Net MFI").values()))
+        by_bead = {(row["well"], row["metadata"]["analyte"]): row["value"] for row in net}
+        self.assertEqual(by_bead, expected("Net MFI"))
+        self.assertEqual({row["metadata"]["bead"] for row in net}, {"28", "35"})
         self.assertEqual({row["unit"] for row in net}, {"MFI"})
         warned = {row["well"] for row in found if row["metadata"].get("messages")}
         self.assertEqual(warned, {"A1"})
@@ -304,7 +338,7 @@ class QuantStudio(unittest.TestCase):
             kind = row["metadata"]["label"] if row["kind"] == "fluorescence" else row["kind"]
             found[row["well"], row["metadata"]["target_DNA_description"], kind] = (x, y)
         self.assertEqual(found, expected)
-        self.assertEqual({row["measured_at"] for row, *_ in curves_of(reading)}, {"2010-10-01T01:44:54-04:00"})
+        self.assertEqual({row["measured_at"] for row, *_ in curves_of(reading)}, {"2010-10-01T05:44:54Z"})
         results = {(row["Well Position"], row["Target Name"]): row for row in sections["Results"]}
         for kind, column in (
             ("cycle threshold result", "CT"),
@@ -313,18 +347,16 @@ class QuantStudio(unittest.TestCase):
             ("cq confidence", "Cq Conf"),
         ):
             measured = {
-                (row["well"], row["metadata"]["target_DNA_description"]): row["value"]
-                for row in values_of(reading, kind)
-                if row["value"] is not None
+                (row["well"], row["metadata"]["target_DNA_description"]): row["value"] for row in values_of(reading, kind)
             }
-            written = {key: float(row[column]) for key, row in results.items() if row[column] != "Undetermined"}
-            self.assertEqual({key: measured[key] for key in measured}, {key: written[key] for key in measured}, kind)
-            self.assertGreater(len(measured), 0, kind)
-        ct = values_of(reading, "cycle threshold result")
-        self.assertEqual(
-            len([row for row in ct if row["value"] is not None]),
-            len([row for row in results.values() if row["CT"] != "Undetermined"]),
-        )
+            written = {
+                key: None if row[column] == "Undetermined" else float(row[column]) for key, row in results.items()
+            }
+            self.assertEqual(measured, written, kind)
+        undetermined = [row for row in values_of(reading, "cycle threshold result") if row["value"] is None]
+        self.assertEqual(len(undetermined), 28)
+        self.assertEqual({row["metadata"]["reason"] for row in undetermined}, {"Undetermined"})
+        self.assertEqual(len({row["key"] for row in reading["measurements"]}), len(reading["measurements"]))
 
 
 class ViCell(unittest.TestCase):

@@ -27,7 +27,7 @@ async fn a_file_is_read_by_the_reader_that_takes_it() {
     assert_eq!(first["well"], "A1");
     assert_eq!(first["unit"], "OD");
     // March, in Berlin.
-    assert_eq!(first["measured_at"], "2026-03-01T09:00:00+01:00");
+    assert_eq!(first["measured_at"], "2026-03-01T08:00:00Z");
     let curve = &reading.curves[0];
     assert_eq!((curve.measurement, curve.x.len()), (0, 100));
     assert_eq!((curve.x[70], curve.y[70]), (Some(42_030.0), None));
