@@ -1,6 +1,7 @@
 //! Position of a table within a file: titles above it, its header, and a line of units.
 
 use super::{
+    above::table_above,
     cell_kind::{CellKind, kind_of},
     raw::RawRow,
     units::is_units_row,
@@ -37,9 +38,29 @@ pub(super) struct Block {
     pub(super) rows: usize,
 }
 
-/// Finds the header: the first row of texts only that has rows of the same width below it. Lines with
-/// one or two cells above a wider table are its titles.
+/// Finds the header of the first table.
 pub(super) fn find_header(rows: &[HeadRow]) -> HeaderChoice {
+    let mut choice = header_of_names(rows);
+    let Some(header) = choice.index else {
+        return choice;
+    };
+    if let Some(above) = table_above(rows, header) {
+        if above.has_header {
+            return HeaderChoice {
+                index: Some(above.index),
+                ..HeaderChoice::default()
+            };
+        }
+        if !choice.alternatives.contains(&above.index) {
+            choice.alternatives.insert(0, above.index);
+        }
+    }
+    choice
+}
+
+/// Finds the first row of texts only that has rows of the same width below it. Lines with one or two cells
+/// above a wider table are its titles.
+fn header_of_names(rows: &[HeadRow]) -> HeaderChoice {
     let blocks: Vec<Block> = (0..rows.len())
         .filter_map(|index| block_at(rows, index))
         .collect();
@@ -346,6 +367,10 @@ pub(super) mod tests {
             ("name,ok\n\nA,true\nB,false\n", 1),
             ("name,n\n\nA,1\nB,2\n", 1),
             ("Run ID,17\nProtocol,demo\n\nname,city\nBob,Rome\n", 4),
+            (
+                "well,260/280,conc\nA1,0.5,4\nA2,0.6,5\n\nwell,od,sd,n\nB1,1,2,3\n",
+                1,
+            ),
         ] {
             assert_eq!(header(text), (line, vec![]), "{text}");
         }
@@ -372,6 +397,14 @@ pub(super) mod tests {
             (
                 "Exported by Smith, Jane\nSample list\n\nname,city\n\nBob,Rome\nAl,Paris\n",
                 (1, vec![4]),
+            ),
+            (
+                "well,450\nA1,0.5\nA2,0.6\n\nwell,od,sd\nB1,1,2\nB2,1,2\n",
+                (5, vec![1]),
+            ),
+            (
+                "well,450\nA1,0.5\nA2,0.6\n\nwell,od\nB1,1\nB2,1\n",
+                (5, vec![1]),
             ),
             // No unit, and no name.
             ("code\nA\n1\n2\n3\n", (1, vec![2])),

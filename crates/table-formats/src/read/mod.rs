@@ -4,6 +4,7 @@
 //! process, whose memory and time are bounded ([`serve`], [`open_remote`]). The checks of this module guard the values
 //! and the work in proportion to the file.
 
+mod above;
 mod cell_kind;
 mod date;
 mod doubt;

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{Layout, opening::Opening};
 use crate::read::{
     ReadError,
+    above::table_above,
     cell_kind::{CellKind, kind_of},
     date::render_clock,
     doubt::{Doubt, RowProblem},
@@ -123,10 +124,15 @@ impl Opening<'_> {
         let index = choice.index.ok_or(ReadError::NoHeader)?;
         let mut may_be_header = choice.alternatives.clone();
         may_be_header.push(index);
+        let line = |index: &usize| rows.get(*index).map(|row| row.row.line);
         if let Some(found) = target.and_then(|target| target.header(rows, &may_be_header)) {
+            // The columns decide between two lines, but not that a whole table is left out.
+            if let Some(above) = table_above(rows, found) {
+                let above = line(&above.index).unwrap_or(0);
+                self.doubt_header(line(&found).unwrap_or(0), &[above]);
+            }
             return Ok(found);
         }
-        let line = |index: &usize| rows.get(*index).map(|row| row.row.line);
         let mut lines: Vec<u64> = choice.alternatives.iter().filter_map(line).collect();
         if choice.may_have_none {
             lines.push(0);
