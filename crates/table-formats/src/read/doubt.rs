@@ -9,6 +9,7 @@ use super::{
     ReadError,
     number::NumberStyle,
     raw::{RawRow, RowFault},
+    text::DELIMITERS,
 };
 
 /// Maximum number of rows with a fault that are reported one by one.
@@ -147,10 +148,15 @@ impl RowProblem {
                 message: format!("the quotation mark that opens on line {line} is never closed"),
                 options: vec![json!({"quote": ""})],
             },
-            RowFault::TextAfterQuote(line) => Self {
+            RowFault::TextAfterQuote { line, next } => Self {
                 code: "quotation_mark",
                 message: format!("text follows the end of the quotation that opens on line {line}"),
-                options: vec![json!({"quote": ""})],
+                options: DELIMITERS
+                    .contains(&next)
+                    .then(|| json!({"delimiter": char::from(next).to_string()}))
+                    .into_iter()
+                    .chain([json!({"quote": ""})])
+                    .collect(),
             },
             RowFault::InvalidBytes => Self {
                 code: "invalid_bytes",

@@ -41,8 +41,13 @@ pub(super) struct Span {
 pub(super) enum RowFault {
     /// A quotation mark opens on that line and never closes.
     UnclosedQuote(u64),
-    /// Text follows a quotation mark that closes; the mark opens on that line.
-    TextAfterQuote(u64),
+    /// Text follows a quotation mark that closes.
+    TextAfterQuote {
+        /// Line on which the mark opens.
+        line: u64,
+        /// First byte of the text.
+        next: u8,
+    },
     /// The row has bytes that the encoding does not have.
     InvalidBytes,
 }

@@ -9,7 +9,7 @@ use super::sample::{SampleRow, split};
 use crate::read::{number::NumberForm, options::ReadOptions, target::ImportTarget};
 
 /// Delimiters that are tried, in order of preference.
-const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+pub(in crate::read) const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// Difference of scores below which two delimiters fit equally well.
 const TIE: f64 = 0.05;
@@ -48,9 +48,15 @@ pub(super) fn find_delimiter(
         return choice;
     }
     let single = SingleColumn::of(sample, quote);
-    let mut fits: Vec<(Fit, Division)> = DELIMITERS
+    let fits: Vec<Fit> = DELIMITERS
         .into_iter()
         .filter_map(|delimiter| Fit::of(sample, delimiter, quote))
+        .collect();
+    let faults = fits.iter().map(|fit| fit.faults).min().unwrap_or(0);
+    let mut fits: Vec<(Fit, Division)> = fits
+        .into_iter()
+        // Text behind a quotation shows that another sign is the delimiter.
+        .filter(|fit| fit.faults == faults)
         .map(|fit| {
             let division = fit.division(&single);
             (fit, division)
@@ -146,6 +152,8 @@ struct Fit {
     has_names: bool,
     /// True if a name is above a column of values.
     has_values: bool,
+    /// Number of rows with text behind the end of a quotation.
+    faults: usize,
     /// True if blanks follow all delimiters, as they follow the commas of sentences.
     is_prose: bool,
     /// True if each row would also be one number with a decimal comma, with digits that a number of
@@ -199,6 +207,7 @@ impl Fit {
                 .iter()
                 .all(|field| field.trim().is_empty() || !is_typed(field)),
             has_values: (0..width).any(|column| has_values(&header.fields, &table, column)),
+            faults: faulty(&rows),
             is_prose: follows(&header.fields) && table.iter().all(|fields| follows(fields)),
             looks_like_decimals: width == 2 && looks_like_decimals(&header.fields, &table),
         })
@@ -206,6 +215,10 @@ impl Fit {
 
     /// Decides between this table and a single column.
     fn division(&self, single: &SingleColumn) -> Division {
+        // A quotation that ends beside this delimiter, and in a single column within a line.
+        if single.faults > self.faults {
+            return Division::Columns;
+        }
         let by_score = if self.score >= single.score {
             Division::Columns
         } else {
@@ -270,6 +283,8 @@ struct SingleColumn {
     score: f64,
     /// The fraction of its cells that are values.
     typed: f64,
+    /// Number of rows with text behind the end of a quotation.
+    faults: usize,
 }
 
 impl SingleColumn {
@@ -285,8 +300,14 @@ impl SingleColumn {
             // A delimiter in the header speaks against a single column.
             score: (0.5 + typed) * if is_divided { 0.3 } else { 0.6 },
             typed,
+            faults: faulty(&rows),
         }
     }
+}
+
+/// Number of rows with text behind the end of a quotation.
+fn faulty(rows: &[SampleRow]) -> usize {
+    rows.iter().filter(|row| row.has_fault).count()
 }
 
 /// The fraction of these cells that are values.
@@ -369,6 +390,21 @@ mod tests {
         ] {
             is(sample, ';');
         }
+    }
+
+    #[test]
+    fn quotations_end_beside_the_delimiter() {
+        // As Luminex xPONENT writes it: blocks of several widths, in which most lines are settings.
+        let settings = "\"Program\",\"xPONENT\",\"\",\"FlexMAP 3D\"\r\n\"Build\",\"4.3\"\r\n\r\n\
+            \"Last Calibration\",\"Passed\"\r\n\"CALInfo:\"\r\n\"Lot\",\"Result\"\r\n\"B1\",\"Pass\"\r\n";
+        is(settings, ',');
+        is(&settings.replace(',', ";"), ';');
+        is(&settings.replace(',', "\t"), '\t');
+        is("note\n\"Smith, Jane\",\"a\"\n\"Doe, Al\",\"b\"\n", ',');
+        is("a;b\n\"1,5\";\"2,5\"\n\"2,5\";\"3,5\"\n", ';');
+        // One column of quotations.
+        let one = choice("note\n\"hello, world\"\n\"bye, moon\"\n");
+        assert_eq!((one.delimiter, one.alternatives), (b'\t', vec![]));
     }
 
     #[test]

@@ -151,14 +151,14 @@ impl Fields {
         // Blanks between the mark and the delimiter belong to nothing.
         let end = self.output.len();
         let next = self.copy_until(|byte| byte != b' ')?;
-        let is_end = next.is_none_or(|byte| byte == delimiter || matches!(byte, b'\r' | b'\n'));
-        if is_end {
+        let Some(next) = next.filter(|byte| *byte != delimiter && !matches!(byte, b'\r' | b'\n'))
+        else {
             self.output.truncate(end);
             return Ok(None);
-        }
+        };
         // The rest of the field is read, so that the next fields are in their columns.
         self.copy_until(|byte| byte == delimiter || matches!(byte, b'\r' | b'\n'))?;
-        Ok(Some(RowFault::TextAfterQuote(opened)))
+        Ok(Some(RowFault::TextAfterQuote { line: opened, next }))
     }
 }
 
@@ -303,8 +303,9 @@ mod tests {
         assert_eq!(open.len(), 2);
         assert_eq!(open[1].fault, Some(RowFault::UnclosedQuote(2)));
         let after = rows("\"a\"b,c\n\"x\ny\"z,\"d\"\n", COMMA);
-        assert_eq!(after[0].fault, Some(RowFault::TextAfterQuote(1)));
-        assert_eq!(after[1].fault, Some(RowFault::TextAfterQuote(2)));
+        let fault = |line, next| Some(RowFault::TextAfterQuote { line, next });
+        assert_eq!(after[0].fault, fault(1, b'b'));
+        assert_eq!(after[1].fault, fault(2, b'z'));
         assert_eq!(texts(&after[1])[1], "d");
         let inner = rows("5\" pipe,say \"x\"\n", COMMA);
         assert_eq!(texts(&inner[0]), ["5\" pipe", "say \"x\""]);

@@ -8,7 +8,7 @@ mod sample;
 
 use std::io::Read as _;
 
-pub(super) use self::delimiter::DelimiterChoice;
+pub(super) use self::delimiter::{DELIMITERS, DelimiterChoice};
 use self::{
     decoded::DecodedText,
     delimiter::find_delimiter,

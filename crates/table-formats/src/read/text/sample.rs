@@ -8,6 +8,8 @@ pub(super) struct SampleRow {
     pub(super) fields: Vec<String>,
     /// True if blank lines are in front of it.
     pub(super) follows_blank: bool,
+    /// True if text follows the end of a quotation.
+    pub(super) has_fault: bool,
 }
 
 /// Rows of a sample that are not blank.
@@ -17,6 +19,7 @@ struct SampleRows {
     row: Vec<String>,
     field: String,
     follows_blank: bool,
+    has_fault: bool,
 }
 
 impl SampleRows {
@@ -28,12 +31,14 @@ impl SampleRows {
     fn end_row(&mut self) -> bool {
         self.end_field();
         let fields = std::mem::take(&mut self.row);
+        let has_fault = std::mem::take(&mut self.has_fault);
         if fields.iter().all(|field| field.trim().is_empty()) {
             self.follows_blank = true;
         } else {
             self.rows.push(SampleRow {
                 fields,
                 follows_blank: std::mem::take(&mut self.follows_blank),
+                has_fault,
             });
         }
         self.rows.len() < SAMPLE_LINES
@@ -48,6 +53,7 @@ pub(super) fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<Sampl
     let mut chars = sample.chars().peekable();
     let mut is_quoted = false;
     let mut is_start = true;
+    let mut is_behind_quotation = false;
     while let Some(char) = chars.next() {
         if is_quoted {
             if Some(char) != quote {
@@ -57,8 +63,15 @@ pub(super) fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<Sampl
                 chars.next();
             } else {
                 is_quoted = false;
+                is_behind_quotation = true;
             }
             continue;
+        }
+        // Blanks between a quotation and the delimiter belong to nothing.
+        let is_end = char == delimiter || matches!(char, '\n' | '\r');
+        if is_behind_quotation && char != ' ' {
+            found.has_fault |= !is_end;
+            is_behind_quotation = false;
         }
         if Some(char) == quote && is_start {
             is_quoted = true;
