@@ -77,6 +77,38 @@ async fn options_settle_what_is_doubtful() {
 }
 
 #[tokio::test]
+async fn a_table_above_another_one_is_not_left_out_silently() {
+    let lab = lab().await;
+    let text = "well\t450\nA1\t0.5\nA2\t0.6\n\nwell\tod\tsd\nB1\t1\t2\nB2\t1\t2\n";
+    let found = preview(&lab, text, &[]).await.json(200);
+    assert_eq!(found["doubts"][0]["code"], "header_row");
+    let options = json!([{ "header_row": 5 }, { "header_row": 1 }]);
+    assert_eq!(found["doubts"][0]["options"], options);
+    let settled = preview(&lab, text, &[("header_row", "5")]).await.json(200);
+    assert_eq!(settled["doubts"], json!([]));
+}
+
+#[tokio::test]
+async fn a_format_of_dates_is_confirmed_before_an_import_reads_it() {
+    let lab = lab().await;
+    for (day, format) in [
+        ("25.12.2022", "%d.%m.%Y"),
+        ("12/25/2022", "%m/%d/%Y"),
+        ("07 Oct 2022", "%d %b %Y"),
+    ] {
+        let text = format!("name,day\nA,{day}\n");
+        let found = preview(&lab, &text, &[]).await.json(200);
+        let doubts = &found["doubts"];
+        assert_eq!(doubts[0]["path"], "columns.day", "{day}");
+        assert_eq!(doubts[0]["options"], json!([{ "date_format": format }]));
+        let chosen = [("date_format", format)];
+        let settled = preview(&lab, &text, &chosen).await.json(200);
+        assert_eq!(settled["doubts"], json!([]));
+        assert_eq!(settled["rows"], found["rows"]);
+    }
+}
+
+#[tokio::test]
 async fn wrong_options_and_files_are_refused() {
     let lab = lab().await;
     let wrong = preview(

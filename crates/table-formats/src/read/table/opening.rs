@@ -290,10 +290,18 @@ impl<'o> Opening<'o> {
                 Doubt::column(header, "date_format", message, options.into())
             })
             .collect();
-        // Formats of several columns are found again; one can be named.
         if doubts.is_empty() {
             self.reading.options.date_format = Some(first.clone());
+            self.doubts.extend(found.iter().map(|(header, format)| {
+                let message = format!(
+                    "these dates are taken for {}; an import reads them only if the format is given",
+                    format.as_str()
+                );
+                let option = json!({"date_format": format.as_str()});
+                Doubt::column(header, "date_format", message, vec![option])
+            }));
         }
+        // Formats of several columns are found again; one can be named.
         self.doubts.extend(doubts);
     }
 

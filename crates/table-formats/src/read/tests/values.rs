@@ -64,6 +64,11 @@ fn dates_are_found_and_two_ways_to_read_them_are_a_doubt() {
     );
     let format = found.table.reading().options.date_format.clone().unwrap();
     assert_eq!(format.as_str(), "%d.%m.%Y");
+    // An import reads ISO dates only, so that the format is to be confirmed.
+    assert_eq!(found.codes(), [("date_format", "columns.d")]);
+    let read_as = settles("d\n13.3.2024\n", "date_format");
+    assert_eq!(read_as, [[["2024-03-13"]]]);
+    assert_eq!(read("d\n2024-03-13\n").codes(), []);
     assert_eq!(read("d\n3/13/2024\n3/5/2024\n").cells()[1], ["2024-03-05"]);
     assert_eq!(read("d\n13/3/2024\n3/5/2024\n").cells()[1], ["2024-05-03"]);
     let read_as = settles("d\n3/5/2024\n", "date_format");
@@ -84,7 +89,8 @@ fn dates_are_found_and_two_ways_to_read_them_are_a_doubt() {
 fn times_without_an_offset_need_a_zone() {
     let text = "at,n\n05.03.2024 14:22,1\n06.03.2024 14:22,2\n";
     let found = read(text);
-    assert_eq!(found.codes(), [("timezone", "columns.at")]);
+    let unsettled = [("timezone", "columns.at"), ("date_format", "columns.at")];
+    assert_eq!(found.codes(), unsettled);
     assert_eq!(found.types()[0], DataType::Text);
     assert_eq!(found.cells()[0][0], "05.03.2024 14:22");
     let zoned = read_with(text, json!({"timezone": "Europe/Berlin"}));
