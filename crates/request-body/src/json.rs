@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{path::FieldPath, problem::ProblemKind, shape::Shape};
+use crate::{path::FieldPath, problem::ProblemKind, shape::Shape, underflow::find_underflow};
 
 /// Reads a body that is required. `None` if it does not fit; the problems are reported.
 #[must_use]
@@ -29,6 +29,9 @@ pub fn read_optional<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Optio
 pub fn stream<T: Shape>(bytes: &[u8]) -> Option<T> {
     // Checked once as a whole, which is cheaper than a check of each text (ADR 18).
     let text = std::str::from_utf8(bytes).ok()?;
+    if find_underflow(text).is_some() {
+        return None;
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = T::stream(&mut deserializer).ok()?;
     // A second document behind the first would be ignored otherwise.
@@ -50,7 +53,12 @@ fn parse(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
         return Some(Value::Null);
     }
     match serde_json::from_slice(bytes) {
-        Ok(value) => Some(value),
+        Ok(value) => match std::str::from_utf8(bytes).ok().and_then(find_underflow) {
+            Some(position) => at.item(position).refuse(ProblemKind::json_invalid(
+                "number too small: it would become 0",
+            )),
+            None => Some(value),
+        },
         Err(error) => at
             .item(offset(bytes, &error))
             .refuse(ProblemKind::json_invalid(&error.to_string())),

@@ -52,6 +52,7 @@ mod shape;
 pub mod stream;
 #[cfg(test)]
 mod tests;
+mod underflow;
 
 #[doc(hidden)]
 pub use field::typed;

@@ -100,6 +100,19 @@ fn bytes_that_are_not_utf_8_are_refused_wherever_they_are() {
 }
 
 #[test]
+fn a_number_that_would_become_zero_is_refused() {
+    let body = br#"{"tables": [{"table": "x", "rows": [{"a": 1e-400}]}]}"#;
+    assert_eq!(stream(body), None);
+    let problems = Problems::default();
+    let read: Option<DataWriteBody> = crate::json::read(body, &FieldPath::root("body", &problems));
+    assert_eq!(read, None);
+    let problems = problems.explain(&Map::new());
+    assert_eq!(problems[0].r#type, "json_invalid");
+    let zeros = br#"{"tables": [{"table": "x", "rows": [{"a": 0e-400, "b": "1e-400"}]}]}"#;
+    assert!(stream(zeros).is_some());
+}
+
+#[test]
 fn what_an_unknown_field_holds_is_checked_as_json() {
     for body in ["{\"unknown\": 1e999}", "{\"unknown\": \"\\ud800\"}"] {
         assert_eq!(stream(body.as_bytes()), None, "{body}");

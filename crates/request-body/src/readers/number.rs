@@ -9,6 +9,7 @@ use crate::{
     path::FieldPath,
     problem::ProblemKind,
     schema::{Definitions, Schema},
+    underflow::underflows,
 };
 
 /// A whole number within bounds, both included.
@@ -144,7 +145,7 @@ impl Reader for Float {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => match text.trim().parse::<f64>() {
                 // Rust also parses `inf` and `nan`, for which JSON has no numbers.
-                Ok(number) if number.is_finite() => Some(number),
+                Ok(number) if number.is_finite() && !underflows(text.trim()) => Some(number),
                 _ => at.refuse(ProblemKind::float_parsing()),
             },
             _ => at.refuse(ProblemKind::float_type()),
