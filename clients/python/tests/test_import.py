@@ -162,7 +162,8 @@ def test_a_messy_sheet_becomes_three_linked_tables_in_one_preview_and_one_call(l
         {"table": well, "columns": {"Well": "position"}, "key": ["plate", "position"]},
     ]
     preview = lab.preview_file(MESSY, name="export.txt")
-    assert preview.doubts == []
+    # The reading that is passed on confirms the format of the dates.
+    assert [doubt["options"] for doubt in preview.doubts] == [[{"date_format": "%d.%m.%Y"}]]
     result = lab.import_file(
         reading, MESSY, name="export.txt", linked=linked, columns={"OD (600 nm)": "od"}, **preview.reading
     )
