@@ -12,7 +12,8 @@ pub(crate) fn underflows(number: &str) -> bool {
     let mut digits = number
         .bytes()
         .take_while(|byte| !matches!(byte, b'e' | b'E'));
-    digits.any(|byte| (b'1'..=b'9').contains(&byte)) && number.parse() == Ok(0.0)
+    digits.any(|byte| (b'1'..=b'9').contains(&byte))
+        && number.parse::<f64>().is_ok_and(|number| number == 0.0)
 }
 
 /// Returns the position of the first number of a JSON text that underflows.
@@ -83,12 +84,12 @@ mod tests {
             "-2.5E-999",
             "0.1e-323",
             "2e-324",
-            &long[0],
-            &long[1],
+            long[0].as_str(),
+            long[1].as_str(),
         ] {
             assert!(underflows(number), "{number}");
             for (json, at) in [
-                (format!("{number}"), 0),
+                (number.to_owned(), 0),
                 (format!("{{\"a\": [1, {number}]}}"), 10),
                 (format!("[\"x\\\"\", {number}]"), 8),
             ] {

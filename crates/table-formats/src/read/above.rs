@@ -8,7 +8,7 @@ use super::{
     cell_kind::{CellKind, kind_of, kind_of_text},
     layout::{Block, HeadRow, columns_of_values},
     number::NumberForm,
-    raw::RawRow,
+    raw::{RawCell, RawRow},
 };
 
 /// Number of lines from which names beside numbers are a table, unless the names are codes.
@@ -87,45 +87,59 @@ fn is_table(lines: &[HeadRow]) -> bool {
     let Some((first, body)) = lines.split_first().filter(|(_, body)| !body.is_empty()) else {
         return false;
     };
-    let is_value = |row: &RawRow, column: usize| {
-        matches!(
-            kind_of(row, row.cell(column)),
-            CellKind::Value | CellKind::Mark
-        )
+    // The table of a sheet may begin in any column.
+    let filled = |line: &HeadRow| {
+        let mut cells = line.row.cells.iter();
+        cells.position(|cell| !line.row.is_blank(*cell))
     };
-    if first.row.width() > 2 {
-        let has_value = |line: &HeadRow| (0..line.row.width()).any(|it| is_value(&line.row, it));
-        return body.iter().any(has_value);
+    let names = lines.iter().filter_map(filled).min().unwrap_or(0);
+    match first.row.width() - names {
+        0 | 1 => false,
+        2 => is_table_of_pairs(lines, body, names),
+        _ => body
+            .iter()
+            .any(|line| (0..line.row.width()).any(|column| is_value(&line.row, column))),
     }
+}
+
+fn is_value(row: &RawRow, column: usize) -> bool {
+    matches!(
+        kind_of(row, row.cell(column)),
+        CellKind::Value | CellKind::Mark
+    )
+}
+
+/// Returns whether lines with a name in a column, and something in the next one, are a table.
+fn is_table_of_pairs(lines: &[HeadRow], body: &[HeadRow], names: usize) -> bool {
     let name = |line: &HeadRow| {
-        line.row
-            .text_of(line.row.cell(0))
-            .map(|it| it.trim().to_owned())
+        let text = line.row.text_of(line.row.cell(names));
+        text.map(|text| text.trim().to_owned())
     };
     let ends_as_setting = |line| name(line).is_some_and(|name| name.ends_with([':', '=']));
     if lines.iter().any(ends_as_setting) {
         return false;
     }
-    let values = body.iter().filter(|line| is_value(&line.row, 1)).count();
+    let has_value = |line: &HeadRow| is_value(&line.row, names + 1);
+    let values = body.iter().filter(|line| has_value(line)).count();
     let is_code = |line: &HeadRow| {
-        is_value(&line.row, 0)
-            || name(line).is_some_and(|name| name.contains(|it: char| it.is_ascii_digit()))
+        is_value(&line.row, names)
+            || name(line).is_some_and(|name| name.contains(|char: char| char.is_ascii_digit()))
     };
     // Codes and times name the rows of a table, also beside texts; one such setting is not rare.
     if body.iter().all(is_code) && (body.len() > 1 || values > 0) {
         return true;
     }
     // No setting has two values.
-    let names: HashSet<Option<String>> = body.iter().map(name).collect();
-    if names.len() < body.len() && values > 0 {
+    let different: HashSet<Option<String>> = body.iter().map(name).collect();
+    if different.len() < body.len() && values > 0 {
         return true;
     }
     // Settings are numbers, texts and dates in turn.
-    let is_number = |line: &HeadRow| {
-        let text = line.row.text_of(line.row.cell(1));
-        text.is_none_or(|text| {
+    let is_number = |line: &HeadRow| match line.row.cell(names + 1) {
+        RawCell::Integer(_) | RawCell::Float(_) => true,
+        cell => line.row.text_of(cell).is_some_and(|text| {
             NumberForm::of(text.trim()).numbers != 0 || kind_of_text(text) == CellKind::Mark
-        }) && is_value(&line.row, 1)
+        }),
     };
     lines.len() >= MIN_NAMED_NUMBERS && body.iter().all(is_number)
 }
@@ -154,6 +168,7 @@ mod tests {
             ("dye,600\nred,0.5\nred,0.6\n", (1, false)),
             ("dye,600\nred,0.5\nblue,0.6\nnone,n.d.\n", (1, false)),
             ("well,450,600\nA1,0.5,0.6\n", (1, false)),
+            (",well,450\n,A1,0.5\n,A2,0.6\n", (1, false)),
             ("well,260/280,conc\nA1,0.5,4\nA2,0.6,5\n", (1, true)),
             ("well,260/280,conc\n\nA1,0.5,4\nA2,0.6,5\n", (1, true)),
             (
@@ -184,6 +199,9 @@ mod tests {
             "Plate report,,\nCreated by X,,\n",
             "Operator,Smith,Jane\nPlate,X,Y\n",
             "Samples,96,Min Events,100\n",
+            // In the second column of a sheet.
+            ",Temperature,37\n,Gain,100\n,Operator,Smith\n",
+            ",Report\n,Created by X\n",
         ] {
             let text = format!("{lines}\nwell,od,sd\nB1,1,2\n");
             assert_eq!(above(&text), None, "{text}");

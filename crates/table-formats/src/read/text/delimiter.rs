@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sample::{SampleRow, split};
+use super::sample::{SampleRow, sep_line, split};
 use crate::read::{number::NumberForm, options::ReadOptions, target::ImportTarget};
 
 /// Delimiters that are tried, in order of preference.
@@ -47,24 +47,7 @@ pub(super) fn find_delimiter(
         choice.delimiter = delimiter;
         return choice;
     }
-    let single = SingleColumn::of(sample, quote);
-    let fits: Vec<Fit> = DELIMITERS
-        .into_iter()
-        .filter_map(|delimiter| Fit::of(sample, delimiter, quote))
-        .collect();
-    let faults = fits.iter().map(|fit| fit.faults).min().unwrap_or(0);
-    let mut fits: Vec<(Fit, Division)> = fits
-        .into_iter()
-        // Text behind a quotation shows that another sign is the delimiter.
-        .filter(|fit| fit.faults == faults)
-        .map(|fit| {
-            let division = fit.division(&single);
-            (fit, division)
-        })
-        .filter(|(_, division)| *division != Division::Single)
-        .collect();
-    // Stable: of equal ones the first stays in front.
-    fits.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+    let fits = fits_of(sample, quote);
     let Some((best, division)) = fits.first() else {
         let is_blank = |byte: u8| byte.is_ascii_whitespace() || DELIMITERS.contains(&byte);
         if !sample.bytes().all(is_blank) {
@@ -86,6 +69,30 @@ pub(super) fn find_delimiter(
     choice
 }
 
+/// The delimiters that divide a text, the best one first.
+fn fits_of(sample: &str, quote: Option<u8>) -> Vec<(Fit, Division)> {
+    let single = SingleColumn::of(sample, quote);
+    let fits: Vec<Fit> = DELIMITERS
+        .into_iter()
+        .filter_map(|delimiter| Fit::of(sample, delimiter, quote))
+        .collect();
+    // Text behind most quotations shows that another sign is the delimiter; behind a few it is a fault.
+    let is_faulty = |fit: &Fit| fit.faults > fit.rows / 2;
+    let has_other = fits.iter().any(|fit| fit.is_half && !is_faulty(fit));
+    let mut divided: Vec<(Fit, Division)> = fits
+        .into_iter()
+        .filter(|fit| !has_other || !is_faulty(fit))
+        .map(|fit| {
+            let division = fit.division(&single);
+            (fit, division)
+        })
+        .filter(|(_, division)| *division != Division::Single)
+        .collect();
+    // Stable: of equal ones the first stays in front.
+    divided.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+    divided
+}
+
 /// The only delimiter that divides a line into fields which are all those of columns.
 fn delimiter_of_header(sample: &str, quote: Option<u8>, target: &ImportTarget) -> Option<u8> {
     let mut found = DELIMITERS.into_iter().filter(|delimiter| {
@@ -105,17 +112,6 @@ fn absent_delimiter(sample: &str) -> u8 {
         .chain([b'\x1f'])
         .find(|delimiter| !sample.bytes().any(|byte| byte == *delimiter))
         .unwrap_or(b',')
-}
-
-/// Returns the delimiter that a first line `sep=;` names, which Excel reads and writes.
-fn sep_line(sample: &str) -> Option<u8> {
-    let line = sample.lines().next()?.trim_end_matches('\r');
-    let line = line.trim_matches('"');
-    let start = line.get(..4)?;
-    match line.as_bytes().get(4..)? {
-        [sign] if start.eq_ignore_ascii_case("sep=") && sign.is_ascii() => Some(*sign),
-        _ => None,
-    }
 }
 
 /// Whether a delimiter divides a text, whose first line may be the header of a single column.
@@ -152,6 +148,7 @@ struct Fit {
     has_names: bool,
     /// True if a name is above a column of values.
     has_values: bool,
+    rows: usize,
     /// Number of rows with text behind the end of a quotation.
     faults: usize,
     /// True if blanks follow all delimiters, as they follow the commas of sentences.
@@ -207,6 +204,7 @@ impl Fit {
                 .iter()
                 .all(|field| field.trim().is_empty() || !is_typed(field)),
             has_values: (0..width).any(|column| has_values(&header.fields, &table, column)),
+            rows: rows.len(),
             faults: faulty(&rows),
             is_prose: follows(&header.fields) && table.iter().all(|fields| follows(fields)),
             looks_like_decimals: width == 2 && looks_like_decimals(&header.fields, &table),
@@ -305,7 +303,6 @@ impl SingleColumn {
     }
 }
 
-/// Number of rows with text behind the end of a quotation.
 fn faulty(rows: &[SampleRow]) -> usize {
     rows.iter().filter(|row| row.has_fault).count()
 }
@@ -394,15 +391,15 @@ mod tests {
 
     #[test]
     fn quotations_end_beside_the_delimiter() {
-        // As Luminex xPONENT writes it: blocks of several widths, in which most lines are settings.
+        // As Luminex xPONENT writes it.
         let settings = "\"Program\",\"xPONENT\",\"\",\"FlexMAP 3D\"\r\n\"Build\",\"4.3\"\r\n\r\n\
             \"Last Calibration\",\"Passed\"\r\n\"CALInfo:\"\r\n\"Lot\",\"Result\"\r\n\"B1\",\"Pass\"\r\n";
         is(settings, ',');
         is(&settings.replace(',', ";"), ';');
         is(&settings.replace(',', "\t"), '\t');
-        is("note\n\"Smith, Jane\",\"a\"\n\"Doe, Al\",\"b\"\n", ',');
+        // A few faults are those of a row.
+        is("name,note\nA,\"x\"y\nB,u; v\nC,w\nD,w\n", ',');
         is("a;b\n\"1,5\";\"2,5\"\n\"2,5\";\"3,5\"\n", ';');
-        // One column of quotations.
         let one = choice("note\n\"hello, world\"\n\"bye, moon\"\n");
         assert_eq!((one.delimiter, one.alternatives), (b'\t', vec![]));
     }

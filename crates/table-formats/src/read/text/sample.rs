@@ -96,3 +96,14 @@ pub(super) fn split(sample: &str, delimiter: u8, quote: Option<u8>) -> Vec<Sampl
     found.end_row();
     found.rows
 }
+
+/// Returns the delimiter that a first line `sep=;` names, which Excel reads and writes.
+pub(super) fn sep_line(sample: &str) -> Option<u8> {
+    let line = sample.lines().next()?.trim_end_matches('\r');
+    let line = line.trim_matches('"');
+    let start = line.get(..4)?;
+    match line.as_bytes().get(4..)? {
+        [sign] if start.eq_ignore_ascii_case("sep=") && sign.is_ascii() => Some(*sign),
+        _ => None,
+    }
+}
