@@ -135,7 +135,16 @@ pub(super) fn file_name(disposition: &ContentDisposition) -> Option<String> {
             },
             _ => None,
         });
-    extended.or_else(|| disposition.get_filename().map(str::to_owned))
+    extended.or_else(|| disposition.get_filename().map(unescape))
+}
+
+/// Decodes the three characters that browsers, curl and HTTP libraries escape in `filename=`, as HTML's
+/// "multipart/form-data encoding algorithm" says. They escape nothing else, `%` included, so a name with a
+/// literal `%22`, `%0A` or `%0D` cannot be distinguished from an escaped one, and is decoded as well.
+fn unescape(name: &str) -> String {
+    name.replace("%22", "\"")
+        .replace("%0A", "\n")
+        .replace("%0D", "\r")
 }
 
 /// Refuses a request whose body is no form with files.
@@ -218,6 +227,11 @@ mod tests {
             ("filename*=iso-8859-1''%B5.csv", "µ.csv"),
             ("filename=\"C:\\\\Data\\\\a.csv\"", "C:\\Data\\a.csv"),
             ("filename=\"a.csv\"; filename*=UTF-8''%FF", "a.csv"),
+            ("filename=\"a%22b%22.csv\"", "a\"b\".csv"),
+            ("filename=\"new%0D%0Aline.csv\"", "new\r\nline.csv"),
+            // Only what browsers escape.
+            ("filename=\"50%25 a%20b %0a.csv\"", "50%25 a%20b %0a.csv"),
+            ("filename*=UTF-8''a%2522.csv", "a%22.csv"),
         ];
         for (disposition, expected) in cases {
             assert_eq!(

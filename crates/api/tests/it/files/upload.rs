@@ -346,6 +346,23 @@ async fn a_name_is_recorded_as_given_and_leads_nowhere() {
 }
 
 #[tokio::test]
+async fn a_name_is_decoded_as_browsers_and_curl_escape_it() {
+    let lab = Lab::start().await;
+    let upload = async |name: &str| {
+        let form = Form::new().field("instrument_id", &lab.instrument);
+        form.file(name, b"x").post(&lab.client).await
+    };
+    let stored = upload("a%22b.csv").await.json(200);
+    assert_eq!(stored["file_name"], "a\"b.csv");
+    let whole = upload("50%25 a%20b.csv").await.json(200);
+    assert_eq!(whole["file_name"], "50%25 a%20b.csv");
+    for name in ["new%0Aline.csv", "new%0Dline.csv"] {
+        let problems = upload(name).await.problems();
+        assert_eq!(problems[0].1, "body.file", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_of_no_bytes_is_a_file() {
     let lab = Lab::start().await;
     let id = lab.upload("empty.csv", b"").await;
