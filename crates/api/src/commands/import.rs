@@ -6,8 +6,11 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::Full;
+use labdata_domain::files::disposition::attachment;
 use labdata_http_client::{Authorities, HttpClient};
+use labdata_operations::data::import::ImportTableBody;
 use labdata_ports::IdSource as _;
+use labdata_request_body::{Definitions, Shape as _};
 use serde_json::Value;
 use url::Url;
 
@@ -28,12 +31,12 @@ const MAX_RESPONSE: usize = 16 << 20;
 /// # Errors
 /// What the platform refuses, line by line.
 pub(super) async fn import(arguments: Import) -> anyhow::Result<()> {
-    let key = env::var("LABDATA_API_KEY").context("LABDATA_API_KEY is not set")?;
-    let base = match &arguments.base_url {
-        Some(url) => url.clone(),
-        None => env::var("LABDATA_BASE_URL")
-            .context("neither --base-url nor LABDATA_BASE_URL is set")?,
-    };
+    let given = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let key = given("LABDATA_API_KEY").context("LABDATA_API_KEY is not set, or empty")?;
+    let base = arguments.base_url.clone();
+    let base = base
+        .or_else(|| given("LABDATA_BASE_URL"))
+        .context("neither --base-url nor LABDATA_BASE_URL is set")?;
     let boundary = SystemIds.next_id().simple().to_string();
     let request = Request::post(url(&base, &arguments.table)?.as_str())
         .header(header::AUTHORIZATION, format!("Bearer {}", key.trim()))
@@ -63,7 +66,10 @@ pub(super) async fn import(arguments: Import) -> anyhow::Result<()> {
 
 fn url(base: &str, table: &str) -> anyhow::Result<Url> {
     let wrong = || format!("\"{base}\" is no URL of a platform, such as http://127.0.0.1:8000");
-    let mut url = Url::parse(base).with_context(wrong)?;
+    // As the Python client takes it: with the prefix of the API, or without.
+    let host = base.trim().trim_end_matches('/');
+    let host = host.strip_suffix("/api/v1").unwrap_or(host);
+    let mut url = Url::parse(host).with_context(wrong)?;
     url.path_segments_mut()
         .map_err(|()| anyhow::anyhow!(wrong()))?
         .pop_if_empty()
@@ -80,29 +86,45 @@ fn form(arguments: &Import, boundary: &str) -> anyhow::Result<Vec<u8>> {
     if arguments.dry_run {
         fields.push(("dry_run", "true"));
     }
+    let known = options();
     for option in &arguments.options {
         let field = option.split_once('=');
-        fields.push(field.with_context(|| format!("\"{option}\" is no option: write NAME=VALUE"))?);
+        let field =
+            field.with_context(|| format!("\"{option}\" is no option: write NAME=VALUE"))?;
+        // The platform ignores fields that it does not know.
+        if !known.contains(&field.0) {
+            let name = field.0.escape_default();
+            bail!(
+                "there is no option \"{name}\"; there are: {}",
+                known.join(", ")
+            );
+        }
+        fields.push(field);
     }
     let mut form = Vec::with_capacity(bytes.len() + 4096);
     let mut part = |disposition: &str, content: &[u8]| {
-        let head = format!("--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n\r\n");
+        let head = format!("--{boundary}\r\nContent-Disposition: {disposition}\r\n\r\n");
         form.extend_from_slice(head.as_bytes());
         form.extend_from_slice(content);
         form.extend_from_slice(b"\r\n");
     };
     for (name, value) in fields {
-        if name.contains(['"', '\r', '\n']) {
-            bail!("\"{}\" is no name of an option", name.escape_default());
-        }
-        part(&format!("name=\"{name}\""), value.as_bytes());
+        part(&format!("form-data; name=\"{name}\""), value.as_bytes());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // As browsers write it.
-    let name = name.replace('"', "%22").replace(['\r', '\n'], " ");
-    part(&format!("name=\"file\"; filename=\"{name}\""), &bytes);
+    let disposition = attachment(&name).replacen("attachment", "form-data; name=\"file\"", 1);
+    part(&disposition, &bytes);
     form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     Ok(form)
+}
+
+/// Parts of the form that have no argument.
+fn options() -> Vec<&'static str> {
+    let parts = ImportTableBody::properties(&mut Definitions::new(""));
+    let names = parts.into_iter().map(|part| part.name);
+    names
+        .filter(|name| !["file", "mode", "key", "dry_run"].contains(name))
+        .collect()
 }
 
 /// What a refused import is to be fixed by, a problem per line.
@@ -150,11 +172,26 @@ mod tests {
 
     #[test]
     fn the_url_may_end_in_a_slash_and_a_table_is_one_segment() {
-        for base in ["http://lab:8000", "http://lab:8000/"] {
+        for base in [
+            "http://lab:8000",
+            "http://lab:8000/",
+            "http://lab:8000/api/v1",
+            " http://lab:8000/api/v1/ ",
+        ] {
             let path = url(base, "a/b").unwrap();
             assert_eq!(path.as_str(), "http://lab:8000/api/v1/tables/a%2Fb/import");
         }
         assert!(url("lab", "a").is_err() && url("mailto:x", "a").is_err());
+    }
+
+    #[test]
+    fn options_are_the_parts_of_the_form_without_an_argument() {
+        let known = options();
+        assert!(
+            ["columns", "linked", "decimal", "null_values"].map(|name| known.contains(&name))
+                == [true; 4]
+        );
+        assert!(!known.contains(&"file") && !known.contains(&"mode"));
     }
 
     #[test]

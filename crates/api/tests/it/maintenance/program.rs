@@ -138,6 +138,25 @@ async fn a_file_is_imported_from_the_command_line() {
         problems.contains("\nrows[2].volume: ") && problems.contains("\nrows[3].volume: "),
         "{problems}"
     );
+    let unknown = import("name\nC\n", &["-o", "bogus=1"], CHOSEN);
+    let words = text(&unknown.stderr);
+    assert!(unknown.status.code() == Some(1) && unknown.stdout.is_empty());
+    assert!(
+        words.contains("there is no option \"bogus\"") && words.contains("decimal"),
+        "{words}"
+    );
+    let without = import("name\nC\n", &[], " ");
+    assert!(text(&without.stderr).contains("LABDATA_API_KEY is not set, or empty"));
+    let with_prefix = format!("{}/api/v1/", program.url);
+    let prefixed = import(
+        "name\nE\n",
+        &["--dry-run", "--base-url", &with_prefix],
+        CHOSEN,
+    );
+    assert_eq!(
+        text(&prefixed.stdout).trim(),
+        "dry run: 1 created, 0 updated"
+    );
     let stranger = import("name\nC\n", &[], "ldk_wrong");
     assert_eq!(
         (stranger.status.code(), text(&stranger.stdout)),
