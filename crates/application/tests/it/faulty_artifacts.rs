@@ -67,7 +67,9 @@ fn context() -> WorkContext {
 /// A dataset, stored without failures.
 async fn dataset(place: &Place) -> Result<(ObjectKey, Dataset), Error> {
     let (services, actor) = (&place.lab.services, &place.actor);
-    let rows = Bytes::from_static(b"alcohol,hue\n13.2,1.05\n12.4,0.9\n14.1,0.7\n");
+    // Enough rows for a training.
+    let rows = "13.2,1.05\n12.4,0.9\n14.1,0.7\n".repeat(4);
+    let rows = Bytes::from(format!("alcohol,hue\n{rows}"));
     let upload = UploadFile {
         bytes: rows,
         ..place.upload("wines.csv")

@@ -168,10 +168,10 @@ impl Refuse for InvalidTenant {
 /// # Errors
 /// [`InvalidTenant::OrganizationName`].
 pub fn check_organization_name(name: &str) -> Result<(), InvalidTenant> {
-    if !is_one_line(name) {
-        Err(InvalidTenant::OrganizationName)
-    } else {
+    if is_one_line(name) {
         Ok(())
+    } else {
+        Err(InvalidTenant::OrganizationName)
     }
 }
 

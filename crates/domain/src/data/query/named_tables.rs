@@ -29,24 +29,24 @@ impl QueryText {
             if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
                 continue;
             }
-            let mut name = name(&self.text, token).to_lowercase();
-            if name == PlatformTable::Dataset.as_str()
+            let mut lowercase = name(&self.text, token).to_lowercase();
+            if lowercase == PlatformTable::Dataset.as_str()
                 // Without quotes it is the keyword.
-                || (token.kind == TokenKind::Quoted && name == PlatformTable::Table.as_str())
+                || (token.kind == TokenKind::Quoted && lowercase == PlatformTable::Table.as_str())
             {
                 return all().collect();
             }
             // Names of tables are ASCII: one that is cut within a character is none.
-            if name.is_char_boundary(NAME_LENGTH) {
-                name.truncate(NAME_LENGTH);
+            if lowercase.is_char_boundary(NAME_LENGTH) {
+                lowercase.truncate(NAME_LENGTH);
             }
-            names.insert(name);
+            names.insert(lowercase);
         }
-        let is_named = |table: &&std::sync::Arc<Table>| {
+        let are_named = |table: &&std::sync::Arc<Table>| {
             names.contains(&table.name) || names.contains(table.sql_name().as_ref())
         };
-        let named = catalog.tables().iter().filter(is_named);
-        named.map(|table| table.identity()).collect()
+        let matching = catalog.tables().iter().filter(are_named);
+        matching.map(|table| table.identity()).collect()
     }
 }
 

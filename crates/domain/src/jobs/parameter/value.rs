@@ -96,8 +96,8 @@ mod tests {
 
     use super::{super::tests::definition, *};
 
-    fn problem(definition: &ParameterDefinition, value: Value) -> String {
-        check_value(definition, &value).expect_err(&format!("{value} is accepted"))
+    fn problem(definition: &ParameterDefinition, value: &Value) -> String {
+        check_value(definition, value).expect_err(&format!("{value} is accepted"))
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             (json!("1"), "\"1\" is no number"),
             (json!(true), "true is no number"),
         ] {
-            assert_eq!(problem(&slider, value), expected);
+            assert_eq!(problem(&slider, &value), expected);
         }
     }
 
@@ -150,21 +150,18 @@ mod tests {
             json!(20_260_101),
             json!(""),
         ] {
-            assert!(
-                problem(&date, value.clone()).contains("is no date"),
-                "{value}"
-            );
+            assert!(problem(&date, &value).contains("is no date"), "{value}");
         }
         assert_eq!(
             check_value(&date, &json!("2026-02-28T12:00:00+01:00")),
             Ok(())
         );
-        assert_eq!(problem(&text, json!(5)), "5 is no text");
-        assert_eq!(problem(&text, json!({"a": 1})), "{\"a\":1} is no text");
+        assert_eq!(problem(&text, &json!(5)), "5 is no text");
+        assert_eq!(problem(&text, &json!({"a": 1})), "{\"a\":1} is no text");
         assert_eq!(check_value(&text, &json!("")), Ok(()));
-        assert!(problem(&choice, json!(["x"])).contains("neither a text nor a number"));
+        assert!(problem(&choice, &json!(["x"])).contains("neither a text nor a number"));
         assert_eq!(check_value(&choice, &json!(7)), Ok(()));
-        let long = problem(&text, json!(["x".repeat(1000)]));
+        let long = problem(&text, &json!(["x".repeat(1000)]));
         assert!(long.chars().count() < 100, "{long}");
     }
 
@@ -176,7 +173,7 @@ mod tests {
                 ..definition(widget, "plate")
             };
             for blank in ["", " \t"] {
-                assert!(problem(&required, json!(blank)).contains("is blank"));
+                assert!(problem(&required, &json!(blank)).contains("is blank"));
             }
         }
     }
@@ -202,7 +199,7 @@ mod tests {
                 "has the x -1, which is not 0 or greater",
             ),
         ] {
-            let problem = problem(&region, value);
+            let problem = problem(&region, &value);
             assert!(problem.contains(expected), "{problem}");
         }
     }
