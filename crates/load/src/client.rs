@@ -222,7 +222,10 @@ impl Client {
                     return Outcome::Done(response);
                 }
                 Some(response) if matches!(response.status, 429 | 503) => {
-                    let Some(wait) = response.retry_after() else {
+                    // Workers are started by an operator, so the platform cannot say when.
+                    let is_without_worker = response.text("code") == "training_unavailable";
+                    let wait = response.retry_after();
+                    let Some(wait) = wait.or(is_without_worker.then_some(PAUSES.1)) else {
                         self.wrong(request, &response, "has no Retry-After");
                         return Outcome::Unknown;
                     };

@@ -37,7 +37,7 @@ def tubes(server):
     wide = [{"name": f"observation_{number}", **text} for number in range(14)]
     define(
         server,
-        "tube",
+        "ampoule",
         [
             {"name": "name", **text, "is_unique": True},
             {"name": "label", **text},
@@ -50,7 +50,7 @@ def tubes(server):
         server, "keeper", [{"name": "Anna", "room": "1"}, {"name": "Anna", "room": "2"}, {"name": "Bo", "room": "3"}]
     )
     rows = [{"name": f"T{it}", "label": "a\nb", "story": "x\r\ny\r\nz", "keeper": keepers[it % 3]} for it in range(3)]
-    return write(server, "tube", [*rows, {"name": " lead"}])
+    return write(server, "ampoule", [*rows, {"name": " lead"}])
 
 
 def cell(page, row: str, column: str):
@@ -58,7 +58,7 @@ def cell(page, row: str, column: str):
 
 
 def test_a_cell_keeps_its_line_breaks_the_focus_and_the_place(page, server, tubes):
-    page.goto("/#/tables/tube?_sort=name")
+    page.goto("/#/tables/ampoule?_sort=name")
     label = cell(page, tubes[0], "label")
     label.press("Enter")
     label.locator("textarea").press("Control+End")
@@ -75,16 +75,16 @@ def test_a_cell_keeps_its_line_breaks_the_focus_and_the_place(page, server, tube
     page.keyboard.press("Enter")
     expect(story).to_be_focused()
     expect(page.locator(".toast")).to_have_count(2)
-    row = stored(server, "tube", "name")[1]
+    row = stored(server, "ampoule", "name")[1]
     assert (row["label"], row["story"]) == ("a\nb!", "x\r\ny\r\nz!")
     page.locator(".toast").last.get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_have_count(1)
     expect(story).to_be_focused()
-    assert stored(server, "tube", "name")[1]["story"] == "x\r\ny\r\nz"
+    assert stored(server, "ampoule", "name")[1]["story"] == "x\r\ny\r\nz"
     # What happens to the rows meanwhile takes neither the place nor what is being typed.
     last = cell(page, tubes[1], "observation_13")
     last.press("Enter")
-    write(server, "tube", [{"name": "T9"}])
+    write(server, "ampoule", [{"name": "T9"}])
     page.keyboard.type("half")
     expect(last.locator("input")).to_have_value("half")
     before = page.locator(".scroll").evaluate("it => it.scrollLeft")
@@ -95,11 +95,11 @@ def test_a_cell_keeps_its_line_breaks_the_focus_and_the_place(page, server, tube
 
 
 def test_a_block_with_a_line_break_is_pasted_into_its_own_cells(page, server, tubes):
-    page.goto("/#/tables/tube?_sort=name&_columns=name,label,story")
+    page.goto("/#/tables/ampoule?_sort=name&_columns=name,label,story")
     at = cell(page, tubes[1], "label")
     page.evaluate(PASTE, [at.element_handle(), '"p\nq"\tone\r\nr\ttwo\r\n'])
     expect(page.locator(".toast")).to_contain_text("4 cells pasted.")
-    rows = {it["name"]: (it["label"], it["story"]) for it in stored(server, "tube", "name")}
+    rows = {it["name"]: (it["label"], it["story"]) for it in stored(server, "ampoule", "name")}
     assert (rows["T1"], rows["T2"]) == (("p\nq", "one"), ("r", "two"))
 
 
@@ -111,17 +111,17 @@ def test_rows_are_found_by_what_their_cells_show(page, tubes):
         ("name=%20lead", 1),
         ("keeper=Nobody", 0),
     ):
-        page.goto(f"/#/tables/tube?{conditions}")
+        page.goto(f"/#/tables/ampoule?{conditions}")
         expect(page.locator(".chip")).to_be_visible()
         expect(page.locator("tbody tr")).to_have_count(count)
         page.goto("/#/tables")
-    page.goto("/#/tables/tube?keeper=Bo")
+    page.goto("/#/tables/ampoule?keeper=Bo")
     page.get_by_role("button", name="Remove the filter").click()
     expect(page.get_by_label("Value")).to_be_focused()
 
 
 def test_namesakes_are_told_apart_in_a_form_and_chosen_by_key(page, tubes):
-    page.goto("/#/tables/tube")
+    page.goto("/#/tables/ampoule")
     page.locator("summary", has_text="Add a row").click()
     form = page.locator(".row-form")
     form.get_by_label("name", exact=True).fill("T10")

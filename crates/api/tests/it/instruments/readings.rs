@@ -245,7 +245,7 @@ async fn other_files(lab: &Readings) {
     for (name, measurements) in [
         ("gen5_kinetic_growth_curve.txt", 72),
         ("nanodrop_8000.txt", 117),
-        ("quantstudio_qpcr.txt", 516),
+        ("quantstudio_qpcr.txt", 600),
         ("envision_fluorescence.csv", 144),
         ("softmax_absorbance.txt", 858),
         ("vicell_xr.xlsx", 112),
