@@ -93,7 +93,7 @@ impl RunWrites {
     /// writes under the execution of that run.
     ///
     /// # Errors
-    /// Those of [`start_agent_execution`].
+    /// The errors of the store, and the refusal of a key that may begin no execution.
     pub async fn execution(
         &self,
         services: &Services,
