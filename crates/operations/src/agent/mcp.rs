@@ -13,7 +13,18 @@ impl DescribeBody for JsonRpcMessage {
     fn describe(_: &mut Definitions) -> Option<BodyDescription> {
         Some(BodyDescription {
             content_type: JSON,
-            schema: Schema::of("object").with("additionalProperties", true),
+            schema: Schema::of("object")
+                .with("additionalProperties", true)
+                .with("required", json!(["jsonrpc", "method"]))
+                .with(
+                    "properties",
+                    json!({
+                        "jsonrpc": { "type": "string", "const": "2.0" },
+                        "method": { "type": "string" },
+                        "id": { "type": ["string", "integer"] },
+                        "params": { "type": "object" },
+                    }),
+                ),
             is_required: true,
             example: Some(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
         })
