@@ -22,7 +22,7 @@ impl DescribeBody for JsonRpcMessage {
                         "jsonrpc": { "type": "string", "const": "2.0" },
                         "method": { "type": "string" },
                         "id": { "type": ["string", "integer"] },
-                        "params": { "type": "object" },
+                        "params": { "type": ["object", "null"] },
                     }),
                 ),
             is_required: true,
