@@ -191,7 +191,7 @@ class Story:
         self.go("Executions")
         self.person.press(self.page.get_by_role("link", name=job, exact=True).first)
         self.person.press(self.button("Preview the revert"))
-        sure = self.page.locator("button.danger", has_text="24 rows of sample")
+        sure = self.page.locator("button.danger", has_text="25 rows of carrier, sample")
         expect(sure).to_be_visible()
         sure.scroll_into_view_if_needed()
         self.picture("revert")
