@@ -1,16 +1,10 @@
 //! Messages, checked before the implementation of the protocol reads them: it takes a message that it cannot read for
 //! one of another method or media type.
 
-use std::{collections::BTreeMap, fmt};
-
 use actix_web::{HttpResponse, http::StatusCode};
 use labdata_domain::refusal::ErrorCode;
 use rmcp::model::{ErrorCode as RpcCode, ProtocolVersion};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Value, json};
-
-/// Levels of objects that are read: the message, its parameters, and the objects in these.
-const LEVELS: u8 = 3;
+use serde_json::{Map, Value, json};
 
 /// Why a message is refused.
 #[derive(Debug)]
@@ -89,43 +83,40 @@ pub(super) fn check_version(version: Option<&[u8]>) -> Result<(), Refused> {
 /// # Errors
 /// [`Refused`], naming the field.
 pub(super) fn check_message(body: &[u8]) -> Result<(), Refused> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let read = Levels(LEVELS).deserialize(&mut reader);
-    let message = read.and_then(|message| reader.end().map(|()| message));
-    let message = message.map_err(|error| Refused::Unreadable {
+    let message: Value = serde_json::from_slice(body).map_err(|error| Refused::Unreadable {
         rpc: RpcCode::PARSE_ERROR,
         code: ErrorCode::BodyUnreadable,
         text: format!("the body is not JSON: {error}"),
     })?;
-    let message = match message {
-        Node::Object(message) => message,
-        Node::List => {
+    let message = match &message {
+        Value::Object(message) => message,
+        Value::Array(_) => {
             return Err(Refused::invalid(
                 "batches are not supported: send one message a request",
             ));
         }
         _ => return Err(Refused::invalid("a message is a JSON object")),
     };
-    if !matches!(message.get("jsonrpc"), Some(Node::Text(version)) if version == "2.0") {
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(Refused::invalid("jsonrpc: must be \"2.0\""));
     }
     let id = match message.get("id") {
-        None => None,
-        Some(Node::Text(id)) => Some(Value::from(id.as_str())),
-        Some(Node::Integer(id)) => Some(Value::from(*id)),
-        Some(_) => return Err(Refused::invalid("id: must be a string or an integer")),
+        Some(id) if !id.is_string() && !id.is_i64() => {
+            return Err(Refused::invalid("id: must be a string or an integer"));
+        }
+        id => id.cloned(),
     };
     let method = match message.get("method") {
-        Some(Node::Text(method)) => method,
+        Some(Value::String(method)) => method,
         Some(_) => return Err(Refused::invalid("method: must be a string")),
         // A response to what the platform might have asked.
         None if message.contains_key("result") || message.contains_key("error") => return Ok(()),
         None => return Err(Refused::invalid("method: is missing")),
     };
-    let nothing = BTreeMap::new();
+    let nothing = Fields::new();
     let params = match message.get("params") {
-        None | Some(Node::Null) => &nothing,
-        Some(Node::Object(params)) => params,
+        None | Some(Value::Null) => &nothing,
+        Some(Value::Object(params)) => params,
         Some(_) => return Err(Refused::invalid("params: must be an object")),
     };
     // A notification has no response that could refuse its parameters.
@@ -133,7 +124,7 @@ pub(super) fn check_message(body: &[u8]) -> Result<(), Refused> {
     check_params(method, params).map_err(|text| Refused::Params { id, text })
 }
 
-type Fields = BTreeMap<String, Node>;
+type Fields = Map<String, Value>;
 
 fn check_params(method: &str, params: &Fields) -> Result<(), String> {
     optional(params, "_meta", Kind::Object)?;
@@ -150,7 +141,7 @@ fn check_params(method: &str, params: &Fields) -> Result<(), String> {
             required(params, "params", "protocolVersion", Kind::Text)?;
             required(params, "params", "capabilities", Kind::Object)?;
             required(params, "params", "clientInfo", Kind::Object)?;
-            let Some(Node::Object(client)) = params.get("clientInfo") else {
+            let Some(Value::Object(client)) = params.get("clientInfo") else {
                 return Ok(());
             };
             required(client, "params.clientInfo", "name", Kind::Text)?;
@@ -175,10 +166,10 @@ impl Kind {
         }
     }
 
-    const fn is_of(self, node: &Node) -> bool {
+    fn is_of(self, value: &Value) -> bool {
         match self {
-            Self::Text => matches!(node, Node::Text(_)),
-            Self::Object => matches!(node, Node::Object(_)),
+            Self::Text => value.is_string(),
+            Self::Object => value.is_object(),
         }
     }
 }
@@ -186,87 +177,15 @@ impl Kind {
 fn required(fields: &Fields, at: &str, name: &str, kind: Kind) -> Result<(), String> {
     match fields.get(name) {
         None => Err(format!("{at}.{name}: is missing")),
-        Some(node) if kind.is_of(node) => Ok(()),
+        Some(value) if kind.is_of(value) => Ok(()),
         Some(_) => Err(format!("{at}.{name}: must be {}", kind.name())),
     }
 }
 
 fn optional(fields: &Fields, name: &str, kind: Kind) -> Result<(), String> {
     match fields.get(name) {
-        None | Some(Node::Null) => Ok(()),
+        None | Some(Value::Null) => Ok(()),
         Some(_) => required(fields, "params", name, kind),
-    }
-}
-
-/// A value of a message. What is below the levels that are read has its kind only: calls of tools are large.
-#[derive(Debug)]
-enum Node {
-    Null,
-    Integer(i64),
-    Text(String),
-    List,
-    Object(Fields),
-    /// A boolean, or a number that is no integer of 64 bits.
-    Other,
-}
-
-/// Reads a value with that many levels of objects.
-struct Levels(u8);
-
-impl<'de> DeserializeSeed<'de> for Levels {
-    type Value = Node;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Levels {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Integer(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(i64::try_from(value).map_or(Node::Other, Node::Integer))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Other)
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Node::List)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        let mut fields = Fields::new();
-        let Some(below) = self.0.checked_sub(1) else {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(Node::Object(fields));
-        };
-        while let Some(name) = map.next_key()? {
-            fields.insert(name, map.next_value_seed(Self(below))?);
-        }
-        Ok(Node::Object(fields))
     }
 }
 
