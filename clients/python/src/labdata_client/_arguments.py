@@ -21,15 +21,15 @@ def names(given: Any, argument: str) -> list[Any]:
     return [given] if isinstance(given, str) else listed(given, argument)
 
 
-def listed(given: Any, argument: str) -> list[Any]:
-    """Return a list of values in their order; a text or a mapping is none."""
+def listed(given: Any, argument: str, wanted: str = "a list") -> list[Any]:
+    """Return a list of values in their order; a text, a mapping or a frame is none."""
     if isinstance(given, (str, bytes, Mapping)) or _frames.is_frame(given) or not isinstance(given, Iterable):
-        raise _refusal(given, argument, "a list")
+        raise _refusal(given, argument, wanted)
     try:
         return list(cast("Iterable[Any]", given))
     except TypeError as error:
         # An array of NumPy without dimensions.
-        raise _refusal(given, argument, "a list") from error
+        raise _refusal(given, argument, wanted) from error
 
 
 def mapping(given: Any, argument: str) -> dict[str, Any]:

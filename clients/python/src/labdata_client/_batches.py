@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union, cast
 
 from . import _frames
-from ._arguments import key_text, names
+from ._arguments import key_text, listed, names
 from ._json import decoded, encode, is_composite
 from .errors import InvalidArgument, Problem
 
@@ -301,7 +301,7 @@ def table_writes(tables: Tables, options: Mapping[str, Any]) -> list[TableWrite]
     if isinstance(tables, Mapping):
         return [_table_write(name, rows, given) for name, rows in tables.items()]
     writes: list[TableWrite] = []
-    for number, entry in enumerate(_entries(tables, "tables", "{table: rows}")):
+    for number, entry in enumerate(listed(tables, "tables", "{table: rows}, or a list of writes")):
         _require(entry, f"tables[{number}]", "table", "rows")
         own = {name: value for name, value in entry.items() if name not in {"table", "rows"}}
         writes.append(_table_write(entry["table"], entry["rows"], {**given, **own}))
@@ -314,19 +314,11 @@ def _table_write(table: Any, rows: Any, options: dict[str, Any]) -> TableWrite:
     return TableWrite(key_text(table, "table"), rows, options)
 
 
-def _entries(given: Any, argument: str, form: str) -> list[Mapping[str, Any]]:
-    """Return the entries of a list of writes as the API has them."""
-    if isinstance(given, (str, bytes)) or _frames.is_frame(given) or not isinstance(given, Iterable):
-        message = f"{argument} is {form}, or a list of writes, not {type(given).__name__}: {given!r:.100}"
-        raise InvalidArgument(message)
-    return list(cast("Iterable[Mapping[str, Any]]", given))
-
-
 def _require(entry: Any, path: str, *fields: str) -> None:
     missing = [name for name in fields if not isinstance(entry, Mapping) or name not in entry]
     if missing:
-        listed = " and ".join(map(repr, fields))
-        message = f"{path} is a mapping with {listed}; it has no {missing[0]!r}: {entry!r:.100}"
+        wanted = " and ".join(map(repr, fields))
+        message = f"{path} is a mapping with {wanted}; it has no {missing[0]!r}: {entry!r:.100}"
         raise InvalidArgument(message)
 
 
@@ -334,7 +326,7 @@ def checked_series(series: Any) -> Series:
     """Return the `series` argument, a mapping or a list of series writes with all their fields."""
     if isinstance(series, Mapping):
         return cast("Series", series)
-    entries = _entries(series, "series", "{table: {parent: {column: values}}}")
+    entries = listed(series, "series", "{table: {parent: {column: values}}}, or a list of writes")
     for number, entry in enumerate(entries):
         _require(entry, f"series[{number}]", "table", "parent", "columns")
     return entries

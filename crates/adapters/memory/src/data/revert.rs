@@ -83,7 +83,7 @@ fn updated_by_others(
         .map(|(table, keys)| {
             let updated = keys
                 .iter()
-                // A row that came back as it was created has been changed by nobody.
+                // A row that came back as it was created has no changes of others.
                 .filter(|key| {
                     let row = tables.row(&table.name, key);
                     row.is_some_and(|row| row.updated_at != row.created_at)

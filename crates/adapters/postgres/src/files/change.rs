@@ -253,8 +253,8 @@ pub(super) async fn confirm(
     Ok(Ok((file, true)))
 }
 
-/// The record of a file, which nobody else changes until the transaction ends.
-async fn locked(
+/// The record of a file, locked until the transaction ends.
+pub(crate) async fn locked(
     connection: &mut Connection,
     organization: OrganizationId,
     id: FileId,

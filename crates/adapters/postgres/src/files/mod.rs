@@ -8,7 +8,7 @@ pub(crate) mod search_index;
 pub(crate) mod sweep;
 pub(crate) mod usage;
 
-pub(crate) use change::{add_of_write, delete};
+pub(crate) use change::{add_of_write, delete, locked};
 
 use async_trait::async_trait;
 use diesel::prelude::*;

@@ -1,8 +1,7 @@
 //! Files in the trash: their rows.
 
 use diesel::{
-    OptionalExtension, QueryableByName,
-    prelude::*,
+    QueryableByName,
     sql_types::{Bool, Nullable, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -10,7 +9,6 @@ use labdata_domain::{
     events::LoggedEventKind,
     files::File,
     ids::{FileId, OrganizationId},
-    refusal::Resource,
     trash::{Deletion, RestoreRefusal, TrashKind},
 };
 use labdata_ports::{PortError, trash::RestoreError};
@@ -25,8 +23,7 @@ use crate::{
         pool::Connection,
     },
     events::record::record,
-    files::rows::FileRow,
-    schema::file,
+    files::locked,
 };
 
 pub(super) async fn delete(
@@ -35,16 +32,8 @@ pub(super) async fn delete(
     id: FileId,
     deletion: &Deletion,
 ) -> Result<File, Fault> {
-    let row: Option<FileRow> = file::table
-        .filter(file::id.eq(id.as_uuid()))
-        .filter(file::organization_id.eq(organization.as_uuid()))
-        .select(FileRow::as_select())
-        // A concurrent confirmation waits, and finds no file.
-        .for_update()
-        .first(connection)
-        .await
-        .optional()?;
-    let file = File::try_from(row.ok_or(PortError::NotFound(Resource::File))?)?;
+    // A concurrent confirmation waits, and finds no file.
+    let file = locked(connection, organization, id).await?;
     if file.place().is_some() {
         diesel::sql_query(
             "INSERT INTO labdata.trash (id, organization_id, kind, name, deleted_at, deleted_by, api_key_id, \
