@@ -46,7 +46,7 @@ impl Refuse for NotOneLine {
 }
 
 impl Named {
-    /// Checks the name of such a record. Its length is bounded besides.
+    /// Checks the name of a record of this kind. Its length is bounded besides.
     ///
     /// # Errors
     /// [`NotOneLine`].

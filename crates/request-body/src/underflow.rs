@@ -3,7 +3,7 @@
 /// Fewest digits of an exponent below which a number of usual length is no zero.
 const EXPONENT_DIGITS: usize = 3;
 
-/// Distance at which zeros are looked for, and their least number behind such a position. Every row of twice
+/// Distance at which zeros are looked for, and their least number behind it. Every row of twice
 /// as many zeros is found; a number with fewer, and two digits of exponent, is no zero.
 const ZEROS: usize = 64;
 

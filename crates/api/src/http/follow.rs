@@ -87,7 +87,7 @@ impl LastingCaller {
             match self.now().await {
                 Ok(Some(_)) => {}
                 Ok(None) => return,
-                // Without the database nothing can be said of the credential; the next check may.
+                // Without the database the credential cannot be judged; the next check may succeed.
                 Err(error) => tracing::debug!(%error, "the caller of a run was not checked"),
             }
         }

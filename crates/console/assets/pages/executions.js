@@ -181,15 +181,15 @@ export function undo(id, changes, label, draw) {
     load(place, "Counting what would be undone", async () => {
       try {
         const found = await post(`/job-executions/${id}/revert`, body(true));
-        const gone = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
+        const skipped = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
         const words = does(found, changes).join(", ");
         if (words === "") {
-          return h("p", null, restores.checked ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", gone);
+          return h("p", null, restores.checked ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", skipped);
         }
         return h(
           "div",
           null,
-          h("p", null, `This will ${words}. `, gone),
+          h("p", null, `This will ${words}. `, skipped),
           ...found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`)),
           button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger"),
         );

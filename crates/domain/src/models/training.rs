@@ -16,7 +16,7 @@ use crate::{
 /// for measurements.
 pub const MAX_INTEGER_CLASSES: u64 = 20;
 
-/// Minimum number of rows with a value in the target. The trainer leaves the others out.
+/// Minimum number of rows with a value in the target. The trainer leaves out rows without one.
 pub const MIN_TRAINING_ROWS: u64 = 10;
 
 /// Training as a client requests it.

@@ -18,7 +18,7 @@ pub enum VisibleTables {
 }
 
 impl Default for VisibleTables {
-    /// No table: a caller whose rights nobody looked up sees nothing.
+    /// No table: a caller whose rights were not looked up sees nothing.
     fn default() -> Self {
         Self::Only(BTreeSet::new())
     }

@@ -32,8 +32,7 @@ impl FreeSlots {
     /// reserved, so that long runs of one organization never block all others.
     #[must_use]
     pub const fn of_worker(concurrency: u32, running: u32) -> Self {
-        // Beside the others: a slot taken from them would stay idle where no other organization has work, and
-        // a script that waits for a run which it started would wait forever. Who sets 1 wants one at a time.
+        // A slot taken from the setting would stay idle where no other organization has work, and a script that waits for a run which it started would wait forever. Who sets 1 wants one at a time.
         let reserved = if concurrency > 1 { 1 } else { 0 };
         Self {
             free: concurrency.saturating_add(reserved).saturating_sub(running),

@@ -127,7 +127,7 @@ pub trait TrashStore: Send + Sync {
     ) -> Result<TrashEntry, RestoreError>;
 
     /// Removes an entry for good. A table that everyone could read is no longer one of the tables of datasets; any other
-    /// stays one, so that nobody gains access to its rows.
+    /// stays one, so that access to its rows stays as it was.
     ///
     /// # Errors
     /// [`PortError::NotFound`], also for all but one of racing calls; [`PortError::Unavailable`] while a backup

@@ -1,6 +1,6 @@
 //! Tables above the table that was found.
 //!
-//! The header of such a table has a number in it, such as `450` or `260/280`, so it is found by its rows.
+//! Its header has a number in it, such as `450` or `260/280`, so the table is found by its rows.
 
 use std::collections::HashSet;
 

@@ -54,7 +54,7 @@ async fn a_failed_run_says_what_it_has_written_and_why_it_failed() {
     let end = messages[2]["content"].as_str().unwrap();
     assert_eq!(end, format!("(The run failed: {why}.)"));
 
-    // The chat goes on with the failed turn, and holds the question of the next one that fails.
+    // The chat continues with the failed turn, and holds the question of the next one that fails.
     will_break(&lab, "b");
     let body = json!({ "prompt": "Again", "chat_id": chat["id"] });
     let events = Events::of(&lab.client, body).await.all().await;

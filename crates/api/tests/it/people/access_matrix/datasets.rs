@@ -1,4 +1,4 @@
-//! Datasets of hidden tables: whoever may not see the table sees nothing of them.
+//! Datasets of hidden tables: hidden with their tables at every operation.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -72,7 +72,7 @@ impl<'a> TableChecker<'a, '_> {
             let Some(key) = values.key(row) else {
                 continue;
             };
-            // Such a row could never be referenced: the text would be read as a label.
+            // The row could never be referenced: the text would be read as a label.
             if matches!(&key, KeyValue::Text(text) if text.starts_with('@'))
                 && matches!(mode, Mode::Insert | Mode::Upsert)
             {
