@@ -305,6 +305,7 @@ async fn define(
             if let Some(table) = current.table(former) {
                 uncover(connection, organization, table).await?;
             }
+            // Names first: all later statements use the new ones, those about recorded changes as well.
             run(connection, &ddl::rename(schemas, &alteration)).await?;
             if let Some(former) = former_name {
                 rename_table(connection, organization, former, &after.name).await?;
@@ -314,10 +315,12 @@ async fn define(
                 rename_in_history(connection, organization, after, rename).await?;
                 rename_in_images(connection, organization, after, rename).await?;
             }
+            // Before the types are checked: recorded values that are deleted anyway must not refuse a change.
             if !after.history {
                 forget_history(connection, organization, &after.name).await?;
             }
             let retyped: Vec<_> = changed.iter().filter(|it| it.is_retyped()).collect();
+            // Before the conversion, which would round without a word.
             for change in &retyped {
                 require_exact(connection, organization, after, change).await?;
             }
@@ -329,6 +332,7 @@ async fn define(
                 default_in_history(connection, organization, after, column).await?;
             }
             diesel::sql_query(
+                // Read on the right side, `history` is the old value: a history that was off until now begins now.
                 "UPDATE labdata.catalog_table SET description = $2, history = $3, \
                  history_since = CASE WHEN history THEN history_since ELSE $4 END WHERE id = $1",
             )

@@ -166,6 +166,8 @@ impl AsOf {
             DataType::String | DataType::Text => format!("{row}.row_id"),
             _ => format!("CAST({row}.row_id AS {})", names.key_type),
         };
+        // A key whose row was created again is left out: that row is one of `current`. Of the changes after the
+        // moment, the first one has the row as it was.
         let mut from = format!(
             "(SELECT DISTINCT ON (c.row_id) c.row_id, c.before, {EXISTED_SINCE} \
              FROM (SELECT DISTINCT d.row_id FROM labdata.row_change d WHERE {deleted} AND d.action = 'deleted') g \

@@ -171,6 +171,8 @@ pub(super) async fn changed_rows(
     let mut changed: BTreeMap<RowChange, Vec<RowImage>> = BTreeMap::new();
     for change in [RowChange::Updated, RowChange::Deleted] {
         let stored: Vec<ImageText> = diesel::sql_query(
+            // Not of a table in the trash: one that bears its name by now has other rows and columns. The oldest
+            // first, as `merged` takes the values before the first change.
             "SELECT k.image::text AS stored FROM labdata.write_ledger l \
              CROSS JOIN LATERAL json_array_elements(l.row_images) AS k(image) \
              WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4 \
@@ -274,6 +276,8 @@ pub(super) async fn mark_reverts(
     organization: OrganizationId,
     execution: ExecutionId,
 ) -> Result<(), diesel::result::Error> {
+    // Each round turns the mark around: with an undone revert, the revert that it had undone holds again. The
+    // rounds end, because an undo is a newer execution than the one that it reverts.
     let (mut executions, mut is_undone) = (vec![execution.as_uuid()], true);
     while !executions.is_empty() {
         let marked: Vec<MarkedRow> = diesel::sql_query(

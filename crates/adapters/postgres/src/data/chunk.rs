@@ -94,6 +94,7 @@ fn stored(value: PgValue<'_>) -> Read<Stored> {
         FromSql::<Array<Nullable<S>>, Pg>::from_sql(value)
     }
     Ok(match value.get_oid().get() {
+        // Single values are references, which have a type of keys: text, integer or UUID.
         oid::TEXT => Stored::One(Scalar::Text(FromSql::<Text, Pg>::from_sql(value)?)),
         oid::INTEGER => Stored::One(Scalar::Integer(FromSql::<BigInt, Pg>::from_sql(value)?)),
         oid::UUID => Stored::One(Scalar::Uuid(FromSql::<SqlUuid, Pg>::from_sql(value)?)),

@@ -263,7 +263,7 @@ fn select(query: &mut Query, schemas: &Schemas, plan: &ReadPlan, source: &Source
         .chain(stored)
         .chain(columns)
         .collect();
-    // Null is greater than every value, as PostgreSQL has it unless reported otherwise.
+    // Null is greater than every value, which is the default of PostgreSQL.
     let ordered = plan.order.iter().zip(&terms);
     let ordered = ordered.map(|(term, expression)| {
         let direction = if term.descending { "DESC" } else { "ASC" };

@@ -69,6 +69,8 @@ pub async fn migrate(database: &Database) -> Result<Vec<String>, PortError> {
             .map(|applied| applied.iter().map(ToString::to_string).collect())
     });
     let applied = applied.await?;
+    // On another connection: the harness has consumed the first one, and released the lock with it. Core tables are
+    // made under the lock of each organization.
     add_core_tables(&mut database.dedicated().await?).await?;
     Ok(applied)
 }
@@ -150,6 +152,7 @@ async fn pending(connection: &mut AsyncPgConnection) -> Result<usize, PortError>
             "the database is newer than this program: it has migration {newer}"
         )));
     }
+    // Every applied version is a known one here, so this cannot underflow.
     Ok(known.len() - applied.len())
 }
 

@@ -100,6 +100,7 @@ pub(super) async fn store(
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
     .bind::<Binary, _>(request.body_sha256.as_slice())
+    // A status has three digits, so it always fits.
     .bind::<SmallInt, _>(i16::try_from(response.status).unwrap_or(200))
     .bind::<Text, _>(&response.content_type)
     .bind::<Binary, _>(&response.body)

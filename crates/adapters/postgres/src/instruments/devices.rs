@@ -367,6 +367,7 @@ impl DeviceRepository for PgDeviceRepository {
     ) -> Result<(), PortError> {
         let mut connection = self.database.of(organization).connection().await?;
         diesel::update(device::table.find((organization.as_uuid(), instrument.as_uuid())))
+            // A heartbeat since then has ended the outage: the next one must be noticed again.
             .filter(device::beats.eq(number(beats)?))
             .set(device::outage_noticed.eq(true))
             .execute(&mut connection)

@@ -451,6 +451,7 @@ impl ModelRepository for PgModelRepository {
     ) -> Result<ModelVersion, RestoreModelError> {
         let restored = transacted!(self.database.of(organization), connection => restore(connection, organization, model));
         match restored {
+            // The refused statement has ended the transaction, so the name for the message is read in another one.
             Err(fault) if fault.violates("ml_model_name_key") => {
                 let newest = self.load_one(organization, model, None).await?;
                 let newest = newest.ok_or(PortError::NotFound(Resource::Model))?;

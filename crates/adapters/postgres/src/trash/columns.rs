@@ -79,6 +79,7 @@ pub(super) async fn drop(
     let (number, schema) = begin_entry(connection, organization, deletion, &dropped).await?;
     let values = format!("{schema}._values");
     let copy = ddl::copy_values(&schemas, table, column, &values).ok_or_else(|| no_key(table))?;
+    // Values, history and images are copied before the column is dropped, and from then on only the copies have them.
     run(connection, &[copy]).await?;
     keep_history(connection, organization, table, column, &schema).await?;
     keep_images(connection, organization, table, column, &schema).await?;

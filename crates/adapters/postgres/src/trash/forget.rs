@@ -82,10 +82,12 @@ async fn forget_in_columns(
     let mut forgotten = 0;
     for held in columns_of(connection, organization, table).await? {
         let schema = entry_schema(organization, held.number);
+        // Entries of earlier versions of the program lack the table of images.
         diesel::sql_query(images_of_entry(&schema))
             .execute(connection)
             .await?;
         for forget in [
+            // Emptied, not deleted: that a row was there distinguishes it from one that is added later.
             format!("UPDATE {schema}._values SET _value = NULL WHERE _key::text = ANY ($1)"),
             format!("DELETE FROM {schema}._history WHERE row_id = ANY ($1)"),
             format!("DELETE FROM {schema}._images WHERE row_id = ANY ($1)"),

@@ -195,6 +195,7 @@ async fn columns_of(
     table: i64,
 ) -> Result<Vec<HeldRow>, PortError> {
     diesel::sql_query(
+        // Ordered, so that transactions that lock several entries of a table never wait for each other in a circle.
         "SELECT id, number, kind, name, table_id, object_key, content FROM labdata.trash \
          WHERE organization_id = $1 AND table_id = $2 AND kind = 'column' ORDER BY number FOR UPDATE",
     )
@@ -237,9 +238,11 @@ async fn purge(
 ) -> Result<PurgedEntry, Fault> {
     let held = hold(connection, organization, id).await?;
     let entry = entries::get(connection, organization, id).await?;
+    // A file has no table that `pg_dump` could be about to lock.
     if entry.kind != TrashKind::File {
         keep_from_dumps(connection).await?;
     }
+    // Before the entry is removed, and the records of its masks with it.
     let masks = entries::masks(connection, organization, id).await?;
     remove(connection, organization, &held).await?;
     if let (TrashKind::Table, Some(table)) = (entry.kind, held.table_id) {

@@ -164,6 +164,7 @@ async fn candidates(
             None => false,
         };
     }
+    // Jobs that wait for another job need no condition on the organization: ids of jobs are unique on the platform.
     let of_files = job_trigger::category
         .eq("file_uploaded")
         .and(job_trigger::organization_id.eq_any(uploaded));

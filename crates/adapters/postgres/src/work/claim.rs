@@ -104,6 +104,8 @@ pub(super) async fn claim(
     slots: FreeSlots,
     terms: ClaimTerms,
 ) -> Result<Vec<ClaimedWork>, Fault> {
+    // `locked` asks for the state once more: PostgreSQL checks that on the newest version of the row, so it skips
+    // work that another claim took after this statement began.
     let taken: Vec<ClaimRow> = diesel::sql_query(CLAIM)
         .bind::<Text, _>(kind.as_str())
         .bind::<Double, _>(terms.lease.as_seconds_f64())
@@ -238,6 +240,7 @@ async fn start_trainings(
             Err(error) => tracing::error!(%error, "a claimed training cannot be read"),
         }
     }
+    // The event log has no start of a training: streams of its progress wait for this channel.
     notify_of(connection, Channel::WorkChanged, ids).await?;
     Ok(tasks)
 }

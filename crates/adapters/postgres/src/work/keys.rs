@@ -48,6 +48,7 @@ async fn store_nonce(connection: &mut Connection, nonce: &RunNonce) -> Result<bo
         work: WorkId::Execution(nonce.execution),
         attempt: nonce.attempt,
     };
+    // As for a key: an attempt that lost its work must not leave a nonce that its successor's replaced.
     if !holds(connection, claim).await? {
         return Ok(false);
     }

@@ -141,6 +141,8 @@ impl WorkLogStore for PgWorkLogStore {
     ) -> Result<u64, PortError> {
         let mut connection = self.database.connection().await?;
         let deleted = diesel::sql_query(
+            // The record of the log stays and says when it was deleted: a reader distinguishes that from a script
+            // that wrote nothing.
             "WITH due AS ( \
                  SELECT l.organization_id, l.work_id FROM labdata.work_log l \
                  LEFT JOIN labdata.job_execution e \

@@ -74,6 +74,7 @@ pub(crate) fn alter_table(schemas: &Schemas, alteration: &Alteration) -> Vec<Str
             .map(|group| drop_unique(schemas, before, group)),
     );
     statements.extend(
+        // After the columns, of which a group may contain a new one.
         together_added
             .iter()
             .map(|group| add_unique_together(schemas, after, group)),

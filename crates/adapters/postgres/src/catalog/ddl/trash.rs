@@ -95,6 +95,7 @@ pub(crate) fn add_column_again(schemas: &Schemas, table: &Table, column: &Column
     if table.is_raw() {
         statements.push(format!("DROP VIEW {}", schemas.table(&table.name)));
     }
+    // Rows get their values after this, and those of the meantime may have none: `complete_column` sets NOT NULL.
     let nullable = Column {
         is_nullable: true,
         ..column.clone()
@@ -213,6 +214,7 @@ pub(crate) fn complete_changes(
 pub(crate) fn complete_column(schemas: &Schemas, table: &Table, column: &Column) -> Vec<String> {
     let stored = stored_table(schemas, table);
     let mut statements = Vec::new();
+    // Nulls of values are within arrays, which no constraint of the chunks sees.
     let is_array = table.is_raw() && column.references.is_none();
     if !column.is_nullable && !is_array {
         statements.push(format!(

@@ -42,6 +42,7 @@ pub(super) fn data_type(type_oid: u32) -> DataType {
         _ => match Rendering::of(type_oid) {
             Rendering::Boolean => DataType::Boolean,
             Rendering::Json | Rendering::ByServer => DataType::Json,
+            // A `timestamp` comes here: without a time zone it is no point in time, so its column is one of texts.
             Rendering::Number | Rendering::Float | Rendering::Datetime | Rendering::Text => {
                 DataType::Text
             }
@@ -138,6 +139,8 @@ fn push_text(json: &mut String, text: &str) {
 
 /// A parameter's value as text that the server reads as the type it wants; `None` is null.
 pub(super) fn parameter(value: &Value, type_oid: u32) -> Option<String> {
+    // Before the match: a string for a JSON parameter is a JSON string with its quotes, not the text of a document. A
+    // null is that of SQL.
     if matches!(type_oid, oid::JSON | oid::JSONB) {
         return (!value.is_null()).then(|| value.to_string());
     }

@@ -377,6 +377,8 @@ impl Running<'_> {
         before
             .filter(|letter| *letter == '\n')
             .count()
+            // One line of the wrapping comes before the query's first: without a line end before it, the character is
+            // one of the wrapping.
             .checked_sub(1)
             .map(|line| line + 1)
     }

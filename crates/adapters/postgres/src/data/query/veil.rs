@@ -53,6 +53,8 @@ impl Veil {
     /// The veil over what a caller's view of the catalog hides.
     pub(super) fn of(organization: OrganizationId, visible: &Arc<Catalog>) -> Self {
         let mut hidden: Vec<&str> = visible.hidden().iter().map(|it| it.name.as_str()).collect();
+        // Sorted, so that callers with the same hidden tables always share one role. A digest of 8 bytes, because
+        // PostgreSQL cuts names at 63 bytes.
         hidden.sort_unstable();
         let digest = Sha256::digest(hidden.join(" ").as_bytes());
         Self {
@@ -96,6 +98,7 @@ impl Veil {
             if !repair && self.is_in_place(connection, &mark).await? {
                 return Ok(true);
             }
+            // Only now: under the lock no definition changes, so the views cannot become stale before the commit.
             self.require_current(connection).await?;
             if !exists(connection, "pg_roles WHERE rolname = $1", &self.name).await? {
                 self.drop_unused(connection).await?;

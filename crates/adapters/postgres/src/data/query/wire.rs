@@ -303,6 +303,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         let (Some(stream), Ok(runtime)) =
+            // Outside of a runtime nothing can be sent: the socket just closes.
             (self.stream.take(), tokio::runtime::Handle::try_current())
         else {
             return;

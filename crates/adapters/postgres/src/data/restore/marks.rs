@@ -39,6 +39,8 @@ pub(super) async fn mark_undone(
     .bind::<Nullable<SqlUuid>, _>(context.author.execution.map(ExecutionId::as_uuid))
     .execute(connection)
     .await?;
+    // Each round turns the mark around, as `mark_reverts` does. Rows that the plan leaves stay out of every round:
+    // nothing about them was undone.
     let (mut executions, mut is_undone) = (vec![context.execution.as_uuid()], false);
     while !executions.is_empty() {
         let marked: Vec<ExecutionRow> = statement(format!(

@@ -152,6 +152,8 @@ pub(super) async fn restore(
     }
     let mut plan = RestorePlan::new(rows);
     loop {
+        // A row that is left may itself stand in the way of another, such as by its reference to a row that was to be
+        // deleted: the search ends with a round that finds nothing.
         let obstacles = obstacles(connection, context, &sources, &plan).await?;
         if !plan.leave(obstacles) {
             break;

@@ -145,6 +145,7 @@ async fn current_rows(
 ) -> Result<Vec<CurrentRow>, Failure> {
     let keys = source.keys(ids);
     let query = statement(format!(
+        // Locked in the order of keys, as every other writer does.
         "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, {parent} AS parent FROM {name} t \
          WHERE t.{creator} = $1 OR t.{key} = ANY($2::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
         key = source.key,

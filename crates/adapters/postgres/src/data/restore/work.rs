@@ -85,6 +85,8 @@ impl Work<'_, '_> {
                 )
             } else {
                 format!(
+                    // The time of the change is later than the row's last one even if servers' clocks differ, as in
+                    // every update.
                     "UPDATE {name} t SET ({names}) = ROW({given}) FROM {from} JOIN {name} old ON old.{key} = s.{key} \
                      WHERE {SELECTED} AND t.{key} = s.{key} RETURNING t.{key}::text AS key, \
                      greatest($3, old.updated_at + interval '1 microsecond') AS at, {}",
@@ -158,6 +160,7 @@ impl Work<'_, '_> {
         }
         let recording = self.context.recording(source.table);
         let query = statement(format!(
+            // A chunk returns under its number, by which its recorded changes name it.
             "WITH changed AS (INSERT INTO {name} OVERRIDING SYSTEM VALUE SELECT s.* FROM labdata.row_change c \
              CROSS JOIN LATERAL json_populate_record(NULL::{name}, c.before) s WHERE {SELECTED} \
              RETURNING _chunk::text AS key, _points AS points, $3 AS at, {NO_ROW}){recorded} \

@@ -270,6 +270,7 @@ impl SqlLoginRepository for PgSqlLoginRepository {
         let sessions = sessions::end_sessions(&mut connection, SessionLimits::default()).await?;
         let stale = rights::stale(&mut connection).await?;
         let roles = role::remove_ended(&mut connection).await?;
+        // Each organization below takes a connection: holding this one as well could wait for itself in a small pool.
         drop(connection);
         let mut granted = 0;
         for organization in stale {

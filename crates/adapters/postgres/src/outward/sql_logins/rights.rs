@@ -274,6 +274,7 @@ async fn comments(
         let text = text.map_or_else(|| "NULL".to_owned(), |text| literal(text));
         Some(match column {
             Some(column) => format!("COMMENT ON COLUMN {relation}.{} IS {text}", ident(&column)),
+            // A raw table is a view over its chunks, and PostgreSQL refuses COMMENT ON TABLE for a view.
             None if is_raw(catalog, &name) => format!("COMMENT ON VIEW {relation} IS {text}"),
             None => format!("COMMENT ON TABLE {relation} IS {text}"),
         })

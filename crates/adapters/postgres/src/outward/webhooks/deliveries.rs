@@ -316,6 +316,7 @@ async fn settle_failure(
         .set((
             webhook::failing_since.eq(failing_since),
             webhook::disabled_by.eq(disabled_by),
+            // With the state, so that no crash loses the notice to the admins.
             is_disabled.then(|| webhook::notice_due_at.eq(Some(at))),
         ))
         .execute(connection)

@@ -105,6 +105,8 @@ async fn delete(
         .await
         .optional()?;
     let row = row.ok_or(PortError::NotFound(Resource::Webhook))?;
+    // No foreign key deletes them: deliveries are made without a lock on their webhook. The sweep removes those that
+    // are made after this.
     diesel::delete(webhook_delivery::table.filter(webhook_delivery::webhook_id.eq(id.as_uuid())))
         .execute(connection)
         .await?;

@@ -25,6 +25,8 @@ use crate::database::{
 /// is deleted by the statement that stores its deliveries, so that each is made once; workers skip what another one has
 /// locked.
 fn make_from(waiting: &str, locked: &str) -> String {
+    // The rows are locked in an inner query, because PostgreSQL allows no FOR UPDATE beside a window function.
+    // MATERIALIZED, so that they are locked once.
     format!(
         "WITH RECURSIVE {waiting}, \
          turn AS MATERIALIZED ( \
