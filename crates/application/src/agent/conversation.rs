@@ -282,6 +282,7 @@ impl Conversation {
             };
             match part.ok_or(ModelFailure::Broken(BrokenStream::NoEnd))?? {
                 ResponsePart::Text(more) => {
+                    // Collected part by part: a run that is stopped or fails ends with the text that had arrived.
                     text.push_str(&more);
                     self.emit(AgentEvent::TextDelta(more)).await;
                 }
@@ -337,6 +338,8 @@ impl Conversation {
             let output = output.within(&mut self.attachment_bytes_left);
             let is_truncated = output.is_truncated(&self.agent.limits);
             let output = output.stored(&self.agent.limits);
+            // Before the interruption is looked at: the chat has an output for each call that was made, also for one
+            // that was cut off.
             outputs.push(output.clone());
             let result = AgentEvent::ToolResult {
                 call: call.clone(),

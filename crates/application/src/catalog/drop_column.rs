@@ -58,6 +58,7 @@ pub async fn drop_column(
             let dropped = catalog.drop_column(organization, table, column, *force, now);
             dropped.await
         };
+        // A refusal may name tables that reference this one, and some of them may be hidden from the caller.
         dropped.map_err(|error| refusal(seen_by(actor, &all, error)))?;
         let target = AuditTarget::named(AuditTargetKind::Column, format!("{table}.{column}"));
         let record = Record::of(AuditAction::ColumnDropped, target).with("force", *force);

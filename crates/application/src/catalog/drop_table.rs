@@ -31,6 +31,7 @@ pub async fn drop_table(
     actor.may(GuardedAction::DeleteTable)?;
     audited(services, actor, |within| async move {
         let all = within.catalog.snapshot(actor.organization).await?;
+        // Before the drop, so that a hidden table is not found rather than refused, as one that does not exist.
         require_visible(actor, &all, name)?;
         let organization = actor.organization;
         let dropped = if let Some(deletion) = deletion(&within, actor) {

@@ -102,6 +102,7 @@ pub async fn stream_query(
     actor.require(Scope::Read)?;
     let mut query = checked(command, STREAM_LIMITS)?;
     let slots = StreamSlots::enter(services, actor).await?;
+    // After the wait for slots, during which tables may have become hidden.
     query.view = query_view(services, actor).await?;
     Ok(QueryStream {
         organization: actor.organization,

@@ -106,6 +106,7 @@ async fn read_page(services: &Services, actor: &Actor, query: ReadRows) -> Resul
     });
     let past = past.transpose().map_err(Error::refused)?;
     let page = services.data.read(actor.organization, &plan).await?;
+    // After the read: changes that were deleted while it ran would have left wrong values in it.
     require_known(services, actor.organization, past.as_ref()).await?;
     query.mode.check(page).map_err(Error::refused)
 }

@@ -77,6 +77,7 @@ impl EventFollower {
             .read(organization, user, self.position, MAX_EVENTS_PER_READ)
             .await?;
         self.position = batch.next;
+        // Before events are left out: behind a full batch there are more, even if the caller may see none of these.
         let is_full = u32::try_from(batch.events.len()) == Ok(MAX_EVENTS_PER_READ);
         let mut events = batch.events;
         if actor.may(GuardedAction::UsePersonalRecords).is_err() {

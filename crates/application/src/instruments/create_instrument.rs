@@ -52,6 +52,7 @@ pub async fn create_instrument(
         created_at: services.clock.now(),
     };
     if instrument.reader.is_some() {
+        // Before the instrument is stored, so that none stays whose reader has no job.
         check_reader_job(services, actor).await?;
     }
     services

@@ -32,6 +32,7 @@ pub async fn update_instrument(
     }
     check_reading(change.reader.as_deref(), change.timezone.as_deref())?;
     if change.reader.is_some() {
+        // Before the change is stored, so that no instrument stays whose reader has no job.
         check_reader_job(services, actor).await?;
     }
     let changed = services.instruments.update(actor.organization, id, &change);

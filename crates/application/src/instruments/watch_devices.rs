@@ -42,6 +42,8 @@ pub struct SilentDevices {
 pub async fn watch_devices(services: &Services) -> Result<SilentDevices, Error> {
     let asked = services.clock.elapsed();
     let devices = services.devices.watched().await?;
+    // Both times, because a slow response must not count as silence: it lasts from a response until the next
+    // question.
     let responded = services.clock.elapsed();
     let found = {
         let watch = services.device_watch.lock();

@@ -42,6 +42,7 @@ pub async fn create_job(
     actor.require(Scope::Write)?;
     require_reserve(services)?;
     actor.may(GuardedAction::ChangeJob)?;
+    // The key of a run is not narrowed: a script would reach tables that this key does not.
     actor.rights.require_all_tables().map_err(Error::refused)?;
     let name = parse_name(&command.name)?;
     check_parameters(&command.parameters).map_err(Error::refused)?;

@@ -86,6 +86,7 @@ async fn add_first_key(
     let operator = &operator;
     audited(services, operator, |within| async move {
         let user = within.tenancy.ensure_user(&administrator).await?;
+        // Only a user that was created now: one of that address may have been there.
         if user.id == administrator.id {
             let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
             let made =

@@ -72,6 +72,7 @@ pub async fn create_group(
         Ok((group, Some(record)))
     })
     .await?;
+    // After the commit: a look-up in between would cache the former groups again.
     services.key_cache.evict_organization(actor.organization);
     Ok(created)
 }

@@ -231,6 +231,7 @@ async fn joined(
     };
     let user = services.tenancy.ensure_user(&candidate).await?;
     let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
+    // A user of that address may have been there: then the invitation changes it.
     if user.id == candidate.id {
         let made = Record::of(AuditAction::UserCreated, target)
             .with("role", user.role.as_str())

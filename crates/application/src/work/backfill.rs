@@ -65,6 +65,8 @@ pub async fn backfill_job(
     let script_version = job
         .backfill_version(services.triggered_version)
         .map_err(Error::refused)?;
+    // Only whether it exists: an unknown one would select no file, and that would look like a backfill with nothing
+    // to do.
     if let Some(instrument) = command.instrument {
         services
             .instruments
@@ -110,6 +112,7 @@ pub async fn backfill_job(
     let executions = runs.iter().map(|run| run.id);
     Ok(Backfilled {
         files: runs.iter().filter_map(|run| run.trigger_file).collect(),
+        // Ids of a dry run belong to no execution.
         executions: executions.filter(|_| !is_dry_run).collect(),
     })
 }

@@ -269,7 +269,7 @@ impl TrainingRequest {
         }
     }
 
-    /// Returns the kind of value to predict; `None` after a problem.
+    /// Returns the kind of value to predict; `None` where a problem leaves it open.
     fn problem_of(
         &self,
         target: &DatasetColumn,
@@ -284,6 +284,7 @@ impl TrainingRequest {
             if !can_hold_files(target) {
                 problems.push(unusable("target_column", target));
             }
+            // No other kind can be meant. The caller refuses by the problems, not by this value.
             return Some(ProblemType::SemanticSegmentation);
         }
         let refusal = match self.problem {

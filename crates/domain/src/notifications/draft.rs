@@ -89,6 +89,7 @@ impl Draft {
         }
         length("dedupe_key", &self.dedupe_key, 1, MAX_DEDUPE_KEY)?;
         length("body", &self.body, 0, MAX_BODY)?;
+        // A link elsewhere would borrow the trust in the platform's own messages.
         if !self.action_url.is_empty() && !is_platform_path(&self.action_url) {
             return Err(DraftError::ActionUrl);
         }

@@ -62,6 +62,8 @@ pub async fn follow_roles(services: &Services) -> Result<u64, Error> {
                 Checked::Ended => ended += 1,
                 Checked::Unavailable => failures += 1,
             }
+            // The provider is down, and each attempt would wait for its timeout. What is left of the batch is due
+            // again after `REFRESH_RETRY`.
             if failures == MAX_FAILURES {
                 return Ok(ended);
             }

@@ -78,6 +78,7 @@ impl LinkedColumns {
                     Reason::new(ErrorCode::InvalidValue, message),
                 )])
             } else {
+                // A table may refer only to those before it, so circles of references cannot be described.
                 let later = linked.get(index + 1..).unwrap_or_default();
                 Self::of(given, index + 1, later, &chosen, header, table, catalog)
             };
@@ -244,6 +245,7 @@ fn reference(table: &Table, wanted: Option<&str>, target: &str) -> Result<Column
             table.name
         )
     } else {
+        // Two at most: a second one is enough to refuse the guess.
         match (references.next(), references.next()) {
             (Some(only), None) => return Ok(only.clone()),
             (Some(_), Some(_)) => format!(

@@ -130,6 +130,7 @@ impl LinkedTableRows {
     /// Returns the index of the row, which lines before may have given; `None` for a blank one, and one with a problem.
     fn add(&mut self, row: LinkedRow, problems: &mut Vec<Problem>) -> Option<usize> {
         let is_blank = row.cells.iter().all(Option::is_none);
+        // A line that only refers to other rows still gives one, as references may identify it.
         if is_blank && row.parents.iter().all(Option::is_none) {
             return None;
         }
@@ -210,6 +211,7 @@ impl LinkedTableRows {
         }
         if let Some(first) = self.rows.get_mut(index) {
             for (cell, other) in first.cells.iter_mut().zip(later.cells) {
+                // A blank cell contradicts nothing: the value of either line counts.
                 *cell = cell.take().or(other);
             }
             for (parent, other) in first.parents.iter_mut().zip(later.parents) {

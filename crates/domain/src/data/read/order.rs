@@ -151,6 +151,7 @@ pub(super) fn columns(
                 display(name),
                 unknown_column(target)
             )),
+            // A row is a JSON object, in which a name occurs once.
             Some(_) if !seen.insert(name) => {
                 problems.push(format!("columns \"{}\": named twice", display(name)));
             }

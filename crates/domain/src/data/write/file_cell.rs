@@ -165,6 +165,7 @@ impl std::fmt::Display for FileCell {
 }
 
 fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
+    // PostgreSQL stores no NUL, neither in texts nor in JSON.
     if text.contains('\0') {
         return None;
     }
@@ -175,6 +176,8 @@ fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
             "false" => Some(Scalar::Boolean(false)),
             _ => None,
         },
+        // A reader of files has read those already, by the signs and the format of the column. What is a text here
+        // was none.
         DataType::Integer | DataType::Float | DataType::Datetime | DataType::Date => None,
         DataType::Uuid => Uuid::try_parse(text).ok().map(Scalar::Uuid),
         DataType::Json => {

@@ -12,6 +12,7 @@ use crate::{
 #[must_use]
 pub fn outage_notice(device: &WatchedDevice) -> Draft {
     let ending = "\" does not report";
+    // One more for the quotation mark before the name.
     let room = MAX_TITLE.saturating_sub(ending.chars().count() + 1);
     let waiting = match device.queued_files {
         None | Some(0) => String::new(),
@@ -29,6 +30,7 @@ pub fn outage_notice(device: &WatchedDevice) -> Draft {
     Draft {
         title: format!("\"{}{ending}", shortened(&device.name, room)),
         dedupe_key: format!(
+            // Beats stay as they are until the device reports again: all servers and passes make one key.
             "platform/instrument-outage/{}/{}",
             device.instrument, device.beats
         ),

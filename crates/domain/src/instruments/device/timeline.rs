@@ -50,6 +50,7 @@ impl StatusRange {
         if end.is_some_and(|end| end > now) {
             notes.push("end_time is in the future: the range ends now".to_owned());
         }
+        // Before the comparison: a range that lies in the future altogether is refused by it.
         let end = end.map_or(now, |end| end.min(now));
         let start = start.unwrap_or_else(|| end.saturating_sub(DEFAULT_RANGE));
         if start > end {

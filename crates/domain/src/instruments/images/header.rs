@@ -116,6 +116,7 @@ impl ImageHeader {
     fn start(&mut self, part: Part<'_>) -> Option<Probe> {
         let bytes = part.0;
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            // IHDR is the first chunk of every PNG, so its fields have fixed offsets.
             let is_header = part.array::<4>(12)? == *b"IHDR";
             return is_header.then(|| found(part.u32(16, true), part.u32(20, true)))?;
         }
@@ -135,6 +136,7 @@ impl ImageHeader {
         let is_big_endian = bytes.starts_with(b"MM\0*");
         if is_big_endian || bytes.starts_with(b"II*\0") {
             self.state = State::Tiff { is_big_endian };
+            // The directory may be anywhere, often behind the pixels: the next step reads it.
             self.offset = part.u32(4, is_big_endian)?.into();
             return Some(Probe::More);
         }
@@ -185,17 +187,21 @@ fn found(width: Option<u32>, height: Option<u32>) -> Option<Probe> {
 fn webp(part: Part<'_>) -> Option<Probe> {
     match &part.array::<4>(12)? {
         b"VP8 " => {
+            // The start code of a key frame (RFC 6386, section 9.1). A side has 14 bits; the two above them scale the
+            // display.
             let is_key = part.array::<3>(23)? == [0x9d, 0x01, 0x2a];
             let side = |at| part.u16(at, false).map(|side| side & 0x3fff);
             is_key.then(|| found(side(26), side(28)))?
         }
         b"VP8L" => {
+            // Behind the signature 0x2f, each side less one in 14 bits (RFC 9649).
             let bits = part.u32(21, false)?;
             let side = |shift: u32| Some(((bits >> shift) & 0x3fff) + 1);
             (part.array::<1>(20)? == [0x2f]).then(|| found(side(0), side(14)))?
         }
         b"VP8X" => {
             let side = |at| {
+                // The canvas, each side less one in 24 bits (RFC 9649).
                 let [low, middle, high] = part.array(at)?;
                 Some(u32::from_le_bytes([low, middle, high, 0]) + 1)
             };
@@ -219,6 +225,7 @@ fn tiff_directory(part: Part<'_>, is_big_endian: bool) -> Option<Probe> {
     let entries = part.u16(0, is_big_endian)?;
     let value = |tag: u32| {
         (0..entries).find_map(|entry| {
+            // An entry has 12 bytes. A value of type SHORT (3) or LONG (4) stands in the entry itself.
             let at = usize::try_from(entry).ok()? * 12 + 2;
             if part.u16(at, is_big_endian)? != tag {
                 return None;
@@ -230,6 +237,7 @@ fn tiff_directory(part: Part<'_>, is_big_endian: bool) -> Option<Probe> {
             }
         })
     };
+    // The tags ImageWidth and ImageLength of TIFF 6.0.
     found(value(256), value(257))
 }
 

@@ -65,12 +65,14 @@ pub fn fair_turns(due: &[DueDelivery], held: &[HeldDelivery], free: usize) -> Ve
         }
         *at_webhook += 1;
         *at_organization += 1;
+        // By the turn of the organization first: one with many due deliveries does not delay the first of another.
         turns.push((*at_organization, index));
     }
     turns.sort_unstable();
     let mut chosen = Vec::new();
     for (_, index) in turns {
         let is_to_failing = due.get(index).is_some_and(|one| one.is_to_failing);
+        // Counted in the order of turns: otherwise one organization's failing webhooks could take all of these slots.
         if chosen.len() >= free || (is_to_failing && to_failing >= MAX_TO_FAILING_WEBHOOKS) {
             continue;
         }

@@ -60,6 +60,8 @@ fn authority(rest: &str) -> &str {
 fn is_authority(authority: &str) -> bool {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
+            // A placeholder for the address, which is parsed here and whose colons the check of names below would
+            // refuse.
             Some((address, port)) if address.parse::<std::net::Ipv6Addr>().is_ok() => ("v6", port),
             _ => return false,
         },

@@ -319,6 +319,8 @@ impl<'a> TableChecker<'a, '_> {
         } = *given;
         let mut references = Vec::with_capacity(self.write.rows.len());
         for (row, cell) in input.cells().enumerate() {
+            // Not an absent cell: it leaves a value as it is, or takes the default. `require_columns` refuses one
+            // that an insert needs.
             if *cell == Cell::Null && !column.is_nullable {
                 self.at_cell(row, position, &column.name, must_not_be_null);
             }
