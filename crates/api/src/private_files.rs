@@ -37,6 +37,7 @@ pub(crate) fn create(directory: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(is_missing).collect();
     for directory in missing.into_iter().rev() {
         match fs::create_dir(directory) {
+            // Set by itself, because the umask of the process may take rights away.
             Ok(()) => fs::set_permissions(directory, Permissions::from_mode(mode))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -64,6 +65,7 @@ pub(crate) fn adopt(directory: &Path, rights: u32) -> io::Result<bool> {
     }
     fs::set_permissions(directory, Permissions::from_mode(mode & !rights))?;
     tracing::info!(directory = %directory.display(), "other accounts could open it, and cannot any longer");
+    // Read again: some file systems accept the change and ignore it.
     Ok(fs::metadata(directory)?.mode() & rights == 0)
 }
 

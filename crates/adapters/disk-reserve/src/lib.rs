@@ -41,12 +41,14 @@ impl Reserve {
     }
 
     fn give_up(&self) -> io::Result<bool> {
+        // First: while the file shrinks, no upload may count the space that it frees.
         self.is_held.store(false, Ordering::SeqCst);
         self.file.give_up()
     }
 
     fn hold(&self) -> io::Result<()> {
         self.file.hold()?;
+        // Last: until the file has its space, uploads are refused.
         self.is_held.store(true, Ordering::SeqCst);
         Ok(())
     }

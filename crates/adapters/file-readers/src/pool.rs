@@ -77,6 +77,7 @@ impl Pool {
     pub(crate) fn put_back(self: &Arc<Self>, process: WarmProcess) {
         let mut idle = self.idle();
         idle.processes.push(process);
+        // Under the lock of the pool, as `end_idle` clears the flag: no process is left without a task that ends it.
         if !idle.is_swept {
             idle.is_swept = true;
             tokio::spawn(sweep(Arc::downgrade(self), self.idle_limit));

@@ -22,6 +22,7 @@ pub(crate) fn ids(path: &Path, prefix: &Path) -> Option<(OrganizationId, ObjectK
     };
     let organization = organization.as_ref().parse().ok()?;
     let object = object.as_ref().parse().ok()?;
+    // Ids parse in several spellings, and the platform writes only one.
     let expected = object_path(organization, object);
     expected
         .parts()

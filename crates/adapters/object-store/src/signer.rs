@@ -85,6 +85,7 @@ impl GatewaySigner {
         if !self.uploads.verify(&canonical, signature) {
             return Err(SignatureError::Mismatch);
         }
+        // Parsed after the check: the signature covers the text of the range, not its meaning.
         let limit = range
             .strip_prefix("0,")
             .and_then(|limit| limit.parse().ok());

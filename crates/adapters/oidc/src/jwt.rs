@@ -42,6 +42,7 @@ impl<'t> Unverified<'t> {
         let (header, payload) = signed.split_once('.')?;
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
         let header: Header = serde_json::from_slice(&decode(header)?).ok()?;
+        // RFC 7515, section 4.1.11: a token with extensions that the reader does not know is invalid.
         if header.crit.is_some() {
             return None;
         }
@@ -72,6 +73,7 @@ impl Claims {
     pub(crate) fn id_token(&self) -> Option<IdTokenClaims> {
         let text = |name: &str| self.0.get(name).and_then(Value::as_str);
         let audiences = match self.0.get("aud")? {
+            // RFC 7519, section 4.1.3: a single audience may be a text.
             Value::String(one) => vec![one.clone()],
             Value::Array(all) => all
                 .iter()
@@ -140,6 +142,7 @@ impl Claims {
     }
 
     fn find(&self, claim: &str) -> Option<&Value> {
+        // A name with dots may be that of one claim: some providers name theirs by URLs.
         if let Some(found) = self.0.get(claim) {
             return Some(found);
         }

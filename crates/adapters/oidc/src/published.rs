@@ -46,6 +46,7 @@ impl Cache {
         issuer: &str,
         max_age: Duration,
     ) -> Result<Published, ProviderError> {
+        // Held while the provider is asked: those who wait find what the first one fetched.
         let mut cached = self.0.lock().await;
         if let Some((at, published)) = &cached.published
             && at.elapsed() < max_age

@@ -192,6 +192,8 @@ impl Pool {
         now: Instant,
     ) -> Result<(), PredictionDelay> {
         let key = (model.organization, model.version);
+        // A model that cannot start would otherwise be started by every request, and take the place of one that
+        // works.
         state.failures.retain(|_, (until, _)| now < *until);
         if let Some((_, failure)) = state.failures.get(&key) {
             return Err(failure.clone());

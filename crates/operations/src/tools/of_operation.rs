@@ -113,6 +113,7 @@ impl OperationTool {
 
     fn output(&self, reply: &Reply) -> serde_json::Result<ToolOutput> {
         let result: &RawValue = serde_json::from_slice(reply.json.as_deref().unwrap_or(b"null"))?;
+        // Over HTTP the cursor of a list is a header, which a tool does not have.
         let text = if result.get().starts_with('[') {
             json!({ "items": result, "next_cursor": reply.next }).to_string()
         } else if self.needs_write() {

@@ -115,6 +115,7 @@ fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
         if fields.next() != Some(name) {
             return None;
         }
+        // Behind the name come the password, which is skipped, the user id and the group id.
         let uid = parse_id(fields.nth(1)?)?;
         let gid = parse_id(fields.next()?)?;
         (uid != 0).then_some(Account::Other { uid, gid })

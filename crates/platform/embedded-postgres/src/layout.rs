@@ -117,6 +117,7 @@ impl Layout {
         let mut cluster = cluster_of(data_dir);
         let account = Account::for_cluster(&cluster)?;
         let linked = cluster != home;
+        // Such as a volume that is not mounted: a new cluster there would hide that all data are missing.
         if linked && !cluster.join("PG_VERSION").is_file() && !is_unfinished(&cluster) {
             return Err(Error::ClusterUnreachable {
                 link: home,
@@ -138,6 +139,8 @@ impl Layout {
         } else {
             parent(&cluster).to_owned()
         };
+        // Beside the cluster, because the account of the server reaches that directory, and perhaps not the data
+        // directory.
         let socket_dir = short_socket_dir(base.join("postgres-run"), &cluster);
         make_socket_dir(&socket_dir, account)?;
         let cache_dir = if at_home {

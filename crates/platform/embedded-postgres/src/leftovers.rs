@@ -79,6 +79,8 @@ fn stop_postmaster(file: &PostmasterPid, cluster: &Path) -> Result<(), Error> {
     if wait_until(FAST_SHUTDOWN, deleted) {
         return Ok(());
     }
+    // PostgreSQL reads INT as its fast shutdown, and QUIT as the immediate one, after which the next start recovers
+    // from the log.
     signal(file.pid, Signal::QUIT);
     if wait_until(IMMEDIATE_SHUTDOWN, deleted) {
         Ok(())

@@ -92,6 +92,7 @@ pub(crate) fn last_lines(bytes: &[u8]) -> String {
         .get(bytes.len().saturating_sub(EXCERPT)..)
         .unwrap_or_default();
     let text = String::from_utf8_lossy(tail);
+    // The cut may be in the middle of a line, or of a character.
     let whole = if tail.len() < bytes.len() {
         text.split_once('\n').map_or(&*text, |(_, rest)| rest)
     } else {

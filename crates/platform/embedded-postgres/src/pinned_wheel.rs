@@ -104,6 +104,7 @@ fn open_to_all(directory: &Path) -> io::Result<()> {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             open_to_all(&entry.path())?;
+        // Links are left alone: their rights are those of their targets, which may lie outside.
         } else if kind.is_file() {
             let mode = if is_bin { 0o755 } else { 0o644 };
             fs::set_permissions(entry.path(), Permissions::from_mode(mode))?;

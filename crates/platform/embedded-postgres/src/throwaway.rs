@@ -139,6 +139,8 @@ fn spawn_reaper(directory: &Path) -> io::Result<Child> {
         .args(["-c", REAPER, "labdata-throwaway-reaper"])
         .arg(directory)
         .current_dir("/")
+        // Apart from the test process: an interrupt from the terminal, which ends that one, must not end the
+        // cleaning.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -41,6 +41,7 @@ pub(crate) async fn serve(
             server.write_all(&login.message()).await?;
             forward(&mut client, &mut server, until).await
         }
+        // Without a slot: a client opens another connection to cancel, which must work when all slots are taken.
         Admitted::Cancel(message) => {
             let mut server = UnixStream::connect(&settings.socket).await?;
             server.write_all(&message).await
@@ -72,9 +73,12 @@ async fn admit(stream: TcpStream, settings: &Settings, has_slot: bool) -> io::Re
                 }
                 _ => client.write_all(b"N").await?,
             },
+            // libpq may ask for GSSAPI first. After this refusal it asks for TLS, or logs in.
             FirstMessage::Gss => client.write_all(b"N").await?,
             FirstMessage::Cancel(message) => return Ok(Admitted::Cancel(message)),
             FirstMessage::Login(login) => {
+                // Before the server hears of the client: no role but those of SQL logins can try a password from
+                // here.
                 let Some((sqlstate, text)) = refused(&login, settings, has_slot, is_encrypted)
                 else {
                     return Ok(Admitted::Login(client, login));

@@ -51,6 +51,7 @@ impl MessageFilter {
         };
         let length = u64::from(u32::from_be_bytes([*a, *b, *c, *d])) + 1;
         let known = u64::try_from(self.start.len()).unwrap_or(u64::MAX);
+        // Requests for authentication share one type, and only their content says that the login is over.
         if *kind == b'R' && self.start.len() < AUTHENTICATION && known < length {
             return;
         }

@@ -42,12 +42,14 @@ fn invalid(reason: &str) -> io::Error {
 /// Reads a first message.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<FirstMessage> {
     let length = stream.read_u32().await?;
+    // The length counts itself and the code behind it.
     if !(8..=MAX_LENGTH).contains(&length) {
         return Err(invalid("a first message of that length"));
     }
     let code = stream.read_u32().await?;
     let rest =
         usize::try_from(length - 8).map_err(|_| invalid("a first message of that length"))?;
+    // Bounded before it is allocated, as the client is not known yet.
     let mut body = vec![0; rest];
     stream.read_exact(&mut body).await?;
     match code {

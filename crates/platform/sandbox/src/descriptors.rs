@@ -57,6 +57,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Vec<OwnedFd>> {
             _ => Vec::new(),
         })
         .collect();
+    // Elsewhere a process that is started between the two calls inherits them.
     #[cfg(not(target_os = "linux"))]
     for file in &files {
         rustix::io::fcntl_setfd(file, rustix::io::FdFlags::CLOEXEC)?;

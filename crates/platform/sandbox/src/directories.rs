@@ -291,6 +291,8 @@ pub async fn remove_leftovers(data_dir: &Path) -> Result<(), SandboxError> {
             let workers = jobs.join("workers");
             if workers.is_dir() {
                 let opening = lock_file(&jobs.join("lock"))?;
+                // The lock under which sandboxes are opened: a workspace that another process makes now does not look
+                // abandoned.
                 opening.lock()?;
                 remove_dead(&workers)?;
             }

@@ -33,6 +33,7 @@ fn make_accessible(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
+        // The type of the entry itself: a link that a script made must not lead out of the directory.
         if entry.file_type()?.is_dir() {
             make_accessible(&entry.path())?;
         }

@@ -70,6 +70,7 @@ pub(crate) async fn work(
         let held = u32::try_from(running.len()).unwrap_or(u32::MAX);
         let full = FreeSlots::of_worker(concurrency, held).free == 0;
         tokio::select! {
+            // Without a free slot a notification is left for later: the subscription remembers it.
             () = queued.next(), if !full => {}
             Some(ended) = running.join_next(), if !running.is_empty() => log_panic(ended),
             () = sleep(pause) => {}

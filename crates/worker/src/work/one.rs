@@ -142,6 +142,7 @@ async fn work(
         timeout: backend.timeout,
     };
     let (end, prepared) = follow(services, &on_backend, log).await;
+    // Before the end is recorded, at which those who follow the log stop.
     log.finish(services, runner).await;
     let interpret = || interpret_end(services, claimed, context, &end, prepared);
     match retrying(backend.timeout, interpret).await {

@@ -95,6 +95,7 @@ async fn refuse_others(
     let Some(first) = found.try_next().await? else {
         return Ok(());
     };
+    // Only now: a storage without objects, which is the usual one, needs no list of those of the backup.
     let own: HashSet<_> = lines(directory)?
         .map(|line| line?.ids())
         .collect::<anyhow::Result<_>>()?;

@@ -46,6 +46,7 @@ fn json_chunks(rows: Vec<RowJson>) -> impl Iterator<Item = Result<Vec<u8>, Forma
             }
             length = length.saturating_sub(row.as_str().len() + 1);
             chunk.extend_from_slice(row.as_str().as_bytes());
+            // Not behind the last row: its chunk takes the closing bracket, and another one would begin with a comma.
             if chunk.len() >= LONG_ENOUGH && rows.len() > 0 {
                 before = Some(b',');
                 return Some(Ok(chunk));

@@ -39,6 +39,7 @@ pub(super) fn joined(
         {
             match next {
                 Ok(mut next) => chunk.append(&mut next),
+                // The bytes that were joined are dropped: the response breaks off in any case.
                 failed => return Some(failed),
             }
         }

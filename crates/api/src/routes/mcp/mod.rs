@@ -100,8 +100,10 @@ fn refuse_many_values(message: &[u8]) -> Result<(), ApiError> {
     for byte in message {
         match byte {
             _ if is_escaped => is_escaped = false,
+            // Outside of a text a backslash is no JSON, which the parser refuses.
             b'\\' => is_escaped = is_text,
             b'"' => is_text = !is_text,
+            // Each value but the first follows one of these signs, so the count misses none.
             b',' | b'[' | b'{' if !is_text => values += 1,
             _ => {}
         }

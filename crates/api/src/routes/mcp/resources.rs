@@ -140,6 +140,7 @@ pub(super) async fn read(
     }
     let limits = &server.app.platform.agent.limits;
     let contents = ResourceContents::text(output.for_model(limits), uri);
+    // A text that was cut is no JSON any more, so it must not be declared as such.
     let contents = if output.is_truncated(limits) {
         contents
     } else {
@@ -161,6 +162,7 @@ async fn table(
     }
     let input = Map::from_iter([("tables".to_owned(), json!([name]))]);
     let schema = server.call(context, "get_schema", input).await?;
+    // Safe in quotes: the name is one of the catalog, which has letters, digits and underscores only.
     let query = format!("SELECT * FROM \"{name}\" LIMIT {SHOWN_ROWS}");
     let input = Map::from_iter([("query".to_owned(), Value::from(query))]);
     let rows = server.call(context, "query_data", input).await?;

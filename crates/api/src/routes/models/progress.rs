@@ -76,6 +76,7 @@ impl Progress {
             if self.over {
                 break format!("event: end\ndata: {record}\n\n").into();
             }
+            // Lines of the log wake this stream as well, and leave the record as it is.
             if record != self.last {
                 let event = format!("event: progress\ndata: {record}\n\n").into();
                 self.last = record;

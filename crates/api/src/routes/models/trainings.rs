@@ -111,6 +111,7 @@ impl Call {
         let (training, turn) = match admitted.await {
             Ok(admitted) => admitted,
             Err(error) => {
+                // A client that is still sending would see a reset connection in place of the refusal.
                 drain(&mut payload).await;
                 return Err(error.into());
             }

@@ -157,6 +157,7 @@ fn store(call: &SaveCall) -> impl Future<Output = Result<StoredMasks, Error>> + 
 
 fn command(call: &SaveCall) -> Result<SaveAnnotations, Error> {
     let file = call.path.file_id.or_not_found(Resource::File)?;
+    // Moved out of the shared call, because a copy of the masks could take many megabytes.
     let mut received = call.body.0.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = || Error::Internal("the masks were taken twice".to_owned());
     let body = received.take().ok_or_else(taken)?;

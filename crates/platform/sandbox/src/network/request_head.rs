@@ -24,6 +24,7 @@ impl RequestHead {
             if let Some(at) = bytes.windows(4).position(|found| found == b"\r\n\r\n") {
                 break at;
             }
+            // Bounded, because a script decides how long a head is.
             if bytes.len() > MAX_HEAD_BYTES || stream.read_buf(&mut bytes).await? == 0 {
                 return Ok(None);
             }

@@ -46,6 +46,7 @@ pub(in crate::read) fn in_zone(
     .map_err(|_| LocalTimeProblem::OutOfRange)?;
     let offset = match zone.to_ambiguous_timestamp(civil).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset,
+        // Neither is guessed: the value would be off by an hour, and look like any other.
         AmbiguousOffset::Gap { .. } => return Err(LocalTimeProblem::LeftOut),
         AmbiguousOffset::Fold { .. } => return Err(LocalTimeProblem::Repeated),
     };

@@ -269,6 +269,7 @@ impl ColumnCells {
             }
             ColumnReader::Int32ColumnReader(reader) => int32(reader, nullable, rows, kind, name)?,
             ColumnReader::Int64ColumnReader(reader) => int64(reader, nullable, rows, kind, name)?,
+            // Legacy points in time of Impala, Hive and Spark.
             ColumnReader::Int96ColumnReader(reader) => {
                 Values::Datetime(read(reader, nullable, rows, |time| {
                     let found = instant(time.to_micros().into(), 1_000_000);
@@ -420,6 +421,7 @@ fn decimal(unscaled: i128, scale: i32) -> Option<f64> {
 fn decimal_text(unscaled: i128, scale: i32) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let digits = unscaled.unsigned_abs().to_string();
+    // Bounded, because the scale is the file's claim and each of its digits becomes a character.
     let decimals = usize::try_from(scale.min(1_000)).unwrap_or(0);
     if decimals == 0 {
         let zeros = usize::try_from(scale.saturating_neg().clamp(0, 1_000)).unwrap_or(0);

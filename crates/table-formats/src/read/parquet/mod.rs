@@ -110,6 +110,7 @@ fn metadata(file: &SharedFile) -> Result<ParquetMetaData, ReadError> {
         return Err(ReadError::NotParquet);
     };
     let length = u64::from(u32::from_le_bytes(*length));
+    // The length is the file's claim: one beyond its start is refused before anything is read.
     let start = tail_start.checked_sub(length).ok_or(ReadError::Damaged)?;
     let footer = file.read_at(start, usize::try_from(length).unwrap_or(usize::MAX))?;
     Ok(ParquetMetaDataReader::decode_metadata(&footer)?)
@@ -213,6 +214,7 @@ impl ParquetReader {
         while rows < length && bytes < PART_BYTES {
             for cells in &self.pending {
                 let size = cells.size(rows);
+                // Before the cell is copied: a dictionary stores a text once, however often the rows repeat it.
                 if size > MAX_CELL {
                     return Err(ReadError::TooLarge);
                 }

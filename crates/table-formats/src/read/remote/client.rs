@@ -175,6 +175,7 @@ impl RemoteTable {
     /// # Errors
     /// See [`ReadError`].
     pub fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        // Only with the first row: until then the caller may choose other types.
         if let Types::Unsent(types) = std::mem::replace(&mut self.types, Types::Sent) {
             let types = types.as_deref().map(types_to_json);
             self.reader.send_json(Kind::Types, &types)?;
@@ -296,9 +297,12 @@ impl Reader {
         let offset = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
         let length = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
         let limit = u64::try_from(frames::MAX_FRAME).unwrap_or(u64::MAX);
+        // A reader that a file has taken over may ask for any length: no more is read than a frame holds.
         match read_at(&mut *self.source, offset, length.min(limit)) {
             Ok(bytes) => self.send(Kind::Data, &bytes),
             Err(error) => {
+                // Stays on this side: the reader learns only that the source failed, and the caller gets the error
+                // itself.
                 self.failure = Some(error);
                 self.send(Kind::SourceFailed, &[])
             }

@@ -38,6 +38,7 @@ pub fn serve(
         output: Box::new(output),
     };
     let request: Request = link.receive_json(Kind::Request)?;
+    // The pipes are all that the reader needs from here on. Without confinement no byte of the file is read.
     let confined = confine();
     let link = Arc::new(Mutex::new(link));
     let done = match confined {
@@ -92,6 +93,7 @@ fn send_rows(link: &Mutex<Link>, table: &mut ReadTable) -> Result<(), ReadError>
     let mut rows = Vec::new();
     while let Some(row) = table.next_row()? {
         cells::put_row(&row, &mut rows);
+        // Checked after each row, as one alone may exceed a frame.
         if rows.len() > frames::MAX_FRAME {
             return Err(ReadError::TooLarge);
         }

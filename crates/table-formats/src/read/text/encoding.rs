@@ -142,6 +142,8 @@ impl Census {
             }
             taken += valid.len();
             match error {
+                // Without a length, the error is a character that the end of the chunk cuts: the next chunk begins
+                // with it.
                 None | Some(None) => return taken,
                 Some(Some(bad)) => {
                     self.invalid += length(bad);

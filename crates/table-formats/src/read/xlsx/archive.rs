@@ -133,6 +133,7 @@ fn holds_formula(text: &[u8]) -> bool {
 
 impl io::Write for Search {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // An element may lie across two writes: the end of the one and the start of the next are searched together.
         let seam = bytes.get(..SEARCH_TAIL).unwrap_or(bytes);
         self.tail.extend_from_slice(seam);
         for text in [self.tail.as_slice(), bytes] {

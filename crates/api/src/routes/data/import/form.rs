@@ -82,6 +82,7 @@ fn content_of(file: File) -> ByteStream {
     let file = (tokio::fs::File::from_std(file), true);
     let chunks = stream::try_unfold(file, |(mut file, is_first)| async move {
         if is_first {
+            // Handles of one file share its position, which the reading of the table has moved.
             file.rewind().await?;
         }
         let mut chunk = BytesMut::with_capacity(CHUNK);

@@ -63,6 +63,7 @@ async fn read(call: &Call<Write, ImportForm, (), TablePath>) -> ApiResult<ReadIm
 
 /// Imports the file.
 pub async fn handle(call: Call<Write, ImportForm, (), TablePath>) -> ApiResult<Json<ImportView>> {
+    // Before the file is read, which may take long for a response that exists already.
     call.refuse_repeated().await?;
     let import = read(&call).await?;
     let services = if call.body.parts.dry_run {
