@@ -87,6 +87,7 @@ impl Drop for Lease {
         let Some(pool) = self.pool.upgrade() else {
             return;
         };
+        // Of this session only: the model may have another process by now, whose users it must not count.
         if let Some(entry) = pool.state().entry(self.key, self.number) {
             entry.users = entry.users.saturating_sub(1);
             entry.waiting = entry.waiting.saturating_sub(self.size);

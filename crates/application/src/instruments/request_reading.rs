@@ -47,6 +47,7 @@ pub async fn request_reading(
         };
         instrument.ok_or_else(|| Error::refused(NoReader))?;
     }
+    // Now rather than in the run, which would read the file and then fail to write.
     check_tables(&*services.catalog.snapshot(actor.organization).await?)?;
     let job = ensure_reader_job(services, actor).await?;
     let command = RunJob {

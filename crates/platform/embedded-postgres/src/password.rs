@@ -110,7 +110,7 @@ pub(crate) fn require(layout: &Layout, binaries: &Binaries) -> Result<(), Error>
     if ask_for_password(&rules) {
         return Ok(());
     }
-    // The operator's rules may be worth a look.
+    // Saved, because an operator may have written rules there.
     let saved = format!("{RULES_FILE}.replaced");
     replace(&layout.cluster, &saved, &rules, layout.account)?;
     write_rules(&layout.cluster, layout.account)

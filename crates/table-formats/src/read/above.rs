@@ -33,6 +33,7 @@ pub(super) fn table_above(rows: &[HeadRow], header: usize) -> Option<TableAbove>
         if is_table(lines) {
             return Some(first_line(above, index, count));
         }
+        // A run has no line where a title or a single cell stands, which is passed over.
         index += count.max(1);
     }
     None
@@ -93,6 +94,7 @@ fn is_table(lines: &[HeadRow]) -> bool {
         cells.position(|cell| !line.row.is_blank(*cell))
     };
     let names = lines.iter().filter_map(filled).min().unwrap_or(0);
+    // Two columns may be settings with their values, so they take a closer look.
     match first.row.width() - names {
         0 | 1 => false,
         2 => is_table_of_pairs(lines, body, names),

@@ -199,7 +199,7 @@ impl Interpreter<'_> {
             RawCell::Clock(micros) | RawCell::Elapsed(micros) => {
                 FileCell::Text(render_duration(micros))
             }
-            // Read before.
+            // The caller has taken blank cells, texts, errors and formulas.
             RawCell::Blank
             | RawCell::Text(_)
             | RawCell::Quoted(_)

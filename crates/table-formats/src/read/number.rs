@@ -105,7 +105,7 @@ impl NumberStyle {
             '+' => (false, text.get(1..)?),
             _ => (false, text),
         };
-        // One sign only.
+        // All signs were trimmed: `--5` is no number.
         if is_negative && text.chars().nth(1).is_none_or(|next| !starts_number(next)) {
             return None;
         }

@@ -78,6 +78,7 @@ async fn count(
     plan: &SeriesPlan,
 ) -> Result<Option<usize>, diesel::result::Error> {
     let parent = Scalar::from(plan.parent.clone());
+    // From the parents: without chunks a parent has a series of no points, and no row only where it is missing.
     let query = statement(format!(
         "SELECT coalesce((SELECT sum(c._points) FROM {chunks} c WHERE c.{column} = p.{key}), 0)::bigint AS points \
          FROM {parents} p WHERE p.{key} = $1",

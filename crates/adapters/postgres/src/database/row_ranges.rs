@@ -33,6 +33,7 @@ pub(crate) fn row_ranges<'v>(
     };
     let (mut ranges, mut start, mut bytes, len) = (Vec::new(), 0, 0, index.len());
     for (row, index) in index.enumerate() {
+        // Behind the row that fills a statement, because a row alone may exceed the size.
         if bytes >= STATEMENT_BYTES {
             ranges.push(start..row);
             (start, bytes) = (row, 0);

@@ -100,6 +100,7 @@ impl OidcStore for PgOidcStore {
         ends_at: OffsetDateTime,
     ) -> Result<bool, PortError> {
         let mut connection = self.database.connection().await?;
+        // The insertion decides: of two callbacks with one attempt, only one adds the row.
         let added = diesel::insert_into(oidc_used_attempt::table)
             .values((
                 oidc_used_attempt::attempt_hash.eq(attempt.0.as_slice()),
@@ -157,6 +158,7 @@ impl OidcStore for PgOidcStore {
                         PortError::NotFound(Resource::User)
                     })
             })?;
+        // Read back: the user may have been linked to another account before, or by a sign-in at the same time.
         let linked: Option<(String, String)> = oidc_account::table
             .find((organization.as_uuid(), user.as_uuid()))
             .select((oidc_account::issuer, oidc_account::subject))

@@ -78,7 +78,7 @@ pub async fn handle(call: Call<Read, RawJson>) -> ApiResult<HttpResponse> {
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
     let answering = async {
         let (head, body) = service.handle(request).await.into_parts();
-        // Infallible.
+        // The error of this body is `Infallible`, so the default below is never taken.
         let body = body
             .collect()
             .await

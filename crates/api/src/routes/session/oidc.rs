@@ -129,6 +129,7 @@ async fn from_provider(request: &HttpRequest, app: &App) -> ApiResult<HttpRespon
     Ok(HttpResponse::SeeOther()
         .insert_header((LOCATION, session.return_to.as_str()))
         .append_header((SET_COOKIE, session_cookie(&app.public_url, &session.token)?))
+        // An attempt serves once, so its cookie goes with it.
         .append_header((SET_COOKIE, attempt_cookie(&app.public_url, "", 0)?))
         .insert_header((CACHE_CONTROL, "no-store"))
         .finish())

@@ -67,6 +67,7 @@ impl ManySeriesPlan {
         let parents = if let Some(keys) = selection.parents {
             SeriesParents::Keys(keys_of(&keys, owner.column.data_type)?)
         } else if owner.is_parent_hidden && !selection.filters.is_empty() {
+            // A filter compares values of the parents: which series come back would reveal those of hidden rows.
             return Err(SeriesRefusal::Invalid(
                 "filters: the points belong to rows of a table that you may not read; \
                  name them by their ids, as parents"

@@ -68,7 +68,7 @@ impl Schedule {
             5 => {}
             count => return wrong(&format!("it has {count}")),
         }
-        // The parser ignores them.
+        // The parser would skip the item, and run a schedule that its author did not mean.
         if cron.split_whitespace().any(has_empty_item) {
             return wrong("a list has an empty item");
         }

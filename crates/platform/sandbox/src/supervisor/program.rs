@@ -86,7 +86,7 @@ pub(super) fn start(
 fn become_program(request: &LaunchRequest, cgroup: Option<File>, stdios: Stdios) -> String {
     let prepare = || -> Result<(), String> {
         if let Some(mut members) = cgroup {
-            // This process.
+            // The kernel reads 0 as the process that writes (cgroups(7)).
             std::io::Write::write_all(&mut members, b"0")
                 .map_err(|error| format!("the control group: {error}"))?;
         }

@@ -306,6 +306,7 @@ impl<'a> SeriesChecker<'a, '_> {
                     read.push_null();
                 }
                 Err(message) => {
+                    // The null in its place leaves later points at their indexes. The problem refuses the write.
                     self.at_point(given, point, || Reason::new(ErrorCode::WrongType, message));
                     read.push_null();
                 }
