@@ -144,6 +144,7 @@ macro_rules! store {
         $crate::data_restore! { $harness $(, $test)? }
         $crate::data_as_of! { $harness $(, $test)? }
         $crate::data_retyped! { $harness $(, $test)? }
+        $crate::data_former_series! { $harness $(, $test)? }
         $crate::data_names! { $harness $(, $test)? }
         $crate::data_changes! { $harness $(, $test)? }
         $crate::data_races! { $harness $(, $test)? }

@@ -4,6 +4,7 @@ pub mod as_of;
 pub mod attribution;
 pub mod changes;
 pub mod delete;
+pub mod former_series;
 pub mod history;
 pub mod interleavings;
 pub mod lab;

@@ -19,7 +19,9 @@ use time::OffsetDateTime;
 
 use super::{
     ddl,
-    history::{default_in_history, drop_from_history, forget_history, rename_in_history},
+    history::{
+        default_in_history, drop_from_history, forget_history, merge_arrays, rename_in_history,
+    },
     load::{LoadError, load_catalog},
     lock_name,
     row_images::{drop_from_images, drop_images, rename_in_images},
@@ -123,6 +125,7 @@ impl Change<'_> {
                 keep_from_dumps(connection).await?;
                 uncover(connection, organization, table).await?;
                 drop_column(connection, &schemas, table, column).await?;
+                merge_arrays(connection, organization, table).await?;
                 drop_from_history(connection, organization, table, column).await?;
                 drop_from_images(connection, organization, table, column).await?;
                 true
@@ -310,6 +313,10 @@ async fn define(
             if let Some(former) = former_name {
                 rename_table(connection, organization, former, &after.name).await?;
             }
+            let retyped: Vec<_> = changed.iter().filter(|it| it.is_retyped()).collect();
+            if !renamed.is_empty() || !retyped.is_empty() {
+                merge_arrays(connection, organization, after).await?;
+            }
             for rename in renamed {
                 rename_column(connection, id, rename).await?;
                 rename_in_history(connection, organization, after, rename).await?;
@@ -319,7 +326,6 @@ async fn define(
             if !after.history {
                 forget_history(connection, organization, &after.name).await?;
             }
-            let retyped: Vec<_> = changed.iter().filter(|it| it.is_retyped()).collect();
             // Before the conversion, which would round without a word.
             for change in &retyped {
                 require_exact(connection, organization, after, change).await?;

@@ -15,6 +15,27 @@ use crate::database::errors::port_error;
 const REWRITE: &str = "UPDATE labdata.row_change SET before = ((before::jsonb - $3) || coalesce($4, '{}'))::json \
      WHERE organization_id = $1 AND table_name = $2 AND before IS NOT NULL";
 
+/// Adds arrays of a raw table's chunks to their stored values, which a change of a column then rewrites. MUST come before it.
+pub(crate) async fn merge_arrays(
+    connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
+    table: &Table,
+) -> Result<(), PortError> {
+    if !table.is_raw() {
+        return Ok(());
+    }
+    diesel::sql_query(
+        "UPDATE labdata.row_change SET before = labdata.with_arrays(before, arrays), arrays = NULL \
+         WHERE organization_id = $1 AND table_name = $2 AND arrays IS NOT NULL",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<Text, _>(&table.name)
+    .execute(connection)
+    .await
+    .map_err(port_error)?;
+    Ok(())
+}
+
 /// Renames a column.
 pub(super) async fn rename_in_history(
     connection: &mut AsyncPgConnection,

@@ -11,7 +11,10 @@ use labdata_domain::{
 };
 use time::OffsetDateTime;
 
-use super::conditions::{Bound, Query};
+use super::{
+    chunk_images::FormerChunks,
+    conditions::{Bound, Query},
+};
 use crate::database::{
     names::TableNames,
     sql::{Schemas, ident, key_type, literal, sql_type},
@@ -220,16 +223,20 @@ impl AsOf {
 
     /// The chunks of a raw table with their columns, as an item of FROM.
     pub(super) fn chunks(&self, schemas: &Schemas, table: &Table) -> String {
+        let chunks = schemas.chunk_table(&table.name);
+        let FormerChunks {
+            from,
+            names,
+            values,
+        } = FormerChunks::of(table, &chunks, "h");
         format!(
-            "(SELECT c.* FROM {chunks} c WHERE {existed} AND NOT EXISTS (SELECT FROM labdata.row_change l \
-             WHERE {later} AND l.row_id = c._chunk::text COLLATE \"C\") \
-             UNION ALL SELECT c.* FROM (SELECT DISTINCT ON (l.row_id) l.before FROM labdata.row_change l \
-             WHERE {later} ORDER BY l.row_id, l.at, l.id) h \
-             CROSS JOIN LATERAL json_populate_record(NULL::{chunks}, h.before) c \
+            "(SELECT {names} FROM {chunks} s WHERE {existed} AND NOT EXISTS (SELECT FROM labdata.row_change l \
+             WHERE {later} AND l.row_id = s._chunk::text COLLATE \"C\") \
+             UNION ALL SELECT {values} FROM (SELECT DISTINCT ON (l.row_id) l.before, l.arrays FROM labdata.row_change l \
+             WHERE {later} ORDER BY l.row_id, l.at, l.id) h {from} \
              WHERE h.before IS NOT NULL AND {existed})",
-            chunks = schemas.chunk_table(&table.name),
             // Chunks without a time were written before all that is known.
-            existed = format_args!("coalesce(c._written_at, '-infinity') <= {}", self.at),
+            existed = format_args!("coalesce(s._written_at, '-infinity') <= {}", self.at),
             later = self.is_later("l", &table.name),
         )
     }

@@ -16,7 +16,7 @@ use labdata_ports::{PortError, data::RowHistory};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{context::WriteContext, row_images::rendered};
+use super::{chunk_images, context::WriteContext, row_images::rendered};
 use crate::{
     catalog::row_images::forget_images,
     database::{
@@ -49,7 +49,8 @@ impl Author {
 }
 
 /// The columns of [`Recording::row`] where there was no row.
-pub(super) const NO_ROW: &str = "NULL::json AS before, NULL::timestamptz AS existed_since";
+pub(super) const NO_ROW: &str = "NULL::json AS before, NULL::labdata.named_array[] AS _arrays, \
+     NULL::timestamptz AS existed_since";
 
 /// Records the changes of a table, if earlier versions of its rows are stored.
 pub(super) struct Recording<'r> {
@@ -80,17 +81,17 @@ impl Recording<'_> {
         }
     }
 
-    /// The columns `before` and `existed_since` of a source: a row as it is stored; null where nothing is recorded.
+    /// The columns `before` and `existed_since` of a source, and `_arrays` of chunks: a row as it is stored; null where
+    /// nothing is recorded.
     pub(super) fn row(&self, alias: &str) -> String {
         if !self.table.history {
             return NO_ROW.to_owned();
         }
-        let since = if self.table.is_raw() {
-            "_written_at"
-        } else {
-            "created_at"
-        };
-        format!("row_to_json({alias}.*) AS before, {alias}.{since} AS existed_since")
+        if self.table.is_raw() {
+            let image = chunk_images::image(self.table, alias);
+            return format!("{image}, {alias}._written_at AS existed_since");
+        }
+        format!("row_to_json({alias}.*) AS before, {alias}.created_at AS existed_since")
     }
 
     /// A part of WITH that records each row of `source`, which has columns `key`, `at` and those of
@@ -101,10 +102,15 @@ impl Recording<'_> {
         }
         let [organization, table, execution, is_undo, owner]: [String; 5] =
             std::array::from_fn(|index| format!("${}", before + index + 1));
+        let (arrays, values) = if self.table.is_raw() {
+            (", arrays", ", _arrays")
+        } else {
+            ("", "")
+        };
         format!(
             ", recorded AS (INSERT INTO labdata.row_change \
-             (organization_id, table_name, row_id, action, execution_id, at, before, existed_since, is_undo, owner_column) \
-             SELECT {organization}, {table}, key, '{action}', {execution}, at, before, existed_since, {is_undo}, {owner} \
+             (organization_id, table_name, row_id, action, execution_id, at, before, existed_since, is_undo, owner_column{arrays}) \
+             SELECT {organization}, {table}, key, '{action}', {execution}, at, before, existed_since, {is_undo}, {owner}{values} \
              FROM {source})",
             action = action.as_str(),
         )

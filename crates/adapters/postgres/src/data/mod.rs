@@ -4,6 +4,7 @@ mod apply;
 mod as_of;
 mod changes;
 mod chunk;
+mod chunk_images;
 mod conditions;
 mod context;
 mod delete;

@@ -100,7 +100,7 @@ pub(crate) async fn bytes_by_kind(
                  WHERE organization_id = $1 \
              UNION ALL SELECT 'history', pg_column_size(row_images) FROM labdata.write_ledger \
                  WHERE organization_id = $1 AND row_images IS NOT NULL \
-             UNION ALL SELECT 'history', pg_column_size(before) FROM labdata.row_change \
+             UNION ALL SELECT 'history', pg_column_size(before) + coalesce(pg_column_size(arrays), 0) FROM labdata.row_change \
                  WHERE organization_id = $1 AND before IS NOT NULL) stored GROUP BY kind",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())

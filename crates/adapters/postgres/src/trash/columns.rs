@@ -22,7 +22,7 @@ use crate::{
             announce, drop_column, exists, holds_values, load, lock_definitions, run, uncover,
         },
         ddl,
-        history::{default_in_history, drop_from_history},
+        history::{default_in_history, drop_from_history, merge_arrays},
         load::stored_table,
         row_images::{drop_from_images, give_images_back, keep_images},
         save::id_of,
@@ -81,6 +81,7 @@ pub(super) async fn drop(
     let copy = ddl::copy_values(&schemas, table, column, &values).ok_or_else(|| no_key(table))?;
     // Values, history and images are copied before the column is dropped, and from then on only the copies have them.
     run(connection, &[copy]).await?;
+    merge_arrays(connection, organization, table).await?;
     keep_history(connection, organization, table, column, &schema).await?;
     keep_images(connection, organization, table, column, &schema).await?;
     uncover(connection, organization, table).await?;

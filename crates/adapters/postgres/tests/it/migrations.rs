@@ -1,11 +1,19 @@
 //! Migrations: forwards, back and forwards again.
 
 use futures::future::join_all;
-use labdata_domain::catalog::core_tables;
-use labdata_port_contracts::{Harness, fixtures::Tenants};
-use labdata_ports::PortError;
+use labdata_domain::{catalog::core_tables, data::restore::OnConflict};
+use labdata_port_contracts::{
+    Harness,
+    data::lab::{Lab, request, series, writing_time},
+    fixtures::Tenants,
+};
+use labdata_ports::{
+    PortError,
+    data::{Attribution, Restore, RevertRequest},
+};
 use labdata_postgres::{Database, DatabaseSettings, migrate, revert_all_migrations};
 use labdata_test_database::TestDatabase;
+use serde_json::{Value, json};
 
 use crate::{contracts::Postgres, look_behind, texts};
 
@@ -209,4 +217,64 @@ async fn narrowed_keys_from_before_name_their_tables_by_ids() {
     client.batch_execute(down).await.expect("back");
     let back = texts(&client, tables).await;
     assert_eq!(back, ["905 both experiment kept", "all", "{}"]);
+}
+
+#[tokio::test]
+async fn replaced_series_become_json_on_the_way_back_and_return_from_it() {
+    let harness = Postgres::fresh().await;
+    let lab = Lab::with_tables(&harness).await;
+    lab.insert("sample", json!([{"id": "a", "name": "a"}]))
+        .await;
+    let points = |time: Value| request([], [series("curve", json!("a"), json!({ "time": time }))]);
+    lab.write(points(json!([1, 0.1]))).await.expect("points");
+    let client = look_behind(harness.url()).await;
+    let schema = texts(&client, "SELECT schema_name FROM labdata.organization").await;
+    let curve = format!("{}_chunks.curve", schema[0]);
+    let stored = format!("SELECT concat(_chunk, time, od) FROM {curve}");
+    // Values that JSON has no number for, and a copy of the history as the trash makes it.
+    let unusual = format!("UPDATE {curve} SET od = '{{NaN,-Infinity}}'");
+    client.batch_execute(&unusual).await.expect("values");
+    let before = texts(&client, &stored).await;
+    let outcome = lab.write(points(json!([7]))).await.expect("other points");
+    let copied =
+        "CREATE SCHEMA copied; CREATE TABLE copied._history AS SELECT * FROM labdata.row_change";
+    client.batch_execute(copied).await.expect("a copy");
+
+    let down = include_str!(
+        "../../../../../migrations/2026-11-27-003700_store_series_of_history_as_arrays/down.sql"
+    );
+    let up = include_str!(
+        "../../../../../migrations/2026-11-27-003700_store_series_of_history_as_arrays/up.sql"
+    );
+    client.batch_execute(down).await.expect("back");
+    for history in ["labdata.row_change", "copied._history"] {
+        let values = format!(
+            "SELECT concat(before -> 'time', before -> 'od', before -> '_order') FROM {history}"
+        );
+        assert_eq!(
+            texts(&client, &values).await,
+            ["[1,0.1][\"NaN\",\"-Infinity\"]null"],
+            "{history}"
+        );
+    }
+    client.batch_execute(up).await.expect("forwards");
+    let undo = Attribution {
+        target: Lab::new_execution("revert"),
+        user: lab.user,
+        api_key: lab.api_key,
+        rights: lab.rights.clone(),
+        now: writing_time(),
+        source: None,
+    };
+    let execution = outcome.execution.expect("an execution");
+    let revert = RevertRequest {
+        restore: Some(Restore {
+            on_conflict: OnConflict::Refuse,
+            undo,
+        }),
+        ..lab.reverting(execution)
+    };
+    let reverted = lab.data.revert(lab.organization, &revert).await;
+    assert_eq!(reverted.expect("restored").raws_restored_count, 2);
+    assert_eq!(texts(&client, &stored).await, before);
 }

@@ -14,7 +14,10 @@ use self::raw::create_raw;
 pub(crate) use self::{
     alter::{alter_table, inexact_values, rename, retype_recorded},
     drop::{drop_column, drop_table, holds_value},
-    raw::{POINTS_PER_CHUNK, point_expression, points_from},
+    raw::{
+        CHUNK_COLUMNS, CHUNK_ORDER, POINTS_PER_CHUNK, array_attribute, point_expression,
+        points_from, stored_columns,
+    },
     trash::{
         add_column_again, complete_changes, complete_column, copy_values, move_away, move_back,
         return_values,

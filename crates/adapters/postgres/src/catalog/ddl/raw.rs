@@ -11,6 +11,13 @@ use crate::database::sql::{Schemas, ident, key_type, sql_type};
 /// them costs little.
 pub(crate) const POINTS_PER_CHUNK: u16 = 4096;
 
+/// The columns that a chunk has beside those of its table and [`CHUNK_ORDER`].
+pub(crate) const CHUNK_COLUMNS: [&str; 5] =
+    ["_chunk", "_execution", "_written_at", "_points", "_start"];
+
+/// The places of a chunk's points, unless they are consecutive.
+pub(crate) const CHUNK_ORDER: &str = "_order";
+
 /// The view's column that identifies a point, unless the table has a column of that name.
 const POINT_ID: &str = "id";
 
@@ -54,18 +61,30 @@ pub(super) fn create_raw(schemas: &Schemas, table: &Table) -> Vec<String> {
 /// Stores arrays of numbers uncompressed: measured values hardly compress, and trying takes a third
 /// of a write's time.
 pub(super) fn store_plainly(schemas: &Schemas, table: &Table, column: &Column) -> Option<String> {
-    // Texts and documents repeat themselves, so PostgreSQL's compression pays for them.
-    let compressible = matches!(
-        column.data_type,
-        DataType::String | DataType::Text | DataType::Json
-    );
-    (column.references.is_none() && !compressible).then(|| {
+    array_attribute(column).map(|_| {
         format!(
             "ALTER TABLE {} ALTER COLUMN {} SET STORAGE EXTERNAL",
             schemas.chunk_table(&table.name),
             ident(&column.sql_name())
         )
     })
+}
+
+/// The attribute of `labdata.named_array` for a column of a chunk, if that is an array of numbers or the like. Texts and
+/// documents repeat themselves, so PostgreSQL's compression pays for them: they are none.
+pub(crate) fn array_attribute(column: &Column) -> Option<&'static str> {
+    if column.references.is_some() {
+        return None;
+    }
+    match column.data_type {
+        DataType::Integer => Some("integers"),
+        DataType::Float => Some("floats"),
+        DataType::Boolean => Some("booleans"),
+        DataType::Datetime => Some("datetimes"),
+        DataType::Date => Some("dates"),
+        DataType::Uuid => Some("uuids"),
+        DataType::String | DataType::Text | DataType::Json => None,
+    }
 }
 
 /// The columns that a raw table's chunks store as arrays: all but the order column.

@@ -15,7 +15,10 @@ use labdata_domain::data::{
 
 use super::{KeyRow, SELECTED, Source};
 use crate::{
-    data::{context::WriteContext, delete::delete_all, failure::Failure, history::NO_ROW},
+    data::{
+        chunk_images::FormerChunks, context::WriteContext, delete::delete_all, failure::Failure,
+        history::NO_ROW,
+    },
     database::{
         names::column_name,
         sql::{bind_values, ident, key_from_text, statement},
@@ -159,10 +162,15 @@ impl Work<'_, '_> {
             return Ok(());
         }
         let recording = self.context.recording(source.table);
+        let FormerChunks {
+            from,
+            names,
+            values: given,
+        } = FormerChunks::of(source.table, &source.name, "c");
         let query = statement(format!(
             // A chunk returns under its number, by which its recorded changes name it.
-            "WITH changed AS (INSERT INTO {name} OVERRIDING SYSTEM VALUE SELECT s.* FROM labdata.row_change c \
-             CROSS JOIN LATERAL json_populate_record(NULL::{name}, c.before) s WHERE {SELECTED} \
+            "WITH changed AS (INSERT INTO {name} ({names}) OVERRIDING SYSTEM VALUE SELECT {given} \
+             FROM labdata.row_change c {from} WHERE {SELECTED} \
              RETURNING _chunk::text AS key, _points AS points, $3 AS at, {NO_ROW}){recorded} \
              SELECT coalesce(sum(points), 0)::bigint AS count FROM changed",
             name = source.name,
