@@ -380,6 +380,8 @@ pub(super) mod tests {
     fn two_lines_that_may_be_the_header_are_a_doubt() {
         let (line, others) = header("Report of,May\nname,vol\nA1,1.5\nA2,2.5\n");
         assert_eq!((line, others), (1, vec![2]));
+        let (line, others) = header("Report of,May\nname,vol\nA1,1.5\n");
+        assert_eq!((line, others), (1, vec![2]));
         let (line, others) = header("sample,0,30\nA,1,2\nB,2,3\nMean,x,y\nC,5,6\n");
         assert_eq!((line, others), (4, vec![1]));
         for (text, doubt) in [

@@ -95,6 +95,24 @@ fn rare_forms_of_iso_8601_are_read_in_columns_of_dates() {
 }
 
 #[test]
+fn an_offset_is_at_most_eighteen_hours_and_a_part_of_one() {
+    for (offset, at) in [
+        ("+18:00", Some(datetime!(2024-03-04 18:00 UTC))),
+        ("-18:00", Some(datetime!(2024-03-06 06:00 UTC))),
+        ("+00:59", Some(datetime!(2024-03-05 11:01 UTC))),
+        ("\u{2212}0930", Some(datetime!(2024-03-05 21:30 UTC))),
+        ("+19:00", None),
+        ("+00:60", None),
+    ] {
+        assert_eq!(
+            instant(&format!("2024-03-05T12:00{offset}")),
+            at,
+            "{offset}"
+        );
+    }
+}
+
+#[test]
 fn an_offset_does_not_move_a_time_out_of_the_years() {
     for text in ["0001-01-01T00:00:00+01:00", "9999-12-31T23:30:00-01:00"] {
         let moment = read_any_iso(text).unwrap();
@@ -216,11 +234,15 @@ fn durations_and_clocks_keep_sign_and_fraction() {
         (1_500_000, "PT1.5S"),
         (0, "PT0S"),
         (90_000_000, "PT1M30S"),
+        (1_000_000, "PT1S"),
+        (60_500_000, "PT1M0.5S"),
+        (3_661_000_001, "PT1H1M1.000001S"),
     ] {
         assert_eq!(render_duration(micros), duration);
     }
     assert_eq!(render_clock(30_600_000_000), "08:30:00");
     assert_eq!(render_clock(1_250_000), "00:00:01.25");
+    assert_eq!(render_clock(86_399_999_999), "23:59:59.999999");
 }
 
 proptest! {

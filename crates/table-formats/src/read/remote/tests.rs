@@ -10,7 +10,7 @@ use super::{
     frames::{self, Kind},
     *,
 };
-use crate::read::{ReadError, ReadOptions, Source, open_table};
+use crate::read::{ImportTarget, ReadError, ReadOptions, Source, open_table};
 
 /// A reader on a thread.
 fn connect() -> Connection {
@@ -84,6 +84,17 @@ fn columns_are_read_as_the_types_that_are_asked_for() {
     table.read_as(&[Some(DataType::Text), None]);
     let row = table.next_row().unwrap().unwrap();
     assert_eq!(row.cells, [Some(FileCell::Text("1".to_owned())), None]);
+}
+
+#[test]
+fn an_import_finds_the_header_by_the_fields_of_its_table() {
+    let text = "Report of,May\nname,vol\nA1,1.5\nA2,2.5\n";
+    let none = ReadOptions::default();
+    let target = ImportTarget::new(vec!["name".to_owned(), "vol".to_owned()]);
+    let found = open_remote_import(connect(), source(text), &none, 9, &target).unwrap();
+    assert_eq!((found.doubts(), found.reading().lines_above), (&[][..], 1));
+    let found = open_remote(connect(), source(text), &none, 9).unwrap();
+    assert_eq!(found.doubts()[0].code, "header_row");
 }
 
 #[test]

@@ -1,3 +1,4 @@
+mod ends;
 mod random;
 mod titles;
 mod values;
@@ -347,6 +348,17 @@ fn a_file_without_a_header_is_a_doubt() {
     assert_eq!(given.headers(), ["a", "b"]);
     let blank = Read::of(b"a,b\n\n1,2\n", &options(&json!({"header_row": 2})));
     assert!(matches!(blank.err(), Some(ReadError::NoSuchRow(2))));
+}
+
+#[test]
+fn rows_behind_the_first_megabytes_do_not_choose_the_header() {
+    let text = |note: &str| {
+        let values = "A1,1\n".repeat(5);
+        format!("Report of,May\nname,vol\n{note},n.d.\n{values}")
+    };
+    assert_eq!(read(text("x")).codes(), [("header_row", "header_row")]);
+    let far = "x".repeat(4 << 20);
+    assert_eq!(read(text(&far)).headers(), ["Report of", "May"]);
 }
 
 #[test]

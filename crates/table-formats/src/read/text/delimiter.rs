@@ -399,6 +399,7 @@ mod tests {
         is(&settings.replace(',', "\t"), '\t');
         // A few faults are those of a row.
         is("name,note\nA,\"x\"y\nB,u; v\nC,w\nD,w\n", ',');
+        is("name,note\nA,\"x\"y\nB,u; v\nC,w; x\n", ',');
         is("a;b\n\"1,5\";\"2,5\"\n\"2,5\";\"3,5\"\n", ';');
         let one = choice("note\n\"hello, world\"\n\"bye, moon\"\n");
         assert_eq!((one.delimiter, one.alternatives), (b'\t', vec![]));
