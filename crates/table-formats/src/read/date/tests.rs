@@ -185,6 +185,7 @@ fn a_format_is_read_with_and_without_a_time() {
     assert_eq!(with_offset.instant(), Some(datetime!(2024-03-05 13:22 UTC)));
     for (format, text) in [
         ("%d.%m.%Y", "05.03.20241"),
+        ("%d.%m.%Y", "05.03.202414:22"),
         ("%d.%m.%Y", "05.13.2024"),
         ("%d.%m.%Y", "05/03/2024"),
         ("%d.%m.%Y %H:%M", "05.03.2024"),

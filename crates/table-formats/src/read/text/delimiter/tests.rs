@@ -70,7 +70,18 @@ fn delimiters_that_fit_equally_well_are_a_doubt() {
     let tie = choice("a,b;c\nx,y;z\nu,v;w\n");
     assert_eq!((tie.delimiter, tie.alternatives), (b',', vec![b';']));
     assert!(choice("OD, 600 nm\n0,05\n0,08\n").may_be_decimals);
-    assert!(!choice("a,b\n1,2\n3,4\n").may_be_decimals);
+    for sample in [
+        "a,b\n1,2\n3,4\n",
+        // No number of its own.
+        "OD, 600 nm\nx,05\n1,08\n",
+        "OD, 600 nm\n,05\n1,08\n",
+        "OD, 600 nm\n1,0x\n1,08\n",
+        // Numbers that begin with no zero, and names of two columns.
+        "OD, 600 nm\n1,5\n1,8\n",
+        "OD,600 nm\n0,05\n0,08\n",
+    ] {
+        assert!(!choice(sample).may_be_decimals, "{sample:?}");
+    }
 }
 
 #[test]
@@ -143,4 +154,29 @@ fn a_first_line_may_name_the_delimiter() {
         assert_eq!((choice.delimiter, choice.has_sep_line), (b';', true));
     }
     assert!(!choice("sepal;length\n1;2\n").has_sep_line);
+}
+
+#[test]
+fn values_are_told_from_names_without_a_style() {
+    for cell in [
+        "",
+        " ",
+        "NA",
+        "N/A",
+        "#N/A",
+        "NaN",
+        "null",
+        "TRUE",
+        "false",
+        "1.5",
+        "-1,5",
+        "2024-03-05",
+        "05.03.2024 14:22",
+        "2024-03-05T14:22:01Z",
+    ] {
+        assert!(is_typed(cell), "{cell}");
+    }
+    for cell in ["A1", "12 ml", "T12:00", "n.d.", "yes", "2024-03-05 noon"] {
+        assert!(!is_typed(cell), "{cell}");
+    }
 }

@@ -249,3 +249,34 @@ fn a_preview_shows_mixed_cells_as_the_texts_that_are_stored() {
     assert_eq!(summary.rows, expected);
     assert_eq!(summary.columns[0].examples, ["1", "true", "K7"]);
 }
+
+#[test]
+fn headers_of_a_sheet_may_be_values() {
+    let boolean = "<c r=\"A1\" t=\"b\"><v>1</v></c>".to_owned();
+    let names = [
+        boolean,
+        number("B1", "450"),
+        number("C1", "0.5"),
+        styled("D1", 1, "46082"),
+        styled("E1", 2, "46082.5"),
+        styled("F1", 3, "0.3541666666666667"),
+        styled("G1", 3, "1.5"),
+        inline("H1", "od"),
+    ];
+    let values = ["A2", "B2", "C2", "D2", "E2", "F2", "G2", "H2"].map(|place| number(place, "1"));
+    let rows = row(1, &names) + &row(2, &values);
+    let table = open_with(workbook(&rows), json!({"header_row": 1})).unwrap();
+    assert_eq!(
+        headers(&table),
+        [
+            "true",
+            "450",
+            "0.5",
+            "2026-03-01",
+            "2026-03-01T12:00:00",
+            "08:30:00",
+            "36:00:00",
+            "od"
+        ]
+    );
+}
