@@ -77,6 +77,42 @@ fn groups_have_three_digits() {
 }
 
 #[test]
+fn floats_hold_fifteen_digits_and_some_longer_numbers() {
+    for text in [
+        "1.5",
+        "+1.50",
+        "0.1",
+        "10",
+        "-0.005",
+        "9007199254740992",
+        "100000000000000000000",
+    ] {
+        assert!(is_exact_float(text), "{text}");
+    }
+    for text in [
+        "9007199254740993",
+        "0.12345678901234567891",
+        "text",
+        "",
+        "1,5",
+    ] {
+        assert!(!is_exact_float(text), "{text}");
+    }
+}
+
+#[test]
+fn long_numbers_are_numbers_if_a_float_holds_them() {
+    for (digits, is_number) in [(290, true), (300, true), (308, true), (310, false)] {
+        for (whole, fraction) in [(digits, 1), (digits - 100, 100)] {
+            let text = format!("{}.{}", "9".repeat(whole), "9".repeat(fraction));
+            let is_number = is_number || whole <= 308;
+            assert_eq!(POINT.read(&text).is_some(), is_number, "{whole} {fraction}");
+            assert_eq!(NumberForm::of(&text).numbers != 0, is_number, "{whole}");
+        }
+    }
+}
+
+#[test]
 fn infinity_is_known_in_any_form() {
     for text in ["inf", "-Infinity", "\u{221e}", "1e999", "-1E400"] {
         assert!(is_infinite(text, POINT), "{text}");

@@ -128,3 +128,160 @@ fn columns_have_the_first_type_that_all_cells_have() {
         assert_eq!(found.types()[0], data_type, "{cells:?}");
     }
 }
+
+#[test]
+fn a_column_has_a_type_or_a_doubt_by_its_cells() {
+    for (cells, zone, data_type, code) in [
+        (
+            &["1", "2", "3", "4", "x"][..],
+            "",
+            DataType::Text,
+            "text_numbers",
+        ),
+        (&["1", "2", "3", "x"], "", DataType::Text, ""),
+        (&["1", "2", "3", "007", "x"], "", DataType::Text, ""),
+        (&["1", "", "2"], "", DataType::Integer, ""),
+        (&["1", "NA", "2.5"], "", DataType::Float, ""),
+        (&["true", "1"], "", DataType::Text, ""),
+        (&["true", "", "NA"], "", DataType::Boolean, ""),
+        (&["", "NA"], "", DataType::Text, ""),
+        (&["2024-03-05", "2024-03-06"], "", DataType::Date, ""),
+        (
+            &["2024-03-05T10:00Z", "2024-03-06T10:00+01:00"],
+            "",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["2024-03-05", "2024-03-06T10:00Z"],
+            "UTC",
+            DataType::Text,
+            "",
+        ),
+        (
+            &["2024-03-05", "2024-03-06T10:00"],
+            "UTC",
+            DataType::Text,
+            "",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00Z"],
+            "",
+            DataType::Text,
+            "timezone",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00Z"],
+            "UTC",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00"],
+            "UTC",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["13.03.2024", "2024-03-06"],
+            "",
+            DataType::Date,
+            "date_format",
+        ),
+        (&["13.03.2024", "x"], "", DataType::Text, ""),
+        (&["13.03.2024", "1"], "", DataType::Text, ""),
+    ] {
+        let rows: String = cells.iter().map(|cell| format!("{cell},k\n")).collect();
+        let options = if zone.is_empty() {
+            json!({})
+        } else {
+            json!({"timezone": zone})
+        };
+        let found = read_with(format!("v,key\n{rows}"), options);
+        let codes: Vec<&str> = found.codes().into_iter().map(|(code, _)| code).collect();
+        let expected: Vec<&str> = [code].into_iter().filter(|code| !code.is_empty()).collect();
+        assert_eq!(
+            (found.types()[0], codes),
+            (data_type, expected),
+            "{cells:?} {zone}"
+        );
+    }
+}
+
+#[test]
+fn a_cell_is_read_as_the_type_that_is_asked_for() {
+    use time::macros::{date, datetime};
+    let text = |text: &str| FileCell::Text(text.to_owned());
+    for (cell, data_type, expected) in [
+        ("1", DataType::Integer, FileCell::Integer(1)),
+        ("1.0", DataType::Integer, FileCell::Float(1.0)),
+        ("1.5", DataType::Integer, text("1.5")),
+        (
+            "-9007199254740991.0",
+            DataType::Integer,
+            FileCell::Float(-9_007_199_254_740_991.0),
+        ),
+        (
+            "9007199254740992.0",
+            DataType::Integer,
+            text("9007199254740992.0"),
+        ),
+        (" x ", DataType::Integer, text("x")),
+        (" x ", DataType::String, text(" x ")),
+        ("1e3", DataType::Float, FileCell::Float(1_000.0)),
+        ("1", DataType::Float, FileCell::Integer(1)),
+        (" true ", DataType::Boolean, text("true")),
+        (
+            "2024-03-05",
+            DataType::Datetime,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "20240305",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00Z",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00",
+            DataType::Datetime,
+            FileCell::LocalTime(datetime!(2024-03-05 00:00)),
+        ),
+        (
+            "2024-03-05T00:00Z",
+            DataType::Datetime,
+            FileCell::Instant(datetime!(2024-03-05 00:00 UTC)),
+        ),
+        (
+            "2024-03-05T10:00",
+            DataType::Date,
+            FileCell::LocalTime(datetime!(2024-03-05 10:00)),
+        ),
+        (
+            "2024-03-05T10:00Z",
+            DataType::Date,
+            FileCell::Instant(datetime!(2024-03-05 10:00 UTC)),
+        ),
+        ("noon", DataType::Datetime, text("noon")),
+    ] {
+        let mut table = read(format!("v,key\n{cell},k\n")).table;
+        table.read_as(&[Some(data_type), None]);
+        table.source_rewound();
+        let row = table.next_row().unwrap().unwrap();
+        assert_eq!(row.cells, [Some(expected), None], "{cell} {data_type:?}");
+    }
+}

@@ -196,3 +196,36 @@ fn types_without_a_reading_are_refused_before_any_row() {
     let refused = read(&declared("repeated int32 v", &[])).unwrap_err();
     assert!(matches!(refused, ReadError::Nested(_)), "{refused}");
 }
+
+#[test]
+fn a_file_has_at_most_as_many_columns_as_a_table() {
+    let columns = |count: usize| {
+        let columns = (0..count).map(|number| format!("required int32 v{number}"));
+        declared(&columns.collect::<Vec<_>>().join("; "), &[])
+    };
+    assert_eq!(
+        open(&columns(MAX_COLUMNS)).unwrap().columns().len(),
+        MAX_COLUMNS
+    );
+    let refused = read(&columns(MAX_COLUMNS + 1)).unwrap_err();
+    assert!(matches!(refused, ReadError::TooManyColumns(count) if count == MAX_COLUMNS + 1));
+}
+
+#[test]
+fn a_cell_has_at_most_sixteen_megabytes_and_a_part_not_many_more() {
+    let texts = |lengths: &[usize]| {
+        let texts = lengths.iter().map(|length| Some("x".repeat(*length)));
+        let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
+        written(&[("t", texts)], WriterProperties::default())
+    };
+    let mut reader = open(&texts(&[3 << 20; 7])).unwrap();
+    let mut lengths = Vec::new();
+    while let Some(part) = reader.next_part().unwrap() {
+        lengths.push(part[0].len());
+    }
+    assert_eq!(lengths, [3, 3, 1]);
+    let largest = MAX_CELL - CELL_BYTES;
+    assert_eq!(read(&texts(&[largest])).unwrap()[0].1.len(), 1);
+    let refused = read(&texts(&[largest + 1])).unwrap_err();
+    assert!(matches!(refused, ReadError::TooLarge), "{refused}");
+}

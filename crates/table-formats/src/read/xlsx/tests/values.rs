@@ -280,3 +280,54 @@ fn headers_of_a_sheet_may_be_values() {
         ]
     );
 }
+
+#[test]
+fn each_cell_of_a_merged_region_has_its_value() {
+    let names = row(1, &["A1", "B1", "C1"].map(|place| inline(place, place)));
+    let merged = |regions: &[&str]| {
+        let regions = regions
+            .iter()
+            .map(|region| format!("<mergeCell ref=\"{region}\"/>"));
+        format!("<mergeCells>{}</mergeCells>", regions.collect::<String>())
+    };
+    let filled = row(2, &[inline("A2", "x"), number("C2", "1")])
+        + &row(
+            3,
+            &[inline("A3", "y"), number("B3", "7"), number("C3", "2")],
+        )
+        + &row(4, &[number("C4", "3")]);
+    for (regions, expected) in [
+        (&[][..], [["x", "-", "1"], ["y", "7", "2"], ["-", "-", "3"]]),
+        (
+            &["A2:B2"],
+            [["x", "x", "1"], ["y", "7", "2"], ["-", "-", "3"]],
+        ),
+        // A cell under the region has a value of its own, and the region is longer than the table.
+        (
+            &["A2:B9"],
+            [["x", "x", "1"], ["y", "7", "2"], ["x", "x", "3"]],
+        ),
+        (
+            &["A3:A4"],
+            [["x", "-", "1"], ["y", "7", "2"], ["y", "-", "3"]],
+        ),
+        (
+            &["B2:B4"],
+            [["x", "-", "1"], ["y", "7", "2"], ["-", "-", "3"]],
+        ),
+    ] {
+        let rows = format!("{names}{filled}");
+        let mut table = open_clear(sheet_of(&rows, &merged(regions), ""));
+        assert_eq!(cells(&mut table), expected, "{regions:?}");
+    }
+    // The only cell of a row is a title if it is merged over columns, and a value if over rows.
+    let single = row(1, &[inline("A1", "n")]) + &row(2, &[number("A2", "1")]);
+    let mut table = open_clear(sheet_of(&single, &merged(&["A2:A2"]), ""));
+    assert_eq!(cells(&mut table), [["1"]]);
+    let tall = single.clone() + &row(3, &[number("A3", "2")]) + "<row r=\"4\"><c r=\"A4\"/></row>";
+    let mut table = open_clear(sheet_of(&tall, &merged(&["A2:A3"]), ""));
+    assert_eq!(cells(&mut table), [["1"], ["2"]]);
+    let titled = single + &row(3, &[inline("A3", "Plate 2")]) + &row(4, &[number("A4", "2")]);
+    let table = open_with(sheet_of(&titled, &merged(&["A3:B3"]), ""), json!({})).unwrap();
+    assert_eq!(table.doubts()[0].code, "merged_row");
+}
