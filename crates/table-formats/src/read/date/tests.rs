@@ -162,6 +162,7 @@ fn a_format_is_read_with_and_without_a_time() {
         ("%d-%b-%Y", "05-Mar-2024"),
         ("%d %B %Y", "5 march 2024"),
         ("%F", "2024-03-05"),
+        ("%d %b %Y", "05 MAR 2024"),
     ] {
         let moment = read(format, text).unwrap();
         assert_eq!((moment.date, moment.time), (day, None), "{text}");
@@ -257,5 +258,95 @@ proptest! {
         for format in DateFormat::detected() {
             let _ = format.read(&text);
         }
+    }
+}
+
+#[test]
+fn a_format_names_each_part_once_and_with_those_it_needs() {
+    let day = date!(2024 - 03 - 05);
+    for (format, text, expected) in [
+        ("%d.%m.%Y %H", "05.03.2024 14", time!(14:00)),
+        (
+            "%d.%m.%Y %H:%M:%S.%f",
+            "05.03.2024 14:22:01.5",
+            time!(14:22:01.5),
+        ),
+        ("%T %d.%m.%Y", "14:22:01 05.03.2024", time!(14:22:01)),
+        ("%F %I %p", "2024-03-05 12 AM", time!(0:00)),
+        ("%F %I %p", "2024-03-05 12 PM", time!(12:00)),
+        ("%F %I %p", "2024-03-05 1 am", time!(1:00)),
+        ("%F %I %p", "2024-03-05 11 p.m.", time!(23:00)),
+    ] {
+        let moment = DateFormat::parse(format).unwrap().read(text).unwrap();
+        assert_eq!((moment.date, moment.time), (day, Some(expected)), "{text}");
+    }
+    for (format, text) in [
+        ("%F %I %p", "2024-03-05 13 PM"),
+        ("%F %I %p", "2024-03-05 0 AM"),
+        ("%F %H", "2024-03-05 24"),
+    ] {
+        assert_eq!(
+            DateFormat::parse(format).unwrap().read(text),
+            None,
+            "{text}"
+        );
+    }
+    for format in [
+        "%m.%Y",
+        "%d.%Y",
+        "%d.%m.%b.%Y",
+        "%d.%m.%Y.%y",
+        "%d.%m.%Y %H:%M %H",
+        "%d.%m.%Y %H %I %p",
+        "%d.%m.%Y %H %S",
+        "%d.%m.%Y %H:%M.%f",
+        "%d.%m.%Y %H:%M %p",
+        "%d.%m.%Y %z",
+        "%d.%m.%Y %p",
+    ] {
+        assert!(DateFormat::parse(format).is_err(), "{format}");
+    }
+}
+
+#[test]
+fn years_of_two_digits_and_names_of_months_are_known() {
+    let read = |format: &str, text: &str| {
+        let moment = DateFormat::parse(format).unwrap().read(text);
+        moment.map(|moment| moment.date)
+    };
+    for (text, day) in [
+        ("05.03.69", date!(1969 - 03 - 05)),
+        ("05.03.99", date!(1999 - 03 - 05)),
+        ("05.03.00", date!(2000 - 03 - 05)),
+        ("05.03.68", date!(2068 - 03 - 05)),
+    ] {
+        assert_eq!(read("%d.%m.%y", text), Some(day), "{text}");
+    }
+    let names = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    for (name, month) in names.into_iter().zip(1_u8..) {
+        for name in [name, &name[..3], &name.to_lowercase()] {
+            let found = read("%d %b %Y", &format!("5 {name} 2024"));
+            assert_eq!(
+                found.map(|day| u8::from(day.month())),
+                Some(month),
+                "{name}"
+            );
+        }
+    }
+    for name in ["Ma", "Marc", "Mars", "Sept", ""] {
+        assert_eq!(read("%d %b %Y", &format!("5 {name} 2024")), None, "{name}");
     }
 }

@@ -1,4 +1,5 @@
 mod ends;
+mod messages;
 mod random;
 mod titles;
 mod values;

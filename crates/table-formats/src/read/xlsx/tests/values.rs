@@ -331,3 +331,53 @@ fn each_cell_of_a_merged_region_has_its_value() {
     let table = open_with(sheet_of(&titled, &merged(&["A3:B3"]), ""), json!({})).unwrap();
     assert_eq!(table.doubts()[0].code, "merged_row");
 }
+
+#[test]
+fn a_sheet_without_a_header_has_the_columns_of_all_rows() {
+    let rows = row(3, &[number("C3", "1"), number("D3", "2")])
+        + &row(4, &[number("B4", "3"), number("C4", "4")])
+        + &row(6, &[number("C6", "5"), number("D6", "6")]);
+    let mut table = open_with(workbook(&rows), json!({"header_row": 0})).unwrap();
+    assert_eq!(headers(&table), ["column_1", "column_2", "column_3"]);
+    let reading = table.reading();
+    assert_eq!((reading.lines_above, reading.blank_lines), (2, 1));
+    assert_eq!(
+        cells(&mut table),
+        [["-", "1", "2"], ["3", "4", "-"], ["-", "5", "6"]]
+    );
+}
+
+#[test]
+fn a_table_of_a_sheet_ends_before_a_row_of_another_place() {
+    let table = row(
+        2,
+        &[inline("B2", "k"), inline("C2", "n"), inline("D2", "m")],
+    ) + &row(
+        3,
+        &[inline("B3", "x"), number("C3", "1"), number("D3", "2")],
+    );
+    for (cells, is_row) in [
+        (
+            vec![inline("B5", "y"), number("C5", "1"), number("D5", "2")],
+            true,
+        ),
+        (vec![inline("B5", "y"), number("D5", "2")], true),
+        (vec![inline("B5", "y")], false),
+        (vec![number("C5", "1")], false),
+        (vec![inline("A5", "y"), number("B5", "1")], false),
+        (vec![number("D5", "1"), number("E5", "1")], false),
+        (
+            vec![inline("B5", "k"), inline("C5", "n"), inline("D5", "m")],
+            false,
+        ),
+        (vec![inline("C5", "t"), inline("D5", "u")], false),
+    ] {
+        let rows = format!("{table}{}", row(5, &cells));
+        let found = open_with(workbook(&rows), json!({"header_row": 2})).unwrap();
+        let codes: Vec<&str> = found.doubts().iter().map(|doubt| &*doubt.code).collect();
+        let expected: &[&str] = if is_row { &[] } else { &["second_table"] };
+        assert_eq!(codes, expected, "{cells:?}");
+        assert_eq!(found.row_count(), if is_row { 2 } else { 1 });
+        assert_eq!(found.reading().blank_lines, u64::from(is_row));
+    }
+}
