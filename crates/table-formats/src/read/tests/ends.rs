@@ -104,3 +104,33 @@ fn twenty_lines_below_a_table_may_belong_to_it() {
         assert_eq!(found.rows.len(), if codes == 0 { lines + 2 } else { 1 });
     }
 }
+
+#[test]
+fn a_quotation_that_divides_into_rows_is_a_doubt() {
+    for (text, is_doubtful) in [
+        ("name,vol\nA1,1.5\nA2,\"1.6\nA3,1.7\"\nA4,1.8\n", true),
+        ("name,vol\nA1,1.5\nA2,\"1.6\n\nA3,1.7\"\nA4,1.8\n", true),
+        ("name,note,vol\nA1,\"x,1.0\nA2,y\",1.5\nA3,z,2\n", true),
+        ("name,note\nA1,\"x\nA2,y\"\nA3,z\n", true),
+        // Lines of other widths.
+        ("name,note\nA1,\"x\ny\"\nA3,z\n", false),
+        ("name,note\nA1,\"x,y\nA2,y\"\nA3,z\n", false),
+        ("name,note,vol\nA1,\"x\nA2,y\",1.5\nA3,z,2\n", false),
+        ("name,note,vol\nA1,\"x,1.0\nA2,y,2\",1.5\nA3,z,2\n", false),
+        // Texts in columns of numbers.
+        ("name,vol\nA1,1.5\nA3,1.7\nA2,\"1.6\nA4,low\"\n", false),
+        (
+            "name,vol,od\nA1,1.5,1\nA3,1.7,1\nA2,\"1.6,low\nA4,1.8,1\"\n",
+            false,
+        ),
+        ("vol,name\n1.5,A\n1.6,B\nlow,\"C\n1.7,D\"\n", false),
+        ("note\n\"x\ny\"\n", false),
+    ] {
+        let found = read_with(text, json!({"delimiter": ","}));
+        let codes = found.codes();
+        let has_doubt = codes.iter().any(|(code, _)| *code == "quotation_mark");
+        assert_eq!(has_doubt, is_doubtful, "{text} {codes:?}");
+        let given = read_with(text, json!({"delimiter": ",", "quote": "\""}));
+        assert_eq!(given.problems, Vec::<String>::new(), "{text}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Values of cells, and types of columns.
 
 use super::*;
+use crate::read::{head::Extent, table::open_extent};
 
 #[test]
 fn texts_are_as_they_are_and_numbers_are_trimmed() {
@@ -283,5 +284,27 @@ fn a_cell_is_read_as_the_type_that_is_asked_for() {
         table.source_rewound();
         let row = table.next_row().unwrap().unwrap();
         assert_eq!(row.cells, [Some(expected), None], "{cell} {data_type:?}");
+    }
+}
+
+#[test]
+fn an_import_is_told_the_formats_of_dates_that_it_does_not_read() {
+    let target = ImportTarget::new(vec!["name".to_owned(), "d".to_owned()]);
+    let none = ReadOptions::default();
+    for (cell, formats) in [
+        ("13.03.2024", &["%d.%m.%Y"][..]),
+        ("03/04/2024", &["%d/%m/%Y", "%m/%d/%Y"]),
+        ("noon", &[]),
+    ] {
+        let source = Box::new(Cursor::new(format!("name,d\nx,{cell}\n").into_bytes()));
+        let mut table = open_extent(source, &none, 9, Extent::Whole, Some(&target)).unwrap();
+        table.read_as(&[None, Some(DataType::Date)]);
+        let row = table.next_row().unwrap().unwrap();
+        let found = match row.cells[1].clone().unwrap() {
+            FileCell::UnreadDate(date) => date.formats,
+            FileCell::Text(text) => vec![String::new(); usize::from(text != cell)],
+            other => vec![other.to_string()],
+        };
+        assert_eq!(found, formats, "{cell}");
     }
 }

@@ -180,3 +180,10 @@ fn values_are_told_from_names_without_a_style() {
         assert!(!is_typed(cell), "{cell}");
     }
 }
+
+#[test]
+fn three_hundred_lines_decide() {
+    let rows = |count: usize| format!("{}{}", "a;b\n".repeat(count), "c,d\n".repeat(900));
+    is(&rows(300), ';');
+    assert_eq!(choice(&rows(10)).delimiter, b',');
+}
