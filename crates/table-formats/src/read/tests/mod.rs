@@ -197,6 +197,11 @@ fn a_first_line_may_name_the_delimiter() {
 }
 
 #[test]
+fn a_last_line_without_a_break_is_a_line() {
+    is_clear("a,b;c\nx;1", &["a,b", "c"], &[&["x", "1"]]);
+}
+
+#[test]
 fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
     let unclosed = read("name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,fine\nA4,1.8,fine\n");
     assert_eq!(unclosed.codes(), [("quotation_mark", "rows[3]")]);

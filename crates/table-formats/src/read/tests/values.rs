@@ -192,13 +192,13 @@ fn a_column_has_a_type_or_a_doubt_by_its_cells() {
         (&["13.03.2024", "x"], "", DataType::Text, ""),
         (&["13.03.2024", "1"], "", DataType::Text, ""),
     ] {
-        let rows: String = cells.iter().map(|cell| format!("{cell},k\n")).collect();
+        let rows = cells.join(",k\n");
         let options = if zone.is_empty() {
             json!({})
         } else {
             json!({"timezone": zone})
         };
-        let found = read_with(format!("v,key\n{rows}"), options);
+        let found = read_with(format!("v,key\n{rows},k\n"), options);
         let codes: Vec<&str> = found.codes().into_iter().map(|(code, _)| code).collect();
         let expected: Vec<&str> = [code].into_iter().filter(|code| !code.is_empty()).collect();
         assert_eq!(

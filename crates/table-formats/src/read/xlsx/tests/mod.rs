@@ -285,6 +285,8 @@ fn tables_that_cannot_be_read_are_told_why() {
     ];
     let beside = open_with(workbook(&sheet.concat()), json!({"header_row": 1})).unwrap();
     assert_eq!(beside.doubts()[0].code, "long_row");
+    let message = "row 2 has a value in column 4, which has no name in the header";
+    assert_eq!(beside.doubts()[0].message, message);
     assert_eq!(
         refusal(workbook("")),
         "the file is empty: its first line must name the columns"
