@@ -235,3 +235,48 @@ pub(super) fn style_options(style: NumberStyle) -> Value {
     let thousands = style.thousands.map(String::from).unwrap_or_default();
     json!({"decimal": style.decimal.as_str(), "thousands": thousands})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_first_doubts_and_how_to_settle_them() {
+        let doubt = |number: u8| {
+            let option = json!({"header_row": number});
+            Doubt::table(
+                "header_row",
+                "header_row",
+                format!("doubt {number}"),
+                vec![option],
+            )
+        };
+        assert!(check(&[]).is_ok());
+        let column = Doubt::column("od", "text_numbers", "a text", Vec::new());
+        assert_eq!((&*column.path, &*column.advice()), ("columns.od", "a text"));
+        assert!(check(&[column]).is_ok());
+        let long = Doubt::row(3, RowProblem::long_row(3, 4, 2));
+        assert_eq!((long.scope, &*long.path), (DoubtScope::Row, "rows[3]"));
+        let refused = check(&[long, doubt(1)]).unwrap_err().to_string();
+        let expected =
+            "line 3 has 4 fields, but the header has 2; doubt 1; choose {\"header_row\":1}";
+        assert!(refused.contains(expected), "{refused}");
+        let many: Vec<Doubt> = (1..9).map(doubt).collect();
+        let refused = check(&many).unwrap_err().to_string();
+        assert!(
+            refused.contains("doubt 5") && !refused.contains("doubt 6"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn text_behind_a_quotation_may_be_a_delimiter() {
+        let options = |next| {
+            let fault = RowFault::TextAfterQuote { line: 2, next };
+            RowProblem::of_fault(fault, "UTF-8").options
+        };
+        let none = json!({"quote": ""});
+        assert_eq!(options(b';'), [json!({"delimiter": ";"}), none.clone()]);
+        assert_eq!(options(b'x'), [none]);
+    }
+}

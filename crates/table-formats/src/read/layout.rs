@@ -380,6 +380,8 @@ pub(super) mod tests {
     fn two_lines_that_may_be_the_header_are_a_doubt() {
         let (line, others) = header("Report of,May\nname,vol\nA1,1.5\nA2,2.5\n");
         assert_eq!((line, others), (1, vec![2]));
+        let (line, others) = header("Report of,May\nname,vol\nA1,1.5\n");
+        assert_eq!((line, others), (1, vec![2]));
         let (line, others) = header("sample,0,30\nA,1,2\nB,2,3\nMean,x,y\nC,5,6\n");
         assert_eq!((line, others), (4, vec![1]));
         for (text, doubt) in [
@@ -416,5 +418,75 @@ pub(super) mod tests {
             assert_eq!((choice.index, choice.may_have_none), (Some(0), true));
         }
         assert_eq!(find_header(&[]).index, None);
+    }
+
+    #[test]
+    fn a_column_holds_values_if_at_most_one_in_five_cells_is_a_text() {
+        let columns = |text: &str| {
+            let rows = head(text);
+            let (width, rows_below) = (rows[0].row.width(), rows.len() - 1);
+            let block = Block {
+                header: 0,
+                width,
+                rows: rows_below,
+            };
+            columns_of_values(&rows, block)
+        };
+        // The first row below the header may be one of units.
+        for (text, expected) in [
+            ("a,b\nx,1\n1,y\n", vec![0]),
+            ("a,b\n1,1\n", vec![]),
+            ("a,b\n0,0\n1,1\n2,2\n3,3\n4,x\n", vec![0]),
+            ("a,b\n0,0\n1,1\n2,2\n3,3\n4,4\n5,x\n", vec![0, 1]),
+            ("a,b\n0,0\n1,\n2,n.d.\n", vec![0]),
+        ] {
+            assert_eq!(columns(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_columns_above_a_wider_table_are_settings_unless_they_hold_three_numbers() {
+        let wider = "\nwell,od,sd\nB1,1,2\n";
+        for (above, line) in [
+            ("name,n\nA,1\nB,2\nC,3\n", 1),
+            ("name,n\nA,1\nB,2\n", 5),
+            ("name,n\nA,1\nB,x\nC,3\n", 6),
+            ("name,n\nA,1\nB,2\nC,x\n", 6),
+            ("name\n1\n2\n3\n", 1),
+            ("name\nx\n", 4),
+            // Of three columns the first table is the table.
+            ("name,n,m\nA,x,y\n", 1),
+        ] {
+            assert_eq!(header(&format!("{above}{wider}")).0, line, "{above}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_looked_for_in_five_lines_below_a_title() {
+        let sentence = "Plate 3, day two\n";
+        let names = "name,city\nBob,Rome\n";
+        for (between, others) in [(0, vec![2]), (4, vec![6]), (5, vec![])] {
+            let text = format!("{sentence}{}{names}", "and, more\n".repeat(between));
+            assert_eq!(header(&text), (1, others), "{between}");
+        }
+        // A line that ends in a blank is one of the sentence.
+        let prose = "Plate 3, day two\nname, city\nBob, Rome\n";
+        assert_eq!(header(prose), (1, vec![]));
+        let settings = "Operator,Smith\nPlate,X\n";
+        for (rows, others) in [
+            ("\nname,city\nBob,Rome\n", vec![]),
+            ("\nname,city\nBob,Rome\nAl,Paris\n", vec![4]),
+            ("name,city\nBob,Rome\nAl,Paris\n", vec![]),
+        ] {
+            assert_eq!(header(&format!("{settings}{rows}")), (1, others), "{rows}");
+        }
+    }
+
+    #[test]
+    fn without_a_row_of_texts_the_first_of_the_widest_rows_is_the_header() {
+        for (text, index) in [("1,2\n3,4,5\n6,7,8\n", 1), ("1,2,\n3,4\n", 0), ("1\n", 0)] {
+            let choice = find_header(&head(text));
+            assert_eq!((choice.index, choice.may_have_none), (Some(index), true));
+        }
     }
 }

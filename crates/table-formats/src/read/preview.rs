@@ -230,4 +230,24 @@ mod tests {
         assert_eq!(found.columns[0].examples, [true, false]);
         assert_eq!(codes(&found), []);
     }
+
+    #[test]
+    fn a_preview_has_its_rows_and_three_examples_of_each_column() {
+        let text = "a,b\n1,x\n1,\n2,x\n3,\n4,y\n5,z\n";
+        let source = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let mut table = open_table(source, &ReadOptions::default(), 1_000).unwrap();
+        let found = summarize(&mut table, 2).unwrap();
+        assert_eq!(
+            found.rows,
+            [[json!(1), json!("x")], [json!(1), Value::Null]]
+        );
+        assert_eq!((found.row_count, found.rows_read), (Some(6), 6));
+        assert_eq!(found.columns[0].examples, [json!(1), json!(2), json!(3)]);
+        assert_eq!(
+            found.columns[1].examples,
+            [json!("x"), json!("y"), json!("z")]
+        );
+        let nulls = found.columns.iter().map(|column| column.nulls);
+        assert_eq!(nulls.collect::<Vec<_>>(), [0, 2]);
+    }
 }

@@ -63,3 +63,47 @@ impl ImportTarget {
 fn key_of(text: &str) -> String {
     match_key(&Header::of(text).text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{super::layout::tests::head, *};
+
+    fn target() -> ImportTarget {
+        ImportTarget::new(["name", "vol", "first_note"].map(str::to_owned).to_vec())
+    }
+
+    #[test]
+    fn fields_are_counted_if_each_is_that_of_another_column() {
+        for (texts, count) in [
+            (&["Name", "Vol (\u{b5}l)"][..], Some(2)),
+            (&["First note", "", " "], Some(1)),
+            (&["name", "NAME"], None),
+            (&["name", "od"], None),
+            (&["", " "], None),
+            (&[], None),
+        ] {
+            assert_eq!(target().count(texts.iter().copied()), count, "{texts:?}");
+        }
+        assert_eq!(ImportTarget::new(vec![String::new()]).count(["-"]), None);
+    }
+
+    #[test]
+    fn the_header_is_the_first_line_with_the_most_fields() {
+        for (text, may_be_header, index) in [
+            ("Report of,May\nname,vol\nA1,1.5\n", &[][..], Some(1)),
+            ("name,\nname,vol\nvol,name\n", &[0], Some(1)),
+            ("name,vol\nA1,1.5\nname,vol,first note\n", &[], Some(2)),
+            // A single field may be a title.
+            ("name\nA1\n", &[0], Some(0)),
+            ("vol\nname\nA1\n", &[1], Some(1)),
+            ("name\nA1\n", &[], None),
+            ("name,od\nA1,1.5\n", &[0], None),
+        ] {
+            let found = target().header(&head(text), may_be_header);
+            assert_eq!(found, index, "{text}");
+        }
+        let mut rows = head("name,vol\nA1,1.5\n");
+        rows[0].row.is_title = true;
+        assert_eq!(target().header(&rows, &[0]), None);
+    }
+}

@@ -6,7 +6,6 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{
     cell_kind::{CellKind, kind_of_text},
     layout::{Block, HeadRow, columns_of_values},
-    raw::RawCell,
 };
 
 /// Evidence that a text is a unit.
@@ -41,7 +40,7 @@ pub(super) fn is_units_row(rows: &[HeadRow], header: usize) -> bool {
     let (mut units, mut best) = (0, Evidence::Weak);
     for (column, cell) in row.cells.iter().enumerate() {
         // Blanks in quotation marks are a text, which no unit is.
-        if *cell == RawCell::Blank || row.is_blank(*cell) {
+        if row.is_blank(*cell) {
             continue;
         }
         let evidence = row.text_of(*cell).and_then(evidence);
@@ -124,6 +123,7 @@ mod tests {
             ("name,vol,t\n,[ul],min\nA1,1.5,2\n", true),
             ("t,c\ns,ng/\u{b5}l\n0,1.5\n", true),
             ("t,temp\ns,C\n0,37\n1,n.d.\n2,36\n", true),
+            ("name,vol\n ,\u{b5}l\nA1,1.5\n", true),
             ("dose\nmg\n1\n2\n", true),
             ("share\n%\n1\n", true),
             ("t,od\n(s),(a.u.)\n0,0.5\n", true),

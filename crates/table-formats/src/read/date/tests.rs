@@ -95,6 +95,24 @@ fn rare_forms_of_iso_8601_are_read_in_columns_of_dates() {
 }
 
 #[test]
+fn an_offset_is_at_most_eighteen_hours_and_a_part_of_one() {
+    for (offset, at) in [
+        ("+18:00", Some(datetime!(2024-03-04 18:00 UTC))),
+        ("-18:00", Some(datetime!(2024-03-06 06:00 UTC))),
+        ("+00:59", Some(datetime!(2024-03-05 11:01 UTC))),
+        ("\u{2212}0930", Some(datetime!(2024-03-05 21:30 UTC))),
+        ("+19:00", None),
+        ("+00:60", None),
+    ] {
+        assert_eq!(
+            instant(&format!("2024-03-05T12:00{offset}")),
+            at,
+            "{offset}"
+        );
+    }
+}
+
+#[test]
 fn an_offset_does_not_move_a_time_out_of_the_years() {
     for text in ["0001-01-01T00:00:00+01:00", "9999-12-31T23:30:00-01:00"] {
         let moment = read_any_iso(text).unwrap();
@@ -144,6 +162,7 @@ fn a_format_is_read_with_and_without_a_time() {
         ("%d-%b-%Y", "05-Mar-2024"),
         ("%d %B %Y", "5 march 2024"),
         ("%F", "2024-03-05"),
+        ("%d %b %Y", "05 MAR 2024"),
     ] {
         let moment = read(format, text).unwrap();
         assert_eq!((moment.date, moment.time), (day, None), "{text}");
@@ -154,6 +173,8 @@ fn a_format_is_read_with_and_without_a_time() {
         ("%d.%m.%Y %H:%M", "05.03.2024 14:22"),
         ("%m/%d/%Y", "3/5/2024 2:22 PM"),
         ("%m/%d/%Y %I:%M:%S %p", "3/5/2024 2:22:00 pm"),
+        ("%m/%d/%Y %I:%M %p", "3/5/2024 2:22\u{202f}PM"),
+        ("%m/%d/%Y %I:%M %p", "3/5/2024 2:22\u{a0}p.m."),
         ("%F %T", "2024-03-05 14:22:00"),
     ] {
         let moment = read(format, text).unwrap();
@@ -167,8 +188,11 @@ fn a_format_is_read_with_and_without_a_time() {
     assert_eq!(with_offset.instant(), Some(datetime!(2024-03-05 13:22 UTC)));
     for (format, text) in [
         ("%d.%m.%Y", "05.03.20241"),
+        ("%d.%m.%Y", "05.03.202414:22"),
         ("%d.%m.%Y", "05.13.2024"),
         ("%d.%m.%Y", "05/03/2024"),
+        ("%d.%m.%Y", "05 03 2024"),
+        ("%m/%d/%Y %I:%M %p", "3/5/2024 2:22xPM"),
         ("%d.%m.%Y %H:%M", "05.03.2024"),
         ("%d.%m.%Y %H:%M", "05.03.2024 14:22:01"),
         ("%d.%m.%Y", "05.03.2024 x"),
@@ -216,11 +240,15 @@ fn durations_and_clocks_keep_sign_and_fraction() {
         (1_500_000, "PT1.5S"),
         (0, "PT0S"),
         (90_000_000, "PT1M30S"),
+        (1_000_000, "PT1S"),
+        (60_500_000, "PT1M0.5S"),
+        (3_661_000_001, "PT1H1M1.000001S"),
     ] {
         assert_eq!(render_duration(micros), duration);
     }
     assert_eq!(render_clock(30_600_000_000), "08:30:00");
     assert_eq!(render_clock(1_250_000), "00:00:01.25");
+    assert_eq!(render_clock(86_399_999_999), "23:59:59.999999");
 }
 
 proptest! {
@@ -230,5 +258,95 @@ proptest! {
         for format in DateFormat::detected() {
             let _ = format.read(&text);
         }
+    }
+}
+
+#[test]
+fn a_format_names_each_part_once_and_with_those_it_needs() {
+    let day = date!(2024 - 03 - 05);
+    for (format, text, expected) in [
+        ("%d.%m.%Y %H", "05.03.2024 14", time!(14:00)),
+        (
+            "%d.%m.%Y %H:%M:%S.%f",
+            "05.03.2024 14:22:01.5",
+            time!(14:22:01.5),
+        ),
+        ("%T %d.%m.%Y", "14:22:01 05.03.2024", time!(14:22:01)),
+        ("%F %I %p", "2024-03-05 12 AM", time!(0:00)),
+        ("%F %I %p", "2024-03-05 12 PM", time!(12:00)),
+        ("%F %I %p", "2024-03-05 1 am", time!(1:00)),
+        ("%F %I %p", "2024-03-05 11 p.m.", time!(23:00)),
+    ] {
+        let moment = DateFormat::parse(format).unwrap().read(text).unwrap();
+        assert_eq!((moment.date, moment.time), (day, Some(expected)), "{text}");
+    }
+    for (format, text) in [
+        ("%F %I %p", "2024-03-05 13 PM"),
+        ("%F %I %p", "2024-03-05 0 AM"),
+        ("%F %H", "2024-03-05 24"),
+    ] {
+        assert_eq!(
+            DateFormat::parse(format).unwrap().read(text),
+            None,
+            "{text}"
+        );
+    }
+    for format in [
+        "%m.%Y",
+        "%d.%Y",
+        "%d.%m.%b.%Y",
+        "%d.%m.%Y.%y",
+        "%d.%m.%Y %H:%M %H",
+        "%d.%m.%Y %H %I %p",
+        "%d.%m.%Y %H %S",
+        "%d.%m.%Y %H:%M.%f",
+        "%d.%m.%Y %H:%M %p",
+        "%d.%m.%Y %z",
+        "%d.%m.%Y %p",
+    ] {
+        assert!(DateFormat::parse(format).is_err(), "{format}");
+    }
+}
+
+#[test]
+fn years_of_two_digits_and_names_of_months_are_known() {
+    let read = |format: &str, text: &str| {
+        let moment = DateFormat::parse(format).unwrap().read(text);
+        moment.map(|moment| moment.date)
+    };
+    for (text, day) in [
+        ("05.03.69", date!(1969 - 03 - 05)),
+        ("05.03.99", date!(1999 - 03 - 05)),
+        ("05.03.00", date!(2000 - 03 - 05)),
+        ("05.03.68", date!(2068 - 03 - 05)),
+    ] {
+        assert_eq!(read("%d.%m.%y", text), Some(day), "{text}");
+    }
+    let names = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    for (name, month) in names.into_iter().zip(1_u8..) {
+        for name in [name, &name[..3], &name.to_lowercase()] {
+            let found = read("%d %b %Y", &format!("5 {name} 2024"));
+            assert_eq!(
+                found.map(|day| u8::from(day.month())),
+                Some(month),
+                "{name}"
+            );
+        }
+    }
+    for name in ["Ma", "Marc", "Mars", "Sept", ""] {
+        assert_eq!(read("%d %b %Y", &format!("5 {name} 2024")), None, "{name}");
     }
 }

@@ -316,4 +316,70 @@ mod tests {
         };
         assert_eq!(options, expected);
     }
+
+    #[test]
+    fn signs_have_several_spellings() {
+        let read = |name: &str, text: &str| {
+            let mut options = ReadOptions::default();
+            options
+                .set_field(name, text)
+                .map(|_| options.to_json()[name].clone())
+        };
+        for (name, text, expected) in [
+            ("delimiter", "tab", "\t"),
+            ("delimiter", "\\t", "\t"),
+            ("delimiter", "|", "|"),
+            ("quote", "", ""),
+            ("quote", "'", "'"),
+            ("decimal", ".", "."),
+            ("decimal", ",", ","),
+            ("thousands", "", ""),
+            ("thousands", ".", "."),
+            ("thousands", ",", ","),
+            ("thousands", "\u{2019}", "'"),
+            ("thousands", "\u{a0}", " "),
+            ("thousands", "\u{202f}", " "),
+            ("thousands", "\u{2009}", " "),
+            ("format", "xlsx", "xlsx"),
+            ("format", "parquet", "parquet"),
+            ("encoding", "latin1", "windows-1252"),
+            ("text_numbers", "refuse", "refuse"),
+            ("error_cells", "null", "null"),
+            ("invalid_bytes", "replace", "replace"),
+            ("duplicate_headers", "number", "number"),
+        ] {
+            assert_eq!(read(name, text), Ok(json!(expected)), "{name} {text}");
+        }
+        for (name, text, message) in [
+            ("delimiter", "\n", "one ASCII character"),
+            ("delimiter", "\r", "one ASCII character"),
+            ("delimiter", "\0", "one ASCII character"),
+            ("delimiter", "\u{b5}", "one ASCII character"),
+            ("quote", "''", "one ASCII character"),
+            ("text_numbers", "number", "\"refuse\" or \"null\""),
+            ("invalid_bytes", "null", "\"refuse\" or \"replace\""),
+            ("duplicate_headers", "null", "\"refuse\" or \"number\""),
+            ("last_row", "1.5", "the number of a line"),
+        ] {
+            let problem = read(name, text).unwrap_err();
+            assert_eq!(problem.name, name);
+            assert!(problem.message.contains(message), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn options_have_limits() {
+        let mut options = ReadOptions::default();
+        // In characters, which may be of two bytes.
+        assert_eq!(options.set_field("sheet", &"\u{b5}".repeat(200)), Ok(true));
+        assert!(options.set_field("sheet", &"x".repeat(201)).is_err());
+        for _ in 0..100 {
+            assert_eq!(options.set_field("null_values", "x"), Ok(true));
+        }
+        assert!(options.set_field("null_values", "x").is_err());
+        let none = json!({"null_values": [], "header_row": null, "sheet": "2"});
+        let read = ReadOptions::from_json(none.as_object().unwrap()).unwrap();
+        assert_eq!(read.null_values, Some(Vec::new()));
+        assert_eq!((read.header_row, read.sheet.as_deref()), (None, Some("2")));
+    }
 }

@@ -254,3 +254,42 @@ impl PageReader for ZstandardPages {
         self.0.at_record_boundary()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::basic::Encoding;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+
+    /// A page of version 2 with two bytes of levels, one of each kind.
+    fn page(levels: &[u8], values: &[u8], is_compressed: bool) -> Page {
+        Page::DataPageV2 {
+            buf: [levels, values].concat().into(),
+            num_values: 2,
+            encoding: Encoding::PLAIN,
+            num_nulls: 0,
+            num_rows: 2,
+            def_levels_byte_len: 1,
+            rep_levels_byte_len: 1,
+            is_compressed,
+            statistics: None,
+        }
+    }
+
+    #[test]
+    fn levels_of_a_page_of_version_2_are_not_compressed() {
+        let compressed = compress_to_vec(&b"values"[..], CompressionLevel::Uncompressed);
+        for (values, is_compressed, expected) in [
+            (compressed.as_slice(), true, &b"LLvalues"[..]),
+            (b"values", false, b"LLvalues"),
+            // Of a page of nulls.
+            (b"", true, b"LL"),
+        ] {
+            let found = unpack(page(b"LL", values, is_compressed)).unwrap();
+            assert_eq!(found.buffer(), expected, "{is_compressed}");
+        }
+        assert!(unpack(page(b"L", b"", false)).is_err());
+        assert!(unpack(page(b"LL", b"values", true)).is_err());
+    }
+}

@@ -162,3 +162,55 @@ fn take_local(from: &mut impl Buf) -> Result<PrimitiveDateTime, NoRows> {
     let time = Time::from_hms_nano(hour, minute, second, nano).map_err(|_| NoRows)?;
     Ok(PrimitiveDateTime::new(day, time))
 }
+
+#[cfg(test)]
+mod tests {
+    use time::macros::{date, datetime};
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_taken_as_it_was_put_and_not_from_fewer_bytes() {
+        let unread = UnreadDate {
+            text: "05.03.2024".to_owned(),
+            formats: vec!["%d.%m.%Y".to_owned(), "%m.%d.%Y".to_owned()],
+        };
+        let mut cells = [
+            None,
+            Some(FileCell::Text("\u{b5}l".to_owned())),
+            Some(FileCell::Boolean(true)),
+            Some(FileCell::Boolean(false)),
+            Some(FileCell::Integer(i64::MIN)),
+            Some(FileCell::Float(-0.5)),
+            Some(FileCell::Date(date!(1899 - 12 - 31))),
+            Some(FileCell::LocalTime(datetime!(2026-03-01 23:59:58.123456))),
+            Some(FileCell::UnreadDate(Box::new(unread))),
+            Some(FileCell::InexactNumber(1e300)),
+            Some(FileCell::Instant(datetime!(2026-03-01 10:00 +1:30))),
+        ];
+        let problems = ["first", "second"].map(str::to_owned);
+        let row = TableRow {
+            line: 7,
+            cells: &mut cells,
+            problems: &problems,
+        };
+        let mut bytes = Vec::new();
+        put_row(&row, &mut bytes);
+        let (mut found, mut found_problems) = (vec![None; 11], vec!["stale".to_owned()]);
+        let mut rest = bytes.as_slice();
+        let line = take_row(&mut rest, &mut found, &mut found_problems).unwrap();
+        assert_eq!((line, rest), (7, &[][..]));
+        assert_eq!(
+            (found.as_slice(), found_problems.as_slice()),
+            (&cells[..], &problems[..])
+        );
+        for end in 0..bytes.len() {
+            let mut cut = &bytes[..end];
+            assert!(
+                take_row(&mut cut, &mut found, &mut found_problems).is_err(),
+                "{end}"
+            );
+        }
+        assert!(take_cell(&mut &[INEXACT + 1; 16][..]).is_err());
+    }
+}

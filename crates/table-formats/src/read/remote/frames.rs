@@ -92,3 +92,42 @@ pub(super) fn read(input: &mut dyn Read) -> io::Result<(Kind, Vec<u8>)> {
     }
     Ok((kind, body))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_read_as_it_was_written() {
+        let long = vec![7; MAX_FRAME];
+        for (kind, body) in Kind::ALL
+            .into_iter()
+            .zip([&[][..], b"x", &long].into_iter().cycle())
+        {
+            let mut bytes = Vec::new();
+            write(&mut bytes, kind, body).unwrap();
+            bytes.push(99);
+            let (found, read_body) = read(&mut bytes.as_slice()).unwrap();
+            assert!((found, read_body.as_slice()) == (kind, body), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn frames_that_cannot_be_are_errors() {
+        let too_long = write(&mut Vec::new(), Kind::Data, &vec![7; MAX_FRAME + 1]);
+        assert_eq!(too_long.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let declared = u32::try_from(MAX_FRAME + 1).unwrap().to_le_bytes();
+        for (bytes, kind) in [
+            (vec![10, 0, 0, 0, 0], io::ErrorKind::InvalidData),
+            ([&[1][..], &declared].concat(), io::ErrorKind::InvalidData),
+            (vec![1, 2, 0, 0, 0, 7], io::ErrorKind::UnexpectedEof),
+            (vec![1, 0, 0, 0], io::ErrorKind::UnexpectedEof),
+        ] {
+            assert_eq!(
+                read(&mut bytes.as_slice()).unwrap_err().kind(),
+                kind,
+                "{bytes:?}"
+            );
+        }
+    }
+}

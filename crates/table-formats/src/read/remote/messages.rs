@@ -252,3 +252,62 @@ impl Reading {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Error};
+
+    use super::*;
+    use crate::read::{open_table, preview::summarize};
+
+    fn preview() -> Preview {
+        let source = Box::new(Cursor::new(b"a,b\n1,2\n3,\n".to_vec()));
+        let mut table = open_table(source, &ReadOptions::default(), 9).unwrap();
+        Preview::from(summarize(&mut table, 9).unwrap())
+    }
+
+    #[test]
+    fn a_preview_of_another_width_than_its_columns_is_none() {
+        let mut whole = preview().into_summary().unwrap();
+        assert_eq!((whole.row_count, whole.rows_read), (Some(2), 2));
+        assert_eq!(whole.columns.pop().unwrap().nulls, 1);
+        let mut cut = preview();
+        cut.is_whole = false;
+        assert_eq!(cut.into_summary().unwrap().row_count, None);
+        for change in [
+            |preview: &mut Preview| preview.rows[0].clear(),
+            |preview: &mut Preview| preview.rows[1].push(Value::Null),
+            |preview: &mut Preview| preview.nulls.push(0),
+            |preview: &mut Preview| preview.examples.truncate(1),
+            |preview: &mut Preview| preview.head.columns[0].data_type.clear(),
+        ] {
+            let mut changed = preview();
+            change(&mut changed);
+            assert!(changed.into_summary().is_none());
+        }
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_no_failure_of_the_source() {
+        let of = |kind: ErrorKind| Failure::from(ReadError::Source(Error::from(kind)));
+        for kind in [ErrorKind::OutOfMemory, ErrorKind::FileTooLarge] {
+            assert!(
+                matches!(of(kind), Failure::Refused(ReadError::TooLarge)),
+                "{kind}"
+            );
+        }
+        assert!(matches!(of(ErrorKind::TimedOut), Failure::Source));
+        let damaged = Failure::from(ReadError::Damaged);
+        assert!(matches!(damaged, Failure::Refused(ReadError::Damaged)));
+    }
+
+    #[test]
+    fn a_type_that_is_none_leaves_its_column_out() {
+        let types = [Some(DataType::Integer), None, Some(DataType::Text)];
+        let names = types_to_json(&types).into_iter();
+        let mut names: Vec<_> = names.map(|name| name.map(str::to_owned)).collect();
+        assert_eq!(types_from_json(&names), types);
+        names[0] = Some("number".to_owned());
+        assert_eq!(types_from_json(&names)[0], None);
+    }
+}

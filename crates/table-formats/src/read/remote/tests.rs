@@ -3,14 +3,20 @@ use std::{
     thread,
 };
 
-use labdata_domain::{data::write::FileCell, scalar::DataType};
+use labdata_domain::{
+    data::write::FileCell,
+    scalar::{DataType, Values},
+};
 use serde_json::json;
 
 use super::{
     frames::{self, Kind},
     *,
 };
-use crate::read::{ReadError, ReadOptions, Source, open_table};
+use crate::{
+    SnapshotWriter,
+    read::{ImportTarget, ReadError, ReadOptions, Source, open_table},
+};
 
 /// A reader on a thread.
 fn connect() -> Connection {
@@ -84,6 +90,17 @@ fn columns_are_read_as_the_types_that_are_asked_for() {
     table.read_as(&[Some(DataType::Text), None]);
     let row = table.next_row().unwrap().unwrap();
     assert_eq!(row.cells, [Some(FileCell::Text("1".to_owned())), None]);
+}
+
+#[test]
+fn an_import_finds_the_header_by_the_fields_of_its_table() {
+    let text = "Report of,May\nname,vol\nA1,1.5\nA2,2.5\n";
+    let none = ReadOptions::default();
+    let target = ImportTarget::new(vec!["name".to_owned(), "vol".to_owned()]);
+    let found = open_remote_import(connect(), source(text), &none, 9, &target).unwrap();
+    assert_eq!((found.doubts(), found.reading().lines_above), (&[][..], 1));
+    let found = open_remote(connect(), source(text), &none, 9).unwrap();
+    assert_eq!(found.doubts()[0].code, "header_row");
 }
 
 #[test]
@@ -174,4 +191,49 @@ fn a_reader_that_is_not_itself_is_not_believed() {
             open_remote(taken_over(bytes), source(FILE), &ReadOptions::default(), 9).err();
         assert!(matches!(refused, Some(ReadError::Damaged)), "{refused:?}");
     }
+}
+
+#[test]
+fn a_file_longer_than_a_message_is_the_same_table() {
+    let row = |number: u32| format!("{number},{:0>20}\n", number % 977);
+    let text = format!("n,code\n{}", (0..30_000).map(row).collect::<String>());
+    let none = ReadOptions::default();
+    let mut here = open_table(source(&text), &none, 30_000).unwrap();
+    let mut there = open_remote(connect(), source(&text), &none, 30_000).unwrap();
+    while let Some(expected) = here.next_row().unwrap() {
+        let found = there.next_row().unwrap().unwrap();
+        assert_eq!(
+            (found.line, &*found.cells),
+            (expected.line, &*expected.cells)
+        );
+    }
+    assert!(there.next_row().unwrap().is_none());
+    assert!(there.next_row().unwrap().is_none());
+}
+
+#[test]
+fn a_file_that_is_read_from_its_end_is_the_same_table() {
+    let columns = vec![
+        ("n".to_owned(), DataType::Integer),
+        ("t".to_owned(), DataType::Text),
+    ];
+    let mut writer = SnapshotWriter::new(columns).unwrap();
+    let numbers = (0..50_000)
+        .map(|n| (n % 7 > 0).then_some(n * 7_919))
+        .collect();
+    let texts = (0..50_000)
+        .map(|n| Some(format!("{:x}", n * 7_919).into()))
+        .collect();
+    let values = [Values::Integer(numbers), Values::Text(texts)];
+    let mut bytes = writer.write_values(&values).unwrap();
+    bytes.extend(writer.finish().unwrap().rest);
+    assert!(bytes.len() > 300_000, "{}", bytes.len());
+    let source = || Box::new(Cursor::new(bytes.clone()));
+    let none = ReadOptions::default();
+    let mut here = open_table(source(), &none, 50_000).unwrap();
+    let mut there = open_remote(connect(), source(), &none, 50_000).unwrap();
+    while let Some(expected) = here.next_part().unwrap() {
+        assert_eq!(there.next_part().unwrap(), Some(expected));
+    }
+    assert_eq!(there.next_part().unwrap(), None);
 }

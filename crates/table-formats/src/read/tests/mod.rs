@@ -1,3 +1,5 @@
+mod ends;
+mod messages;
 mod random;
 mod titles;
 mod values;
@@ -195,6 +197,11 @@ fn a_first_line_may_name_the_delimiter() {
 }
 
 #[test]
+fn a_last_line_without_a_break_is_a_line() {
+    is_clear("a,b;c\nx;1", &["a,b", "c"], &[&["x", "1"]]);
+}
+
+#[test]
 fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
     let unclosed = read("name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,fine\nA4,1.8,fine\n");
     assert_eq!(unclosed.codes(), [("quotation_mark", "rows[3]")]);
@@ -347,6 +354,17 @@ fn a_file_without_a_header_is_a_doubt() {
     assert_eq!(given.headers(), ["a", "b"]);
     let blank = Read::of(b"a,b\n\n1,2\n", &options(&json!({"header_row": 2})));
     assert!(matches!(blank.err(), Some(ReadError::NoSuchRow(2))));
+}
+
+#[test]
+fn rows_behind_the_first_megabytes_do_not_choose_the_header() {
+    let text = |note: &str| {
+        let values = "A1,1\n".repeat(5);
+        format!("Report of,May\nname,vol\n{note},n.d.\n{values}")
+    };
+    assert_eq!(read(text("x")).codes(), [("header_row", "header_row")]);
+    let far = "x".repeat(4 << 20);
+    assert_eq!(read(text(&far)).codes(), []);
 }
 
 #[test]

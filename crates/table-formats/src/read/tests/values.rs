@@ -1,6 +1,7 @@
 //! Values of cells, and types of columns.
 
 use super::*;
+use crate::read::{head::Extent, table::open_extent};
 
 #[test]
 fn texts_are_as_they_are_and_numbers_are_trimmed() {
@@ -126,5 +127,184 @@ fn columns_have_the_first_type_that_all_cells_have() {
     ] {
         let found = read(format!("x,y\n{},a\n{},b\n", cells[0], cells[1]));
         assert_eq!(found.types()[0], data_type, "{cells:?}");
+    }
+}
+
+#[test]
+fn a_column_has_a_type_or_a_doubt_by_its_cells() {
+    for (cells, zone, data_type, code) in [
+        (
+            &["1", "2", "3", "4", "x"][..],
+            "",
+            DataType::Text,
+            "text_numbers",
+        ),
+        (&["1", "2", "3", "x"], "", DataType::Text, ""),
+        (&["1", "2", "3", "007", "x"], "", DataType::Text, ""),
+        (&["1", "", "2"], "", DataType::Integer, ""),
+        (&["1", "NA", "2.5"], "", DataType::Float, ""),
+        (&["true", "1"], "", DataType::Text, ""),
+        (&["true", "", "NA"], "", DataType::Boolean, ""),
+        (&["", "NA"], "", DataType::Text, ""),
+        (&["2024-03-05", "2024-03-06"], "", DataType::Date, ""),
+        (
+            &["2024-03-05T10:00Z", "2024-03-06T10:00+01:00"],
+            "",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["2024-03-05", "2024-03-06T10:00Z"],
+            "UTC",
+            DataType::Text,
+            "",
+        ),
+        (
+            &["2024-03-05", "2024-03-06T10:00"],
+            "UTC",
+            DataType::Text,
+            "",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00Z"],
+            "",
+            DataType::Text,
+            "timezone",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00Z"],
+            "UTC",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["2024-03-05T10:00", "2024-03-06T10:00"],
+            "UTC",
+            DataType::Datetime,
+            "",
+        ),
+        (
+            &["13.03.2024", "2024-03-06"],
+            "",
+            DataType::Date,
+            "date_format",
+        ),
+        (&["13.03.2024", "x"], "", DataType::Text, ""),
+        (&["13.03.2024", "1"], "", DataType::Text, ""),
+    ] {
+        let rows = cells.join(",k\n");
+        let options = if zone.is_empty() {
+            json!({})
+        } else {
+            json!({"timezone": zone})
+        };
+        let found = read_with(format!("v,key\n{rows},k\n"), options);
+        let codes: Vec<&str> = found.codes().into_iter().map(|(code, _)| code).collect();
+        let expected: Vec<&str> = [code].into_iter().filter(|code| !code.is_empty()).collect();
+        assert_eq!(
+            (found.types()[0], codes),
+            (data_type, expected),
+            "{cells:?} {zone}"
+        );
+    }
+}
+
+#[test]
+fn a_cell_is_read_as_the_type_that_is_asked_for() {
+    use time::macros::{date, datetime};
+    let text = |text: &str| FileCell::Text(text.to_owned());
+    for (cell, data_type, expected) in [
+        ("1", DataType::Integer, FileCell::Integer(1)),
+        ("1.0", DataType::Integer, FileCell::Float(1.0)),
+        ("1.5", DataType::Integer, text("1.5")),
+        (
+            "-9007199254740991.0",
+            DataType::Integer,
+            FileCell::Float(-9_007_199_254_740_991.0),
+        ),
+        (
+            "9007199254740992.0",
+            DataType::Integer,
+            text("9007199254740992.0"),
+        ),
+        (" x ", DataType::Integer, text("x")),
+        (" x ", DataType::String, text(" x ")),
+        ("1e3", DataType::Float, FileCell::Float(1_000.0)),
+        ("1", DataType::Float, FileCell::Integer(1)),
+        (" true ", DataType::Boolean, text("true")),
+        (
+            "2024-03-05",
+            DataType::Datetime,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "20240305",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00Z",
+            DataType::Date,
+            FileCell::Date(date!(2024 - 03 - 05)),
+        ),
+        (
+            "2024-03-05T00:00",
+            DataType::Datetime,
+            FileCell::LocalTime(datetime!(2024-03-05 00:00)),
+        ),
+        (
+            "2024-03-05T00:00Z",
+            DataType::Datetime,
+            FileCell::Instant(datetime!(2024-03-05 00:00 UTC)),
+        ),
+        (
+            "2024-03-05T10:00",
+            DataType::Date,
+            FileCell::LocalTime(datetime!(2024-03-05 10:00)),
+        ),
+        (
+            "2024-03-05T10:00Z",
+            DataType::Date,
+            FileCell::Instant(datetime!(2024-03-05 10:00 UTC)),
+        ),
+        ("noon", DataType::Datetime, text("noon")),
+    ] {
+        let mut table = read(format!("v,key\n{cell},k\n")).table;
+        table.read_as(&[Some(data_type), None]);
+        table.source_rewound();
+        let row = table.next_row().unwrap().unwrap();
+        assert_eq!(row.cells, [Some(expected), None], "{cell} {data_type:?}");
+    }
+}
+
+#[test]
+fn an_import_is_told_the_formats_of_dates_that_it_does_not_read() {
+    let target = ImportTarget::new(vec!["name".to_owned(), "d".to_owned()]);
+    let none = ReadOptions::default();
+    for (cell, formats) in [
+        ("13.03.2024", &["%d.%m.%Y"][..]),
+        ("03/04/2024", &["%d/%m/%Y", "%m/%d/%Y"]),
+        ("noon", &[]),
+    ] {
+        let source = Box::new(Cursor::new(format!("name,d\nx,{cell}\n").into_bytes()));
+        let mut table = open_extent(source, &none, 9, Extent::Whole, Some(&target)).unwrap();
+        table.read_as(&[None, Some(DataType::Date)]);
+        let row = table.next_row().unwrap().unwrap();
+        let found = match row.cells[1].clone().unwrap() {
+            FileCell::UnreadDate(date) => date.formats,
+            FileCell::Text(text) => vec![String::new(); usize::from(text != cell)],
+            other => vec![other.to_string()],
+        };
+        assert_eq!(found, formats, "{cell}");
     }
 }

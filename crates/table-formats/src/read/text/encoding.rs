@@ -242,8 +242,11 @@ mod tests {
         let rows = "1,2\n".repeat(CHUNK);
         is(&[rows.as_bytes(), b"3,\xb5l\n"].concat(), WINDOWS_1252);
         for shift in 0..4 {
-            let text = format!("{}µ°²\n", "x".repeat(CHUNK - 6 + shift));
-            is(text.as_bytes(), UTF_8);
+            // Also beside signs that binary data has, such as the separator of units.
+            for sign in ["x", "\u{1f}"] {
+                let text = format!("{}µ°²\n", sign.repeat(CHUNK - 6 + shift));
+                is(text.as_bytes(), UTF_8);
+            }
         }
     }
 

@@ -181,6 +181,13 @@ mod tests {
         assert_eq!(at(60.0, false), CellValue::Float(60.0));
         assert_eq!(at(-1.0, false), CellValue::Integer(-1));
         assert_eq!(at(3e6, false), CellValue::Integer(3_000_000));
+        let last = CellValue::Date(date!(9999 - 12 - 31));
+        assert_eq!(at(2_958_465.0, false), last);
+        assert_eq!(at(2_958_466.0, false), CellValue::Integer(2_958_466));
+        let largest = CellValue::Integer(9_007_199_254_740_991);
+        assert_eq!(number_of(9_007_199_254_740_991.0), largest);
+        assert_eq!(number_of(FIRST_INEXACT), CellValue::Float(FIRST_INEXACT));
+        assert_eq!(number_of(-FIRST_INEXACT), CellValue::Float(-FIRST_INEXACT));
         assert_eq!(number_of(3.0), CellValue::Integer(3));
         assert_eq!(number_of(0.5), CellValue::Float(0.5));
         assert_eq!(number_of(1e300), CellValue::Float(1e300));
@@ -195,6 +202,11 @@ mod tests {
             "h:mm:ss AM/PM",
             "hh:mm;@",
             "[$-409]h:mm",
+            "[h]:mm:ss",
+            "h\\d",
+            "_dh*d",
+            "h\"d\"",
+            "[d]h;d",
         ] {
             assert!(is_time_format(code), "{code}");
         }
@@ -205,6 +217,11 @@ mod tests {
             "dd/mm hh:mm",
             "General",
             "0\"s\"",
+            "e h",
+            "gg hh",
+            "0;h",
+            "\\h",
+            "D HH",
         ] {
             assert!(!is_time_format(code), "{code}");
         }

@@ -297,8 +297,8 @@ fn formulas_without_value(
                     found.insert(known.unwrap_or(cell.pos));
                 }
             }
-            Err(XlsxError::CellError(_)) if positions.is_some() => {}
-            Err(XlsxError::CellError(_)) => return Err(SheetError::UnknownError),
+            // A cell with a value; without positions the reading of the values meets it as well.
+            Err(XlsxError::CellError(_)) => {}
             Err(error) => return Err(damaged(error).into()),
         }
     }

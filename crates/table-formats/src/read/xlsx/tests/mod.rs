@@ -285,6 +285,8 @@ fn tables_that_cannot_be_read_are_told_why() {
     ];
     let beside = open_with(workbook(&sheet.concat()), json!({"header_row": 1})).unwrap();
     assert_eq!(beside.doubts()[0].code, "long_row");
+    let message = "row 2 has a value in column 4, which has no name in the header";
+    assert_eq!(beside.doubts()[0].message, message);
     assert_eq!(
         refusal(workbook("")),
         "the file is empty: its first line must name the columns"
@@ -381,4 +383,47 @@ fn the_head_of_a_sheet_ends_between_two_rows() {
         // As the sheet declares it.
         assert_eq!(table.sheets().unwrap()[0].rows, 4);
     }
+}
+
+#[test]
+fn the_head_of_a_sheet_has_the_formulas_of_its_last_row_and_none_behind_it() {
+    let formula = |place: &str| format!("<c r=\"{place}\"><f>A1+1</f></c>");
+    let rows = row(1, &[inline("A1", "n"), inline("B1", "sum")])
+        + &row(2, &[number("A2", "1"), formula("B2")])
+        + &row(3, &[number("A3", "2"), formula("B3")])
+        // Damage, which only a pass over the whole sheet would meet.
+        + "<row r=\"4\"><c r=\"4\"><v>1</v></c></row>";
+    let bytes = workbook(&rows);
+    for cells in [3, 4] {
+        let source = Box::new(Cursor::new(bytes.clone()));
+        let bytes = u64::MAX;
+        let extent = Extent::Head { cells, bytes };
+        let table = open_extent(source, &ReadOptions::default(), 100, extent, None).unwrap();
+        let doubts = table.doubts().iter().map(|doubt| doubt.path.as_str());
+        assert_eq!(doubts.collect::<Vec<_>>(), ["rows[2]"], "{cells}");
+    }
+    let whole = open_with(bytes, json!({})).err().unwrap();
+    assert!(matches!(whole, ReadError::Damaged), "{whole}");
+}
+
+#[test]
+fn a_sheet_whose_first_value_is_an_unknown_error_has_the_size_that_it_declares() {
+    let (book, relations) = workbook_of(&[("Data", "visible"), ("Spilled", "visible")]);
+    let data = row(1, &[inline("A1", "a")]) + &row(2, &[number("A2", "1")]);
+    let bytes = packed(&[
+        ("xl/workbook.xml", &book),
+        ("xl/_rels/workbook.xml.rels", &relations),
+        (
+            "xl/worksheets/sheet1.xml",
+            &format!("<worksheet><sheetData>{data}</sheetData></worksheet>"),
+        ),
+        (
+            "xl/worksheets/sheet2.xml",
+            "<worksheet><dimension ref=\"A1:C4\"/><sheetData><row r=\"1\">\
+             <c r=\"A1\" t=\"e\"><v>#SPILL!</v></c></row></sheetData></worksheet>",
+        ),
+    ]);
+    let table = open_clear(bytes);
+    let spilled = &table.sheets().unwrap()[1];
+    assert_eq!((spilled.rows, spilled.columns), (4, 3));
 }

@@ -249,3 +249,135 @@ fn a_preview_shows_mixed_cells_as_the_texts_that_are_stored() {
     assert_eq!(summary.rows, expected);
     assert_eq!(summary.columns[0].examples, ["1", "true", "K7"]);
 }
+
+#[test]
+fn headers_of_a_sheet_may_be_values() {
+    let boolean = "<c r=\"A1\" t=\"b\"><v>1</v></c>".to_owned();
+    let names = [
+        boolean,
+        number("B1", "450"),
+        number("C1", "0.5"),
+        styled("D1", 1, "46082"),
+        styled("E1", 2, "46082.5"),
+        styled("F1", 3, "0.3541666666666667"),
+        styled("G1", 3, "1.5"),
+        inline("H1", "od"),
+    ];
+    let values = ["A2", "B2", "C2", "D2", "E2", "F2", "G2", "H2"].map(|place| number(place, "1"));
+    let rows = row(1, &names) + &row(2, &values);
+    let table = open_with(workbook(&rows), json!({"header_row": 1})).unwrap();
+    assert_eq!(
+        headers(&table),
+        [
+            "true",
+            "450",
+            "0.5",
+            "2026-03-01",
+            "2026-03-01T12:00:00",
+            "08:30:00",
+            "36:00:00",
+            "od"
+        ]
+    );
+}
+
+#[test]
+fn each_cell_of_a_merged_region_has_its_value() {
+    let names = row(1, &["A1", "B1", "C1"].map(|place| inline(place, place)));
+    let merged = |regions: &[&str]| {
+        let regions = regions
+            .iter()
+            .map(|region| format!("<mergeCell ref=\"{region}\"/>"));
+        format!("<mergeCells>{}</mergeCells>", regions.collect::<String>())
+    };
+    let filled = row(2, &[inline("A2", "x"), number("C2", "1")])
+        + &row(
+            3,
+            &[inline("A3", "y"), number("B3", "7"), number("C3", "2")],
+        )
+        + &row(4, &[number("C4", "3")]);
+    for (regions, expected) in [
+        (&[][..], [["x", "-", "1"], ["y", "7", "2"], ["-", "-", "3"]]),
+        (
+            &["A2:B2"],
+            [["x", "x", "1"], ["y", "7", "2"], ["-", "-", "3"]],
+        ),
+        // A cell under the region has a value of its own, and the region is longer than the table.
+        (
+            &["A2:B9"],
+            [["x", "x", "1"], ["y", "7", "2"], ["x", "x", "3"]],
+        ),
+        (
+            &["A3:A4"],
+            [["x", "-", "1"], ["y", "7", "2"], ["y", "-", "3"]],
+        ),
+        (
+            &["B2:B4"],
+            [["x", "-", "1"], ["y", "7", "2"], ["-", "-", "3"]],
+        ),
+    ] {
+        let rows = format!("{names}{filled}");
+        let mut table = open_clear(sheet_of(&rows, &merged(regions), ""));
+        assert_eq!(cells(&mut table), expected, "{regions:?}");
+    }
+    // The only cell of a row is a title if it is merged over columns, and a value if over rows.
+    let single = row(1, &[inline("A1", "n")]) + &row(2, &[number("A2", "1")]);
+    let mut table = open_clear(sheet_of(&single, &merged(&["A2:A2"]), ""));
+    assert_eq!(cells(&mut table), [["1"]]);
+    let tall = single.clone() + &row(3, &[number("A3", "2")]) + "<row r=\"4\"><c r=\"A4\"/></row>";
+    let mut table = open_clear(sheet_of(&tall, &merged(&["A2:A3"]), ""));
+    assert_eq!(cells(&mut table), [["1"], ["2"]]);
+    let titled = single + &row(3, &[inline("A3", "Plate 2")]) + &row(4, &[number("A4", "2")]);
+    let table = open_with(sheet_of(&titled, &merged(&["A3:B3"]), ""), json!({})).unwrap();
+    assert_eq!(table.doubts()[0].code, "merged_row");
+}
+
+#[test]
+fn a_sheet_without_a_header_has_the_columns_of_all_rows() {
+    let rows = row(3, &[number("C3", "1"), number("D3", "2")])
+        + &row(4, &[number("B4", "3"), number("C4", "4")])
+        + &row(6, &[number("C6", "5"), number("D6", "6")]);
+    let mut table = open_with(workbook(&rows), json!({"header_row": 0})).unwrap();
+    assert_eq!(headers(&table), ["column_1", "column_2", "column_3"]);
+    let reading = table.reading();
+    assert_eq!((reading.lines_above, reading.blank_lines), (2, 1));
+    assert_eq!(
+        cells(&mut table),
+        [["-", "1", "2"], ["3", "4", "-"], ["-", "5", "6"]]
+    );
+}
+
+#[test]
+fn a_table_of_a_sheet_ends_before_a_row_of_another_place() {
+    let table = row(
+        2,
+        &[inline("B2", "k"), inline("C2", "n"), inline("D2", "m")],
+    ) + &row(
+        3,
+        &[inline("B3", "x"), number("C3", "1"), number("D3", "2")],
+    );
+    for (cells, is_row) in [
+        (
+            vec![inline("B5", "y"), number("C5", "1"), number("D5", "2")],
+            true,
+        ),
+        (vec![inline("B5", "y"), number("D5", "2")], true),
+        (vec![inline("B5", "y")], false),
+        (vec![number("C5", "1")], false),
+        (vec![inline("A5", "y"), number("B5", "1")], false),
+        (vec![number("D5", "1"), number("E5", "1")], false),
+        (
+            vec![inline("B5", "k"), inline("C5", "n"), inline("D5", "m")],
+            false,
+        ),
+        (vec![inline("C5", "t"), inline("D5", "u")], false),
+    ] {
+        let rows = format!("{table}{}", row(5, &cells));
+        let found = open_with(workbook(&rows), json!({"header_row": 2})).unwrap();
+        let codes: Vec<&str> = found.doubts().iter().map(|doubt| &*doubt.code).collect();
+        let expected: &[&str] = if is_row { &[] } else { &["second_table"] };
+        assert_eq!(codes, expected, "{cells:?}");
+        assert_eq!(found.row_count(), if is_row { 2 } else { 1 });
+        assert_eq!(found.reading().blank_lines, u64::from(is_row));
+    }
+}

@@ -1,3 +1,5 @@
+mod types;
+
 use std::{
     io::Cursor,
     sync::{Arc, LazyLock},
@@ -23,9 +25,9 @@ use crate::read::{ReadOptions, ReadTable, open_table, preview::summarize};
 use labdata_domain::scalar::Scalar;
 
 /// Files that pyarrow 24 wrote of one table: `name`, `n`, `x`, `at`, `local`, `d`, `price`, `ok`, `u`.
-const ZSTANDARD: &[u8] = include_bytes!("files/zstd.parquet");
-const GZIP_V2: &[u8] = include_bytes!("files/gzip_v2.parquet");
-const LZ4: &[u8] = include_bytes!("files/lz4.parquet");
+const ZSTANDARD: &[u8] = include_bytes!("../files/zstd.parquet");
+const GZIP_V2: &[u8] = include_bytes!("../files/gzip_v2.parquet");
+const LZ4: &[u8] = include_bytes!("../files/lz4.parquet");
 
 fn open(bytes: &[u8]) -> Result<ParquetReader, ReadError> {
     let source = Box::new(Cursor::new(bytes.to_vec()));
