@@ -249,9 +249,7 @@ impl Fit {
 
 /// Returns whether a column of a table has a name above values.
 fn has_values(header: &[String], table: &[&[String]], column: usize) -> bool {
-    let is_name = header
-        .get(column)
-        .is_some_and(|name| !name.trim().is_empty() && !is_typed(name));
+    let is_name = header.get(column).is_some_and(|name| !is_typed(name));
     let filled = || {
         let cells = table.iter().filter_map(|fields| fields.get(column));
         cells.filter(|cell| !cell.trim().is_empty())

@@ -187,3 +187,22 @@ fn three_hundred_lines_decide() {
     is(&rows(300), ';');
     assert_eq!(choice(&rows(10)).delimiter, b',');
 }
+
+#[test]
+fn a_name_above_values_is_a_sign_of_a_table() {
+    for (name, cells, expected) in [
+        ("od", &["0.5", "0.6"][..], true),
+        ("od", &["1", "2", "3", "4", "x"], true),
+        ("od", &["1", "2", "3", "x"], false),
+        ("od", &["", "1"], true),
+        ("od", &["", " "], false),
+        ("od", &[], false),
+        ("1", &["0.5", "0.6"], false),
+        (" ", &["0.5", "0.6"], false),
+    ] {
+        let rows: Vec<[String; 1]> = cells.iter().map(|cell| [(*cell).to_owned()]).collect();
+        let table: Vec<&[String]> = rows.iter().map(<[String; 1]>::as_slice).collect();
+        let found = has_values(&[name.to_owned()], &table, 0);
+        assert_eq!(found, expected, "{name} {cells:?}");
+    }
+}
