@@ -17,9 +17,9 @@ def tubes(server):
     """A table of more rows than a page has, with wide columns and empty cells."""
     name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
     columns = [name, *({"name": f"remark_{n}", "data_type": "string"} for n in range(12))]
-    server.call("PUT", "/tables/tube", {"semantic_category": "curated", "columns": columns})
+    server.call("PUT", "/tables/rack_tube", {"semantic_category": "curated", "columns": columns})
     rows = [{"name": f"T{n:03}", "remark_0": "x" * 40} for n in range(ROWS)]
-    server.call("POST", "/data/write", {"tables": [{"table": "tube", "rows": rows}]})
+    server.call("POST", "/data/write", {"tables": [{"table": "rack_tube", "rows": rows}]})
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_what_an_execution_wrote_is_plotted(two_plates, page):
 
 
 def test_rows_stay_when_the_next_page_cannot_be_read(tubes, page):
-    page.goto("/#/tables/tube")
+    page.goto("/#/tables/rack_tube")
     expect(page.locator("tbody tr")).to_have_count(50)
     page.route("**/tools/read*", lambda route: route.abort())
     page.get_by_role("button", name="Next page").click()
@@ -84,7 +84,7 @@ def test_rows_stay_when_the_next_page_cannot_be_read(tubes, page):
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
 def test_actions_counts_and_pager_are_seen_without_scrolling(tubes, page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.goto("/#/tables/tube")
+    page.goto("/#/tables/rack_tube")
     expect(page.get_by_text("50 rows on this page")).to_be_visible()
     found = [
         page.get_by_role("button", name="Next page"),
@@ -104,7 +104,7 @@ def test_actions_counts_and_pager_are_seen_without_scrolling(tubes, page, size):
 
 def test_the_head_and_the_names_of_a_wide_table_stay_in_sight(tubes, page):
     page.set_viewport_size({"width": 1024, "height": 500})
-    page.goto("/#/tables/tube")
+    page.goto("/#/tables/rack_tube")
     scroll = page.locator(".scroll").first
     expect(page.locator("tbody tr")).to_have_count(50)
     scroll.evaluate("(it) => it.scrollTo(400, 400)")
