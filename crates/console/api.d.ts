@@ -5,4 +5,8 @@ import type { components } from "./schema";
 
 declare global {
   type Api = components["schemas"];
+
+  /** A table as `GET /tools/schema` describes it, and one of its columns. */
+  type Table = Api["Table"] & { row_count_estimate: number };
+  type Column = Api["TableColumn"];
 }

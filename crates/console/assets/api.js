@@ -156,6 +156,20 @@ export async function every(path) {
 }
 
 /**
+ * A request for a button, after which the page is read again.
+ * @param {string} method
+ * @param {string} path
+ * @param {any} body
+ * @param {() => void} done
+ */
+export function sending(method, path, body, done) {
+  return async () => {
+    await call(method, path, body);
+    done();
+  };
+}
+
+/**
  * @param {string} path
  * @param {any} [body]
  */

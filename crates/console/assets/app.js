@@ -4,7 +4,7 @@ import { ApiError, call, get, post, whenEnded } from "./api.js";
 import { failure, h, show, titled } from "./dom.js";
 import { isUnsaved, mayLeave } from "./guard.js";
 import { palette, shortcuts } from "./keys.js";
-import { may, signedInAs } from "./rights.js";
+import { may, missing, signedInAs } from "./rights.js";
 import { moved, parts } from "./state.js";
 import { turn } from "./stream.js";
 import { keyForm, signIn } from "./pages/sign_in.js";
@@ -50,7 +50,10 @@ function frame(me) {
   signedInAs(me);
   const main = h("main", { id: "main", tabindex: "-1" });
   const link = (/** @type {string} */ path) => h("a", { href: `#/${path}` }, PAGES[path].name);
-  const links = new Map(Object.keys(PAGES).map((path) => [path, link(path)]));
+  // Administrators read on the page of the chat what has to be set.
+  const isOffered = (/** @type {string} */ path) => path !== "chat" || missing("agent") === null || may("admin");
+  const offered = Object.fromEntries(Object.entries(PAGES).filter(([path]) => isOffered(path)));
+  const links = new Map(Object.keys(offered).map((path) => [path, link(path)]));
   const leave = async () => {
     if (!(await mayLeave())) {
       return;
@@ -109,12 +112,12 @@ function frame(me) {
     menu.setAttribute("aria-expanded", String(isOpen));
   };
   const group = (/** @type {[string, string[]]} */ [name, paths]) =>
-    h("div", { class: "group" }, h("p", { id: `nav-${name}` }, name), h("ul", { "aria-labelledby": `nav-${name}` }, paths.map((path) => h("li", null, links.get(path)))));
+    h("div", { class: "group" }, h("p", { id: `nav-${name}` }, name), h("ul", { "aria-labelledby": `nav-${name}` }, paths.filter(isOffered).map((path) => h("li", null, links.get(path)))));
   const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "pages", click: open }, "Menu");
-  const find = h("button", { type: "button", class: "find", title: "Ctrl+K", click: () => palette(PAGES) }, "Search…", h("kbd", { "aria-hidden": "true" }, "Ctrl K"));
+  const find = h("button", { type: "button", class: "find", title: "Ctrl+K", click: () => palette(offered) }, "Search…", h("kbd", { "aria-hidden": "true" }, "Ctrl K"));
   const nav = h("nav", { "aria-label": "Pages", id: "pages" }, GROUPS.map(group), h("p", null, h("a", { href: "docs/" }, "API reference")));
   whenEnded(() => again(me));
-  shortcuts(PAGES);
+  shortcuts(offered);
   let before = location.hash;
   window.onhashchange = async () => {
     const wanted = location.hash;
@@ -196,9 +199,7 @@ function again(me) {
       resolve(isBack);
     };
     const words = h("p", null, `The session of ${me.user.name} has ended. Sign in again: the page stays as it is.`);
-    const dialog = /** @type {HTMLDialogElement} */ (
-      h("dialog", { class: "sign-in", "aria-label": "Sign in again", close }, words, keyForm(null, entered))
-    );
+    const dialog = h("dialog", { class: "sign-in", "aria-label": "Sign in again", close }, words, keyForm(null, entered));
     document.body.append(dialog);
     dialog.showModal();
   });

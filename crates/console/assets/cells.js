@@ -1,30 +1,13 @@
 // Cells of rows that are changed in place: one by hand, or a block from a spreadsheet.
 
-import { post } from "./api.js";
 import { failure, h, show, toast } from "./dom.js";
 import { counted } from "./format.js";
 import { field } from "./row_form.js";
-import { isNumeric, keyFor, keyOf, labelOf, parsed, title } from "./tables.js";
-
-/**
- * @typedef {import("./tables.js").Table} Table
- * @typedef {import("./tables.js").Column} Column
- */
+import { identity, isNumeric, keyFor, keyOf, labelOf, parsed, title, undoable, writeRows } from "./tables.js";
 
 /** A value within a message. @param {string} text */
 function short(text) {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text || "empty";
-}
-
-/** What the job of a change made here is called. */
-const JOB = "Console";
-
-/**
- * Undoes an execution, updates included.
- * @param {string} execution
- */
-export function restore(execution) {
-  return post(`/job-executions/${execution}/revert`, { restore: true });
 }
 
 /**
@@ -59,11 +42,8 @@ export function cells({ table, all, content, name, changed }) {
 
   /** Writes rows, and offers to undo it. @param {any[]} changes @param {string} words @param {() => void} [done] */
   const write = async (changes, words, done) => {
-    const { job_execution_id: execution } = await post("/data/write", { job_name: JOB, tables: [{ table: table.name, mode: "update", rows: changes }] });
-    toast(words, async () => {
-      await restore(execution);
-      changed();
-    });
+    const { job_execution_id: execution } = await writeRows(table, "update", changes);
+    undoable(words, execution, changed);
     done?.();
     changed();
   };
@@ -140,7 +120,7 @@ export function cells({ table, all, content, name, changed }) {
       isDone = true;
       try {
         const value = await made.value();
-        const change = { [key]: row[key], [column.name]: value, ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) };
+        const change = { ...identity(table, row), [column.name]: value };
         await write([change], `${title(table, column.name)} of ${row[labelOf(table)] ?? row[key]}: ${short(before)} → ${short(made.input.value)}`, () => element.classList.remove("editing"));
       } catch (error) {
         isDone = false;
@@ -198,7 +178,7 @@ export function cells({ table, all, content, name, changed }) {
         lines.map(async (line, index) => {
           const of = rows[top + index];
           const set = await Promise.all(line.map(async (text, at) => [targets[at].name, await pasted(targets[at], text, found)]));
-          return { [key]: of[key], ...(of.updated_at ? { _if_updated_at: of.updated_at } : {}), ...Object.fromEntries(set) };
+          return { ...identity(table, of), ...Object.fromEntries(set) };
         }),
       );
       await write(changes, `${counted(lines.flat().length, "cell")} pasted.`);

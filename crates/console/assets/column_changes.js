@@ -1,7 +1,6 @@
 // Changes of a table's definition, in words.
 
 /**
- * @typedef {import("./tables.js").Column} Column
  * @typedef {{words: string, isLoss?: boolean}} Change
  */
 

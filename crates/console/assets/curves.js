@@ -6,8 +6,6 @@ import { CALENDAR, clockAt, milliseconds, moment, number, zoneAt } from "./forma
 import { extent } from "./science.js";
 import { isNumeric, title } from "./tables.js";
 
-/** @typedef {import("./tables.js").Table} Table */
-
 /** Name of the axis of points without a column of their own for it. */
 export const NUMBER = "point";
 

@@ -19,10 +19,11 @@ const READ = ["aria-label", "title", "placeholder"];
 
 /**
  * Makes an element. Functions among the attributes are listeners; `true` sets an attribute without a value.
- * @param {string} name
+ * @template {string} K
+ * @param {K} name
  * @param {Record<string, any> | null} [attributes]
  * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
+ * @returns {K extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[K] : HTMLElement}
  */
 export function h(name, attributes, ...children) {
   const element = document.createElement(name);
@@ -35,7 +36,7 @@ export function h(name, attributes, ...children) {
   }
   // What is edited stays as it is.
   element.append(...(name === "textarea" ? children.flat().map(String) : nodes(children.flat())));
-  return element;
+  return /** @type {any} */ (element);
 }
 
 /**
@@ -104,6 +105,9 @@ export function failure(error) {
 
 /** The latest call of `load` for each place. @type {WeakMap<Element, object>} */
 const loading = new WeakMap();
+
+/** What a list that is read again would take away: a cell that is being edited, a question that waits for its answer. */
+export const HELD = ".editing, .asking";
 
 /** Time after which a page says what it waits for, in ms. */
 export const PATIENCE = 300;
@@ -182,15 +186,54 @@ export async function load(place, reason, work) {
       }
     }
   };
-  // A cell that is being edited would lose what was typed into it.
-  const waiting = setTimeout(() => place.querySelector(".editing") || put(h("p", { class: "quiet", role: "status" }, `${reason}…`)), PATIENCE);
+  // What is shown stays while it is read again, and if it cannot be.
+  const wait = () => loading.get(place) === mine && (place.hasChildNodes() ? place.setAttribute("aria-busy", "true") : put(h("p", { class: "quiet", role: "status" }, `${reason}…`)));
+  const waiting = setTimeout(wait, PATIENCE);
   try {
     put(await work());
   } catch (error) {
     put(failure(error));
   } finally {
     clearTimeout(waiting);
+    place.removeAttribute("aria-busy");
   }
+}
+
+/**
+ * A place that shows what a promise gives, or why it failed.
+ * @param {string} reason
+ * @param {(again: () => void) => Promise<Child>} work gets a function that reads it once more
+ */
+export function loaded(reason, work) {
+  const place = h("div", null);
+  const again = () => load(place, reason, () => work(again));
+  again();
+  return place;
+}
+
+/**
+ * A part of the page that is made when it is opened for the first time, and again if it could not be read.
+ * @param {string} name
+ * @param {() => Node} make
+ */
+export function folded(name, make) {
+  const place = h("div", null);
+  const open = () => details.hasAttribute("open") && (!place.hasChildNodes() || place.querySelector(":scope > div > p.failure")) && show(place, make());
+  const details = h("details", { toggle: open }, h("summary", null, name), place);
+  return details;
+}
+
+/**
+ * A button that opens a folded part of the page: the next step where there is nothing yet.
+ * @param {string} label
+ * @param {HTMLDetailsElement} part
+ */
+export function opens(label, part) {
+  const open = () => {
+    part.open = true;
+    part.querySelector("summary")?.focus();
+  };
+  return h("button", { type: "button", click: open }, label);
 }
 
 /**
@@ -201,13 +244,19 @@ export async function load(place, reason, work) {
  */
 export function destroy(label, sure, work) {
   const place = h("span", { class: "bar inline" });
+  const done = () => {
+    place.classList.remove("asking");
+    return work();
+  };
   const ask = () => {
-    const go = button(sure, work, "danger");
+    const go = button(sure, done, "danger");
+    place.classList.add("asking");
     show(place, go, h("button", { type: "button", click: keep }, "Keep"));
     go.focus();
   };
   const first = h("button", { type: "button", class: "danger", click: ask }, label);
   const keep = () => {
+    place.classList.remove("asking");
     show(place, first);
     first.focus();
   };
@@ -286,8 +335,16 @@ export function form(fields, label, work) {
   const said = h("div", { "aria-live": "polite" });
   const go = h("button", { class: "primary" }, label);
   const submit = once(go, said, work);
-  const labelled = fields.map(([name, field]) => h("label", null, h("span", null, name), field));
-  return h("form", { class: "fields", submit }, labelled, h("p", null, go), said);
+  return h("form", { class: "fields", submit }, fields.map(([name, field]) => labeled(name, field)), h("p", null, go), said);
+}
+
+/**
+ * A field with its label.
+ * @param {string} name
+ * @param {...Child} field
+ */
+export function labeled(name, ...field) {
+  return h("label", null, h("span", null, name), ...field);
 }
 
 /**
@@ -297,18 +354,42 @@ export function input(attributes) {
   const text = String(attributes?.value ?? "");
   if (/\n/.test(text)) {
     // A field of one line would drop the line breaks.
-    return /** @type {HTMLInputElement} */ (h("textarea", { ...attributes, value: null, rows: 2 }, text));
+    return /** @type {any} */ (h("textarea", { ...attributes, value: null, rows: 2 }, text));
   }
-  return /** @type {HTMLInputElement} */ (h("input", attributes ?? null));
+  return h("input", attributes ?? null);
 }
 
 /**
  * @param {[string, string][]} options values and their texts
- * @param {string} [chosen]
+ * @param {string | null} [chosen]
+ * @param {Record<string, any>} [attributes]
  */
-export function select(options, chosen) {
+export function select(options, chosen, attributes) {
   const all = options.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
-  return /** @type {HTMLSelectElement} */ (h("select", null, all));
+  return h("select", attributes ?? null, all);
+}
+
+/**
+ * A box that is ticked, with its text.
+ * @param {string} text
+ * @param {Record<string, any>} [attributes]
+ */
+export function check(text, attributes) {
+  const box = input({ type: "checkbox", ...attributes });
+  return { box, field: h("label", { class: "check" }, box, text) };
+}
+
+/**
+ * Boxes of which several are ticked.
+ * @param {string} legend
+ * @param {[string, string][]} options values and their texts
+ * @param {Iterable<string>} ticked
+ * @param {() => void} [changed]
+ */
+export function checks(legend, options, ticked, changed) {
+  const before = new Set(ticked);
+  const all = options.map(([value, text]) => check(text, { value, checked: before.has(value), change: changed }));
+  return { field: h("fieldset", null, h("legend", null, legend), all.map((it) => it.field)), value: () => all.filter(({ box }) => box.checked).map(({ box }) => box.value) };
 }
 
 /**

@@ -9,7 +9,7 @@ const INDENT = "    ";
  */
 export function editor(text) {
   const rows = Math.min(40, Math.max(10, text.split("\n").length + 1));
-  const area = /** @type {HTMLTextAreaElement} */ (h("textarea", { class: "code", rows, spellcheck: "false", wrap: "off", "aria-label": "Script" }, text));
+  const area = h("textarea", { class: "code", rows, spellcheck: "false", wrap: "off", "aria-label": "Script" }, text);
   const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
   const hint = h("small", { class: "quiet" }, "Tab indents; press Escape first to leave the field by Tab.");
   let wrong = 0;

@@ -4,11 +4,6 @@ import { failure, h, show } from "./dom.js";
 import { change, values } from "./state.js";
 import { keysOf, labelOf, parsed, references, written } from "./tables.js";
 
-/**
- * @typedef {import("./tables.js").Table} Table
- * @typedef {import("./tables.js").Column} Column
- */
-
 const CONDITIONS = [
   ["is", ""],
   ["contains", "__contains"],
@@ -101,11 +96,9 @@ export function texts(of, suffix, text) {
 export function filterBar(table, all, changed) {
   const columns = columnsOf(table, all);
   const option = (/** @type {string} */ name) => h("option", { value: name }, name.replace("__", " → "));
-  const column = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Column to filter by" }, [...columns.keys()].map(option)));
-  const kind = /** @type {HTMLSelectElement} */ (
-    h("select", { "aria-label": "Condition" }, CONDITIONS.map(([text, value]) => h("option", { value }, text)))
-  );
-  const value = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Value", placeholder: "value" }));
+  const column = h("select", { "aria-label": "Column to filter by" }, [...columns.keys()].map(option));
+  const kind = h("select", { "aria-label": "Condition" }, CONDITIONS.map(([text, value]) => h("option", { value }, text)));
+  const value = h("input", { "aria-label": "Value", placeholder: "value" });
   column.value = columns.has(labelOf(table)) ? labelOf(table) : column.value;
   kind.addEventListener("change", () => (value.hidden = kind.value === "__isnull"));
   const chips = h("ul", { class: "chips", "aria-label": "Filters" });

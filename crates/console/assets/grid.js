@@ -15,7 +15,7 @@ export function data(rows) {
 /**
  * @param {(string | HTMLElement)[]} columns
  * @param {any[][]} rows values, elements, or whole cells
- * @param {string} empty what stands there without rows
+ * @param {import("./dom.js").Child | import("./dom.js").Child[]} empty what stands there without rows
  * @param {string} [name] where a page has several with the same columns
  */
 export function grid(columns, rows, empty, name) {

@@ -46,9 +46,7 @@ export async function mayLeave(within) {
     };
     const stay = h("button", { type: "button", class: "primary", click: answer(false) }, "Stay");
     const leave = h("button", { type: "button", class: "danger", click: answer(true) }, "Leave without saving");
-    const dialog = /** @type {HTMLDialogElement} */ (
-      h("dialog", { class: "box", "aria-label": "Unsaved text", close }, h("p", null, "What you typed is not saved."), h("p", { class: "pages" }, stay, leave))
-    );
+    const dialog = h("dialog", { class: "box", "aria-label": "Unsaved text", close }, h("p", null, "What you typed is not saved."), h("p", { class: "pages" }, stay, leave));
     document.body.append(dialog);
     dialog.showModal();
     stay.focus();

@@ -50,7 +50,7 @@ export async function preview(file, address) {
   const scale = Math.min(1, MAX_SIDE / Math.max(image.width, image.height));
   const width = Math.max(1, Math.round(image.width * scale));
   const height = Math.max(1, Math.round(image.height * scale));
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width, height, role: "img", "aria-label": file.file_name }));
+  const canvas = h("canvas", { width, height, role: "img", "aria-label": file.file_name });
   canvas.getContext("2d")?.drawImage(image, 0, 0, width, height);
   const size = `${image.width.toLocaleString()} by ${image.height.toLocaleString()} pixels`;
   image.close();

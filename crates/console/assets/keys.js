@@ -63,7 +63,7 @@ export function shortcuts(pages) {
     }
     if (isGoing) {
       isGoing = false;
-      if (GOES[event.key]) {
+      if (pages[GOES[event.key]]) {
         location.hash = `#/${GOES[event.key]}`;
       }
       return;
@@ -84,16 +84,14 @@ function help(pages) {
     return;
   }
   const line = (/** @type {string} */ keys, /** @type {string} */ what) => h("div", null, h("dt", null, h("kbd", null, keys)), h("dd", null, what));
-  const goes = Object.entries(GOES).map(([key, page]) => line(`g ${key}`, pages[page].name));
+  const goes = Object.entries(GOES).filter(([, page]) => pages[page]).map(([key, page]) => line(`g ${key}`, pages[page].name));
   const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
-  const dialog = /** @type {HTMLDialogElement} */ (
-    h(
-      "dialog",
-      { class: "box", "aria-label": "Keys", close: () => dialog.remove() },
-      h("h2", null, "Keys"),
-      h("dl", { class: "keys" }, line("Ctrl K or /", "Search everything"), line("?", "These keys"), line("Enter", "Edit the cell that has the focus"), goes),
-      h("p", null, close),
-    )
+  const dialog = h(
+    "dialog",
+    { class: "box", "aria-label": "Keys", close: () => dialog.remove() },
+    h("h2", null, "Keys"),
+    h("dl", { class: "keys" }, line("Ctrl K or /", "Search everything"), line("?", "These keys"), line("Enter", "Edit the cell that has the focus"), goes),
+    h("p", null, close),
   );
   document.body.append(dialog);
   dialog.showModal();

@@ -1,7 +1,8 @@
 // A list by pages, at its place in the address. What was read stays when the next page cannot be read.
 
 import { call } from "./api.js";
-import { failure, h, load, show } from "./dom.js";
+import { HELD, failure, h, load, show } from "./dom.js";
+import { counted } from "./format.js";
 import { grid } from "./grid.js";
 import { change, values } from "./state.js";
 import { happenings } from "./stream.js";
@@ -16,9 +17,11 @@ const PAUSE = 400;
  * @template T
  * @typedef {object} Listed
  * @property {string} reason what is read, for those who wait
+ * @property {string} one what an entry is called
+ * @property {() => number | null} [total] about how many entries there are in all, where it is known
  * @property {(string | HTMLElement)[] | (() => (string | HTMLElement)[])} columns
  * @property {(entry: T) => any[]} row
- * @property {() => string} empty what stands there without entries
+ * @property {() => import("./dom.js").Child | import("./dom.js").Child[]} empty what stands there without entries
  * @property {(cursor: string | null) => Promise<{body: T[], next: string | null}>} read
  * @property {(type: string, data: any) => boolean} [live] whether an event may have changed the list
  * @property {(entries: T[]) => Promise<void>} [prepare] reads what the rows need besides
@@ -44,25 +47,28 @@ export function list(listed) {
       place.querySelector(".scroll")?.scrollTo(0, 0);
       again();
     };
-    const pager =
-      following || cursor
-        ? h(
-            "p",
-            { class: "pages" },
-            cursor ? h("button", { type: "button", click: turn(null) }, "First page") : null,
-            following ? h("button", { type: "button", click: turn(following) }, "Next page") : null,
-          )
-        : null;
-    // What is typed into a cell since the rows were asked for is not taken away.
-    if (place.querySelector(".editing")) {
+    // Above the entries, where it is seen without scrolling.
+    const total = next ? (listed.total?.() ?? 0) : 0;
+    const count = body.length > 0 ? `${counted(body.length, listed.one, listed.one.replace(/y$/, "ie") + "s")}${next || cursor ? " on this page" : ""}${total > body.length ? `, about ${total.toLocaleString("en-US")} in all` : ""}` : "";
+    const pager = h(
+      "p",
+      { class: "pages" },
+      h("span", { class: "quiet" }, count),
+      cursor ? h("button", { type: "button", click: turn(null) }, "First page") : null,
+      following ? h("button", { type: "button", click: turn(following) }, "Next page") : null,
+    );
+    // What was typed or asked since the rows were asked for is not taken away.
+    if (place.querySelector(HELD)) {
       soon();
       return undefined;
     }
     show(told);
-    return h("div", null, grid(columns, body.map(listed.row), listed.empty()), pager);
+    return h("div", null, count || cursor ? pager : null, grid(columns, body.map(listed.row), listed.empty()));
   };
-  const again = () =>
-    load(place, listed.reason, async () => {
+  const again = () => {
+    // Who turns the page, or sorts it, no longer waits for an answer.
+    place.querySelectorAll(".asking").forEach((it) => it.classList.remove("asking"));
+    return load(place, listed.reason, async () => {
       try {
         return await draw();
       } catch (error) {
@@ -74,30 +80,48 @@ export function list(listed) {
         return undefined;
       }
     });
+  };
   const first = () => {
     change({ _page: null });
     again();
   };
+  const { live } = listed;
+  const soon = live ? watching(place, again, (type, data) => live(type, data) && !values().get("_page")) : again;
+  if (!live) {
+    again();
+  }
+  return { place: h("div", null, told, place), first, again };
+}
+
+/**
+ * Reads a place now, and again after events that may have changed it.
+ * @param {Element} place
+ * @param {() => void} read
+ * @param {(type: string, data: any) => boolean} live
+ * @returns {() => void} reads it after a pause
+ */
+function watching(place, read, live) {
   /** @type {number | undefined} */
   let due;
-  // A cell that is being edited would lose what was typed into it.
-  const free = () => (place.querySelector(".editing") ? soon() : again());
+  const free = () => (place.querySelector(HELD) ? soon() : read());
   const soon = () => {
     clearTimeout(due);
     due = place.isConnected ? setTimeout(free, PAUSE) : undefined;
   };
-  const { live } = listed;
-  if (live) {
-    const on = (/** @type {any} */ event) => {
-      if (live(event.type, event.data) && !values().get("_page")) {
-        soon();
-      }
-    };
-    happenings(on, free);
-  } else {
-    again();
-  }
-  return { place: h("div", null, told, place), first, again };
+  happenings((/** @type {any} */ event) => live(event.type, event.data) && soon(), free);
+  return soon;
+}
+
+/**
+ * A place that shows what a promise gives, and follows events.
+ * @param {string} reason
+ * @param {(type: string, data: any) => boolean} live whether an event may have changed it
+ * @param {() => Promise<import("./dom.js").Child>} work
+ */
+export function watched(reason, live, work) {
+  const place = h("div", null);
+  watching(place, () => load(place, reason, work), live);
+  return place;
 }
 
 /**

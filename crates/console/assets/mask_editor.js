@@ -80,25 +80,23 @@ export class MaskEditor {
     /** Where the pointer drags from. @type {{kind: "draw" | "pan", at: import("./masks.js").Point} | null} */
     this.drag = null;
     this.isDue = false;
-    this.canvas = /** @type {HTMLCanvasElement} */ (
-      h("canvas", {
-        width: 960,
-        height: 600,
-        tabindex: "0",
-        role: "application",
-        "aria-label": `Mask of ${name}`,
-        "aria-describedby": "mask-help",
-        pointerdown: (/** @type {PointerEvent} */ event) => this.pressed(event),
-        pointermove: (/** @type {PointerEvent} */ event) => this.moved(event),
-        pointerup: () => this.released(),
-        pointercancel: () => this.released(),
-        dblclick: () => this.close(),
-        wheel: (/** @type {WheelEvent} */ event) => this.wheeled(event),
-        keydown: (/** @type {KeyboardEvent} */ event) => this.typed(event),
-        focus: () => this.draw(),
-        blur: () => this.draw(),
-      })
-    );
+    this.canvas = h("canvas", {
+      width: 960,
+      height: 600,
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Mask of ${name}`,
+      "aria-describedby": "mask-help",
+      pointerdown: (/** @type {PointerEvent} */ event) => this.pressed(event),
+      pointermove: (/** @type {PointerEvent} */ event) => this.moved(event),
+      pointerup: () => this.released(),
+      pointercancel: () => this.released(),
+      dblclick: () => this.close(),
+      wheel: (/** @type {WheelEvent} */ event) => this.wheeled(event),
+      keydown: (/** @type {KeyboardEvent} */ event) => this.typed(event),
+      focus: () => this.draw(),
+      blur: () => this.draw(),
+    });
     this.overlay = document.createElement("canvas");
     this.said = h("p", { class: "quiet", role: "status" });
     this.bar = this.toolbar();
@@ -130,15 +128,13 @@ export class MaskEditor {
       const choose = () => this.choose(/** @type {keyof typeof TOOLS} */ (tool));
       this.tools[tool] = h("button", { type: "button", "aria-pressed": "false", click: choose }, text);
     }
-    this.size = /** @type {HTMLInputElement} */ (
-      h("input", {
-        type: "range",
-        min: "1",
-        max: String(Math.max(8, Math.round(Math.max(this.image.width, this.image.height) / 8))),
-        value: String(this.radius),
-        input: () => this.resize(Number(this.size.value)),
-      })
-    );
+    this.size = h("input", {
+      type: "range",
+      min: "1",
+      max: String(Math.max(8, Math.round(Math.max(this.image.width, this.image.height) / 8))),
+      value: String(this.radius),
+      input: () => this.resize(Number(this.size.value)),
+    });
     this.undoing = h("button", { type: "button", click: () => this.undo() }, "Undo");
     this.redoing = h("button", { type: "button", click: () => this.redo() }, "Redo");
     const zoom = (/** @type {number} */ by) => () => this.zoom(by, this.middle());

@@ -22,7 +22,7 @@ const LARGE = 10_000;
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
-/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: import("./tables.js").Table[], jobs: any[], models: any[], views: any[]}> | null} */
+/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: Table[], jobs: any[], models: any[], views: any[]}> | null} */
 let known = null;
 
 function everything() {
@@ -78,7 +78,7 @@ async function searches(text, isLatest, add) {
 /**
  * Rows of a table with the text in their name. Of a large one first those whose name begins with it, which an index finds
  * at once among a million.
- * @param {import("./tables.js").Table} table
+ * @param {Table} table
  * @param {string} text
  * @param {(entries: Entry[]) => void} add
  */
@@ -109,9 +109,7 @@ export function palette(pages, text = "") {
   known = null;
   // Read while the first letters are typed.
   everything().catch(() => {});
-  const input = /** @type {HTMLInputElement} */ (
-    h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, tables…", autocomplete: "off" })
-  );
+  const input = h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, tables…", autocomplete: "off" });
   input.value = text;
   const found = h("ul", { id: "found", role: "listbox", "aria-label": "Found" });
   const told = h("p", { class: "quiet", role: "status" });
@@ -174,7 +172,7 @@ export function palette(pages, text = "") {
   };
   input.addEventListener("input", search);
   input.addEventListener("keydown", key);
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found, told));
+  const dialog = h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found, told);
   document.body.append(dialog);
   dialog.showModal();
   search();

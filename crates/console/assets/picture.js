@@ -1,9 +1,7 @@
 // The tables and their references as a picture.
 
-import { s } from "./dom.js";
+import { h, s } from "./dom.js";
 import { references, written } from "./tables.js";
-
-/** @typedef {import("./tables.js").Table} Table */
 
 const WIDTH = 168;
 const HEAD = 26;
@@ -72,13 +70,7 @@ export function picture(all) {
   const name = `${shown.length} tables and their references`;
   const svg = s("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "group", "aria-label": name });
   svg.append(...shown.flatMap((table) => lines(table, at)), ...shown.map((table) => box(table, at, height(table))));
-  const around = document.createElement("div");
-  around.className = "scroll picture";
-  around.tabIndex = 0;
-  around.setAttribute("role", "region");
-  around.setAttribute("aria-label", "Picture of the tables");
-  around.append(svg);
-  return around;
+  return h("div", { class: "scroll picture", tabindex: "0", role: "region", "aria-label": "Picture of the tables" }, svg);
 }
 
 /**

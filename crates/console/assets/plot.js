@@ -52,8 +52,8 @@ const COLORS = {
 /** How lines of groups differ that have the same color. */
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 
-/** Most names that a legend lists. */
-const LEGEND = 24;
+/** Most names that a legend lists; a plot of more has none. */
+export const LEGEND = 24;
 
 /** Opacity of curves beside those that are pinned. */
 const DIMMED = 0.15;
@@ -423,7 +423,7 @@ export class Plot extends HTMLElement {
     const picture = new Image();
     picture.src = await library.toImage(this, { format: "svg", ...size });
     await picture.decode();
-    const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: 2 * size.width, height: 2 * size.height }));
+    const canvas = h("canvas", { width: 2 * size.width, height: 2 * size.height });
     canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
     canvas.toBlob((blob) => blob && save(blob, name), "image/png");
   }

@@ -28,6 +28,14 @@ export function may(scope) {
 }
 
 /**
+ * What the operator has to set before this server has a feature; null where it is set up.
+ * @param {"agent" | "sql_logins"} feature
+ */
+export function missing(feature) {
+  return signedIn?.missing_features.find((it) => it.feature === feature)?.detail ?? null;
+}
+
+/**
  * Whether a user is the one who is signed in.
  * @param {string} id
  */

@@ -1,21 +1,14 @@
 // A form for one row: a field for each column, problems beside the fields that they concern.
 
-import { post } from "./api.js";
 import { failure, h, once, show } from "./dom.js";
 import { stringify } from "./exact.js";
-import { edited, keyFor, keyOf, labelOf, parsed, read, title, written } from "./tables.js";
-
-/** @typedef {import("./tables.js").Table} Table */
-/** @typedef {import("./tables.js").Column} Column */
+import { edited, identity, keyFor, keyOf, labelOf, parsed, read, title, writeRows, written } from "./tables.js";
 
 /** Most rows of another table that a field proposes. */
 const PROPOSED = 50;
 
 /** Pause after a letter before rows are looked for, in ms. */
 const PAUSE = 150;
-
-/** What the job of a change made here is called. */
-const JOB = "Console";
 
 /** What to say of a row that somebody else changed since it was shown, by the code of the problem. */
 const IN_THE_MEANTIME = new Map([
@@ -53,7 +46,7 @@ export function field(column, all, value, name) {
   }
   if (column.data_type === "boolean") {
     const options = ["", "true", "false"].map((it) => h("option", { value: it, selected: it === text }, it || "–"));
-    const input = /** @type {HTMLSelectElement} */ (h("select", null, options));
+    const input = h("select", null, options);
     return { input, list: null, value: async () => parsed(column, input.value) };
   }
   // A field of one line would drop the line breaks.
@@ -77,7 +70,7 @@ export function field(column, all, value, name) {
 export function reference(other, value, text) {
   const [key, label] = [keyOf(other), labelOf(other)];
   const list = h("datalist", { id: `proposed-${++lists}` });
-  const input = /** @type {HTMLInputElement} */ (h("input", { list: list.id, autocomplete: "off", placeholder: `${label} of the ${other.name}` }));
+  const input = h("input", { list: list.id, autocomplete: "off", placeholder: `${label} of the ${other.name}` });
   input.defaultValue = text;
   // Namesakes are told apart by their first values, and chosen by their keys.
   const more = written(other).map((it) => it.name).filter((it) => it !== key && it !== label).slice(0, 3);
@@ -136,7 +129,8 @@ export function rowForm(table, all, row, names, done) {
       it.input.removeAttribute("aria-invalid");
     }
     /** @type {Record<string, any>} */
-    const values = row ? { [key]: row[key] } : {};
+    const values = row ? identity(table, row) : {};
+    const known = Object.keys(values).length;
     try {
       for (const it of fields) {
         // A new row takes the default of a column whose field is left empty, a change only what was changed.
@@ -146,13 +140,10 @@ export function rowForm(table, all, row, names, done) {
           });
         }
       }
-      if (row && Object.keys(values).length === 1) {
+      if (row && Object.keys(values).length === known) {
         throw new Error("Nothing was changed.");
       }
-      // What somebody else changed since the row was shown is not overwritten.
-      const rows = [row ? { ...values, _if_updated_at: row.updated_at } : values];
-      const write = { table: table.name, mode: row ? "update" : "insert", rows };
-      const result = await post("/data/write", { job_name: JOB, tables: [write] });
+      const result = await writeRows(table, row ? "update" : "insert", [values]);
       done(result.tables[0].ids[0]);
     } catch (error) {
       tell(error);

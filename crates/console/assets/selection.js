@@ -1,13 +1,9 @@
 // Rows of a table that are chosen, over its pages: what may be done with all of them.
 
-import { post } from "./api.js";
-import { restore } from "./cells.js";
-import { button, failure, h, show, toast } from "./dom.js";
+import { button, failure, h, show } from "./dom.js";
 import { counted } from "./format.js";
 import { saveValues } from "./plot.js";
-import { keyOf, labelOf, read } from "./tables.js";
-
-/** @typedef {import("./tables.js").Table} Table */
+import { alsoDeleted, identity, keyOf, labelOf, read, undoable, writeRows } from "./tables.js";
 
 /** Rows of one request of the export. */
 const AT_ONCE = 1000;
@@ -24,7 +20,7 @@ export function selection({ table, isWritable, asOf, changed }) {
   const chosen = new Map();
   /** Boxes of the rows on the page. @type {{row: any, box: HTMLInputElement}[]} */
   let boxes = [];
-  const every = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "aria-label": "Choose every row of this page" }));
+  const every = h("input", { type: "checkbox", "aria-label": "Choose every row of this page" });
   const said = h("div", { "aria-live": "polite" });
   const bar = h("div", { class: "bar", role: "group", "aria-label": "Chosen rows", hidden: true });
 
@@ -73,13 +69,12 @@ export function selection({ table, isWritable, asOf, changed }) {
   /** Every column of the chosen rows, as the platform has them now. */
   const save = async () => {
     const keys = [...chosen.keys()];
-    const rows = [];
+    const found = new Map();
     for (let from = 0; from < keys.length; from += AT_ONCE) {
       const at = asOf();
       const { body } = await read(table, { filters: { [`${key}__in`]: keys.slice(from, from + AT_ONCE) }, limit: AT_ONCE, ...(at ? { as_of: at } : {}) });
-      rows.push(...body);
+      body.forEach((/** @type {any} */ row) => found.set(row[key], row));
     }
-    const found = new Map(rows.map((row) => [row[key], row]));
     const names = table.columns.map((column) => column.name);
     // In the order in which they were chosen.
     const lines = keys.flatMap((it) => (found.has(it) ? [names.map((name) => found.get(it)[name])] : []));
@@ -88,19 +83,14 @@ export function selection({ table, isWritable, asOf, changed }) {
     show(said, lost ? h("span", { class: "failure" }, `${counted(lost, "row")} of them ${lost === 1 ? "is" : "are"} deleted, and not in the file.`) : null);
   };
 
-  /** @param {boolean} isTrial */
-  const remove = (isTrial) => {
-    const rows = [...chosen.values()].map((row) => ({ [key]: row[key], ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) }));
-    return post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows }] });
-  };
+  const rows = () => [...chosen.values()].map((row) => identity(table, row));
 
   const ask = async () => {
     try {
-      const { cascade_deleted: others = {} } = (await remove(true)).tables[0];
-      const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
+      const more = await alsoDeleted(table, rows(), "them");
       const names = [...chosen.values()].slice(0, 3).map((row) => String(row[label] ?? row[key]));
       const what = `${names.join(", ")}${chosen.size > names.length ? ` and ${chosen.size - names.length} more` : ""}`;
-      const go = button(`Delete ${counted(chosen.size, "row")}${more.length ? ` and what refers to them: ${more.join(", ")}` : ""}`, confirmed, "danger");
+      const go = button(`Delete ${counted(chosen.size, "row")}${more}`, confirmed, "danger");
       show(said, h("span", null, `${what}. `), go);
       go.focus();
     } catch (error) {
@@ -110,14 +100,11 @@ export function selection({ table, isWritable, asOf, changed }) {
 
   const confirmed = async () => {
     const count = chosen.size;
-    const { job_execution_id: execution } = await remove(false);
+    const { job_execution_id: execution } = await writeRows(table, "delete", rows());
     chosen.clear();
     draw();
     every.focus();
-    toast(`${counted(count, "row")} deleted.`, async () => {
-      await restore(execution);
-      changed();
-    });
+    undoable(`${counted(count, "row")} deleted.`, execution, changed);
     changed();
   };
 
@@ -137,7 +124,7 @@ export function selection({ table, isWritable, asOf, changed }) {
     },
     /** The box of a row. @param {any} row */
     box: (row) => {
-      const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}` }));
+      const box = h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}` });
       box.addEventListener("change", () => {
         set(row, box.checked);
         box.checked = chosen.has(row[key]);

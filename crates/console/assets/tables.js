@@ -1,14 +1,9 @@
 // What pages know of tables: the schema, references, keys, values of columns.
 
 import { call, get, post } from "./api.js";
-import { h } from "./dom.js";
+import { h, toast } from "./dom.js";
 import { isNumber, numberOf, parse } from "./exact.js";
 import { shown } from "./format.js";
-
-/**
- * @typedef {Api["TableColumn"]} Column
- * @typedef {Api["Table"] & {row_count_estimate: number}} Table
- */
 
 /** @returns {Promise<Table[]>} */
 export function schema() {
@@ -145,6 +140,61 @@ export function rowLink(table, key) {
 export function read(table, body, address = "/tools/read") {
   const type = table.semantic_category === "core" ? "core-table" : "table";
   return call("POST", address, { target_name: table.name, target_type: type, ...body });
+}
+
+/**
+ * What a change of a row says of it: its key, and since when it is as the person saw it.
+ * @param {Table} table
+ * @param {any} row
+ */
+export function identity(table, row) {
+  const key = keyOf(table);
+  return { [key]: row[key], ...(row.updated_at ? { _if_updated_at: row.updated_at } : {}) };
+}
+
+/**
+ * Writes rows of a table as a change made here. Deletions include the rows that refer to them.
+ * @param {Table} table
+ * @param {"insert" | "update" | "delete"} mode
+ * @param {any[]} rows
+ * @param {boolean} [isTrial]
+ */
+export function writeRows(table, mode, rows, isTrial = false) {
+  const cascade = mode === "delete" ? { cascade: true } : {};
+  return post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode, rows, ...cascade }] });
+}
+
+/**
+ * What a deletion deletes besides its rows, in words.
+ * @param {Table} table
+ * @param {any[]} rows
+ * @param {string} them what is referred to
+ */
+export async function alsoDeleted(table, rows, them) {
+  const { cascade_deleted: others = {} } = (await writeRows(table, "delete", rows, true)).tables[0];
+  const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
+  return more.length ? ` and what refers to ${them}: ${more.join(", ")}` : "";
+}
+
+/**
+ * Undoes an execution, updates included.
+ * @param {string} execution
+ */
+export function restore(execution) {
+  return post(`/job-executions/${execution}/revert`, { restore: true });
+}
+
+/**
+ * Says what a write did, and offers to undo it.
+ * @param {string} words
+ * @param {string} execution
+ * @param {() => void} done
+ */
+export function undoable(words, execution, done) {
+  toast(words, async () => {
+    await restore(execution);
+    done();
+  });
 }
 
 /**

@@ -95,9 +95,9 @@ function zone(instruments, sent) {
   const known = instruments.length === 1 ? instruments[0].id : lastInstrument.get();
   const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
   const ask = instruments.some((it) => it.id === known) ? null : h("option", { value: "", selected: true }, "choose the instrument…");
-  const instrument = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Instrument" }, ask, options));
+  const instrument = h("select", { "aria-label": "Instrument" }, ask, options);
   const told = h("div", { "aria-live": "polite" });
-  const choose = /** @type {HTMLInputElement} */ (h("input", { type: "file", multiple: true, "aria-label": "Files" }));
+  const choose = h("input", { type: "file", multiple: true, "aria-label": "Files" });
   const list = h("ul", { class: "uploads", "aria-label": "Uploads" });
   /** @type {(() => Promise<void>)[]} */
   const waiting = [];

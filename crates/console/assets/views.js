@@ -1,7 +1,7 @@
 // Saved views: addresses of the console under a name, for everyone of the organization.
 
-import { call, every, post } from "./api.js";
-import { button, destroy, form, h, input, load, toast } from "./dom.js";
+import { every, post, sending } from "./api.js";
+import { button, destroy, form, h, input, load, loaded, toast } from "./dom.js";
 import { time } from "./format.js";
 import { grid } from "./grid.js";
 import { isMe, may } from "./rights.js";
@@ -26,10 +26,7 @@ export function saveView(done = () => {}) {
     const view = await post("/saved-views", { name: name.value.trim(), address: location.hash, is_pinned: pinned.checked });
     details.removeAttribute("open");
     name.value = "";
-    toast(`"${view.name}" is saved${view.is_pinned ? " and pinned on Home" : ""}.`, async () => {
-      await call("DELETE", `/saved-views/${view.id}`);
-      done();
-    });
+    toast(`"${view.name}" is saved${view.is_pinned ? " and pinned on Home" : ""}.`, sending("DELETE", `/saved-views/${view.id}`, undefined, done));
     done();
   };
   const fields = form([["Name of the view", name], ["Pinned on Home", pinned]], "Save the view", save);
@@ -47,22 +44,18 @@ export function viewLink(view) {
 
 /** The views that are pinned, and all of them folded. */
 export function viewList() {
-  const place = h("div", { "aria-live": "polite" });
   let isOpen = false;
-  const draw = () =>
-    load(place, "Reading the saved views", async () => {
-      const all = await savedViews();
-      const pinned = all.filter((view) => view.is_pinned);
-      if (all.length === 0) {
-        return h("p", { class: "empty" }, `No saved view yet.${may("write") ? " A table, the plates and the SQL page offer to save what they show." : ""}`);
-      }
-      const every = h("details", { open: isOpen }, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
-      every.addEventListener("toggle", () => (isOpen = every.hasAttribute("open")));
-      const links = h("ul", { class: "pinned", "aria-label": "Pinned views" }, pinned.map((view) => h("li", null, viewLink(view))));
-      return h("div", null, pinned.length ? links : null, every);
-    });
-  draw();
-  return place;
+  return loaded("Reading the saved views", async (draw) => {
+    const all = await savedViews();
+    const pinned = all.filter((view) => view.is_pinned);
+    if (all.length === 0) {
+      return h("p", { class: "empty" }, `No saved view yet.${may("write") ? " A table, the plates and the SQL page offer to save what they show." : ""}`);
+    }
+    const every = h("details", { open: isOpen }, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
+    every.addEventListener("toggle", () => (isOpen = every.hasAttribute("open")));
+    const links = h("ul", { class: "pinned", "aria-label": "Pinned views" }, pinned.map((view) => h("li", null, viewLink(view))));
+    return h("div", null, pinned.length ? links : null, every);
+  });
 }
 
 /**
@@ -71,22 +64,14 @@ export function viewList() {
  * @param {() => void} draw
  */
 function manage(all, draw) {
-  const pin = (/** @type {Api["SavedView"]} */ view) => async () => {
-    await call("PATCH", `/saved-views/${view.id}`, { is_pinned: !view.is_pinned });
-    draw();
-  };
-  const remove = (/** @type {Api["SavedView"]} */ view) => async () => {
-    await call("DELETE", `/saved-views/${view.id}`);
-    draw();
-  };
   const row = (/** @type {Api["SavedView"]} */ view) => {
     const isOwn = may("admin") || (may("write") && isMe(view.created_by));
     return [
       viewLink(view),
       /^#\/([a-z]+)/.exec(view.address)?.[1] ?? "",
       time(view.created_at),
-      isOwn ? button(view.is_pinned ? "Unpin" : "Pin", pin(view)) : view.is_pinned ? "pinned" : "",
-      isOwn ? destroy("Delete", `Delete "${view.name}"`, remove(view)) : "",
+      isOwn ? button(view.is_pinned ? "Unpin" : "Pin", sending("PATCH", `/saved-views/${view.id}`, { is_pinned: !view.is_pinned }, draw)) : view.is_pinned ? "pinned" : "",
+      isOwn ? destroy("Delete", `Delete "${view.name}"`, sending("DELETE", `/saved-views/${view.id}`, undefined, draw)) : "",
     ];
   };
   return grid(["View", "Page", "Saved", "Home", "Delete"], all.map(row), "", "Saved views");

@@ -37,6 +37,7 @@ assets! {
     "api.js" SCRIPT,
     "app.js" SCRIPT,
     "cells.js" SCRIPT,
+    "choices.js" SCRIPT,
     "code.js" SCRIPT,
     "column_changes.js" SCRIPT,
     "curves.js" SCRIPT,

@@ -6,10 +6,7 @@ use futures::{
     stream::BoxStream,
 };
 use labdata_domain::{
-    agent::{
-        Chat, LEASE, MAX_HISTORY_BYTES, Message, ModelFailure, ModelRefusal, Run, check_prompt,
-        history,
-    },
+    agent::{Chat, LEASE, MAX_HISTORY_BYTES, Message, Run, check_prompt, history},
     ids::{AgentRunId, ChatId},
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
@@ -59,7 +56,7 @@ impl std::fmt::Debug for StartedRun {
 /// # Errors
 /// `Forbidden` without the read scope, and for a chat with the key of a run or one that is narrowed to tables; `Invalid` for an empty or too long prompt and
 /// for a model that is not allowed; `NotFound` for an unknown chat; [`AgentError::Refused`];
-/// [`ModelFailure::NotConfigured`] if no model is set.
+/// the errors of [`Agent::check`].
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn run_agent(
     services: &Services,
@@ -74,15 +71,10 @@ pub async fn run_agent(
             .map_err(Error::from)?;
     }
     // Before anything is stored: without a provider the run can only fail.
-    agent.model.check()?;
+    agent.check()?;
     check_prompt(&command.prompt).map_err(Error::refused)?;
-    let model = match agent.models.choose(command.model.as_deref()) {
-        Ok(model) => model.to_owned(),
-        Err(ModelRefusal::NoneSet) => {
-            return Err(ModelFailure::NotConfigured("LABDATA_LLM_MODEL").into());
-        }
-        Err(refusal) => return Err(Error::refused(refusal).into()),
-    };
+    let model = agent.models.choose(command.model.as_deref());
+    let model = model.map_err(Error::refused)?.to_owned();
     let earlier = match command.chat_id {
         Some(id) => earlier_messages(agent, actor, id).await?,
         None => Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use labdata_domain::agent::{AgentLimits, ModelChoice, Usage};
+use labdata_domain::agent::{AgentLimits, ModelChoice, ModelFailure, Usage};
 use labdata_ports::agent::{AgentRunRepository, ChatRepository, LanguageModel};
 
 use super::tools::ToolRegistry;
@@ -24,6 +24,20 @@ pub struct Agent {
     pub limits: AgentLimits,
     /// Hears of used tokens.
     pub observer: Arc<dyn UsageObserver>,
+}
+
+impl Agent {
+    /// Checks that the operator has set a provider and a model. Sends nothing.
+    ///
+    /// # Errors
+    /// [`ModelFailure::NotConfigured`], as every run would fail.
+    pub fn check(&self) -> Result<(), ModelFailure> {
+        self.model.check()?;
+        if self.models.choose(None).is_err() {
+            return Err(ModelFailure::NotConfigured("LABDATA_LLM_MODEL"));
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Agent {

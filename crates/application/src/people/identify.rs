@@ -5,12 +5,13 @@ use labdata_domain::{
     people::{
         ApiKey,
         actor::Actor,
+        setup::{Feature, MissingFeature},
         tenancy::{Organization, User},
     },
 };
 
 use super::named_key::{NamedKey, with_name};
-use crate::{Error, Services};
+use crate::{Error, Services, agent::Agent, outward::sql_logins};
 
 /// User and organization of a key.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Identity {
     pub api_key: NamedKey,
     /// Execution of a key that was made for a run on the platform.
     pub execution: Option<ExecutionId>,
+    /// Features of the server that are not set up.
+    pub missing_features: Vec<MissingFeature>,
 }
 
 /// Returns what the presented key stands for. It needs no scope.
@@ -30,7 +33,11 @@ pub struct Identity {
 /// # Errors
 /// Errors of the ports.
 #[tracing::instrument(level = "debug", skip_all)]
-pub async fn identify(services: &Services, actor: &Actor) -> Result<Identity, Error> {
+pub async fn identify(
+    services: &Services,
+    agent: &Agent,
+    actor: &Actor,
+) -> Result<Identity, Error> {
     let organization = services.tenancy.organization(actor.organization).await?;
     let user = services
         .tenancy
@@ -47,5 +54,26 @@ pub async fn identify(services: &Services, actor: &Actor) -> Result<Identity, Er
         user,
         api_key: with_name(services, actor, key).await?,
         execution: actor.execution,
+        missing_features: missing_features(services, agent).await?,
     })
+}
+
+/// Returns the features that refuse every request until the operator sets them up.
+async fn missing_features(
+    services: &Services,
+    agent: &Agent,
+) -> Result<Vec<MissingFeature>, Error> {
+    let agent = agent.check().err().map(|failure| MissingFeature {
+        feature: Feature::Agent,
+        refusal: failure.into(),
+    });
+    let sql_logins = match sql_logins::offered(services).await {
+        Ok(_) => None,
+        Err(Error::Refused(refusal)) => Some(MissingFeature {
+            feature: Feature::SqlLogins,
+            refusal,
+        }),
+        Err(error) => return Err(error),
+    };
+    Ok(agent.into_iter().chain(sql_logins).collect())
 }

@@ -1,11 +1,11 @@
 // Keys, users, instruments, and the state of the platform.
 
-import { call, every, get, post } from "../api.js";
-import { badge, button, destroy, facts, form, h, input, load, select, show } from "../dom.js";
+import { call, every, get, post, sending } from "../api.js";
+import { badge, button, checks, destroy, facts, form, h, input, loaded, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { may } from "../rights.js";
-import { groups, invitations, users } from "./people.js";
+import { groups, invitations, once, users } from "./people.js";
 import { sqlLogins, webhooks } from "./integrations.js";
 
 const SCOPES = ["read", "write", "admin"];
@@ -37,10 +37,7 @@ export function admin() {
  * @param {(draw: () => void) => Promise<HTMLElement>} work
  */
 function section(name, reason, work) {
-  const place = h("div", { "aria-live": "polite" });
-  const draw = () => load(place, reason, () => work(draw));
-  draw();
-  return h("section", null, h("h2", null, name), place);
+  return h("section", null, h("h2", null, name), loaded(reason, work));
 }
 
 /**
@@ -58,10 +55,7 @@ async function keys(draw) {
     it.revoked_at ? "revoked" : it.expires_at ? time(it.expires_at) : "never",
     it.revoked_at
       ? ""
-      : destroy("Revoke", `Revoke ${it.name}: its clients stop working`, async () => {
-          await call("DELETE", `/api-keys/${it.id}`);
-          draw();
-        }),
+      : destroy("Revoke", `Revoke ${it.name}: its clients stop working`, sending("DELETE", `/api-keys/${it.id}`, undefined, draw)),
   ];
   const columns = ["Name", "Prefix", "User", "Scopes", "Last used", "Expires", "Revoke"];
   return h("div", null, addKey(draw, everybody), grid(columns, all.map(row), "There are no keys."));
@@ -73,37 +67,22 @@ async function keys(draw) {
  */
 function addKey(draw, everybody) {
   const name = input({ required: true, maxlength: 200 });
-  const scopes = SCOPES.map((scope) => input({ type: "checkbox", value: scope, checked: scope === "read" }));
+  const scopes = checks("Scopes", SCOPES.map((scope) => [scope, scope]), ["read"]);
   const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
   const user = h("select", null, h("option", { value: "" }, "me"), everybody.map((it) => h("option", { value: it.id }, it.email)));
-  const boxes = scopes.map((box, index) => h("label", { class: "check" }, box, SCOPES[index]));
   const made = h("div", { "aria-live": "polite" });
   const add = async () => {
     const ends = days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null;
     const key = await post("/api-keys", {
       name: name.value,
-      scopes: scopes.filter((box) => box.checked).map((box) => box.value),
+      scopes: scopes.value(),
       expires_at: ends,
       user_id: /** @type {HTMLSelectElement} */ (user).value || null,
     });
-    const secret = h("code", { class: "secret" }, key.key);
-    const copy = async () => {
-      await navigator.clipboard.writeText(key.key);
-      show(said, "Copied.");
-    };
-    const said = h("span", { role: "status" });
-    const done = () => {
-      show(made);
-      draw();
-    };
-    show(
-      made,
-      h("p", null, `The key ${key.name} is shown only once. Copy it now.`),
-      h("p", { class: "bar" }, secret, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")),
-    );
+    show(made, once(`The key ${key.name} is shown only once. Copy it now.`, key.key, draw));
   };
   const fields = form([["Name", name], ["User", user], ["Days until it expires", days]], "Create the key", add);
-  fields.querySelector("label")?.after(h("fieldset", null, h("legend", null, "Scopes"), boxes));
+  fields.querySelector("label")?.after(scopes.field);
   return h("details", null, h("summary", null, "New key"), fields, made);
 }
 
@@ -130,10 +109,7 @@ async function instruments(draw) {
     it.description ?? "",
     reading(it),
     time(it.created_at),
-    destroy("Delete", `Delete the instrument ${it.name}`, async () => {
-      await call("DELETE", `/instruments/${it.id}`);
-      draw();
-    }),
+    destroy("Delete", `Delete the instrument ${it.name}`, sending("DELETE", `/instruments/${it.id}`, undefined, draw)),
   ];
   const [name, kind, description] = [input({ required: true }), input(), input()];
   const zones = h("datalist", { id: "time-zones" }, Intl.supportedValuesOf("timeZone").map((it) => h("option", { value: it })));

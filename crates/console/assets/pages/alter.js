@@ -2,16 +2,14 @@
 
 import { call, every } from "../api.js";
 import { accessChanges, columnChanges } from "../column_changes.js";
-import { button, failure, h, input, load, once, show, toast } from "../dom.js";
+import { button, checks, failure, h, input, labeled, loaded, once, show, toast } from "../dom.js";
 import { stringify } from "../exact.js";
 import { counted } from "../format.js";
 import { saved } from "../guard.js";
 import { quoted, schema, sql, written } from "../tables.js";
-import { columnFields, labeled } from "./definition.js";
+import { columnFields } from "./definition.js";
 
 /**
- * @typedef {import("../tables.js").Table} Table
- * @typedef {import("../tables.js").Column} Column
  * @typedef {import("../column_changes.js").Change} Change
  */
 
@@ -167,22 +165,20 @@ export function alterTable(table, all, done) {
  * @param {Table} table
  */
 function accessFields(table) {
-  const element = h("div", null);
-  const now = { read: [...(table.access.read ?? [])], write: [...(table.access.write ?? [])] };
-  const sorted = (/** @type {string[]} */ names) => [...names].sort();
-  const value = () => ({ read: sorted(now.read), write: sorted(now.write) });
-  const boxes = (/** @type {"read" | "write"} */ right, /** @type {string} */ words, /** @type {string[]} */ groups) => {
-    const box = (/** @type {string} */ name) => {
-      const it = input({ type: "checkbox", checked: now[right].includes(name) });
-      it.addEventListener("change", () => (now[right] = it.checked ? [...now[right], name] : now[right].filter((other) => other !== name)));
-      return h("label", { class: "check" }, it, name);
-    };
-    return h("fieldset", null, h("legend", null, words), groups.map(box));
-  };
-  load(element, "Reading the groups", async () => {
-    const groups = (await every("/groups")).map((/** @type {Api["Group"]} */ it) => it.name);
-    return groups.length ? h("div", { class: "fields" }, boxes("read", "Read by", groups), boxes("write", "Written by", groups), h("p", { class: "quiet" }, "None: everyone of the organization. Administrators always may.")) : null;
+  const sorted = (/** @type {string[] | undefined} */ names) => [...(names ?? [])].sort();
+  const before = { read: sorted(table.access.read), write: sorted(table.access.write) };
+  let value = () => before;
+  const element = loaded("Reading the groups", async () => {
+    /** @type {[string, string][]} */
+    const groups = (await every("/groups")).map((/** @type {Api["Group"]} */ it) => [it.name, it.name]);
+    if (groups.length === 0) {
+      return null;
+    }
+    const [reads, writes] = [checks("Read by", groups, before.read), checks("Written by", groups, before.write)];
+    // A group that is no longer there stays in the access.
+    const gone = (/** @type {string[]} */ names) => names.filter((name) => !groups.some(([it]) => it === name));
+    value = () => ({ read: sorted([...reads.value(), ...gone(before.read)]), write: sorted([...writes.value(), ...gone(before.write)]) });
+    return h("div", { class: "fields" }, reads.field, writes.field, h("p", { class: "quiet" }, "None: everyone of the organization. Administrators always may."));
   });
-  const before = JSON.stringify(value());
-  return { element, value, isChanged: () => JSON.stringify(value()) !== before };
+  return { element, value: () => value(), isChanged: () => JSON.stringify(value()) !== JSON.stringify(before) };
 }

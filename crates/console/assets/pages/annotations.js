@@ -1,7 +1,7 @@
 // Masks of an image: the editor, those that are saved, and those that a model predicts.
 
-import { call, get, post, stored } from "../api.js";
-import { button, destroy, failure, form, h, input, load, select, show } from "../dom.js";
+import { call, get, post, sending, stored } from "../api.js";
+import { button, destroy, failure, form, h, input, loaded, select, show } from "../dom.js";
 import { pixels } from "../images.js";
 import { COLORS, MaskEditor, readMask } from "../mask_editor.js";
 import { base64, png } from "../masks.js";
@@ -167,18 +167,11 @@ class Labelling {
    */
   savedActions(entry) {
     const one = `${this.path}/${entry.annotation.id}`;
-    const vet = async () => {
-      await call("PATCH", one, { is_human_vetted: true });
-      await this.reload();
-    };
-    const remove = async () => {
-      await call("DELETE", one);
-      await this.reload();
-    };
+    const again = () => this.attempt(() => this.reload());
     return [
-      entry.annotation.is_human_vetted ? null : button("Vet", vet),
+      entry.annotation.is_human_vetted ? null : button("Vet", sending("PATCH", one, { is_human_vetted: true }, again)),
       button("Correct", () => this.correct(entry)),
-      destroy("Delete", `Delete the mask ${entry.annotation.label}`, remove),
+      destroy("Delete", `Delete the mask ${entry.annotation.label}`, sending("DELETE", one, undefined, again)),
     ];
   }
 
@@ -247,8 +240,7 @@ class Labelling {
 
   /** A form that asks a model for masks. */
   model() {
-    const place = h("div", null);
-    load(place, "Reading the models", async () => {
+    return loaded("Reading the models", async () => {
       const models = (await get("/ml-models")).filter((/** @type {any} */ it) => it.task_type === "segmentation" && it.status === "ready");
       if (models.length === 0) {
         return h("p", { class: "quiet" }, "Once a model of segmentation is trained, it can predict masks here.");
@@ -279,7 +271,6 @@ class Labelling {
         h("summary", null, "Predict masks with a model"),
         form([["Model", chosen], ["Threshold of a pixel", threshold], ["Smallest region, in pixels", region]], "Predict", predict, ));
     });
-    return place;
   }
 
   /**

@@ -1,7 +1,7 @@
 // The rows that an execution changed, before and after.
 
 import { get } from "../api.js";
-import { h, load } from "../dom.js";
+import { folded, h, loaded } from "../dom.js";
 import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
 import { cellOf, labelOf, names, rowLink, schema } from "../tables.js";
@@ -21,11 +21,9 @@ const SHOWN = 100;
  */
 export function changedRows(execution, tables) {
   const changed = tables.filter((it) => it.created + it.updated + it.deleted > 0);
-  return changed.map((table) => {
-    const place = h("div", null);
-    const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, `Rows of ${table.table}, before and after`), place));
-    const open = () =>
-      load(place, "Reading the rows", async () => {
+  return changed.map((table) =>
+    folded(`Rows of ${table.table}, before and after`, () =>
+      loaded("Reading the rows", async () => {
         const path = `/job-executions/${execution}/changes/${encodeURIComponent(table.table)}`;
         const [{ rows }, all] = await Promise.all([get(path), schema()]);
         // They say nothing about what was changed. No table has a column of its own with such a name.
@@ -37,10 +35,9 @@ export function changedRows(execution, tables) {
         const label = found ? labelOf(found) : "id";
         const name = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);
         return parts(table, rows, new Set(system.map((it) => it.name)), { cell, name });
-      });
-    details.addEventListener("toggle", () => details.open && open());
-    return details;
-  });
+      }),
+    ),
+  );
 }
 
 /**

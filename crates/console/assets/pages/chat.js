@@ -1,34 +1,26 @@
 // The agent: questions, answers, and what it did for them.
 
-import { call, every, get } from "../api.js";
-import { destroy, failure, h, load, show, titled } from "../dom.js";
+import { every, get, sending } from "../api.js";
+import { destroy, failure, h, load, loaded, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
 import { time } from "../format.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
 import { markdown } from "../markdown.js";
-import { may } from "../rights.js";
+import { missing } from "../rights.js";
 import { follow } from "../stream.js";
 import { undo } from "./executions.js";
 
 /** The list of chats, and a new question. */
 export function chats() {
-  const place = h("div", null);
-  const draw = () =>
-    load(place, "Reading the chats", async () => {
-      const all = await every("/agent/chats");
-      const remove = (/** @type {Api["AgentChat"]} */ it) => async () => {
-        await call("DELETE", `/agent/chats/${it.id}`);
-        draw();
-      };
-      const row = (/** @type {Api["AgentChat"]} */ it) => [
-        h("a", { href: `#/chat/${it.id}` }, it.title),
-        time(it.updated_at),
-        destroy("Delete", `Delete the chat “${it.title}” and its files`, remove(it)),
-      ];
-      return grid(["Chat", "Last question", "Delete"], all.map(row), "No chats yet. Ask about your tables, files and runs.");
-    });
-  draw();
+  const place = loaded("Reading the chats", async (draw) => {
+    const row = (/** @type {Api["AgentChat"]} */ it) => [
+      h("a", { href: `#/chat/${it.id}` }, it.title),
+      time(it.updated_at),
+      destroy("Delete", `Delete the chat “${it.title}” and its files`, sending("DELETE", `/agent/chats/${it.id}`, undefined, draw)),
+    ];
+    return grid(["Chat", "Last question", "Delete"], (await every("/agent/chats")).map(row), "No chats yet. Ask about your tables, files and runs.");
+  });
   const answers = h("div", { class: "chat" });
   return [h("h1", null, "Chat"), answers, question(null, answers), h("h2", null, "Earlier chats"), place];
 }
@@ -106,15 +98,11 @@ function toolCall(it, chat, reverts) {
  * @param {string} run
  */
 function revert(run) {
-  const place = h("div", null);
-  const draw = () =>
-    load(place, "Reading what it wrote", async () => {
-      const changes = await get(`/job-executions/${run}/changes`);
-      const link = h("a", { href: `#/executions/${run}` }, "What this run wrote");
-      return h("div", null, h("p", null, link), undo(run, changes, "Revert what this run wrote", draw));
-    });
-  draw();
-  return place;
+  return loaded("Reading what it wrote", async (draw) => {
+    const changes = await get(`/job-executions/${run}/changes`);
+    const link = h("a", { href: `#/executions/${run}` }, "What this run wrote");
+    return h("div", null, h("p", null, link), undo(run, changes, "Revert what this run wrote", draw));
+  });
 }
 
 /**
@@ -158,7 +146,7 @@ function figures(output, chat) {
  * @param {HTMLElement} place
  */
 function question(chat, place) {
-  const prompt = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" }));
+  const prompt = h("textarea", { rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" });
   const ask = h("button", { class: "primary" }, "Ask");
   const stop = h("button", { type: "button", hidden: true }, "Stop");
   const bar = h("p", { class: "bar" }, ask, stop);
@@ -190,12 +178,8 @@ function question(chat, place) {
       begin(event);
     }
   };
-  const form = h("form", { submit: begin, keydown: key }, prompt, bar);
-  // Others than administrators learn it from the answer.
-  const look = may("admin") ? get("/dependencies") : Promise.resolve({ dependencies: [] });
-  const isOff = (/** @type {any} */ { dependencies }) => dependencies.some((/** @type {any} */ it) => it.name === "LLM" && it.state === "unused");
-  look.then((found) => isOff(found) && form.replaceWith(h("p", { class: "empty" }, "This server has no language model to ask: its operator sets LABDATA_LLM_PROVIDER.")), () => {});
-  return form;
+  const why = missing("agent");
+  return why ? h("p", { class: "empty" }, `Nothing can be asked: ${why}.`) : h("form", { submit: begin, keydown: key }, prompt, bar);
 }
 
 /**

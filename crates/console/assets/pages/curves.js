@@ -1,21 +1,20 @@
 // The curves of plates: over each other, at their wells, as means of conditions, or as colors.
 
+import { choice, flag, several } from "../choices.js";
 import { axes, axisOf, placeOn, series, storedPlace } from "../curves.js";
 import { failure, h, show } from "../dom.js";
 import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
-import { plot, plotTools, saveValues } from "../plot.js";
+import { LEGEND, plot, plotTools, saveValues } from "../plot.js";
 import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { byPlate, check, choice, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, pathsOf, pinField, plateChips, range, several, swatch, withoutBlanks, worded } from "./plate_parts.js";
+import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, pathsOf, pinField, plateChips, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
- * @typedef {import("../tables.js").Table} Table
- * @typedef {import("../tables.js").Column} Column
  * @typedef {{table: Table, owner: Column, owners: Column[], wells: Table, plate: Column | null, all: Table[]}} Subject
  * @typedef {{x: any[], y: any[], key: any, row: any, name: string, well: {row: number, column: number} | null, wellName: string,
  *   second: any[], plate: string, condition: string, order: any[], isBlank: boolean,
@@ -30,9 +29,6 @@ const ROWS = 400;
 
 /** Most requests for rows that are looked through for curves. */
 const PAGES = 10;
-
-/** Names that a legend lists; a plot of more has none. */
-const LEGEND = 24;
 
 const LAYOUTS = ["overlaid", "as a plate", "means by condition", "heat map"];
 
@@ -68,15 +64,15 @@ export function curveView(subject) {
   const texts = own.filter((it) => it.data_type === "string" && !it.is_foreign_key).map((it) => it.name);
   const well = choice("Well column", "_well", texts, wellColumn(wells), drawCurves);
   const color = choice("Color by", "_color", ["", ...own.map((it) => it.name)], "", drawCurves);
-  const logY = check("Log scale", "_log", drawCurves);
-  const logX = check("Log X", "_logx", drawCurves);
+  const logY = flag("Log scale", "_log", drawCurves);
+  const logX = flag("Log X", "_logx", drawCurves);
   const paths = pathsOf(wells, all);
   const by = several("Conditions", "_by", paths.filter((it) => it.name !== labelOf(wells) && it.name !== plate?.name).map((it) => [it.name, it.name.replace("__", " → ")]), readCurves);
   const band = choice("Band", "_band", ["SD", "SEM", "none"], "SD", drawCurves);
   const blanks = own.filter((it) => it.data_type === "boolean").map((it) => it.name);
   const blank = choice("Subtract blanks", "_blank", ["", ...blanks], "", drawCurves);
   const measure = choice("Color shows", "_measure", [...MEASURES], "maximum", drawCurves);
-  const at = /** @type {HTMLInputElement} */ (h("input", { type: "range", "aria-label": "X of the value" }));
+  const at = h("input", { type: "range", "aria-label": "X of the value" });
   const atWords = h("output", null);
   /** Place of the slider, which the address has once it is let go. @type {number | null} */
   let placeAt = values().has("_at") ? Number(values().get("_at")) : null;
@@ -123,6 +119,10 @@ export function curveView(subject) {
     const chosen = values().getAll("_plate");
     if (plate && chosen.length > 0) {
       wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map((it) => numberOf(it, true)) : chosen;
+    }
+    const run = values().get("_run");
+    if (run) {
+      wanted[`${keyOf(wells)}__in`] = await writtenBy(subject, run);
     }
     const got = [];
     /** @type {string | null | undefined} */
@@ -483,6 +483,7 @@ export function curveView(subject) {
     null,
     plate ? h("p", { class: "crumbs" }, h("a", { href: address("plates", table.name) }, "All plates")) : null,
     chosen,
+    runChip(readCurves),
     filter,
     h("div", { class: "fields" }, owners.length > 1 ? of.field : null, across.field, up.field, second.field, layout.field, well.field, color.field, measure.field, band.field, blank.field, logY.field, logX.field),
     h("details", { open: by.value().length > 0 }, h("summary", null, "Conditions"), by.field),

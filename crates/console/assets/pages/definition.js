@@ -1,26 +1,13 @@
 // A form that defines a table.
 
 import { call } from "../api.js";
-import { h, input, once } from "../dom.js";
+import { check, h, input, labeled, once } from "../dom.js";
 import { keyOf } from "../tables.js";
-
-/**
- * @typedef {import("../tables.js").Table} Table
- * @typedef {import("../tables.js").Column} Column
- */
 
 const TYPES = ["string", "text", "integer", "float", "boolean", "datetime", "date", "uuid", "json"];
 
 /** Types that a column's values can become without a loss. @type {Record<string, string[]>} */
 const EXACT = { integer: ["float", "text"], string: ["text"], date: ["datetime", "text"] };
-
-/**
- * @param {string} label
- * @param {HTMLElement} input
- */
-export function labeled(label, input) {
-  return h("label", null, label, input);
-}
 
 /**
  * The choice of a column's type: every type and table for a new column, what loses nothing for one that has values.
@@ -43,7 +30,7 @@ function typeChoice(targets, before) {
 
 /** @param {HTMLElement[]} options @param {boolean} [disabled] */
 function select(options, disabled = false) {
-  return /** @type {HTMLSelectElement} */ (h("select", { disabled }, options));
+  return h("select", { disabled }, options);
 }
 
 /**
@@ -60,12 +47,10 @@ export function columnFields(all, name, removed, before = null) {
   const label = input({ value: before?.label ?? "", placeholder: "on axes and headers" });
   const unit = input({ value: before?.unit ?? "", placeholder: "ug/mL", autocapitalize: "off", autocomplete: "off", size: 8 });
   const about = input({ value: before?.description ?? "" });
-  const check = (/** @type {boolean} */ checked, disabled = false) => input({ type: "checkbox", checked, disabled });
   const isKey = before?.is_primary_key ?? false;
-  const needed = check(before !== null && !before.is_nullable, isKey);
-  const unique = check(before?.is_unique ?? false, isKey);
-  const key = check(isKey, before !== null);
-  const box = (/** @type {string} */ text, /** @type {HTMLInputElement} */ it) => h("label", { class: "check" }, it, text);
+  const needed = check("Required", { checked: before !== null && !before.is_nullable, disabled: isKey });
+  const unique = check("Unique", { checked: before?.is_unique, disabled: isKey });
+  const key = check("Primary key", { checked: isKey, disabled: before !== null });
   const remove = () => removed(element);
   const element = h(
     "div",
@@ -75,9 +60,9 @@ export function columnFields(all, name, removed, before = null) {
     labeled("Type", type),
     labeled("Unit", unit),
     labeled("Description", about),
-    box("Required", needed),
-    box("Unique", unique),
-    before && !isKey ? null : box("Primary key", key),
+    needed.field,
+    unique.field,
+    before && !isKey ? null : key.field,
     isKey ? null : h("button", { type: "button", click: remove, "aria-label": before ? `Remove ${name}` : "Leave out this column" }, "×"),
   );
   const value = () => {
@@ -88,9 +73,9 @@ export function columnFields(all, name, removed, before = null) {
     return {
       name: named.value.trim(),
       data_type,
-      is_nullable: !needed.checked && !key.checked,
-      is_unique: unique.checked && !key.checked,
-      is_primary_key: key.checked,
+      is_nullable: !needed.box.checked && !key.box.checked,
+      is_unique: unique.box.checked && !key.box.checked,
+      is_primary_key: key.box.checked,
       label: text(label),
       unit: text(unit),
       description: text(about),
@@ -108,9 +93,7 @@ export function columnFields(all, name, removed, before = null) {
 export function definition(all) {
   const name = input({ required: true, pattern: "[a-z][a-z0-9_]*", maxlength: 63, placeholder: "sample", autocapitalize: "off" });
   const description = input();
-  const kind = /** @type {HTMLSelectElement} */ (
-    h("select", null, h("option", { value: "curated" }, "rows (curated)"), h("option", { value: "raw" }, "points of curves (raw)"))
-  );
+  const kind = h("select", null, h("option", { value: "curated" }, "rows (curated)"), h("option", { value: "raw" }, "points of curves (raw)"));
   const place = h("div", null);
   const told = h("div", { "aria-live": "polite" });
   /** @type {ReturnType<typeof columnFields>[]} */

@@ -1,11 +1,9 @@
 // The computer beside an instrument: its last report, and a band of the last seven days.
 
 import { get } from "../api.js";
-import { facts, h, load } from "../dom.js";
+import { badge, facts, h, loaded, s } from "../dom.js";
 import { instant, time } from "../format.js";
 import { grid } from "../grid.js";
-
-const SVG = "http://www.w3.org/2000/svg";
 
 /** Length of the band in units of its drawing. */
 const LENGTH = 1000;
@@ -19,8 +17,7 @@ const KINDS = /** @type {Record<string, string>} */ ({ online: "completed", offl
  * @param {string} id of the instrument
  */
 export function device(id) {
-  const place = h("div", null);
-  load(place, "Reading the device's status", async () => {
+  const place = loaded("Reading the device's status", async () => {
     const [status, report] = await Promise.all([get(`/instruments/${id}/device-status`), get(`/instruments/${id}/device`)]);
     if (status.current_status === null) {
       const words = "No computer has reported for this instrument yet. labdata-watch reports every minute while it runs.";
@@ -35,7 +32,7 @@ export function device(id) {
  * @param {string} status
  */
 function statusBadge(status) {
-  return h("span", { class: `badge ${KINDS[status]}` }, WORDS[status]);
+  return badge(WORDS[status], KINDS[status]);
 }
 
 /**
@@ -65,24 +62,14 @@ function now(status, report) {
 function band(status) {
   const [start, end] = [Date.parse(status.start_time), Date.parse(status.end_time)];
   const at = (/** @type {string} */ text) => ((Date.parse(text) - start) / Math.max(end - start, 1)) * LENGTH;
-  const drawing = document.createElementNS(SVG, "svg");
-  drawing.setAttribute("viewBox", `0 0 ${LENGTH} 24`);
-  drawing.setAttribute("preserveAspectRatio", "none");
-  drawing.setAttribute("class", "band");
-  drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", `Status of the computer over the last ${Math.round((end - start) / 86_400_000)} days`);
-  for (const period of status.statuses) {
-    const part = document.createElementNS(SVG, "rect");
-    part.setAttribute("class", period.status);
-    part.setAttribute("x", String(at(period.first_seen)));
+  const part = (/** @type {Api["DeviceStatusPeriod"]} */ it) => {
     // One minute of a week is less than a dot, and the one with the trouble should be seen.
-    part.setAttribute("width", String(Math.max(at(period.last_seen) - at(period.first_seen), 2)));
-    part.setAttribute("height", "24");
-    const words = document.createElementNS(SVG, "title");
-    words.textContent = `${WORDS[period.status]}, ${instant(period.first_seen)} to ${instant(period.last_seen)}`;
-    part.append(words);
-    drawing.append(part);
-  }
+    const width = Math.max(at(it.last_seen) - at(it.first_seen), 2);
+    const words = `${WORDS[it.status]}, ${instant(it.first_seen)} to ${instant(it.last_seen)}`;
+    return s("rect", { class: it.status, x: at(it.first_seen), width, height: 24 }, s("title", {}, words));
+  };
+  const label = `Status of the computer over the last ${Math.round((end - start) / 86_400_000)} days`;
+  const drawing = s("svg", { viewBox: `0 0 ${LENGTH} 24`, preserveAspectRatio: "none", class: "band", role: "img", "aria-label": label }, ...status.statuses.map(part));
   const ends = h("p", { class: "bar band-ends" }, time(status.start_time), time(status.end_time));
   return h("div", null, drawing, ends);
 }

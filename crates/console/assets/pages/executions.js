@@ -1,15 +1,15 @@
 // Executions: which ran, what one changed, and its revert.
 
-import { get, post } from "../api.js";
-import { restore } from "../cells.js";
-import { badge, button, destroy, facts, h, load, select, show, titled, toast } from "../dom.js";
+import { get, post, sending } from "../api.js";
+import { badge, button, check, destroy, facts, h, load, loaded, select, show, titled, toast } from "../dom.js";
 import { stringify } from "../exact.js";
 import { counted, duration, time } from "../format.js";
 import { grid } from "../grid.js";
 import { list, pageOf } from "../list.js";
 import { log } from "../log.js";
 import { may } from "../rights.js";
-import { change, values } from "../state.js";
+import { address, change, values } from "../state.js";
+import { restore } from "../tables.js";
 import { changedRows } from "./changed_rows.js";
 
 /**
@@ -51,15 +51,15 @@ export function executions() {
     starter(it.started_by),
     it.error_message ?? "",
   ];
-  const state = select([["", "any status"], ...STATES.map((it) => /** @type {[string, string]} */ ([it, it]))], values().get("_status") ?? "");
-  state.setAttribute("aria-label", "Status");
-  state.addEventListener("change", () => {
+  const choose = () => {
     change({ _status: state.value, _page: null }, true);
     listed.again();
-  });
+  };
+  const state = select([["", "any status"], ...STATES.map((it) => /** @type {[string, string]} */ ([it, it]))], values().get("_status") ?? "", { "aria-label": "Status", change: choose });
   const job = values().get("_job");
   const listed = list({
     reason: "Reading the executions",
+    one: "execution",
     columns: ["Job", "Status", "Started", "Took", "By", "Message"],
     row,
     empty: () => (state.value || job ? "No execution meets the conditions." : "Nothing has run yet. A script opens an execution, and all that it writes belongs to it."),
@@ -80,60 +80,53 @@ export function executions() {
  * @param {string} id
  */
 export function execution(id) {
-  const place = h("div", null);
-  const cancel = async () => {
-    await post(`/job-executions/${id}/cancel`);
-    draw();
-  };
-  const draw = () =>
-    load(place, "Reading the execution", async () => {
-      const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
-      titled(it.job_name);
-      const [job, file, earlier] = await Promise.all([
-        it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null),
-        it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null,
-        it.retry_of ? get(`/job-executions/${it.retry_of}/changes`) : null,
-      ]);
-      const again = async () => {
-        const started = await post(`/jobs/${job.id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
-        location.hash = `#/executions/${started.job_execution_id}`;
-      };
-      return h(
+  const place = loaded("Reading the execution", async (draw) => {
+    const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
+    titled(it.job_name);
+    const [job, file, earlier] = await Promise.all([
+      it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null),
+      it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null,
+      it.retry_of ? get(`/job-executions/${it.retry_of}/changes`) : null,
+    ]);
+    const again = async () => {
+      const started = await post(`/jobs/${job.id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
+      location.hash = `#/executions/${started.job_execution_id}`;
+    };
+    return h(
+      "div",
+      null,
+      h(
         "div",
-        null,
+        { class: "heading" },
+        h("h1", null, it.job_name, " ", badge(it.status)),
         h(
-          "div",
-          { class: "heading" },
-          h("h1", null, it.job_name, " ", badge(it.status)),
-          h(
-            "span",
-            { class: "actions" },
-            job && may("write") && !isOpen(it) ? button("Run again", again) : null,
-            isOpen(it) && may("write") ? destroy("Cancel", `Cancel this run of ${it.job_name}`, cancel) : null,
-          ),
+          "span",
+          { class: "actions" },
+          job && may("write") && !isOpen(it) ? button("Run again", again) : null,
+          isOpen(it) && may("write") ? destroy("Cancel", `Cancel this run of ${it.job_name}`, sending("POST", `/job-executions/${id}/cancel`, undefined, draw)) : null,
         ),
-        it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
-        facts([
-          ["Started", time(it.started_at)],
-          ["Ended", time(it.completed_at)],
-          ...(it.started_at && it.completed_at ? [/** @type {[string, string]} */ (["Took", took(it)])] : []),
-          ["By", starter(it.started_by)],
-          ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
-          ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
-          ...(it.retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${it.retry_of}` }, "the run before")])] : []),
-          ...(it.retried_by ? [/** @type {[string, Node]} */ (["Retried by", h("a", { href: `#/executions/${it.retried_by}` }, "the run after it")])] : []),
-          ["Id", h("code", null, id)],
-        ]),
-        Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
-        it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
-        h("h2", null, "What it changed"),
-        written(changes),
-        changedRows(id, changes.tables),
-        may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", draw)) : null,
-        earlier?.tables.length && may("write") ? h("section", null, h("h2", null, "The run before wrote, too"), undo(it.retry_of, earlier, "Revert what the earlier attempt wrote", draw)) : null,
-      );
-    });
-  draw();
+      ),
+      it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+      facts([
+        ["Started", time(it.started_at)],
+        ["Ended", time(it.completed_at)],
+        ...(it.started_at && it.completed_at ? [/** @type {[string, string]} */ (["Took", took(it)])] : []),
+        ["By", starter(it.started_by)],
+        ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
+        ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
+        ...(it.retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${it.retry_of}` }, "the run before")])] : []),
+        ...(it.retried_by ? [/** @type {[string, Node]} */ (["Retried by", h("a", { href: `#/executions/${it.retried_by}` }, "the run after it")])] : []),
+        ["Id", h("code", null, id)],
+      ]),
+      Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
+      it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
+      h("h2", null, "What it changed"),
+      written(id, changes),
+      changedRows(id, changes.tables),
+      may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", draw)) : null,
+      earlier?.tables.length && may("write") ? h("section", null, h("h2", null, "The run before wrote, too"), undo(it.retry_of, earlier, "Revert what the earlier attempt wrote", draw)) : null,
+    );
+  });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/executions" }, "← Executions")), place];
 }
 
@@ -145,21 +138,23 @@ function isOpen(it) {
 }
 
 /**
+ * @param {string} id
  * @param {Api["JobExecutionChanges"]} changes
  */
-function written(changes) {
+function written(id, changes) {
   const row = (/** @type {Api["TableChanges"]} */ it) => [
     h("a", { href: `#/tables/${encodeURIComponent(it.table)}` }, it.table),
     it.created,
     it.updated,
     it.deleted,
     it.series_points,
+    it.series_points && !changes.reverted_at ? h("a", { href: address("plates", it.table, { _run: id }) }, "Plot what it wrote") : "",
   ];
   const files = changes.files.map((/** @type {Api["ExecutionFile"]} */ file) => h("li", null, h("a", { href: `#/files/${file.id}` }, file.file_name)));
   return h(
     "div",
     null,
-    grid(["Table", "Created", "Updated", "Deleted", "Points"], changes.tables.map(row), "It wrote no rows."),
+    grid(["Table", "Created", "Updated", "Deleted", "Points", "Curves"], changes.tables.map(row), "It wrote no rows."),
     files.length ? h("ul", null, files) : null,
   );
 }
@@ -173,9 +168,10 @@ function written(changes) {
  */
 export function undo(id, changes, label, draw) {
   const place = h("div", { "aria-live": "polite" });
-  const restores = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: changes.tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted) }));
-  const skips = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox" }));
-  const skipField = h("label", { class: "check", hidden: true }, skips, "Leave what others have changed since as it is");
+  const isLossy = changes.tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted);
+  const { box: restores, field: restoring } = check("Bring back what it changed and deleted", { checked: isLossy, change: () => show(place) });
+  const { box: skips, field: skipField } = check("Leave what others have changed since as it is", { change: () => preview() });
+  skipField.hidden = true;
   const body = (/** @type {boolean} */ isTrial) => ({ dry_run: isTrial, restore: restores.checked, ...(restores.checked && skips.checked ? { on_conflict: "skip" } : {}) });
   const preview = () =>
     load(place, "Counting what would be undone", async () => {
@@ -204,10 +200,7 @@ export function undo(id, changes, label, draw) {
     toast("The execution is reverted.", again ? async () => void (await restore(again), draw()) : undefined);
     draw();
   };
-  restores.addEventListener("change", () => show(place));
-  skips.addEventListener("change", preview);
-  const box = h("label", { class: "check" }, restores, "Bring back what it changed and deleted");
-  const offer = h("div", { hidden: changes.reverted_at !== null }, h("p", { class: "actions" }, box, h("button", { type: "button", click: preview }, label)), skipField, place);
+  const offer = h("div", { hidden: changes.reverted_at !== null }, h("p", { class: "actions" }, restoring, h("button", { type: "button", click: preview }, label)), skipField, place);
   if (changes.reverted_at === null) {
     return offer;
   }

@@ -1,11 +1,11 @@
 // Files: the list, uploads, and one with its preview.
 
 import { call, every, get, post, stored } from "../api.js";
-import { badge, button, destroy, h, input, load, select, titled, toast } from "../dom.js";
-import { time } from "../format.js";
+import { badge, button, destroy, folded, h, input, loaded, select, titled, toast } from "../dom.js";
+import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
-import { list, pageOf } from "../list.js";
+import { list, pageOf, watched } from "../list.js";
 import { may } from "../rights.js";
 import { change, values } from "../state.js";
 import { uploads } from "../uploads.js";
@@ -27,8 +27,7 @@ export function files() {
   const given = values();
   const search = input({ type: "search", "aria-label": "Part of the name", placeholder: "part of the name", value: given.get("_name") ?? "" });
   const extensions = input({ "aria-label": "Extensions", placeholder: "extensions: csv, txt", size: 16, value: given.get("_extensions") ?? "" });
-  const instrument = select([["", "any source"]]);
-  instrument.setAttribute("aria-label", "Source");
+  const instrument = select([["", "any source"]], "", { "aria-label": "Source" });
   /** @type {Map<string, string>} */
   const names = new Map();
   const row = (/** @type {Api["FileRecord"]} */ it) => [
@@ -46,6 +45,7 @@ export function files() {
   });
   const listed = list({
     reason: "Reading the files",
+    one: "file",
     columns: ["File", "Size", "Uploaded", "Source"],
     row,
     empty: () => (Object.values(filters()).some(Boolean) ? "No file meets the conditions." : `No files yet. ${may("write") ? "Drop one above, or let" : "Let"} labdata-watch do it on the instrument's computer.`),
@@ -74,13 +74,8 @@ export function files() {
  * @param {string} id
  */
 export function file(id) {
-  const place = h("div", null);
-  load(place, "Reading the file", async () => {
-    const [it, content, runs] = await Promise.all([
-      get(`/files/${id}`),
-      get(`/files/${id}/content`),
-      every(`/job-executions?trigger_file_id=${id}`),
-    ]);
+  const place = loaded("Reading the file", async () => {
+    const [it, content] = await Promise.all([get(`/files/${id}`), get(`/files/${id}/content`)]);
     const run = it.job_execution_id;
     const remove = async () => {
       await call("DELETE", `/files/${id}`);
@@ -111,24 +106,32 @@ export function file(id) {
       beginning(it, content),
       isImage(it) ? annotations(it, content.download_url) : null,
       h("h2", null, "What it led to"),
-      await ledTo(runs),
+      watched("Reading its runs", (type) => type.startsWith("job_execution."), async () => ledTo(await every(`/job-executions?trigger_file_id=${id}`))),
     );
   });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/files" }, "← Files")), place];
 }
 
 /**
- * A button that reads the file into measurements and curves.
+ * A button that reads the file into measurements and curves, and what readers find in it.
  * @param {Api["FileRecord"]} file
  */
 function readIt(file) {
-  const read = async () => {
+  const ask = async (/** @type {boolean} */ isTrial) => {
     const instrument = await get(`/instruments/${file.source_instrument_id}`);
-    const body = instrument.reader ? {} : { reader: "auto" };
-    const execution = await post(`/files/${file.file_id}/read`, body);
-    location.hash = `#/executions/${execution.job_execution_id}`;
+    return post(`/files/${file.file_id}/read`, { ...(instrument.reader ? {} : { reader: "auto" }), dry_run: isTrial });
   };
-  return h("p", null, button("Read", read), " writes what is in it to instrument_measurement and instrument_curve.");
+  const read = async () => (location.hash = `#/executions/${(await ask(false)).job_execution_id}`);
+  const found = () =>
+    loaded("Reading the file", async () => {
+      /** @type {Api["FileReading"]} */
+      const it = await ask(true);
+      const columns = [...new Set(it.rows.flatMap((row) => Object.entries(row).flatMap(([name, value]) => (value === null ? [] : [name]))))];
+      const words = it.reader ? `${it.reader} finds ${counted(it.measurements, "measurement")}, of which ${it.curves} with curves.` : it.candidates.length ? `Several readers take it: ${it.candidates.join(", ")}.` : "No reader takes it.";
+      const doubts = it.doubts.map((each) => h("p", { class: "note warns" }, each));
+      return h("div", null, h("p", null, words), doubts, it.rows.length ? grid(columns, it.rows.map((row) => columns.map((name) => row[name])), "", "First measurements") : null);
+    });
+  return h("div", null, h("p", null, button("Read", async () => void (await read())), " writes what is in it to instrument_measurement and instrument_curve."), folded("What a reader finds", found));
 }
 
 /**
@@ -137,16 +140,11 @@ function readIt(file) {
  * @param {Api["FileContentResult"]} content
  */
 function beginning(file, content) {
-  const place = h("div", null);
   if (content.text_preview !== null) {
     const more = content.preview_truncated ? h("p", { class: "quiet" }, "This is the beginning of the file.") : null;
-    place.append(h("pre", { tabindex: "0" }, content.text_preview), more ?? "");
-  } else if (isImage(file)) {
-    load(place, "Reading the image", () => preview(file, content.download_url));
-  } else {
-    place.append(h("p", { class: "empty" }, `No preview: ${content.preview_skipped_reason}.`));
+    return h("div", null, h("pre", { tabindex: "0" }, content.text_preview), more);
   }
-  return place;
+  return isImage(file) ? loaded("Reading the image", () => preview(file, content.download_url)) : h("p", { class: "empty" }, `No preview: ${content.preview_skipped_reason}.`);
 }
 
 /** How many runs are asked what they changed. */

@@ -1,6 +1,6 @@
 // What is new: the inbox, runs that need somebody, the newest files and executions.
 
-import { call, get } from "../api.js";
+import { get, sending } from "../api.js";
 import { badge, button, h, load } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
@@ -67,10 +67,6 @@ function address(path) {
  */
 async function notices(draw) {
   const all = await get("/notifications?unread=true&limit=10");
-  const read = (/** @type {string} */ id) => async () => {
-    await call("PATCH", `/notifications/${id}`, { read: true });
-    draw();
-  };
   const item = (/** @type {Api["Notification"]} */ it) => {
     const to = address(it.action_url);
     return h(
@@ -80,7 +76,7 @@ async function notices(draw) {
       " ",
       h("small", { class: "quiet" }, it.sender.name, ", ", time(it.created_at)),
       it.body ? h("p", null, it.body) : null,
-      h("p", { class: "bar" }, to ? h("a", { href: to }, "Open") : null, button("Mark as read", read(it.id))),
+      h("p", { class: "bar" }, to ? h("a", { href: to }, "Open") : null, button("Mark as read", sending("PATCH", `/notifications/${it.id}`, { read: true }, draw))),
     );
   };
   return all.length ? h("ul", { class: "notices" }, all.map(item)) : h("p", { class: "empty" }, "Nothing unread.");

@@ -1,15 +1,12 @@
 // Import of a file into a table: a trial first, with the problems at their cells.
 
 import { call } from "../api.js";
-import { restore } from "../cells.js";
-import { failure, h, input, load, show, toast } from "../dom.js";
+import { failure, h, input, load, select, show } from "../dom.js";
 import { counted } from "../format.js";
 import { data, grid } from "../grid.js";
 import { address } from "../state.js";
-import { keyOf, labelOf, references, written } from "../tables.js";
+import { keyOf, labelOf, references, undoable, written } from "../tables.js";
 import { linkedTables } from "./linked.js";
-
-/** @typedef {import("../tables.js").Table} Table */
 
 /** Most problems that are listed. */
 const LISTED = 200;
@@ -75,10 +72,12 @@ function kinds(problems) {
 
 /** How a file is read, as people choose it: the option, its label, and its values if they are few. @type {[string, string, string[] | null][]} */
 const READING = [
+  ["format", "Format", ["csv", "xlsx", "parquet"]],
   ["sheet", "Sheet", null],
   ["header_row", "Header in line", null],
   ["last_row", "Last line", null],
   ["delimiter", "Columns end at", [",", ";", "\t", "|"]],
+  ["quote", "Quotation mark", ["", '"', "'"]],
   ["decimal", "Decimal sign", [".", ","]],
   ["thousands", "Thousands", ["", ".", ",", "'", " "]],
   ["encoding", "Encoding", null],
@@ -87,9 +86,13 @@ const READING = [
   ["text_numbers", "Texts in number columns", ["refuse", "null"]],
   ["error_cells", "Error cells", ["refuse", "null"]],
   ["invalid_bytes", "Bytes of another encoding", ["refuse", "replace"]],
+  ["duplicate_headers", "Headers that repeat", ["refuse", "number"]],
 ];
 
-const WORDS = /** @type {Record<string, string>} */ ({ "\t": "tab", " ": "blank", "": "none", ",": "comma ,", ";": "semicolon ;", ".": "point .", "'": "apostrophe '", "|": "bar |" });
+/** A choice that is left to the platform. */
+const FOUND = "?";
+
+const WORDS = /** @type {Record<string, string>} */ ({ [FOUND]: "as found", "\t": "tab", " ": "blank", "": "none", ",": "comma ,", ";": "semicolon ;", ".": "point .", "'": "apostrophe '", "|": "bar |" });
 
 /** Lines of a text that are offered as the header. */
 const HEADERS = 12;
@@ -124,15 +127,13 @@ function put(form, options) {
  * @param {() => void} done
  */
 export function importForm(table, all, done) {
-  const file = /** @type {HTMLInputElement} */ (h("input", { type: "file", required: true, accept: ".csv,.tsv,.txt,.xlsx,.parquet" }));
-  const mode = /** @type {HTMLSelectElement} */ (
-    h("select", null, h("option", { value: "insert" }, "add every row"), h("option", { value: "upsert" }, "change rows that match, add the rest"))
-  );
+  const file = h("input", { type: "file", required: true, accept: ".csv,.tsv,.txt,.xlsx,.parquet" });
+  const mode = select([["insert", "add every row"], ["upsert", "change rows that match, add the rest"]]);
   const columns = written(table);
   const best = labelOf(table);
-  const key = /** @type {HTMLSelectElement} */ (h("select", { multiple: true, size: Math.min(4, columns.length) }, columns.map((it) => h("option", { selected: it.name === best }, it.name))));
+  const key = h("select", { multiple: true, size: Math.min(4, columns.length) }, columns.map((it) => h("option", { selected: it.name === best }, it.name)));
   const keys = h("label", { hidden: true }, "Matched by", key);
-  const blank = /** @type {HTMLSelectElement} */ (h("select", null, h("option", { value: "keep" }, "change nothing"), h("option", { value: "null" }, "empty the cell")));
+  const blank = select([["keep", "change nothing"], ["null", "empty the cell"]]);
   const blanks = h("label", { hidden: true }, "Blank cells", blank);
   mode.addEventListener("change", () => (keys.hidden = blanks.hidden = mode.value !== "upsert"));
   const read = h("div", { "aria-live": "polite" });
@@ -158,24 +159,24 @@ export function importForm(table, all, done) {
 
   /**
    * A choice of what a reference's cells hold, for the header whose column it is.
-   * @param {HTMLSelectElement} select
+   * @param {HTMLSelectElement} header
    */
-  const lookupChoice = (select) => {
+  const lookupChoice = (header) => {
     const place = h("div", null);
     const draw = () => {
-      const column = columns.find((it) => it.name === select.value && it.is_foreign_key);
+      const column = columns.find((it) => it.name === header.value && it.is_foreign_key);
       const other = column ? all.find((it) => it.name === column.foreign_key_table_name) : null;
       const unique = other ? written(other).filter((it) => it.is_primary_key || it.is_unique) : [];
       if (!column || !other || unique.length < 2) {
         show(place);
         return;
       }
-      const options = [["", `key${labelOf(other) === keyOf(other) ? "" : ` or ${labelOf(other)}`} of the ${other.name}`], ...unique.map((it) => [it.name, `${it.name} of the ${other.name}`])];
-      const box = h("select", { "aria-label": `What ${column.name} holds` }, options.map(([value, words]) => h("option", { value, selected: value === (lookups.get(column.name) ?? "") }, words)));
-      box.addEventListener("change", () => lookups.set(column.name, /** @type {HTMLSelectElement} */ (box).value));
+      /** @type {[string, string][]} */
+      const options = [["", `key${labelOf(other) === keyOf(other) ? "" : ` or ${labelOf(other)}`} of the ${other.name}`], ...unique.map((it) => /** @type {[string, string]} */ ([it.name, `${it.name} of the ${other.name}`]))];
+      const box = select(options, lookups.get(column.name) ?? "", { "aria-label": `What ${column.name} holds`, change: () => lookups.set(column.name, box.value) });
       show(place, box);
     };
-    select.addEventListener("change", draw);
+    header.addEventListener("change", draw);
     draw();
     return place;
   };
@@ -185,7 +186,7 @@ export function importForm(table, all, done) {
   /** @param {Record<string, any>} [chosen] options besides those that hold */
   const preview = (chosen = {}) => {
     forget();
-    wanted = { ...wanted, ...chosen };
+    wanted = Object.fromEntries(Object.entries({ ...wanted, ...chosen }).filter(([, value]) => value !== FOUND));
     const sent = wanted;
     previewed = load(read, "Reading the file", async () => {
       const source = file.files?.[0];
@@ -195,19 +196,20 @@ export function importForm(table, all, done) {
       const form = new FormData();
       put(form, sent);
       form.append("file", source, source.name);
+      const lines = await linesOf(source);
       try {
-        const [{ body }, lines] = await Promise.all([call("POST", "/tools/preview-table", form), linesOf(source)]);
+        const { body } = await call("POST", "/tools/preview-table", form);
         // Another choice was made while this one was read.
         if (sent !== wanted) {
           return undefined;
         }
         [options, wrong, last] = [sent, null, { body, lines }];
       } catch (error) {
-        if (!last) {
-          throw error;
-        }
         if (sent !== wanted) {
           return undefined;
+        }
+        if (!last) {
+          return h("div", null, failure(error), readings(null, lines));
         }
         wanted = options;
         // The last good reading stays, with the choice that failed at its field.
@@ -241,16 +243,18 @@ export function importForm(table, all, done) {
     return `${label}: ${WORDS[String(value)] ?? value}`;
   };
 
-  /** How the file was read; each part can be chosen otherwise. @param {any} body @param {string[]} lines */
-  const readings = ({ reading, sheets }, lines) => {
-    const fields = READING.filter(([name]) => reading[name] !== null || ["timezone", "date_format"].includes(name)).map(([name, label, values]) => {
+  /** How the file was read; each part can be chosen otherwise. @param {any} body null if it could not be read @param {string[]} lines */
+  const readings = (body, lines) => {
+    const { reading, sheets } = body ?? { reading: wanted, sheets: null };
+    const isOpenTo = (/** @type {string} */ name) => !body || reading[name] !== null || ["quote", "timezone", "date_format"].includes(name);
+    const fields = READING.filter(([name]) => isOpenTo(name)).map(([name, label, values]) => {
       const bad = wrong?.name === name ? wrong : null;
-      const given = bad?.value ?? reading[name] ?? "";
       const choices = name === "sheet" && sheets ? sheets.map((/** @type {any} */ it) => it.name) : values;
+      const given = bad?.value ?? reading[name] ?? (choices ? FOUND : "");
       const field = choices
-        ? h("select", null, [...new Set([...choices, given])].map((it) => h("option", { value: it, selected: it === given }, WORDS[it] ?? it)))
+        ? h("select", null, [...new Set([...(given === FOUND || !body ? [FOUND] : []), ...choices, given])].map((it) => h("option", { value: it, selected: it === given }, WORDS[it] ?? it)))
         : input({ value: given, size: 10, ...(name === "timezone" ? { placeholder: "Europe/Berlin" } : name === "date_format" ? { placeholder: "%d.%m.%Y" } : {}) });
-      field.addEventListener("change", () => preview({ [name]: /** @type {HTMLInputElement} */ (field).value }));
+      field.addEventListener("change", () => preview({ [name]: /** @type {HTMLInputElement} */ (field).value || (choices || body ? "" : FOUND) }));
       field.setAttribute("data-name", name);
       if (bad) {
         field.setAttribute("aria-invalid", "true");
@@ -264,11 +268,11 @@ export function importForm(table, all, done) {
     ].filter(Boolean);
     const header = (/** @type {string} */ line, /** @type {number} */ index) =>
       h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(reading.header_row === index + 1), click: () => preview({ header_row: index + 1 }) }, `${index + 1}`), " ", h("code", null, line.slice(0, 160)));
-    const found = [reading.encoding, reading.delimiter === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
+    const found = [reading.encoding, (reading.delimiter ?? null) === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
     return h(
       "details",
-      { open: isOpen || wrong !== null, toggle: (/** @type {any} */ event) => (isOpen = event.target.open) },
-      h("summary", { "data-name": "reading" }, `Read as ${reading.format}${found ? `: ${found}` : ""}`),
+      { open: isOpen || wrong !== null || !body, toggle: (/** @type {any} */ event) => (isOpen = event.target.open) },
+      h("summary", { "data-name": "reading" }, body ? `Read as ${reading.format}${found ? `: ${found}` : ""}` : "Read as"),
       skipped.length ? h("p", { class: "quiet" }, `Skipped: ${skipped.join(", ")}.`) : null,
       h("div", { class: "fields" }, fields),
       lines.length ? h("div", null, h("p", { class: "quiet" }, "The line of the header:"), h("ol", { class: "lines" }, lines.slice(0, HEADERS).map(header))) : null,
@@ -291,7 +295,7 @@ export function importForm(table, all, done) {
       const usual = isOther ? "?" : own?.name ?? (system.has(bare(it.header)) ? "" : "?");
       const chosen = before.get(it.header) ?? usual;
       const choices = [["?", "choose a column"], ["", "leave it out"], ...columns.map((column) => [column.name, column.name]), ...linked.choices];
-      const select = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words))));
+      const select = h("select", { "aria-label": it.header }, choices.map(([value, words]) => h("option", { value, selected: value === chosen }, words)));
       select.addEventListener("change", () => {
         byHand.add(it.header);
         linked.draw();
@@ -312,6 +316,10 @@ export function importForm(table, all, done) {
     }
     await previewed;
     const mine = ++trial;
+    if (!last) {
+      show(told, failure("The file could not be read. Choose above how it is read."));
+      return;
+    }
     if (wrong) {
       show(told, failure("A choice of how the file is read does not hold. Change it above, or choose the file again."));
       return;
@@ -331,7 +339,7 @@ export function importForm(table, all, done) {
       return;
     }
     const form = new FormData();
-    put(form, { date_format: last?.body.reading.date_format, ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
+    put(form, { date_format: last.body.reading.date_format, ...options, mode: mode.value, dry_run: isTrial, linked: further.length ? JSON.stringify(further) : null });
     if (mode.value === "upsert") {
       put(form, { key: [...key.selectedOptions].map((option) => option.value), blank: blank.value });
     }
@@ -360,10 +368,7 @@ export function importForm(table, all, done) {
       const run = h("a", { href: `#/executions/${body.job_execution_id}` }, "The execution shows what changed, keeps the file, and can be reverted.");
       const links = parts.map((/** @type {string[]} */ [name, count]) => h("li", null, h("a", { href: address("tables", name) }, name), `: ${count}`));
       show(told, h("div", { role: "status" }, further.length ? h("ul", null, links) : `${what}. `, run));
-      toast(`${what}.`, async () => {
-        await restore(body.job_execution_id);
-        done();
-      });
+      undoable(`${what}.`, body.job_execution_id, done);
       done();
     } catch (error) {
       // Problems of a linked table are at its index, which people do not see.

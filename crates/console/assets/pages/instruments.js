@@ -1,23 +1,24 @@
 // Instruments: which there are, and the computer beside each.
 
 import { every, get } from "../api.js";
-import { h, load, titled } from "../dom.js";
+import { h, loaded, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { watched } from "../list.js";
+import { may } from "../rights.js";
 import { address } from "../state.js";
 import { device } from "./device.js";
 
 /** The list of instruments. */
 export function instruments() {
-  const place = h("div", null);
-  load(place, "Reading the instruments", async () => {
+  const place = loaded("Reading the instruments", async () => {
     const all = await every("/instruments");
     const row = (/** @type {Api["Instrument"]} */ it) => [
       h("a", { href: `#/instruments/${it.id}` }, it.name),
       it.instrument_type ?? "",
       it.description ?? "",
     ];
-    const none = "There is no instrument yet. An admin adds one on the page Admin.";
+    const none = ["There is no instrument yet. ", may("admin") ? h("a", { href: "#/admin" }, "Add one") : "An administrator adds them", "."];
     return grid(["Instrument", "Type", "Description"], all.map(row), none);
   });
   return [h("h1", null, "Instruments"), place];
@@ -28,8 +29,7 @@ export function instruments() {
  * @param {string} id
  */
 export function instrument(id) {
-  const place = h("div", null);
-  load(place, "Reading the instrument", async () => {
+  const place = loaded("Reading the instrument", async () => {
     const it = await get(`/instruments/${id}`);
     titled(it.name);
     return h("div", null, h("h1", null, it.name), it.description ? h("p", null, it.description) : null, device(id), files(id));
@@ -41,8 +41,7 @@ export function instrument(id) {
  * @param {string} id
  */
 function files(id) {
-  const place = h("div", null);
-  load(place, "Reading its files", async () => {
+  const place = watched("Reading its files", (type) => type.startsWith("file."), async () => {
     const all = await get(`/files?instrument_id=${id}&limit=20`);
     const row = (/** @type {Api["FileRecord"]} */ it) => [
       h("a", { href: `#/files/${it.file_id}` }, it.original_path),

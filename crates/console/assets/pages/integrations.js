@@ -1,9 +1,10 @@
 // Integrations: webhooks with what was sent to them, and SQL logins for people's own tools.
 
-import { call, every, get, post } from "../api.js";
+import { every, get, post, sending } from "../api.js";
 import { badge, button, destroy, form, h, input, load, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { missing } from "../rights.js";
 import { once } from "./people.js";
 
 const FORMATS = /** @type {[string, string][]} */ ([
@@ -29,30 +30,20 @@ export async function webhooks(draw) {
     show(place, once("The receiver verifies deliveries by this secret, which is shown only once.", it.secret, draw));
   };
   const fields = form([["Address", address], ["Events", events], ["Format", format]], "Add the webhook", add);
-  const set = (/** @type {any} */ it, /** @type {boolean} */ enabled) => async () => {
-    await call("PATCH", `/webhooks/${it.id}`, { enabled });
-    draw();
-  };
+  const set = (/** @type {any} */ it, /** @type {boolean} */ enabled) => sending("PATCH", `/webhooks/${it.id}`, { enabled }, draw);
   const rotate = (/** @type {any} */ it) => async () => {
     const { secret } = await post(`/webhooks/${it.id}/rotate`);
     show(place, once("The new secret, which is shown only once. The one before signs for 24 hours more.", secret, draw));
-  };
-  const test = (/** @type {any} */ it) => async () => {
-    await post(`/webhooks/${it.id}/test`);
-    deliveries(it, place);
   };
   const row = (/** @type {any} */ it) => [
     it.url,
     it.events.join(", "),
     it.enabled ? "enabled" : "disabled",
     button("Deliveries", async () => deliveries(it, place)),
-    button("Test", test(it)),
+    button("Test", sending("POST", `/webhooks/${it.id}/test`, undefined, () => deliveries(it, place))),
     it.enabled ? button("Disable", set(it, false)) : button("Enable", set(it, true)),
     destroy("New secret", "Make a new secret", rotate(it)),
-    destroy("Delete", `Delete the webhook to ${it.url}`, async () => {
-      await call("DELETE", `/webhooks/${it.id}`);
-      draw();
-    }),
+    destroy("Delete", `Delete the webhook to ${it.url}`, sending("DELETE", `/webhooks/${it.id}`, undefined, draw)),
   ];
   const columns = ["Address", "Events", "State", "Deliveries", "Test", "Change", "Secret", "Delete"];
   const none = "There is no webhook. One tells a service of yours what happens here: files that arrive, runs that end, rows that are written.";
@@ -74,10 +65,7 @@ function deliveries(webhook, place) {
       it.attempts,
       it.response_status,
       it.error ?? "",
-      button("Send again", async () => {
-        await post(`${path}/${it.id}/resend`);
-        deliveries(webhook, place);
-      }),
+      button("Send again", sending("POST", `${path}/${it.id}/resend`, undefined, () => deliveries(webhook, place))),
     ];
     return h("div", null, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
   });
@@ -113,12 +101,11 @@ export async function sqlLogins(draw) {
     it.ended_at ? `ended: ${REASONS[it.end_reason] ?? it.end_reason}` : "active",
     it.expires_at ? time(it.expires_at) : "never",
     time(it.created_at),
-    destroy("Revoke", `Revoke ${it.name}: its sessions end`, async () => {
-      await call("DELETE", `/sql-logins/${it.id}`);
-      draw();
-    }),
+    destroy("Revoke", `Revoke ${it.name}: its sessions end`, sending("DELETE", `/sql-logins/${it.id}`, undefined, draw)),
   ];
   const columns = ["For", "User", "State", "Expires", "Made", "Revoke"];
   const none = "There is no SQL login. With one, psql, R, Grafana and other tools read your tables as a PostgreSQL database.";
-  return h("div", null, h("details", null, h("summary", null, "New SQL login"), fields), grid(columns, all.map(row), none, "SQL logins"), place);
+  const why = missing("sql_logins");
+  const offer = why ? h("p", { class: "empty" }, `No login can be made: ${why}.`) : h("details", null, h("summary", null, "New SQL login"), fields);
+  return h("div", null, offer, why && all.length === 0 ? null : grid(columns, all.map(row), none, "SQL logins"), place);
 }

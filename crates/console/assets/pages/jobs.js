@@ -1,18 +1,19 @@
 // Jobs: their scripts and versions, runs by hand and triggers.
 
-import { call, every, get, post } from "../api.js";
+import { call, every, get, post, sending } from "../api.js";
 import { python, sideBySide } from "../code.js";
-import { badge, button, destroy, form, h, input, load, show, titled } from "../dom.js";
+import { badge, button, destroy, folded, form, h, input, load, loaded, opens, show, titled } from "../dom.js";
 import { editor } from "../editor.js";
 import { time } from "../format.js";
 import { mayLeave } from "../guard.js";
 import { grid } from "../grid.js";
+import { watched } from "../list.js";
 import { may, where } from "../rights.js";
 import { address } from "../state.js";
 import { sql } from "../tables.js";
 import { filePicker, parameters } from "./parameters.js";
 import { publishBadge, publishing } from "./publishing.js";
-import { triggerForm, triggerWords } from "./triggers.js";
+import { oldFiles, triggerForm, triggerWords } from "./triggers.js";
 
 const EXAMPLE = `# /// script
 # dependencies = ["labdata-client"]
@@ -25,8 +26,8 @@ print(lab.tables())
 
 /** The list of jobs. */
 export function jobs() {
-  const place = h("div", null);
-  load(place, "Reading the jobs", async () => {
+  let isOpen = false;
+  const place = watched("Reading the jobs", (type) => type.startsWith("job_execution.") || type === "data.written", async () => {
     // An execution that a script elsewhere opens leaves a job of its name, which has no script here.
     const [all, { data }] = await Promise.all([get("/jobs"), sql("select job_id from job_execution group by 1 having count(script_version) = 0")]);
     const elsewhere = new Set(data.flat());
@@ -37,10 +38,10 @@ export function jobs() {
       it.trigger ? triggerWords(it.trigger) : "by hand",
       publishBadge(it.publish_status),
     ];
-    const none = "There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives.";
+    const none = ["There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives. ", may("write") ? opens("Write the first job", make) : null];
     const columns = ["Job", "Description", "Runs", "Script"];
     const names = all.filter(isName);
-    const others = h("details", null, h("summary", null, `Names of what scripts elsewhere wrote (${names.length})`), grid(columns.slice(0, 2), names.map((/** @type {Api["Job"]} */ it) => row(it).slice(0, 2)), "", "Names of executions"));
+    const others = h("details", { open: isOpen, toggle: () => (isOpen = others.hasAttribute("open")) }, h("summary", null, `Names of what scripts elsewhere wrote (${names.length})`), grid(columns.slice(0, 2), names.map((/** @type {Api["Job"]} */ it) => row(it).slice(0, 2)), "", "Names of executions"));
     return h("div", null, grid(columns, all.filter((/** @type {Api["Job"]} */ it) => !isName(it)).map(row), none), names.length ? others : null);
   });
   const name = input({ required: true, maxlength: 200 });
@@ -55,7 +56,8 @@ export function jobs() {
     }
   };
   const fields = form([["Name", name], ["Script", code.element]], "Create the job", add);
-  return [h("h1", null, "Jobs"), may("write") ? h("details", null, h("summary", null, "New job"), fields) : "", place];
+  const make = h("details", null, h("summary", null, "New job"), fields);
+  return [h("h1", null, "Jobs"), may("write") ? make : "", place];
 }
 
 /**
@@ -63,35 +65,29 @@ export function jobs() {
  * @param {string} id
  */
 export function job(id) {
-  const place = h("div", null);
-  const draw = () =>
-    load(place, "Reading the job", async () => {
-      const it = await get(`/jobs/${id}`);
-      titled(it.name);
-      const writes = may("write");
-      const archive = async () => {
-        await call("PATCH", `/jobs/${id}`, { archived: !it.archived });
-        draw();
-      };
-      return h(
-        "div",
-        null,
-        h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
-        it.description ? h("p", null, it.description) : null,
-        it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : writes ? run(it) : null,
-        it.code === null ? null : script(it, draw),
-        it.code === null ? null : publishing(it, draw),
-        it.code === null ? null : h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, draw) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand.")),
-        h("section", null, h("h2", null, "Runs"), runs(id)),
-        writes ? h("h2", null, it.archived ? "Bring back" : "Archive") : null,
-        !writes
-          ? null
-          : it.archived
-          ? button("Bring the job back", archive)
-          : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive),
-      );
-    });
-  draw();
+  const place = loaded("Reading the job", async (draw) => {
+    const it = await get(`/jobs/${id}`);
+    titled(it.name);
+    const writes = may("write");
+    const archive = sending("PATCH", `/jobs/${id}`, { archived: !it.archived }, draw);
+    return h(
+      "div",
+      null,
+      h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
+      it.description ? h("p", null, it.description) : null,
+      it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : writes ? run(it) : null,
+      it.code === null ? null : script(it, draw),
+      it.code === null ? null : publishing(it, draw),
+      it.code === null ? null : h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, draw) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand.")),
+      h("section", null, h("h2", null, "Runs"), writes && it.trigger?.category === "file_uploaded" ? folded("Run over old files", () => oldFiles(it, draw)) : null, runs(id)),
+      writes ? h("h2", null, it.archived ? "Bring back" : "Archive") : null,
+      !writes
+        ? null
+        : it.archived
+        ? button("Bring the job back", archive)
+        : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive),
+    );
+  });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/jobs" }, "← Jobs")), place];
 }
 
@@ -149,9 +145,8 @@ function versions(it) {
       const older = await get(`/jobs/${it.id}/versions/${number}`);
       return sideBySide([`Version ${number}`, `Version ${it.version_number}`], older.code, it.code ?? "");
     });
-  const list = h("div", null);
-  const open = () =>
-    load(list, "Reading the versions", async () => {
+  const list = () =>
+    loaded("Reading the versions", async () => {
       const all = await every(`/jobs/${it.id}/versions`);
       const row = (/** @type {Api["JobVersion"]} */ version) => [
         version.version_number,
@@ -160,16 +155,14 @@ function versions(it) {
       ];
       return grid(["Version", "Saved", "Compare with the current one"], all.map(row), "There is one version.");
     });
-  const details = h("details", { toggle: open }, h("summary", null, "Versions"), list, place);
-  return details;
+  return folded("Versions", () => h("div", null, list(), place));
 }
 
 /**
  * @param {string} id
  */
 function runs(id) {
-  const place = h("div", null);
-  load(place, "Reading the runs", async () => {
+  return watched("Reading the runs", (type) => type.startsWith("job_execution."), async () => {
     const all = await get(`/job-executions?job_id=${id}&limit=20`);
     const row = (/** @type {Api["JobExecution"]} */ it) => [
       h("a", { href: `#/executions/${it.job_execution_id}` }, time(it.started_at)),
@@ -180,5 +173,4 @@ function runs(id) {
     const more = h("p", null, h("a", { href: address("executions", "", { _job: id }) }, "All its executions"));
     return h("div", null, grid(["Started", "Status", "Version", "Message"], all.map(row), "It has not run yet."), all.length ? more : null);
   });
-  return place;
 }

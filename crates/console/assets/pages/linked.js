@@ -1,10 +1,8 @@
 // Further tables that the lines of an imported file fill: those to whose rows the rows of its own table refer.
 
-import { h, input, load, select } from "../dom.js";
+import { checks, h, load, select } from "../dom.js";
 import { mayWrite } from "../rights.js";
 import { references, written } from "../tables.js";
-
-/** @typedef {import("../tables.js").Table} Table */
 
 /**
  * Tables that a table refers to, also through others; each comes after those that refer to it.
@@ -93,24 +91,16 @@ export function linkedTables(table, all, chosen) {
   /** @param {Table} other @param {Map<string, Record<string, string>>} fields */
   const choicesOf = (other, fields) => {
     const { may, key } = keyOf(other, fields);
-    const choose = () => keys.set(other.name, boxes.filter((it) => it.checked).map((it) => it.value));
-    /** @type {HTMLInputElement[]} */
-    const boxes = may.map((it) => input({ type: "checkbox", value: it, checked: key.includes(it), change: choose }));
-    const way = select(waysTo(other, fields).map((it) => [it.name, it.name]), wayTo(other, fields)?.name);
-    way.addEventListener("change", () => {
+    const same = checks(`Lines are one row of ${other.name} if they have the same`, may.map((it) => [it, it]), key, () => keys.set(other.name, same.value()));
+    const turn = () => {
       ways.set(other.name, way.value);
       draw();
-    });
-    const match = select([["overwrite", "take the values of the file"], ["fill_missing", "fill what is empty"]], filled.has(other.name) ? "fill_missing" : "overwrite");
-    match.addEventListener("change", () => filled[match.value === "overwrite" ? "delete" : "add"](other.name));
-    return h(
-      "fieldset",
-      null,
-      h("legend", null, `Lines are one row of ${other.name} if they have the same`),
-      boxes.map((box) => h("label", { class: "check" }, box, box.value)),
-      way.length > 1 ? h("label", null, "Referred to by ", way) : null,
-      h("label", null, "Rows that exist: ", match),
-    );
+    };
+    const way = select(waysTo(other, fields).map((it) => [it.name, it.name]), wayTo(other, fields)?.name, { change: turn });
+    const fill = () => filled[match.value === "overwrite" ? "delete" : "add"](other.name);
+    const match = select([["overwrite", "take the values of the file"], ["fill_missing", "fill what is empty"]], filled.has(other.name) ? "fill_missing" : "overwrite", { change: fill });
+    same.field.append(way.length > 1 ? h("label", null, "Referred to by ", way) : "", h("label", null, "Rows that exist: ", match));
+    return same.field;
   };
 
   const draw = () =>

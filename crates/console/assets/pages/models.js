@@ -1,9 +1,10 @@
 // Models: their trainings, how good they are, and predictions.
 
-import { every, get, post } from "../api.js";
-import { badge, button, destroy, facts, failure, form, h, input, load, select, show, titled } from "../dom.js";
+import { every, get, post, sending } from "../api.js";
+import { badge, button, destroy, facts, failure, form, h, input, load, loaded, opens, select, show, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { watched } from "../list.js";
 import { plot, plotTools, saveValues } from "../plot.js";
 import { may, where } from "../rights.js";
 import { keepFollowing } from "../stream.js";
@@ -25,8 +26,8 @@ function figure(value) {
 
 /** The list of models and datasets. */
 export function models() {
-  const [list, sets, make] = [h("div", null), h("div", null), h("div", null)];
-  load(list, "Reading the models", async () => {
+  const [sets, make] = [h("div", null), h("div", null)];
+  const list = watched("Reading the models", (type) => type.startsWith("model."), async () => {
     const row = (/** @type {Api["MlModel"]} */ it) => [
       h("a", { href: `#/models/${it.id}` }, it.name),
       it.version_number,
@@ -43,15 +44,16 @@ export function models() {
       const [all, known] = await Promise.all([every("/datasets"), get("/ml-models")]);
       show(make, all.length && may("write") ? h("details", null, h("summary", null, "Train a model"), train(all, known)) : null);
       const row = (/** @type {Api["Dataset"]} */ it) => [it.name, it.row_count, it.columns.length, time(it.created_at)];
-      return grid(["Dataset", "Rows", "Columns", "Created"], all.map(row), "There is no dataset yet. A dataset is the stored result of a query.");
+      return grid(["Dataset", "Rows", "Columns", "Created"], all.map(row), ["There is no dataset yet. A dataset is the stored result of a query. ", may("write") ? opens("Make the first dataset", made) : null]);
     });
+  const made = h("details", null, h("summary", null, "New dataset"), dataset(draw));
   draw();
   return [
     h("h1", null, "Models"),
     make,
     list,
     h("h2", null, "Datasets"),
-    ...(may("write") ? [h("details", null, h("summary", null, "New dataset"), dataset(draw))] : []),
+    may("write") ? made : "",
     sets,
   ];
 }
@@ -61,7 +63,7 @@ export function models() {
  */
 function dataset(draw) {
   const name = input({ required: true, maxlength: 200 });
-  const query = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 5, required: true, spellcheck: "false" }));
+  const query = h("textarea", { rows: 5, required: true, spellcheck: "false" });
   const add = async () => {
     await post("/datasets", { name: name.value, query: query.value });
     draw();
@@ -103,34 +105,31 @@ function train(datasets, known) {
  * @param {string} id
  */
 export function model(id) {
-  const place = h("div", null);
-  const draw = () =>
-    load(place, "Reading the model", async () => {
-      const [it, versions] = await Promise.all([get(`/ml-models/${id}`), every(`/ml-models/${id}/versions`)]);
-      titled(it.name);
-      const archive = async () => {
-        await post(`/ml-models/${id}/archive`);
-        location.hash = "#/models";
-      };
-      const isBusy = ["pending", "training"].includes(it.status);
-      return h(
-        "div",
-        null,
-        h("h1", null, it.name, " ", badge(it.status)),
-        it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
-        facts([
-          ["Version", it.version_number],
-          ["Predicts", it.target_column],
-          ["Kind", it.problem_type ?? "–"],
-          ["Trained", time(it.training_completed_at)],
-        ]),
-        isBusy ? progress(it, draw) : null,
-        it.status === "ready" ? results(it) : null,
-        h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
-        where("write", () => h("section", null, h("h2", null, "Archive"), destroy("Archive", `Archive ${it.name}: predictions with it stop`, archive))),
-      );
-    });
-  draw();
+  const place = loaded("Reading the model", async (draw) => {
+    const [it, versions] = await Promise.all([get(`/ml-models/${id}`), every(`/ml-models/${id}/versions`)]);
+    titled(it.name);
+    const archive = async () => {
+      await post(`/ml-models/${id}/archive`);
+      location.hash = "#/models";
+    };
+    const isBusy = ["pending", "training"].includes(it.status);
+    return h(
+      "div",
+      null,
+      h("h1", null, it.name, " ", badge(it.status)),
+      it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+      facts([
+        ["Version", it.version_number],
+        ["Predicts", it.target_column],
+        ["Kind", it.problem_type ?? "–"],
+        ["Trained", time(it.training_completed_at)],
+      ]),
+      isBusy ? progress(it, draw) : null,
+      it.status === "ready" ? results(it) : null,
+      h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
+      where("write", () => h("section", null, h("h2", null, "Archive"), destroy("Archive", `Archive ${it.name}: predictions with it stop`, archive))),
+    );
+  });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/models" }, "← Models")), place];
 }
 
@@ -154,10 +153,7 @@ function progress(it, draw) {
     return name === "end";
   };
   keepFollowing(`/ml-models/${it.id}/progress?version_number=${it.version_number}`, on, {}).catch(() => {});
-  const cancel = async () => {
-    await post(`/ml-models/${it.id}/cancel-training`);
-    draw();
-  };
+  const cancel = sending("POST", `/ml-models/${it.id}/cancel-training`, undefined, draw);
   return h("section", null, h("h2", null, "Training"), place, where("write", () => destroy("Cancel", "Cancel the training", cancel)));
 }
 
@@ -165,8 +161,7 @@ function progress(it, draw) {
  * @param {Api["MlModel"]} it
  */
 function results(it) {
-  const place = h("div", null);
-  load(place, "Reading the results", async () => {
+  return loaded("Reading the results", async () => {
     /** @type {Api["TrainingResult"]} */
     const found = await get(`/ml-models/${it.id}/results?version_number=${it.version_number}`);
     const metric = (/** @type {[string, Api["Metric"]]} */ [name, value]) => [name, figure(value.value), value.higher_is_better ? "higher is better" : "lower is better"];
@@ -187,7 +182,6 @@ function results(it) {
       predict(it, found.features),
     );
   });
-  return place;
 }
 
 /**
@@ -271,10 +265,7 @@ function predict(it, features) {
  * @param {() => void} draw
  */
 function list(it, versions, draw) {
-  const activate = (/** @type {number} */ version_number) => async () => {
-    await post(`/ml-models/${it.id}/activate`, { version_number });
-    draw();
-  };
+  const activate = (/** @type {number} */ version_number) => sending("POST", `/ml-models/${it.id}/activate`, { version_number }, draw);
   const metric = (/** @type {Api["MlModel"]} */ version) => {
     const [first] = Object.entries(version.evaluation_metrics ?? {});
     return first ? `${first[0]} ${figure(first[1])}` : "";

@@ -1,9 +1,10 @@
 // The form of a job's parameters, from their definitions.
 
-import { get, post } from "../api.js";
+import { get } from "../api.js";
 import { failure, h, input, show } from "../dom.js";
 import { instant } from "../format.js";
 import { pixels } from "../images.js";
+import { quoted, sql } from "../tables.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
 
@@ -72,9 +73,8 @@ function choices(it, required) {
   const field = input({ type: "text", list: id, required, value: it.default });
   const list = h("datalist", { id });
   const [table, column = "name"] = (it.model_source ?? "").split(".");
-  const quoted = (/** @type {string} */ name) => `"${name.replaceAll('"', '""')}"`;
   const query = `SELECT DISTINCT ${quoted(column)}::text FROM ${quoted(table)} ORDER BY 1 LIMIT 500`;
-  post("/tools/query", { query }).then(
+  sql(query).then(
     ({ data }) => list.append(...data.map((/** @type {any} */ row) => h("option", { value: row[0] }))),
     // Without proposals the value can still be written.
     () => {},
@@ -120,7 +120,7 @@ function region(it, others) {
  * @param {HTMLInputElement[]} numbers
  */
 function drawn(image, numbers) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { width: image.width, height: image.height, role: "img", "aria-label": "The image, to draw on" }));
+  const canvas = h("canvas", { width: image.width, height: image.height, role: "img", "aria-label": "The image, to draw on" });
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const paint = () => {
     context.drawImage(image, 0, 0);
@@ -171,7 +171,7 @@ const PAUSE = 250;
 /** The newest files, narrowed by a part of the name. No file is chosen at first. */
 export function filePicker() {
   const search = input({ type: "search", placeholder: "part of the name", "aria-label": "Part of the file's name" });
-  const list = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "File" }, h("option", { value: "" }, "no file")));
+  const list = h("select", { "aria-label": "File" }, h("option", { value: "" }, "no file"));
   const said = h("span", { "aria-live": "polite" });
   let asked = 0;
   const look = async () => {

@@ -1,7 +1,7 @@
 // Users with their roles, the groups that they are in, and invitations.
 
-import { call, every, post } from "../api.js";
-import { button, destroy, failure, form, h, input, select, show } from "../dom.js";
+import { call, every, post, sending } from "../api.js";
+import { button, checks, destroy, failure, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { isMe } from "../rights.js";
@@ -33,14 +33,10 @@ export function once(words, secret, done) {
  */
 export async function users(draw) {
   const all = await every("/users");
-  const change = (/** @type {any} */ it, /** @type {any} */ body) => async () => {
-    await call("PATCH", `/users/${it.id}`, body);
-    draw();
-  };
+  const change = (/** @type {any} */ it, /** @type {any} */ body) => sending("PATCH", `/users/${it.id}`, body, draw);
   const role = (/** @type {any} */ it) => {
     const place = h("span", { class: "bar inline" });
-    const box = select(ROLES.map(([value]) => [value, value]), it.role);
-    box.setAttribute("aria-label", `Role of ${it.name}`);
+    const box = select(ROLES.map(([value]) => [value, value]), it.role, { "aria-label": `Role of ${it.name}` });
     box.addEventListener("change", () => show(place, box, button("Set", change(it, { role: box.value }), "primary")));
     show(place, box);
     return place;
@@ -78,33 +74,29 @@ export async function groups(draw) {
   const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
   const place = h("div", { "aria-live": "polite" });
   const members = (/** @type {any} */ it) => async () => {
-    const boxes = everybody.map((/** @type {any} */ user) => input({ type: "checkbox", value: user.id, checked: it.members.includes(user.id) }));
+    const chosen = checks(`Members of ${it.name}`, everybody.map((/** @type {any} */ user) => [user.id, user.name]), it.members);
     const save = async () => {
       const now = (await every("/groups")).find((/** @type {any} */ other) => other.id === it.id);
       if (String(now?.members) !== String(it.members)) {
         throw new Error("Somebody else has changed the group since its members were read, so nothing was saved. Load the page again.");
       }
-      await call("PATCH", `/groups/${it.id}`, { members: boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value) });
+      await call("PATCH", `/groups/${it.id}`, { members: chosen.value() });
       draw();
     };
-    const labels = boxes.map((/** @type {HTMLInputElement} */ box, /** @type {number} */ index) => h("label", { class: "check" }, box, everybody[index].name));
-    show(place, h("fieldset", null, h("legend", null, `Members of ${it.name}`), labels), button("Save the members", save, "primary"));
+    show(place, chosen.field, button("Save the members", save, "primary"));
   };
   const row = (/** @type {any} */ it) => [
     it.name,
     it.members.map((/** @type {string} */ id) => names.get(id) ?? id).join(", "),
     button("Members", members(it)),
-    destroy("Delete", `Delete the group ${it.name}`, async () => {
-      await call("DELETE", `/groups/${it.id}`);
-      draw();
-    }),
+    destroy("Delete", `Delete the group ${it.name}`, sending("DELETE", `/groups/${it.id}`, undefined, draw)),
   ];
   const name = input({ required: true, maxlength: 200 });
   const add = async () => {
     await post("/groups", { name: name.value });
     draw();
   };
-  const words = "Tables can be kept to groups: a definition's `access` names who reads and who writes.";
+  const words = "Tables can be kept to groups: Change the table, on its page, names who reads and who writes it.";
   return h(
     "div",
     null,
@@ -121,28 +113,23 @@ export async function groups(draw) {
 export async function invitations(draw) {
   const [all, known] = await Promise.all([every("/invitations"), every("/groups")]);
   const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];
-  const boxes = known.map((/** @type {any} */ it) => input({ type: "checkbox", value: it.name }));
+  const chosen = checks("Groups", known.map((/** @type {any} */ it) => [it.name, it.name]), []);
   const made = h("div", { "aria-live": "polite" });
   const add = async () => {
-    const chosen = boxes.filter((/** @type {HTMLInputElement} */ box) => box.checked).map((/** @type {HTMLInputElement} */ box) => box.value);
-    const it = await post("/invitations", { email: email.value, role: as.value, groups: chosen });
+    const it = await post("/invitations", { email: email.value, role: as.value, groups: chosen.value() });
     const words = it.email_sent ? `An e-mail with this link is on its way to ${it.email}.` : `Send this link to ${it.email}.`;
     show(made, it.email_error ? failure(`No e-mail was sent: ${it.email_error}.`) : null, once(`${words} It is good for 7 days and one use, and is shown only once.`, it.url, draw));
   };
   const fields = form([["E-mail", email], ["Role", as]], "Make the invitation", add);
-  if (boxes.length > 0) {
-    const labels = boxes.map((/** @type {HTMLInputElement} */ box) => h("label", { class: "check" }, box, box.value));
-    fields.querySelector("label:last-of-type")?.after(h("fieldset", null, h("legend", null, "Groups"), labels));
+  if (known.length > 0) {
+    fields.querySelector("label:last-of-type")?.after(chosen.field);
   }
   const row = (/** @type {any} */ it) => [
     it.email,
     it.role,
     it.groups.join(", "),
     time(it.expires_at),
-    destroy("Withdraw", `Withdraw the invitation of ${it.email}`, async () => {
-      await call("DELETE", `/invitations/${it.id}`);
-      draw();
-    }),
+    destroy("Withdraw", `Withdraw the invitation of ${it.email}`, sending("DELETE", `/invitations/${it.id}`, undefined, draw)),
   ];
   return h(
     "div",

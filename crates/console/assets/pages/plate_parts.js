@@ -5,11 +5,9 @@ import { counted, naturally, text } from "../format.js";
 import { reference } from "../row_form.js";
 import { extent, letters, meanCurve, thinned, wellOf, withoutBlank } from "../science.js";
 import { change, values } from "../state.js";
-import { isNumeric, keyOf, labelOf, named, nonempty, read, references, rowLink, written } from "../tables.js";
+import { isNumeric, keyOf, labelOf, named, nonempty, quoted, read, references, rowLink, sql, written } from "../tables.js";
 
 /**
- * @typedef {import("../tables.js").Table} Table
- * @typedef {import("../tables.js").Column} Column
  * @typedef {import("./curves.js").Subject} Subject
  * @typedef {import("./curves.js").Well} Well
  */
@@ -19,6 +17,9 @@ const FILLED = 0.88;
 
 /** Newest plates that are offered in a list. */
 const OFFERED = 200;
+
+/** Most rows of an execution whose curves are drawn. */
+const WRITTEN = 400;
 
 /** @param {string} color */
 export function swatch(color) {
@@ -51,9 +52,7 @@ export function plateChips({ plate, wells, all }, changed) {
       const chip = (/** @type {string} */ id) =>
         h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
       const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
-      const more = /** @type {HTMLSelectElement} */ (
-        h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, nonempty(it[label] ?? it[key]))))
-      );
+      const more = h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, nonempty(it[label] ?? it[key]))));
       more.addEventListener("change", () => more.value && set([...chosen, more.value]));
       // Older ones are found by their names.
       const older = next && other ? reference(other, null, "") : null;
@@ -262,7 +261,7 @@ export function pinField(table, shown, pin) {
   });
   const rest = shown.filter((it) => !pinned.includes(String(it.key))).sort((a, b) => naturally(words(a), words(b)));
   const list = h("datalist", { id: "curves-to-pin" }, rest.map((it) => h("option", { value: words(it) })));
-  const box = /** @type {HTMLInputElement} */ (h("input", { list: list.id, "aria-label": "Highlight a curve", placeholder: "Highlight a curve…", autocomplete: "off" }));
+  const box = h("input", { list: list.id, "aria-label": "Highlight a curve", placeholder: "Highlight a curve…", autocomplete: "off" });
   box.addEventListener("change", () => {
     const found = rest.find((it) => words(it) === box.value);
     if (found) {
@@ -297,54 +296,26 @@ export function crowded(own, name, column, hasPlates, said) {
 }
 
 /**
- * A choice that stands in the address.
- * @param {string} label
- * @param {string} name in the address
- * @param {string[]} options
- * @param {string} usual what stands there unless something was chosen
- * @param {() => void} changed
+ * Keys of the rows whose curves an execution wrote.
+ * @param {Subject} subject
+ * @param {string} run
  */
-export function choice(label, name, options, usual, changed) {
-  const chosen = values().get(name) ?? usual;
-  const select = /** @type {HTMLSelectElement} */ (h("select", null, options.map((it) => h("option", { value: it, selected: it === chosen }, it || "–"))));
-  select.addEventListener("change", () => {
-    change({ [name]: select.value === usual ? null : select.value || "-" });
-    changed();
-  });
-  return { select, field: h("label", null, label, select), value: () => (select.value === "-" ? "" : select.value) };
+export async function writtenBy({ table, owner }, run) {
+  const { data } = await sql(`select distinct ${quoted(owner.sql_column_name)} from ${quoted(table.name)} where created_by_execution_id = $1 limit ${WRITTEN}`, [run]);
+  return data.flat();
 }
 
 /**
- * @param {string} label
- * @param {string} name in the address
+ * Says that the curves are those of one execution, and leads to all of them.
  * @param {() => void} changed
  */
-export function check(label, name, changed) {
-  const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has(name) }));
-  box.addEventListener("change", () => {
-    change({ [name]: box.checked && "1" });
+export function runChip(changed) {
+  const run = values().get("_run");
+  const all = () => {
+    change({ _run: null, _all: "1" }, true);
+    chip.remove();
     changed();
-  });
-  return { box, field: h("label", { class: "check" }, box, label) };
-}
-
-/**
- * A choice of several, in the address.
- * @param {string} label
- * @param {string} name
- * @param {[string, string][]} options values and their texts
- * @param {() => void} changed
- */
-export function several(label, name, options, changed) {
-  const chosen = new Set(values().getAll(name));
-  const box = (/** @type {[string, string]} */ [value, words]) => {
-    const input = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: chosen.has(value) }));
-    input.addEventListener("change", () => {
-      chosen[input.checked ? "add" : "delete"](value);
-      change({ [name]: options.map(([it]) => it).filter((it) => chosen.has(it)) });
-      changed();
-    });
-    return h("label", { class: "check" }, input, words);
   };
-  return { value: () => [...chosen], field: h("fieldset", null, h("legend", null, label), options.map(box)) };
+  const chip = h("p", null, h("span", { class: "chip" }, "written by ", h("a", { href: `#/executions/${run}` }, "one execution"), h("button", { type: "button", "aria-label": "Show the curves of all executions", click: all }, "×")));
+  return run ? chip : null;
 }

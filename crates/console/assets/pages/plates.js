@@ -1,21 +1,17 @@
 // Plates: tables of curves, the plates of one, and what leads to their curves.
 
-import { failure, h, load, show, titled } from "../dom.js";
+import { failure, h, loaded, show, titled } from "../dom.js";
 import { axes } from "../curves.js";
 import { drawable } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
+import { watched } from "../list.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, values } from "../state.js";
 import { keyOf, labelOf, named, nonempty, quoted, read, references, schema, sql, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
-
-/**
- * @typedef {import("../tables.js").Table} Table
- * @typedef {import("../tables.js").Column} Column
- */
 
 /** Plates that are listed; a filter of the table finds the others. */
 const LISTED = 24;
@@ -25,8 +21,7 @@ const THUMBED = 10_000;
 
 /** Tables of curves. */
 export function plates() {
-  const place = h("div", null);
-  load(place, "Reading the tables", async () => {
+  const place = watched("Reading the tables", (type) => ["table.changed", "data.written"].includes(type), async () => {
     const all = await schema();
     const raw = all.filter((table) => table.semantic_category === "raw");
     const row = (/** @type {Table} */ table) => [
@@ -46,8 +41,7 @@ export function plates() {
  */
 export function plate(name) {
   titled(name);
-  const place = h("div", null);
-  load(place, "Reading the tables", async () => {
+  const place = loaded("Reading the tables", async () => {
     const all = await schema();
     return view(named(all, name), all);
   });
@@ -86,7 +80,7 @@ function view(table, all) {
   const owner = /** @type {Column} */ (owners.find((it) => it.name === wanted) ?? owners[0]);
   const wells = named(all, owner.foreign_key_table_name);
   const column = plateColumn(wells);
-  const isFiltered = [...values().keys()].some((it) => !it.startsWith("_") || it === "_plate" || it === "_all");
+  const isFiltered = [...values().keys()].some((it) => !it.startsWith("_") || ["_plate", "_all", "_run"].includes(it));
   if (!column || isFiltered) {
     return h("div", null, curveView({ table, owner, owners, wells, plate: column, all }), saveView());
   }
@@ -102,12 +96,13 @@ function view(table, all) {
  * @param {Table[]} all
  */
 function listOf(table, owner, wells, column, all) {
-  const place = h("div", null);
   /** @type {Set<string>} */
   const chosen = new Set();
   const open = h("button", { type: "button", class: "primary", disabled: true }, "Compare the chosen plates");
   open.addEventListener("click", () => (location.hash = address("plates", table.name, { _plate: [...chosen] })));
-  load(place, "Reading the plates", async () => {
+  const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
+  const head = h("p", { class: "actions" }, open, every);
+  const place = loaded("Reading the plates", async () => {
     const at = quoted(column.sql_column_name);
     const { data } = await sql(
       `select ${at}, count(*), max(created_at) from ${quoted(wells.name)} where ${at} is not null group by 1 order by 3 desc, 1 limit ${LISTED + 1}`,
@@ -121,7 +116,7 @@ function listOf(table, owner, wells, column, all) {
     const pictures = new Map(listed.map(([key]) => [key, h("div", null)]));
     const told = h("div", null);
     const item = (/** @type {any[]} */ [key, count, added]) => {
-      const box = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", "aria-label": `Choose ${names.get(key)}` }));
+      const box = h("input", { type: "checkbox", "aria-label": `Choose ${names.get(key)}` });
       box.addEventListener("change", () => {
         chosen[box.checked ? "add" : "delete"](String(key));
         open.toggleAttribute("disabled", chosen.size === 0);
@@ -138,8 +133,6 @@ function listOf(table, owner, wells, column, all) {
     thumbnails(table, owner, wells, column, pictures, told).catch((error) => show(told, failure(error)));
     return h("div", null, h("ul", { class: "thumbs" }, listed.map(item)), told, data.length > LISTED ? h("p", { class: "quiet" }, `The ${LISTED} newest plates. The others are found by a filter: `, h("a", { href: address("tables", wells.name) }, wells.name), ".") : null);
   });
-  const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
-  const head = h("p", { class: "actions" }, open, every);
   return h("div", null, head, place);
 }
 

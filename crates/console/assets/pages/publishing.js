@@ -1,8 +1,8 @@
 // Publishing of a job's script: its status, who may change it, and what differs from the published version.
 
-import { call, get } from "../api.js";
+import { get, sending } from "../api.js";
 import { sideBySide } from "../code.js";
-import { badge, button, h, load } from "../dom.js";
+import { badge, button, folded, h, loaded } from "../dom.js";
 import { may } from "../rights.js";
 
 const WORDS = /** @type {Record<string, string>} */ ({ draft: "draft", in_review: "in review", published: "published" });
@@ -22,11 +22,8 @@ export function publishBadge(status) {
  * @param {() => void} draw
  */
 export function publishing(it, draw) {
-  const set = (/** @type {string} */ status) => async () => {
-    // The version that is on the page: one that somebody saved in between is not published unread.
-    await call("PATCH", `/jobs/${it.id}`, { publish_status: status, version_number: it.version_number });
-    draw();
-  };
+  // The version that is on the page: one that somebody saved in between is not published unread.
+  const set = (/** @type {string} */ status) => sending("PATCH", `/jobs/${it.id}`, { publish_status: status, version_number: it.version_number }, draw);
   const buttons = [
     may("write") && it.publish_status === "draft" ? button("Ask for review", set("in_review")) : null,
     may("write") && it.publish_status === "in_review" ? button("Back to draft", set("draft")) : null,
@@ -60,12 +57,9 @@ function words(it) {
  * @param {number} published
  */
 function changes(it, published) {
-  const place = h("div", { "aria-live": "polite" });
-  const compare = () =>
-    load(place, "Reading the published version", async () => {
-      const before = await get(`/jobs/${it.id}/versions/${published}`);
-      return sideBySide([`Version ${published}, published`, `Version ${it.version_number}`], before.code, it.code ?? "");
-    });
-  const summary = h("summary", null, `What differs from version ${published}`);
-  return h("details", { toggle: compare }, summary, place);
+  const compare = async () => {
+    const before = await get(`/jobs/${it.id}/versions/${published}`);
+    return sideBySide([`Version ${published}, published`, `Version ${it.version_number}`], before.code, it.code ?? "");
+  };
+  return folded(`What differs from version ${published}`, () => loaded("Reading the published version", compare));
 }

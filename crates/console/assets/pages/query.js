@@ -1,7 +1,8 @@
 // A SQL statement, its result as a table and as a chart, and the statements before it.
 
+import { choice, flag } from "../choices.js";
 import { timeAxis } from "../curves.js";
-import { failure, h, input, load, show } from "../dom.js";
+import { failure, folded, h, input, labeled, load, loaded, show } from "../dom.js";
 import { drawable, isNumber } from "../exact.js";
 import { counted, distinctly, isInstant, milliseconds, naturally, text } from "../format.js";
 import { data, grid } from "../grid.js";
@@ -41,7 +42,7 @@ function history() {
 
 /** The SQL box. */
 export function query() {
-  const box = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" }));
+  const box = h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" });
   const place = h("div", { "aria-live": "polite" });
   // A statement stands in the address once it has run.
   const save = h("div", { hidden: true }, saveView());
@@ -104,7 +105,7 @@ export function query() {
     run(null);
   }
   const queries = h("div", null);
-  const views = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Saved queries"), queries));
+  const views = h("details", null, h("summary", null, "Saved queries"), queries);
   views.addEventListener("toggle", () => views.open && viewsOf(queries, "sql"));
   return [
     h("h1", null, "SQL"),
@@ -186,7 +187,7 @@ function parameters(text) {
     const field = (/** @type {number} */ number) => {
       const box = input({ value: values().get(`_p${number}`) ?? "", placeholder: "a value, or nothing for null" });
       box.addEventListener("change", () => change({ [`_p${number}`]: box.value }));
-      return h("label", null, `Parameter $${number}`, box);
+      return labeled(`Parameter $${number}`, box);
     };
     show(place, ...Array.from({ length: count }, (_, index) => field(index + 1)));
   };
@@ -200,23 +201,14 @@ function parameters(text) {
  * @param {HTMLTextAreaElement} text
  */
 function tree(text) {
-  const place = h("div", null);
   const put = (/** @type {string} */ name) => () => {
     text.setRangeText(name, text.selectionStart, text.selectionEnd, "end");
     text.focus();
   };
   const name = (/** @type {string} */ it) => h("button", { type: "button", class: "plain", title: "Put it into the statement", click: put(it) }, it);
-  const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "Tables and columns"), place));
-  details.addEventListener("toggle", () => {
-    if (details.open && !place.hasChildNodes()) {
-      load(place, "Reading the tables", async () => {
-        const all = await schema();
-        const columns = (/** @type {import("../tables.js").Table} */ table) => table.columns.map((it) => h("li", null, name(it.sql_column_name), " ", h("span", { class: "quiet" }, it.foreign_key_table_name ? `→ ${it.foreign_key_table_name}` : it.data_type, it.unit ? `, ${it.unit}` : "")));
-        return h("div", { class: "columns" }, all.map((table) => h("details", null, h("summary", null, table.name), h("p", null, name(table.name)), h("ul", null, columns(table)))));
-      });
-    }
-  });
-  return details;
+  const column = (/** @type {Column} */ it) => h("li", null, name(it.sql_column_name), " ", h("span", { class: "quiet" }, it.foreign_key_table_name ? `→ ${it.foreign_key_table_name}` : it.data_type, it.unit ? `, ${it.unit}` : ""));
+  const read = async () => h("div", { class: "columns" }, (await schema()).map((table) => h("details", null, h("summary", null, table.name), h("p", null, name(table.name)), h("ul", null, table.columns.map(column)))));
+  return folded("Tables and columns", () => loaded("Reading the tables", read));
 }
 
 /** A value as a key: objects are read anew for each row. @param {any} value */
@@ -231,47 +223,26 @@ function keyed(value) {
 function chart(result) {
   const { columns } = result;
   const numeric = columns.map((_, index) => index).filter((index) => isNumeric(result, index));
-  const option = (/** @type {number} */ index) => h("option", { value: columns[index] }, columns[index]);
-  const every = columns.map((_, index) => option(index));
-  const none = () => h("option", { value: "" }, "–");
-  const choice = (/** @type {string} */ label, /** @type {string} */ name, /** @type {HTMLElement[]} */ options, /** @type {string} */ usual) => {
-    const box = /** @type {HTMLSelectElement} */ (h("select", null, options));
-    const wanted = values().get(name);
-    box.value = wanted !== null && options.some((it) => /** @type {HTMLOptionElement} */ (it).value === wanted) ? wanted : usual;
-    box.addEventListener("change", () => {
-      change({ [name]: box.value === usual ? null : box.value || " " });
-      again();
-    });
-    return { box, field: h("label", null, label, box) };
-  };
+  const numbers = numeric.map((index) => columns[index]);
   const first = numeric.find((index) => index !== 0) ?? numeric[0];
-  const across = choice("X axis", "_x", every, columns[0]);
-  const up = choice("Y axis", "_y", numeric.map(option), columns[first]);
+  const across = choice("X axis", "_x", columns, columns[0], () => again());
+  const up = choice("Y axis", "_y", numbers, columns[first], () => again());
   const isUsuallyBars = axisType(result, 0) === "category";
-  const kind = choice("As", "_as", ["lines", "markers", "bars"].map((it) => h("option", { value: it }, it === "markers" ? "points" : it)), isUsuallyBars ? "bars" : "lines");
-  const color = choice("Color by", "_color", [none(), ...columns.map((_, index) => option(index))], "");
-  const also = choice("and by", "_also", [none(), ...columns.map((_, index) => option(index))], "");
-  const error = choice("Error bars", "_error", [none(), ...numeric.map(option)], "");
-  const together = choice("Rows at one X", "_together", Object.keys(TOGETHER).map((it) => h("option", { value: it }, it)), "mean");
-  const log = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has("_log") }));
-  log.addEventListener("change", () => {
-    change({ _log: log.checked && "1" });
-    again();
-  });
-  const logX = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: values().has("_logx") }));
-  logX.addEventListener("change", () => {
-    change({ _logx: logX.checked && "1" });
-    again();
-  });
-  const logXField = h("label", { class: "check" }, logX, "Log X");
+  const kind = choice("As", "_as", ["lines", "markers", "bars"], isUsuallyBars ? "bars" : "lines", () => again());
+  const color = choice("Color by", "_color", ["", ...columns], "", () => again());
+  const also = choice("and by", "_also", ["", ...columns], "", () => again());
+  const error = choice("Error bars", "_error", ["", ...numbers], "", () => again());
+  const together = choice("Rows at one X", "_together", Object.keys(TOGETHER), "mean", () => again());
+  const log = flag("Log scale", "_log", () => again());
+  const logX = flag("Log X", "_logx", () => again());
   const place = plot();
   const told = h("div", { "aria-live": "polite" });
   const again = async () => {
-    const at = (/** @type {{box: HTMLSelectElement}} */ it) => columns.indexOf(it.box.value);
+    const at = (/** @type {{value: () => string}} */ it) => columns.indexOf(it.value());
     const [x, y, errors] = [at(across), at(up), at(error)];
     const type = axisType(result, x);
     const by = [at(color), at(also)].filter((index) => index >= 0);
-    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.box.value);
+    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.value());
     const isBars = shape === "bars";
     /** @type {string[]} */
     const said = [];
@@ -292,13 +263,13 @@ function chart(result) {
     const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.key)).size, 0);
     together.field.hidden = !isBars || shared === 0;
     if (shared > 0 && isBars) {
-      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.box.value}, of ${counted(result.data.length, "row")} in all.${errors >= 0 ? " A bar of several rows has no error bar." : ""}`);
+      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.value()}, of ${counted(result.data.length, "row")} in all.${errors >= 0 ? " A bar of several rows has no error bar." : ""}`);
     } else if (shared > 0 && shape === "lines") {
       said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
     }
-    const left = log.checked ? result.data.filter((row) => row[y] !== null && Number(row[y]) <= 0).length : 0;
-    logXField.hidden = type !== "linear" || isBars;
-    const isLogX = logX.checked && !logXField.hidden;
+    const left = log.box.checked ? result.data.filter((row) => row[y] !== null && Number(row[y]) <= 0).length : 0;
+    logX.field.hidden = type !== "linear" || isBars;
+    const isLogX = logX.box.checked && !logX.field.hidden;
     const beside = isLogX ? result.data.filter((row) => row[x] !== null && Number(row[x]) <= 0).length : 0;
     if (beside > 0) {
       said.push(`A log X has no place for ${counted(beside, "row")} whose ${columns[x]} is zero or negative.`);
@@ -309,21 +280,21 @@ function chart(result) {
     const curves = [...groups]
       .sort(([a], [b]) => naturally(a, b))
       .map(([name, points]) => {
-        const placed = isBars ? bars(points, together.box.value) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
+        const placed = isBars ? bars(points, together.value()) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
         return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 ? { error: placed.map((it) => it.error) } : {}) };
       });
     const axis = type === "date" ? timeAxis(columns[x], curves, result.data.some((row) => isInstant(row[x]))) : { title: columns[x], type: isLogX ? /** @type {const} */ ("log") : type };
-    const title = isBars && shared > 0 ? `${together.box.value} of ${columns[y]}` : columns[y];
+    const title = isBars && shared > 0 ? `${together.value()} of ${columns[y]}` : columns[y];
     place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw(curves, axis, { title, type: log.checked ? "log" : "linear" }, { kind: shape });
+      await place.draw(curves, axis, { title, type: log.box.checked ? "log" : "linear" }, { kind: shape });
       show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
     } catch (failed) {
       show(told, failure(failed));
     }
   };
   again();
-  const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, h("label", { class: "check" }, log, "Log scale"), logXField];
+  const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, log.field, logX.field];
   const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
   return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
 }

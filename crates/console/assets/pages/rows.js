@@ -1,9 +1,8 @@
 // A row: its values, its curves, and everything that refers to it.
 
 import { every, post } from "../api.js";
-import { restore } from "../cells.js";
 import { axes, axisOf, series } from "../curves.js";
-import { destroy, failure, h, load, show, titled, toast } from "../dom.js";
+import { destroy, failure, folded, h, load, loaded, show, titled, toast } from "../dom.js";
 import { isNumber } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
@@ -12,11 +11,8 @@ import { mayLeave } from "../guard.js";
 import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { cellOf, hasRows, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, written } from "../tables.js";
+import { alsoDeleted, cellOf, hasRows, identity, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, undoable, writeRows, written } from "../tables.js";
 import { executionNames } from "./executions.js";
-
-/** @typedef {import("../tables.js").Table} Table */
-/** @typedef {import("../tables.js").Column} Column */
 
 /** Rows shown of each table that refers to the row. */
 const REFERRING = 20;
@@ -27,24 +23,21 @@ const REFERRING = 20;
  * @param {string} id
  */
 export function row(tableName, id) {
-  const place = h("div", null);
   const title = h("h1", null, id);
-  const draw_ = () =>
-    load(place, "Reading the row", async () => {
-      const all = await schema();
-      const table = named(all, tableName);
-      const key = /** @type {Column} */ (table.columns.find((it) => it.name === keyOf(table)));
-      const wanted = parsed(key, id);
-      const { body } = await read(table, { filters: { [key.name]: wanted } });
-      if (body.length === 0) {
-        throw new Error(`There is no row ${id} in ${tableName}.`);
-      }
-      const name = String(nonempty(body[0][labelOf(table)] ?? id));
-      show(title, name);
-      titled(name);
-      return one(table, all, body[0], await names(table, all, body), draw_);
-    });
-  draw_();
+  const place = loaded("Reading the row", async (again) => {
+    const all = await schema();
+    const table = named(all, tableName);
+    const key = /** @type {Column} */ (table.columns.find((it) => it.name === keyOf(table)));
+    const wanted = parsed(key, id);
+    const { body } = await read(table, { filters: { [key.name]: wanted } });
+    if (body.length === 0) {
+      throw new Error(`There is no row ${id} in ${tableName}.`);
+    }
+    const name = String(nonempty(body[0][labelOf(table)] ?? id));
+    show(title, name);
+    titled(name);
+    return one(table, all, body[0], await names(table, all, body), again);
+  });
   const list = h("a", { href: `#/tables/${encodeURIComponent(tableName)}` }, `← ${tableName}`);
   return [h("p", { class: "crumbs" }, list), title, place];
 }
@@ -117,10 +110,9 @@ function origin(found) {
  * @param {() => void} again
  */
 function history(table, all, key, again) {
-  const place = h("div", null);
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
-  const open = () =>
-    load(place, "Reading the history", async () => {
+  return folded("History", () =>
+    loaded("Reading the history", async () => {
       const body = await every(`${path}/history`);
       const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
       const known = await names(table, all, sides).catch(() => new Map());
@@ -141,10 +133,8 @@ function history(table, all, key, again) {
           : "",
       ];
       return grid(["Version", "What", "When", "Values", "Execution", "By", "Restore"], body.map(line), "No earlier version is kept.", "History");
-    });
-  const details = /** @type {HTMLDetailsElement} */ (h("details", null, h("summary", null, "History"), place));
-  details.addEventListener("toggle", () => details.open && open());
-  return details;
+    }),
+  );
 }
 
 /**
@@ -160,16 +150,13 @@ function changes(table, all, found, known, again) {
   const change = async () => (await mayLeave(place)) && show(place, rowForm(table, all, found, known, again));
   const key = found[keyOf(table)];
   const name = String(nonempty(found[labelOf(table)] ?? key));
-  const write = (/** @type {boolean} */ isTrial) =>
-    post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode: "delete", cascade: true, rows: [{ [keyOf(table)]: key, _if_updated_at: found.updated_at }] }] });
+  const rows = [identity(table, found)];
   const ask = async () => {
     if (!(await mayLeave(place))) {
       return;
     }
     try {
-      const { cascade_deleted: others = {} } = (await write(true)).tables[0];
-      const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
-      const what = `Delete ${name}${more.length ? ` and what refers to it: ${more.join(", ")}` : ""}`;
+      const what = `Delete ${name}${await alsoDeleted(table, rows, "it")}`;
       show(place, h("p", null, "The row's history keeps its values: a revert of the deletion that restores brings it back."), h("button", { type: "button", class: "danger", click: remove }, what));
     } catch (error) {
       show(place, failure(error));
@@ -177,11 +164,8 @@ function changes(table, all, found, known, again) {
   };
   const remove = async () => {
     try {
-      const { job_execution_id: execution } = await write(false);
-      toast(`${name} is deleted.`, async () => {
-        await restore(execution);
-        location.hash = rowLink(table.name, key);
-      });
+      const { job_execution_id: execution } = await writeRows(table, "delete", rows);
+      undoable(`${name} is deleted.`, execution, () => (location.hash = rowLink(table.name, key)));
       location.hash = address("tables", table.name);
     } catch (error) {
       show(place, failure(error));
@@ -206,9 +190,7 @@ function curve(table, column, key) {
   const { x, y, ys } = axes(table);
   const figure = plot(undefined, "small");
   const told = h("span", { class: "quiet told" });
-  const shown = /** @type {HTMLSelectElement} */ (
-    h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)))
-  );
+  const shown = h("select", { "aria-label": "Column to draw", change: () => again() }, ys.map((it) => h("option", { selected: it === y }, it)));
   /** @type {{x: any[], y: any[], given: {x: any[], y: any[]}}} */
   let one = { x: [], y: [], given: { x: [], y: [] } };
   const again = () =>
@@ -249,8 +231,7 @@ function curve(table, column, key) {
  * @param {any} key
  */
 function referringRows(table, all, column, key) {
-  const place = h("div", null);
-  load(place, "Reading rows", async () => {
+  const place = loaded("Reading rows", async () => {
     const filters = { [column.name]: key };
     const { body } = await read(table, { filters, limit: REFERRING + 1 });
     const own = keyOf(table);

@@ -9,9 +9,7 @@ import { failure, h, show } from "../dom.js";
  * @param {(me: any) => void} entered
  */
 export function keyForm(problem, entered) {
-  const key = /** @type {HTMLInputElement} */ (
-    h("input", { id: "key", name: "key", type: "password", autocomplete: "off", required: true, placeholder: "ldk_…" })
-  );
+  const key = h("input", { id: "key", name: "key", type: "password", autocomplete: "off", required: true, placeholder: "ldk_…" });
   const answer = h("div", { "aria-live": "polite" }, problem ? failure(problem) : null);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -1,12 +1,12 @@
 // Tables: what there is, and the rows of one.
 
 import { cells } from "../cells.js";
-import { failure, form, h, input, load, show, titled } from "../dom.js";
+import { check, failure, folded, form, h, input, loaded, opens, show, titled } from "../dom.js";
 import { isNumber } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { instant, text } from "../format.js";
 import { grid } from "../grid.js";
-import { PAGE, list } from "../list.js";
+import { PAGE, list, watched } from "../list.js";
 import { picture } from "../picture.js";
 import { may, mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
@@ -19,52 +19,31 @@ import { importForm } from "./imports.js";
 import { definition } from "./definition.js";
 import { row } from "./rows.js";
 
-/** @typedef {import("../tables.js").Table} Table */
-
 /** The tables, as a picture and as lists. */
 export function tables() {
-  const place = h("div", null);
-  const again = () =>
-    load(place, "Reading the tables", async () => {
-      const all = await schema();
-      const line = (/** @type {Table} */ table) => [
-        h("a", { href: `#/tables/${encodeURIComponent(table.name)}` }, table.name),
-        table.semantic_category,
-        table.row_count_estimate,
-        written(table).length,
-        table.description ?? "",
-      ];
-      const own = all.filter((table) => table.id !== null);
-      const core = all.filter((table) => table.id === null);
-      const hint = may("admin") ? "No table yet. Define one below, or let a script do it." : "No table yet. An administrator defines them.";
-      return h(
-        "div",
-        null,
-        own.length ? picture(all) : null,
-        grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
-        may("admin") ? folded("Define a table", () => definition(all)) : null,
-        h("h2", null, "Core tables"),
-        grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None.", "Core tables"),
-      );
-    });
-  again();
-  return [h("h1", null, "Tables"), place];
-}
-
-/**
- * A part of the page that is made when it is opened.
- * @param {string} name
- * @param {() => Node} make
- */
-function folded(name, make) {
-  const place = h("div", null);
-  const details = h("details", null, h("summary", null, name), place);
-  details.addEventListener("toggle", () => {
-    if (/** @type {HTMLDetailsElement} */ (details).open && !place.hasChildNodes()) {
-      show(place, make());
-    }
+  const define = may("admin") ? folded("Define a table", () => loaded("Reading the tables", async () => definition(await schema()))) : null;
+  const place = watched("Reading the tables", (type) => ["table.changed", "data.written"].includes(type), async () => {
+    const all = await schema();
+    const line = (/** @type {Table} */ table) => [
+      h("a", { href: `#/tables/${encodeURIComponent(table.name)}` }, table.name),
+      table.semantic_category,
+      table.row_count_estimate,
+      written(table).length,
+      table.description ?? "",
+    ];
+    const own = all.filter((table) => table.id !== null);
+    const core = all.filter((table) => table.id === null);
+    const hint = define ? ["No table yet. A script can define them, too. ", opens("Define the first table", define)] : "No table yet. An administrator defines them.";
+    return h(
+      "div",
+      null,
+      own.length ? picture(all) : null,
+      grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
+      h("h2", null, "Core tables"),
+      grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None.", "Core tables"),
+    );
   });
-  return details;
+  return [h("h1", null, "Tables"), define ?? "", place];
 }
 
 /**
@@ -77,13 +56,10 @@ export function table(address) {
     return row(address.slice(0, at), address.slice(at + 1));
   }
   titled(address);
-  const place = h("div", null);
-  const draw = () =>
-    load(place, "Reading the table", async () => {
-      const all = await schema();
-      return rows(named(all, address), all, draw);
-    });
-  draw();
+  const place = loaded("Reading the table", async (draw) => {
+    const all = await schema();
+    return rows(named(all, address), all, draw);
+  });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/tables" }, "← Tables")), h("h1", null, address), place];
 }
 
@@ -127,9 +103,9 @@ function rows(found, all, draw) {
   /** @type {Map<string, Map<any, string>>} */
   let known = new Map();
   const picked = isRaw || !isKept ? null : selection({ table: found, isWritable, asOf, changed: () => listed.again() });
-  const content = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) =>
+  const content = (/** @type {any} */ it, /** @type {Column} */ column) =>
     picked && column === shown()[0] ? h("span", { class: "picked" }, picked.box(it), valueOf(it, column)) : valueOf(it, column);
-  const valueOf = (/** @type {any} */ it, /** @type {import("../tables.js").Column} */ column) => {
+  const valueOf = (/** @type {any} */ it, /** @type {Column} */ column) => {
     const value = it[column.name];
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
       return h("a", { href: rowLink(found.name, it[key]) }, nonempty(value));
@@ -146,10 +122,17 @@ function rows(found, all, draw) {
     const body = { filters: await filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}), ...then() };
     return read(found, body);
   };
+  const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
+  const adding = isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null;
+  /** @returns {Node} */
+  const importer = () => importForm(found, all, () => listed.first());
+  const importing = isWritable ? folded("Import a file", importer) : null;
   // Cells show names of the rows that are referred to.
   const shownTables = new Set([found.name, ...found.columns.map((it) => it.foreign_key_table_name)]);
   const listed = list({
     reason: "Reading rows",
+    one: isRaw ? "point" : "row",
+    total: () => ([...values().keys()].some((name) => !name.startsWith("_")) || asOf() ? null : found.row_count_estimate),
     columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(it.name)) : header(it.name))),
     read: read_,
     prepare: async (lines) => {
@@ -158,7 +141,7 @@ function rows(found, all, draw) {
       picked?.begin(lines);
     },
     row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
-    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : isWritable ? "No rows yet. Add one above, or import a file." : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
+    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : adding && importing ? ["No rows yet. ", opens("Add the first row", adding), " ", opens("Fill it from a file", importing)] : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
     // What was then does not change.
     live: (type, data) => !asOf() && (type === "job_execution.reverted" || (type === "data.written" && shownTables.has(data.table))),
     retry: draw,
@@ -173,7 +156,6 @@ function rows(found, all, draw) {
       location.hash = address("tables", now);
     }
   };
-  const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   return h(
     "div",
     null,
@@ -185,8 +167,8 @@ function rows(found, all, draw) {
       "div",
       { class: "tools" },
       columnChoice(found, chosen, listed.again),
-      isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null,
-      isWritable ? folded("Import a file", () => importForm(found, all, listed.first)) : null,
+      adding,
+      importing,
       found.history && isKept ? folded("As it was at…", momentForm) : null,
       found.id !== null && may("admin") && !asOf() ? folded("Change the table", () => alterTable(found, all, altered)) : null,
       saveView(),
@@ -225,7 +207,7 @@ function momentForm() {
  * A cell that nobody changes.
  * @param {Node | string} content
  * @param {any} value
- * @param {import("../tables.js").Column} column
+ * @param {Column} column
  */
 function shownCell(content, value, column) {
   return h("td", { class: isNumeric(column) ? "number" : false, title: typeof value === "number" || column.data_type === "datetime" ? String(value ?? "") : false }, content);
@@ -239,7 +221,7 @@ function shownCell(content, value, column) {
 function columnChoice(found, chosen, changed) {
   const told = h("div", { "aria-live": "polite" });
   const box = (/** @type {string} */ name) => {
-    const input = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", checked: chosen.has(name) }));
+    const { box: input, field } = check(name, { checked: chosen.has(name) });
     input.addEventListener("change", () => {
       if (!input.checked && chosen.size === 1) {
         input.checked = true;
@@ -252,7 +234,7 @@ function columnChoice(found, chosen, changed) {
       change({ _columns: order.join() === usual(found).join() ? null : order.join() });
       changed();
     });
-    return h("label", { class: "check" }, input, name);
+    return field;
   };
   return h("details", null, h("summary", null, "Columns"), h("div", { class: "fields" }, found.columns.map((it) => box(it.name))), told);
 }

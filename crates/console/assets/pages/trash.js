@@ -1,6 +1,6 @@
 // The trash: what was deleted and can come back.
 
-import { call, post } from "../api.js";
+import { post, sending } from "../api.js";
 import { button, destroy, h, toast } from "../dom.js";
 import { time } from "../format.js";
 import { list, pageOf } from "../list.js";
@@ -13,10 +13,6 @@ export function trash() {
     toast(`${it.name} is back.`);
     listed.again();
   };
-  const purge = (/** @type {any} */ it) => async () => {
-    await call("DELETE", `/trash/${it.id}`);
-    listed.again();
-  };
   const row = (/** @type {any} */ it) => [
     it.name,
     it.kind,
@@ -25,10 +21,11 @@ export function trash() {
     time(it.purge_at),
     it.size_bytes === null ? "" : `${Math.ceil(it.size_bytes / 1024).toLocaleString("en-US")} kB`,
     may(it.kind === "file" ? "write" : "admin") ? button("Restore", restore(it)) : "",
-    may("admin") ? destroy("Purge", `Purge ${it.name} for good`, purge(it)) : "",
+    may("admin") ? destroy("Purge", `Purge ${it.name} for good`, sending("DELETE", `/trash/${it.id}`, undefined, () => listed.again())) : "",
   ];
   const listed = list({
     reason: "Reading the trash",
+    one: "entry",
     columns: ["Name", "Kind", "Deleted", "By", "Kept until", "Size", "Restore", "Purge"],
     row,
     empty: () => "The trash is empty. Deleted files, tables and columns are kept here for some time.",

@@ -1,8 +1,9 @@
 // What starts a job by itself.
 
-import { call, every, get } from "../api.js";
-import { destroy, failure, form, h, input, load, select, show } from "../dom.js";
+import { call, every, get, post, sending } from "../api.js";
+import { button, check, destroy, form, h, input, labeled, load, loaded, select, show, toast } from "../dom.js";
 import { stringify } from "../exact.js";
+import { counted } from "../format.js";
 import { grid } from "../grid.js";
 
 /** Pause in typing after which a schedule is previewed, in ms. */
@@ -36,8 +37,7 @@ export function triggerWords(trigger) {
  * @param {() => void} draw
  */
 export function triggerForm(job, draw) {
-  const place = h("div", null);
-  load(place, "Reading jobs and instruments", async () => {
+  return loaded("Reading jobs and instruments", async () => {
     const [instruments, jobs] = await Promise.all([every("/instruments"), get("/jobs")]);
     const category = select(CATEGORIES, job.trigger?.category);
     const details = h("div", { class: "grouped" });
@@ -64,10 +64,7 @@ export function triggerForm(job, draw) {
       });
       draw();
     };
-    const remove = async () => {
-      await call("PATCH", `/jobs/${job.id}`, { trigger_enabled: false });
-      draw();
-    };
+    const remove = sending("PATCH", `/jobs/${job.id}`, { trigger_enabled: false }, draw);
     const fields = form([["It runs", category]], job.trigger ? "Save the trigger" : "Set the trigger", save);
     fields.querySelector("label")?.after(details);
     return h(
@@ -78,7 +75,35 @@ export function triggerForm(job, draw) {
       job.trigger ? destroy("Remove the trigger", `Let ${job.name} run by hand only`, remove) : null,
     );
   });
-  return place;
+}
+
+/**
+ * Runs of a job for files that arrived before its trigger, or whose run failed: counted first.
+ * @param {Api["JobWithCode"]} job
+ * @param {() => void} draw
+ */
+export function oldFiles(job, draw) {
+  const only = select([["never_run", "those it has not run for"], ["failed", "those whose last run failed"], ["all", "all that its trigger takes"]]);
+  const [from, to] = [input({ type: "date" }), input({ type: "date" })];
+  const said = h("div", { "aria-live": "polite" });
+  const instant = (/** @type {string} */ day, add = 0) => {
+    const at = new Date(`${day}T00:00`);
+    at.setDate(at.getDate() + add);
+    return day ? at.toISOString() : null;
+  };
+  const ask = (/** @type {boolean} */ isTrial) => post(`/jobs/${job.id}/backfill`, { only: only.value, uploaded_from: instant(from.value), uploaded_to: instant(to.value, 1), dry_run: isTrial });
+  const run = async () => {
+    const { count } = await ask(false);
+    toast(`${counted(count, "run")} queued.`);
+    draw();
+  };
+  const look = async () => {
+    const { count } = await ask(true);
+    show(said, count ? button(`Run it over ${counted(count, "file")}`, run, "primary") : h("p", { class: "empty" }, "No file meets the conditions."));
+  };
+  const fields = form([["Files", only], ["Uploaded from", from], ["to", to]], "Count the files", look);
+  fields.addEventListener("input", () => show(said));
+  return h("div", null, fields, said);
 }
 
 /**
@@ -89,21 +114,11 @@ export function triggerForm(job, draw) {
 function preview(cron, zone) {
   const place = h("div", { class: "ticks", "aria-live": "polite" });
   let pause = 0;
-  let asked = 0;
-  const draw = async () => {
-    const turn = ++asked;
-    let found;
-    try {
+  const draw = () =>
+    load(place, "Reading the schedule", async () => {
       const query = new URLSearchParams({ cron: cron.value, timezone: zone.value || "UTC" });
-      found = ticks((await get(`/triggers/preview?${query}`)).next_ticks, zone.value || "UTC");
-    } catch (error) {
-      found = failure(error);
-    }
-    // Answers may overtake one another.
-    if (turn === asked) {
-      show(place, found);
-    }
-  };
+      return ticks((await get(`/triggers/preview?${query}`)).next_ticks, zone.value || "UTC");
+    });
   const wait = () => {
     clearTimeout(pause);
     pause = setTimeout(draw, PAUSE);
@@ -140,14 +155,13 @@ function ticks(times, zone) {
  */
 function conditions(category, trigger, instruments, jobs) {
   const now = trigger.conditions ?? {};
-  const labelled = (/** @type {string} */ name, /** @type {HTMLElement} */ field) => h("label", null, h("span", null, name), field);
   if (category === "schedule") {
     const cron = input({ required: true, value: now.cron ?? "0 6 * * 1-5" });
     const zone = input({ value: now.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone });
     return {
       fields: [
-        labelled("Cron: minute, hour, day, month, weekday", cron),
-        labelled("Time zone", zone),
+        labeled("Cron: minute, hour, day, month, weekday", cron),
+        labeled("Time zone", zone),
         preview(cron, zone),
       ],
       read: () => ({ conditions: { cron: cron.value, timezone: zone.value } }),
@@ -155,11 +169,11 @@ function conditions(category, trigger, instruments, jobs) {
   }
   if (category === "job_completed") {
     const source = select(jobs.map((it) => [it.id, it.name]), now.source_job_id);
-    const failed = input({ type: "checkbox", checked: (now.statuses ?? []).includes("failed") });
+    const failed = check("also when it failed", { checked: (now.statuses ?? []).includes("failed") });
     return {
-      fields: [labelled("After", source), h("label", { class: "check" }, failed, "also when it failed")],
+      fields: [labeled("After", source), failed.field],
       read: () => ({
-        conditions: { source_job_id: source.value, statuses: failed.checked ? ["completed", "failed"] : ["completed"] },
+        conditions: { source_job_id: source.value, statuses: failed.box.checked ? ["completed", "failed"] : ["completed"] },
       }),
     };
   }
@@ -169,9 +183,9 @@ function conditions(category, trigger, instruments, jobs) {
   const list = (/** @type {string} */ text) => text.split(",").map((part) => part.trim()).filter(Boolean);
   return {
     fields: [
-      labelled("From", instrument),
-      labelled("Name like", pattern),
-      labelled("Extensions", extensions),
+      labeled("From", instrument),
+      labeled("Name like", pattern),
+      labeled("Extensions", extensions),
     ],
     read: () => ({
       // Conditions that this form does not know stay as they are.

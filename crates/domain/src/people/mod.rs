@@ -13,6 +13,7 @@ pub mod run_key;
 pub mod run_nonce;
 pub mod scope;
 pub mod session;
+pub mod setup;
 pub mod tenancy;
 pub mod visible_tables;
 

@@ -9,9 +9,12 @@ use labdata_application::{
 };
 use labdata_domain::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
-    people::tenancy::{Organization, User},
+    people::{
+        setup::{Feature, MissingFeature},
+        tenancy::{Organization, User},
+    },
 };
-use labdata_request_body::{Timestamp, output};
+use labdata_request_body::{Timestamp, names, output};
 use serde_json::json;
 
 use crate::people::{
@@ -31,6 +34,27 @@ output! {
         api_key: Option<MyKeyView> = Some(identity.api_key.into()),
         /// The execution of a key that was made for a run on the platform.
         job_execution_id: Option<ExecutionId> = identity.execution,
+        /// Features that refuse every request on this server until its operator sets them up.
+        missing_features: Vec<MissingFeatureView> =
+            identity.missing_features.into_iter().map(Into::into).collect(),
+    }
+}
+
+names! {
+    /// A feature that the operator of a server sets up.
+    pub FeatureName = Feature::ALL.map(Feature::as_str);
+}
+
+output! {
+    /// A feature that is not set up.
+    #[derive(Clone, Debug)]
+    pub struct MissingFeatureView as "MissingFeature" from missing: MissingFeature {
+        /// Its name.
+        #[example = "agent"]
+        feature: FeatureName = missing.feature.as_str().into(),
+        /// What the operator sets; requests of the feature are refused with it.
+        #[example = "the agent is not set up: the operator has to set LABDATA_LLM_PROVIDER"]
+        detail: String = missing.refusal.message.into_owned(),
     }
 }
 
@@ -100,5 +124,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<AnyScope, NoBody>) -> Result<MeView, Error> {
-    Ok(identify(&call.services, &call.actor).await?.into())
+    let identity = identify(&call.services, &call.platform.agent, &call.actor).await?;
+    Ok(identity.into())
 }

@@ -40,7 +40,9 @@ pub async fn handle(call: OpenCall<JsonBody<SessionBody>>) -> ApiResult<SignedIn
     };
     let (token, actor) = sign_in(services, presented).await?;
     Ok(SignedIn {
-        me: identify(services, &actor).await?.into(),
+        me: identify(services, &call.app.platform.agent, &actor)
+            .await?
+            .into(),
         cookie: session_cookie(&call.app.public_url, &token)?,
     })
 }

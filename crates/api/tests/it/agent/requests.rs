@@ -89,6 +89,15 @@ async fn an_agent_that_is_not_set_up_answers_502_and_names_the_setting() {
     .await;
     let detail = run(&lab.client, json!({ "prompt": "x" })).await.detail(502);
     assert!(detail.contains("LABDATA_LLM_MODEL"), "{detail}");
+    // Also for a run that names a model, and a client knows it before it asks.
+    let named = json!({ "prompt": "x", "model": "large" });
+    assert_eq!(run(&lab.client, named).await.detail(502), detail);
+    let me = lab.client.get("/api/v1/me").await.json(200);
+    let missing = json!([{ "feature": "agent", "detail": detail }]);
+    assert_eq!(me["missing_features"], missing);
+    let lab = AgentLab::start().await;
+    let me = lab.client.get("/api/v1/me").await.json(200);
+    assert_eq!(me["missing_features"], json!([]));
 }
 
 #[tokio::test]

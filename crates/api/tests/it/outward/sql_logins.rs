@@ -17,7 +17,7 @@ use tokio_postgres::NoTls;
 
 use crate::{
     process::{Program, directory, run, text},
-    server::{TestServer, in_memory, send},
+    server::{Client, TestServer, in_memory, send},
 };
 
 const PATH: &str = "/api/v1/sql-logins";
@@ -104,13 +104,22 @@ async fn a_server_without_an_address_or_agreement_makes_no_login() {
         let server = TestServer::start_on(services, Arc::clone(&clock)).await;
         // A second organization.
         server.stranger().await;
-        let refused = server
-            .admin()
-            .await
-            .post(PATH, &json!({"name": "psql"}))
-            .await;
-        assert_eq!(refused.json(400)["code"], code);
+        let admin = server.admin().await;
+        let refused = admin.post(PATH, &json!({"name": "psql"})).await.json(400);
+        assert_eq!(refused["code"], code);
+        // A client knows it before it asks.
+        assert_eq!(missing(&admin).await, [refused["detail"].clone()]);
     }
+    let server = TestServer::start().await;
+    assert_eq!(missing(&server.admin().await).await, [] as [Value; 0]);
+}
+
+/// What the server says of SQL logins that it does not make.
+async fn missing(client: &Client) -> Vec<Value> {
+    let me = client.get("/api/v1/me").await.json(200);
+    let features = me["missing_features"].as_array().unwrap().iter();
+    let of = features.filter(|it| it["feature"] == "sql_logins");
+    of.map(|it| it["detail"].clone()).collect()
 }
 
 /// A program that serves SQL logins, with a table and a login.

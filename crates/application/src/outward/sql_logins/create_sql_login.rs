@@ -5,15 +5,14 @@ use labdata_domain::{
     ids::SqlLoginId,
     names::Named,
     outward::sql_logins::{
-        MAX_SQL_LOGINS, SqlConnection, SqlLogin, SqlLoginsOff, SqlNotShared, SqlPassword,
-        SqlRolesRefused, TooManySqlLogins,
+        MAX_SQL_LOGINS, SqlConnection, SqlLogin, SqlPassword, SqlRolesRefused, TooManySqlLogins,
     },
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::outward::sql_logins::AddedLogin;
 use time::OffsetDateTime;
 
-use super::record_of;
+use super::{offered, record_of};
 use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::require_reserve};
 
 /// The login to make.
@@ -45,11 +44,7 @@ pub async fn create_sql_login(
         .check(&command.name)
         .map_err(Error::refused)?;
     require_reserve(services)?;
-    let endpoint = services.sql.endpoint.as_ref();
-    let endpoint = endpoint.ok_or_else(|| Error::refused(SqlLoginsOff))?;
-    if !services.sql.is_shared && services.tenancy.organizations().await?.len() > 1 {
-        return Err(Error::refused(SqlNotShared));
-    }
+    let endpoint = offered(services).await?;
     let login = SqlLogin::begin(
         SqlLoginId::new(services.ids.next_id()),
         actor.user,

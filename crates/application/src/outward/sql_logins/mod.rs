@@ -9,13 +9,13 @@ pub mod sweep_sql_logins;
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::UserId,
-    outward::sql_logins::{SqlEndpoint, SqlLogin},
+    outward::sql_logins::{SqlEndpoint, SqlLogin, SqlLoginsOff, SqlNotShared, SqlRolesRefused},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
 };
 use labdata_ports::PortError;
 
-use crate::{Error, audit::record::Record};
+use crate::{Error, Services, audit::record::Record};
 
 /// Settings of SQL logins.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,23 @@ pub struct SqlAccess {
     pub endpoint: Option<SqlEndpoint>,
     /// True if several organizations may share the catalogs of PostgreSQL.
     pub is_shared: bool,
+}
+
+/// Returns where tools connect, if the server makes logins.
+///
+/// # Errors
+/// A refusal where the operator has set no address, or has not agreed that several organizations share the server,
+/// and where the platform may not create roles.
+pub(crate) async fn offered(services: &Services) -> Result<&SqlEndpoint, Error> {
+    let endpoint = services.sql.endpoint.as_ref();
+    let endpoint = endpoint.ok_or_else(|| Error::refused(SqlLoginsOff))?;
+    if !services.sql.is_shared && services.tenancy.organizations().await?.len() > 1 {
+        return Err(Error::refused(SqlNotShared));
+    }
+    if !services.sql_logins.may_create_roles().await? {
+        return Err(Error::refused(SqlRolesRefused));
+    }
+    Ok(endpoint)
 }
 
 /// What is recorded of an action on a login.

@@ -21,5 +21,6 @@ pub(super) fn operation() -> Operation {
 }
 
 async fn run(call: Call<AnyScope, NoBody>) -> Result<MeView, Error> {
-    Ok(identify(&call.services, &call.actor).await?.into())
+    let identity = identify(&call.services, &call.platform.agent, &call.actor).await?;
+    Ok(identity.into())
 }
