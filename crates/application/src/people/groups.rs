@@ -92,7 +92,7 @@ pub async fn update_group(
     if let Some(name) = &change.name {
         check_group_name(name).map_err(Error::refused)?;
     }
-    let changed = audited(services, actor, |within| async move {
+    let group = audited(services, actor, |within| async move {
         let before = within.groups.get(actor.organization, id).await?;
         let updated = within.groups.update(actor.organization, id, &change);
         let group = updated.await?;
@@ -106,16 +106,13 @@ pub async fn update_group(
             .filter(|id| !group.members.contains(id))
             .copied()
             .collect();
-        let record = Record::of(AuditAction::GroupUpdated, target(&group))
-            .with("former_name", before.name.clone())
-            .with("joined", ids(&joined))
-            .with("left", ids(&left));
+        let record = changed(&group, &before.name, &joined, &left);
         let is_changed = group != before;
         Ok((group, is_changed.then_some(record)))
     })
     .await?;
     services.key_cache.evict_organization(actor.organization);
-    Ok(changed)
+    Ok(group)
 }
 
 /// Deletes a group that no table names.
@@ -144,6 +141,19 @@ pub async fn delete_group(services: &Services, actor: &Actor, id: GroupId) -> Re
     .await?;
     services.key_cache.evict_organization(actor.organization);
     Ok(())
+}
+
+/// Record of a changed group.
+pub(super) fn changed(
+    group: &Group,
+    former_name: &str,
+    joined: &[UserId],
+    left: &[UserId],
+) -> Record {
+    Record::of(AuditAction::GroupUpdated, target(group))
+        .with("former_name", former_name)
+        .with("joined", ids(joined))
+        .with("left", ids(left))
 }
 
 fn target(group: &Group) -> AuditTarget {

@@ -7,7 +7,7 @@ use labdata_domain::{
     people::{
         actor::Actor,
         credential::InvalidCredential,
-        group::{Group, GroupChange, UnknownGroup},
+        group::{Group, UnknownGroup},
         invitation::{INVITATION_LIFETIME, Invitation},
         invitation_email::{InvitationEmail, link_with_token},
         role::Role,
@@ -15,6 +15,7 @@ use labdata_domain::{
         session::PlainToken,
         tenancy::{User, UserChange, check_email},
     },
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 
@@ -24,7 +25,8 @@ use crate::{
     maintenance::disk_reserve::require_reserve,
     people::{
         email_invitation::email_invitation,
-        sessions::{random_token, record_refusal},
+        groups::changed,
+        sessions::{random_token, record_refusal, user_with_email},
         update_user::role_changed,
     },
 };
@@ -200,11 +202,18 @@ pub(super) async fn accept_invitation(
             Err(PortError::NotFound(_)) => return Err(Error::refused(InvalidCredential::Link)),
             Err(error) => return Err(error.into()),
         };
-        let user = joined(&within, operator, &invitation).await?;
-        for group in &invitation.groups {
-            join_group(&within, &invitation, *group, user.id).await?;
+        let (user, mut entries) = joined(&within, &invitation).await?;
+        // In one order: of two who accept at the same time, none waits for a group of the other.
+        let mut groups = invitation.groups.clone();
+        groups.sort_unstable();
+        for group in groups {
+            entries.extend(join_group(&within, &invitation, group, user.id).await?);
         }
         let user = within.tenancy.user(user.organization, user.id).await?;
+        // After the groups: who changes one locks it before the audit log.
+        for entry in entries {
+            record(&within, operator, entry).await?;
+        }
         Ok((user, None))
     });
     let user = accepted.await?;
@@ -212,12 +221,11 @@ pub(super) async fn accept_invitation(
     Ok(Some(user))
 }
 
-/// The user of an invitation, made or changed, with the entries of the audit log.
+/// The user of an invitation, made or changed, and the records of that.
 async fn joined(
     services: &Services,
-    operator: &Actor,
     invitation: &Invitation,
-) -> Result<User, Error> {
+) -> Result<(User, Vec<Record>), Error> {
     let now = services.clock.now();
     let candidate = User {
         id: UserId::new(services.ids.next_id()),
@@ -236,50 +244,42 @@ async fn joined(
         let made = Record::of(AuditAction::UserCreated, target)
             .with("role", user.role.as_str())
             .with("invitation_id", invitation.id.to_string());
-        record(services, operator, made).await?;
-        return Ok(user);
+        return Ok((user, vec![made]));
     }
     let change = invitation.change_of(&user);
     if change == UserChange::default() {
-        return Ok(user);
+        return Ok((user, Vec::new()));
     }
     let changed = services
         .tenancy
         .update_user(user.organization, user.id, &change, now)
         .await?;
-    if let Some(entry) = role_changed(&user, &changed) {
-        record(services, operator, entry).await?;
-    }
-    if change.disabled.is_some() {
-        let enabled = Record::of(AuditAction::UserUpdated, target)
-            .with("disabled", false)
-            .with("invitation_id", invitation.id.to_string());
-        record(services, operator, enabled).await?;
-    }
-    Ok(changed)
+    let enabled = change.disabled.map(|disabled| {
+        Record::of(AuditAction::UserUpdated, target)
+            .with("disabled", disabled)
+            .with("invitation_id", invitation.id.to_string())
+    });
+    let entries = role_changed(&user, &changed).into_iter().chain(enabled);
+    Ok((changed, entries.collect()))
 }
 
+/// Adds the user to a group of the invitation, if it still exists, and returns the record of that.
 async fn join_group(
     services: &Services,
     invitation: &Invitation,
     id: GroupId,
     user: UserId,
-) -> Result<(), Error> {
+) -> Result<Option<Record>, Error> {
     let organization = invitation.organization;
-    let group = match services.groups.get(organization, id).await {
-        Ok(group) => group,
+    let joined = match services.groups.add_member(organization, id, user).await {
+        Ok(joined) => joined,
         // Deleted since the invitation was made.
-        Err(PortError::NotFound(_)) => return Ok(()),
+        Err(PortError::NotFound(Resource::Group)) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let mut members = group.members;
-    members.push(user);
-    let change = GroupChange {
-        name: None,
-        members: Some(members),
-    };
-    services.groups.update(organization, id, &change).await?;
-    Ok(())
+    Ok(joined.map(|group| {
+        changed(&group, &group.name, &[user], &[]).with("invitation_id", invitation.id.to_string())
+    }))
 }
 
 fn named(invitation: Invitation, groups: &[Group]) -> NamedInvitation {
