@@ -11,6 +11,7 @@ use labdata_domain::{
         invitation::{INVITATION_LIFETIME, Invitation},
         invitation_email::{InvitationEmail, link_with_token},
         role::Role,
+        run_key::GuardedAction,
         scope::Scope,
         session::PlainToken,
         tenancy::{User, UserChange, check_email},
@@ -70,7 +71,8 @@ pub struct NamedInvitation {
 /// error: the invitation stands.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` for an address that is none, and an unknown group.
+/// `Forbidden` without the admin scope, to a narrowed key, and for a role with scopes that the key lacks; `Invalid` for
+/// an address that is none, and an unknown group.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_invitation(
     services: &Services,
@@ -78,9 +80,14 @@ pub async fn create_invitation(
     command: CreateInvitation,
 ) -> Result<NewInvitation, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     require_reserve(services)?;
     let email = command.email.trim().to_owned();
     check_email(&email).map_err(Error::refused)?;
+    // The link opens a session with the role that a user of this address has already.
+    let existing = user_with_email(services, actor.organization, &email).await?;
+    let role = Invitation::accepted_role(command.role, existing.as_ref());
+    actor.require_to_give_role(None, role)?;
     let known = services.groups.list(actor.organization).await?;
     let mut groups: Vec<GroupId> = Vec::new();
     for name in &command.groups {
@@ -136,7 +143,7 @@ pub async fn create_invitation(
 /// The organization's pending invitations, newest first, expired ones too.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope.
+/// `Forbidden` without the admin scope and to a narrowed key.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_invitations(
     services: &Services,
@@ -144,6 +151,7 @@ pub async fn list_invitations(
     page: PageRequest,
 ) -> Result<Page<NamedInvitation>, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     let known = services.groups.list(actor.organization).await?;
     let all = services.invitations.list(actor.organization).await?;
     let page = Page::of_all(all, page, |invitation| Cursor {
@@ -160,7 +168,7 @@ pub async fn list_invitations(
 /// Revokes an invitation: its link is refused from then on.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`.
+/// `Forbidden` without the admin scope and to a narrowed key; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke_invitation(
     services: &Services,
@@ -168,6 +176,7 @@ pub async fn revoke_invitation(
     id: InvitationId,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     audited(services, actor, |within| async move {
         let revoked = within.invitations.remove(actor.organization, id).await?;
         let record = Record::of(AuditAction::InvitationRevoked, target(&revoked));
@@ -185,7 +194,11 @@ pub(super) async fn accept_invitation(
     let Some(found) = services.invitations.find(token.hash()).await? else {
         return Ok(None);
     };
-    if !found.is_valid(services.clock.now()) {
+    let inviter = services
+        .tenancy
+        .user(found.organization, found.created_by)
+        .await?;
+    if !found.is_acceptable(services.clock.now(), &inviter) {
         record_refusal(services, found.organization, target(&found)).await?;
         return Err(Error::refused(InvalidCredential::Link));
     }
