@@ -1,13 +1,16 @@
 //! The trash: deleted files, tables and columns that can be restored for a time.
 
 mod kind;
+mod references;
 mod refusal;
 
 use time::{Duration, OffsetDateTime};
 
 pub use kind::TrashKind;
+pub use references::{ReferenceTargets, is_reference_to, reference_targets};
 pub use refusal::RestoreRefusal;
 
+use self::references::resolved;
 use crate::{
     audit::{AuditTarget, AuditTargetKind},
     catalog::{Catalog, Column, Table, TableAccess, TableIdentity},
@@ -117,12 +120,16 @@ pub fn deleted_group_name(group: &str) -> String {
     format!("deleted group {group}")
 }
 
-/// Checks that a dropped table fits among the tables of now. Whether the rows that its rows reference still
-/// exist is for the store to find out.
+/// Checks that a dropped table fits among the tables of now, and returns it with the names that the targets of its
+/// references have now. Whether the rows that its rows reference still exist is for the store to find out.
 ///
 /// # Errors
 /// [`RestoreRefusal::NameTaken`] and [`RestoreRefusal::ReferenceGone`].
-pub fn check_table(catalog: &Catalog, table: &Table) -> Result<(), RestoreRefusal> {
+pub fn check_table(
+    catalog: &Catalog,
+    table: &Table,
+    targets: &ReferenceTargets,
+) -> Result<Table, RestoreRefusal> {
     // A raw table's chunks and its view bear one name, so that comparing the names in SQL suffices.
     let mut others = catalog.tables().iter();
     if others.any(|other| other.sql_name() == table.sql_name()) {
@@ -132,13 +139,21 @@ pub fn check_table(catalog: &Catalog, table: &Table) -> Result<(), RestoreRefusa
         });
     }
     let columns = table.columns.iter();
-    let mut foreign =
-        columns.filter(|column| column.references.as_deref() != Some(table.name.as_str()));
-    foreign.try_for_each(|column| check_reference(catalog, &table.name, column))
+    let columns =
+        columns.map(|column| resolved(catalog, Some(table), &table.name, column, targets));
+    let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
+    let mut foreign = columns
+        .iter()
+        .filter(|column| column.references.as_deref() != Some(table.name.as_str()));
+    foreign.try_for_each(|column| check_reference(catalog, &table.name, column))?;
+    Ok(Table {
+        columns: columns.into(),
+        ..table.clone()
+    })
 }
 
 /// Checks that a dropped column fits into its table as that is now, which was `table` when the column was
-/// dropped; returns the table.
+/// dropped; returns the table, and the column with the name that the target of its reference has now.
 ///
 /// # Errors
 /// [`RestoreRefusal`].
@@ -147,7 +162,8 @@ pub fn check_column<'c>(
     table: i64,
     entry: &str,
     column: &Column,
-) -> Result<&'c Table, RestoreRefusal> {
+    targets: &ReferenceTargets,
+) -> Result<(&'c Table, Column), RestoreRefusal> {
     let mut tables = catalog.tables().iter();
     let found = tables.find(|known| known.id == Some(table));
     let found = found.ok_or_else(|| RestoreRefusal::TableGone(entry.to_owned()))?;
@@ -160,8 +176,9 @@ pub fn check_column<'c>(
             name: entry.to_owned(),
         });
     }
-    check_reference(catalog, entry, column)?;
-    Ok(found)
+    let column = resolved(catalog, None, entry, column, targets)?;
+    check_reference(catalog, entry, &column)?;
+    Ok((&**found, column))
 }
 
 /// Checks that the table that a column references has a key of its type.
@@ -236,7 +253,11 @@ mod tests {
                 column("self", DataType::String, Some("aliquot")),
             ]
         };
-        let check = |table: &Table| check_table(&catalog(), table).map_err(|it| it.to_string());
+        let none = ReferenceTargets::new();
+        let check = |table: &Table| {
+            let checked = check_table(&catalog(), table, &none);
+            checked.map(|_| ()).map_err(|it| it.to_string())
+        };
         let fits = table(2, "aliquot", references(DataType::String, "sample"));
         assert_eq!(check(&fits), Ok(()));
         let gone =
@@ -246,12 +267,84 @@ mod tests {
         assert_eq!(check(&lost), Err(gone.clone()));
         let retyped = table(2, "aliquot", references(DataType::Integer, "sample"));
         assert_eq!(check(&retyped), Err(gone.replace("batch", "sample")));
-        let taken = check_table(&catalog(), &table(2, "sample", Vec::new()));
+        let taken = check_table(&catalog(), &table(2, "sample", Vec::new()), &none);
         let name = "sample".to_owned();
         let kind = TrashKind::Table;
         assert_eq!(taken, Err(RestoreRefusal::NameTaken { kind, name }));
-        let core = check_table(&catalog(), &table(2, "operation", Vec::new()));
+        let core = check_table(&catalog(), &table(2, "operation", Vec::new()), &none);
         assert!(matches!(core, Err(RestoreRefusal::NameTaken { .. })));
+    }
+
+    #[test]
+    fn references_come_back_to_the_tables_that_they_had_and_to_no_other_of_the_name() {
+        let retype = |id| {
+            let columns = ["self", "parent", "run"].map(|name| {
+                let target = match name {
+                    "self" => "aliquot",
+                    "parent" => "sample",
+                    _ => "operation",
+                };
+                column(name, DataType::String, Some(target))
+            });
+            let targets = ReferenceTargets::from([
+                ("self".to_owned(), TableIdentity::Organization(2)),
+                ("parent".to_owned(), TableIdentity::Organization(id)),
+                (
+                    "run".to_owned(),
+                    TableIdentity::Core("operation".to_owned()),
+                ),
+            ]);
+            (table(2, "aliquot", columns.to_vec()), targets)
+        };
+        let (aliquot, targets) = retype(1);
+        let gone = RestoreRefusal::ReferenceGone {
+            name: "aliquot".to_owned(),
+            target: "sample".to_owned(),
+        };
+        let named =
+            |name: &str, id| Catalog::new(CatalogVersion(1), vec![table(id, name, Vec::new())]);
+        // The key of the core table `operation` decides what comes back with it.
+        let key = named("x", 1)
+            .keyed_table("operation")
+            .unwrap()
+            .key()
+            .data_type;
+        let mut aliquot = aliquot;
+        aliquot.columns.update(|column| {
+            if column.name == "run" {
+                column.data_type = key;
+            }
+        });
+        let references = |catalog: &Catalog| -> Result<Vec<String>, RestoreRefusal> {
+            let checked = check_table(catalog, &aliquot, &targets)?;
+            let references = checked.columns.iter().skip(1);
+            Ok(references
+                .map(|it| it.references.clone().unwrap())
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(
+            references(&named("specimen", 1)),
+            Ok(vec![
+                "aliquot".to_owned(),
+                "specimen".to_owned(),
+                "operation".to_owned(),
+            ])
+        );
+        // Another table has the name by now.
+        assert_eq!(references(&named("sample", 7)), Err(gone));
+        assert!(is_reference_to(
+            aliquot.column("parent").unwrap(),
+            &targets,
+            &table(1, "specimen", Vec::new())
+        ));
+        assert!(!is_reference_to(
+            aliquot.column("parent").unwrap(),
+            &targets,
+            &table(7, "sample", Vec::new())
+        ));
+        let found = reference_targets(&named("sample", 1), aliquot.columns.iter().map(|it| &**it));
+        assert_eq!(found.get("parent"), targets.get("parent"));
+        assert_eq!(found.get("run"), targets.get("run"));
     }
 
     #[test]
@@ -259,7 +352,8 @@ mod tests {
         let catalog = catalog();
         let check = |id, column: &Column| {
             let entry = column_name("sample", &column.name);
-            check_column(&catalog, id, &entry, column).map(|table| table.name.as_str())
+            let checked = check_column(&catalog, id, &entry, column, &ReferenceTargets::new());
+            checked.map(|(table, _)| table.name.as_str())
         };
         let plain = column("note", DataType::Text, None);
         assert_eq!(check(1, &plain), Ok("sample"));

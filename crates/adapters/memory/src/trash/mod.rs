@@ -192,26 +192,6 @@ impl State {
         });
     }
 
-    /// Lets what is in the trash follow the new name of a table.
-    pub(crate) fn rename_in_trash(&mut self, organization: OrganizationId, from: &str, to: &str) {
-        let rows = self.trash.iter_mut();
-        for row in rows.filter(|row| row.organization == organization) {
-            match &mut row.thing.content {
-                Content::Table(dropped) if dropped.table.name != from => {
-                    dropped.table.columns.update(|column| {
-                        if column.references.as_deref() == Some(from) {
-                            column.references = Some(to.to_owned());
-                        }
-                    });
-                }
-                Content::Column(dropped) if dropped.column.references.as_deref() == Some(from) => {
-                    dropped.column.references = Some(to.to_owned());
-                }
-                _ => {}
-            }
-        }
-    }
-
     fn restore(
         &mut self,
         organization: OrganizationId,
@@ -455,7 +435,7 @@ impl TrashStore for InMemoryTrashStore {
         for row in rows.filter(|row| row.organization == organization) {
             found |= match &mut row.thing.content {
                 Content::File(..) => false,
-                Content::Table(dropped) => dropped.forget_series(&table.name, key),
+                Content::Table(dropped) => dropped.forget_series(table.table(), key),
                 // Numbers of changes and ids of series are unique in the organization, those of rows in their table.
                 Content::Column(dropped) if table.id == Some(dropped.table) => {
                     dropped.forget(Some(key), &series, &numbers)
