@@ -34,8 +34,8 @@ use labdata_ports::{
     notifications::mailer::Mailer,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgStore,
-    PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
+    Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgSqlLoginRepository,
+    PgStore, PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
 };
 pub(crate) use labdata_postgres_relay::Relay;
 use labdata_ray_runner::{check_address, check_authorities};
@@ -292,7 +292,8 @@ impl DatabaseServer {
         &self,
         settings: &Settings,
     ) -> anyhow::Result<(Option<Relay>, SqlAccess)> {
-        let relay = sql::start_relay(settings, self.embedded.as_ref()).await?;
+        let logins = PgSqlLoginRepository::new(self.authentication.clone());
+        let relay = sql::start_relay(settings, self.embedded.as_ref(), Arc::new(logins)).await?;
         let access = SqlAccess {
             endpoint: sql::endpoint(settings, relay.as_ref()),
             is_shared: settings.sql.is_shared,
