@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     compose::{ExistingDatabase, LocalBlobStore, Location, knows_migration},
+    data_dir,
     settings::Settings,
 };
 
@@ -39,6 +40,7 @@ pub(super) async fn restore(settings: &Settings, directory: &Path) -> anyhow::Re
         .check(&directory.join(OBJECTS))
         .await?;
     let location: Location = settings.storage_url().parse()?;
+    data_dir::check(&settings.data_dir)?;
     let opened = ExistingDatabase::open(settings).await?;
     let done = restore_into(&opened, settings, &location, directory, manifest).await;
     opened.close().await?;
