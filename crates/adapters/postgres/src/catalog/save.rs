@@ -9,7 +9,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, catalog::DefineError};
 
-use crate::database::errors::port_error;
+use crate::database::errors::{Fault, port_error};
 
 /// Adds a column, or changes it as far as columns change.
 pub(super) async fn save_column(
@@ -97,7 +97,13 @@ pub(super) async fn save_access(
         .bind::<Array<Text>, _>(groups)
         .execute(connection)
         .await
-        .map_err(port_error)?;
+        .map_err(|error| {
+            // A group that is being deleted is found, and waited for, and gone then.
+            let fault = Fault::from(error).on_violation("table_access_group_id_fkey", || {
+                PortError::Conflict(Conflict::TablesChanged)
+            });
+            PortError::from(fault)
+        })?;
         // A group that was removed in the meantime must not leave the table open.
         if saved != groups.len() {
             return Err(PortError::Conflict(Conflict::TablesChanged).into());
