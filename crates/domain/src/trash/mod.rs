@@ -14,7 +14,7 @@ use self::references::resolved;
 use crate::{
     audit::{AuditTarget, AuditTargetKind},
     catalog::{Catalog, Column, Table, TableAccess, TableIdentity},
-    ids::{ApiKeyId, TrashId, UserId},
+    ids::{ApiKeyId, FileId, TrashId, UserId},
     page::Cursor,
     people::{
         author::Author,
@@ -73,6 +73,8 @@ pub struct TrashEntry {
     pub purge_at: OffsetDateTime,
     /// Bytes that it takes.
     pub size: u64,
+    /// The file that it was; `None` for tables and columns.
+    pub file: Option<FileId>,
     /// The table that it was, or is a column of; `None` for files.
     pub table: Option<TableIdentity>,
     /// Access to the table that it was, or is a column of. Files are open.
@@ -99,12 +101,17 @@ impl TrashEntry {
     /// Target of its entries in the audit log.
     #[must_use]
     pub fn target(&self) -> AuditTarget {
-        let kind = match self.kind {
-            TrashKind::File => AuditTargetKind::File,
-            TrashKind::Table => AuditTargetKind::Table,
-            TrashKind::Column => AuditTargetKind::Column,
-        };
-        AuditTarget::named(kind, &self.name)
+        match (self.kind, self.file, &self.table) {
+            (TrashKind::File, Some(file), _) => {
+                AuditTarget::new(AuditTargetKind::File, file, &self.name)
+            }
+            (TrashKind::File, None, _) => AuditTarget::named(AuditTargetKind::File, &self.name),
+            (TrashKind::Table, _, Some(table)) => {
+                AuditTarget::new(AuditTargetKind::Table, table, &self.name)
+            }
+            (TrashKind::Table, _, None) => AuditTarget::named(AuditTargetKind::Table, &self.name),
+            (TrashKind::Column, ..) => AuditTarget::named(AuditTargetKind::Column, &self.name),
+        }
     }
 }
 
@@ -382,6 +389,7 @@ mod tests {
             deleted_by: author(),
             purge_at: OffsetDateTime::UNIX_EPOCH,
             size: 0,
+            file: (kind == TrashKind::File).then(|| FileId::new(uuid::Uuid::nil())),
             table: match kind {
                 TrashKind::File => None,
                 TrashKind::Table | TrashKind::Column => {
@@ -397,6 +405,13 @@ mod tests {
         let narrowed = member
             .clone()
             .narrowed_to(Some(&[TableIdentity::parse("sample")]));
+        let target = |kind, name: &str| entry(kind, name, &[]).target().id;
+        assert_eq!(
+            target(TrashKind::File, "a.csv"),
+            Some(uuid::Uuid::nil().to_string())
+        );
+        assert_eq!(target(TrashKind::Table, "7"), Some("7".to_owned()));
+        assert_eq!(target(TrashKind::Column, "sample.note"), None);
         let column = entry(TrashKind::Column, "sample.note", &[]);
         assert!(column.is_visible_to(&narrowed));
         assert!(entry(TrashKind::File, "a.csv", &[]).is_visible_to(&narrowed));

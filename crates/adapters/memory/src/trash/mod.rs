@@ -98,6 +98,10 @@ impl State {
             deleted_by: Author::of(user, key),
             purge_at: deletion.purge_at,
             size: content.size(),
+            file: match content {
+                Content::File(file, _) => Some(file.id),
+                Content::Table(_) | Content::Column(_) => None,
+            },
             table: content.table(),
             access: self.trash_access(organization, content),
         })
