@@ -7,6 +7,7 @@
 pub mod app;
 pub mod commands;
 pub mod compose;
+mod data_dir;
 pub mod dependencies;
 pub mod http;
 mod private_files;

@@ -16,6 +16,9 @@ pub(crate) const OTHERS: u32 = 0o077;
 /// other accounts where the platform is root, have directories below.
 pub(crate) const WORLD_CONTENTS: u32 = 0o006;
 
+/// Marks a directory that accounts share, such as `/tmp`.
+const STICKY: u32 = 0o1000;
+
 /// Makes all files that this process and its children create private. What another account needs gets
 /// its mode where it is created.
 pub(crate) fn by_default() {
@@ -47,7 +50,8 @@ pub(crate) fn create(directory: &Path) -> io::Result<()> {
 }
 
 /// Takes those rights from a directory that existed before; one that is missing needs nothing. Returns
-/// false where it belongs to another account, or its file system has no rights, and others keep theirs.
+/// false where it belongs to another account or is shared, as its sticky bit says, or its file system has no rights,
+/// and others keep theirs.
 ///
 /// # Errors
 /// Those of the file system.
@@ -60,7 +64,7 @@ pub(crate) fn adopt(directory: &Path, rights: u32) -> io::Result<bool> {
     if mode & rights == 0 {
         return Ok(true);
     }
-    if metadata.uid() != process::geteuid().as_raw() {
+    if metadata.uid() != process::geteuid().as_raw() || mode & STICKY != 0 {
         return Ok(false);
     }
     fs::set_permissions(directory, Permissions::from_mode(mode & !rights))?;
@@ -103,5 +107,8 @@ mod tests {
             assert_eq!(mode(directory.path()), after, "{before:o}");
         }
         assert!(adopt(&directory.path().join("missing"), OTHERS).unwrap());
+        fs::set_permissions(&directory, Permissions::from_mode(0o1777)).unwrap();
+        assert!(!adopt(directory.path(), OTHERS).unwrap());
+        assert_eq!(mode(directory.path()), 0o1777);
     }
 }

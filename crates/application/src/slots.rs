@@ -1,10 +1,14 @@
-//! Limits of concurrent work in one process, so that no organization takes all of it. Use cases take
-//! the slots, so that REST, the agent's tools and MCP share them.
+//! Limits of concurrent work in one process, so that neither an organization takes all of it nor a user all of the
+//! organization's. Use cases take the slots, so that REST, the agent's tools and MCP share them.
 
 use std::ops::Deref;
 
-use labdata_domain::{ids::OrganizationId, refusal::Overload};
-use labdata_limits::FairSlots;
+use labdata_domain::{
+    ids::{OrganizationId, UserId},
+    people::actor::Actor,
+    refusal::Overload,
+};
+use labdata_limits::SharedSlots;
 pub use labdata_limits::Slot;
 
 use crate::Error;
@@ -67,7 +71,7 @@ impl Work {
         Self::ParsedTable,
     ];
 
-    /// Maximum number at a time, of one organization and of all.
+    /// Maximum number at a time, of one organization and of all. A user has half of the organization's, rounded up.
     const fn slots(self) -> (usize, usize) {
         match self {
             Self::Result => (4, 16),
@@ -86,42 +90,43 @@ impl Work {
 
 /// The slots of one process.
 #[derive(Debug)]
-pub struct Slots(Vec<(Work, FairSlots<OrganizationId>)>);
+pub struct Slots(Vec<(Work, SharedSlots<OrganizationId, UserId>)>);
 
 impl Default for Slots {
     fn default() -> Self {
         let all = Work::ALL.into_iter().map(|work| {
             let (of_one, of_all) = work.slots();
-            (work, FairSlots::new(of_one, of_all))
+            (work, SharedSlots::new(of_one, of_all))
         });
         Self(all.collect())
     }
 }
 
 impl Slots {
-    fn of(&self, work: Work) -> Result<&FairSlots<OrganizationId>, Error> {
+    fn of(&self, work: Work) -> Result<&SharedSlots<OrganizationId, UserId>, Error> {
         let found = self.0.iter().find(|(other, _)| *other == work);
         let missing = || Error::Internal(format!("there are no slots for {work:?}"));
         found.map(|(_, slots)| slots).ok_or_else(missing)
     }
 
-    /// Waits for a slot of the organization.
+    /// Waits for a slot of the caller.
     ///
     /// # Errors
     /// `Unavailable` if others take 10 s.
-    pub async fn enter(&self, work: Work, organization: OrganizationId) -> Result<Slot, Error> {
-        let slot = self.of(work)?.enter(organization).await;
+    pub async fn enter(&self, work: Work, caller: &Actor) -> Result<Slot, Error> {
+        let slots = self.of(work)?;
+        let slot = slots.enter(caller.organization, caller.user).await;
         slot.ok_or_else(|| exhausted(1))
     }
 
-    /// Takes a slot to follow a log, a training or the events of that organization. Does not wait, as
-    /// followers stay long.
+    /// Takes a slot of the caller to follow a log, a training or events. Does not wait, as followers stay long.
     ///
     /// # Errors
     /// `Unavailable` if too many are followed.
-    pub fn follow(&self, organization: OrganizationId) -> Result<Slot, Error> {
+    pub fn follow(&self, caller: &Actor) -> Result<Slot, Error> {
         // Followers hold their slot for hours, so it is not worth waiting for one.
-        let slot = self.of(Work::Follower)?.try_enter(organization);
+        let slots = self.of(Work::Follower)?;
+        let slot = slots.try_enter(caller.organization, caller.user);
         slot.ok_or_else(|| exhausted(FOLLOW_LATER))
     }
 }

@@ -561,6 +561,7 @@ diesel::table! {
         notice_due_at -> Nullable<Timestamptz>,
         created_by -> Uuid,
         created_at -> Timestamptz,
+        oldest_secret_version -> BigInt,
     }
 }
 

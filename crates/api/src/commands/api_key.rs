@@ -19,6 +19,7 @@ use time::Duration;
 
 use super::{
     arguments::{ApiKeyCommand, CreateKey},
+    existing::require_database,
     output::{complain, say},
 };
 use crate::{
@@ -29,9 +30,13 @@ use crate::{
 
 /// Runs one of the commands on the configured database, which a server may be using.
 pub(super) async fn api_key(settings: &Settings, command: ApiKeyCommand) -> anyhow::Result<()> {
-    if let ApiKeyCommand::Create(arguments) = &command {
-        // Checked first: a wrong call must not start a database.
-        scopes(&arguments.scopes)?;
+    // Checked first: a wrong call must not start a database.
+    match &command {
+        ApiKeyCommand::Create(arguments) => {
+            scopes(&arguments.scopes)?;
+        }
+        ApiKeyCommand::List(_) => require_database(settings, "to list")?,
+        ApiKeyCommand::Revoke(_) => require_database(settings, "to revoke")?,
     }
     let database = DatabaseServer::open(settings).await?;
     let outcome = run(&database, settings, command).await;

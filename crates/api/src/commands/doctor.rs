@@ -8,6 +8,7 @@ use labdata_ports::maintenance::Dependency;
 use super::{arguments::Doctor, output::say};
 use crate::{
     compose::{file_reader, has_file_readers, this_program},
+    data_dir,
     dependencies::{Finding, check},
     private_files,
     settings::{Flags, Settings, SettingsError},
@@ -24,7 +25,10 @@ const NAMES: usize = 13;
 /// # Errors
 /// [`SettingsError`], once it is printed.
 pub(super) fn settings(config: Option<&Path>, flags: &Flags) -> Result<Settings, SettingsError> {
-    let loaded = Settings::load(config, flags);
+    let loaded = Settings::load(config, flags).and_then(|settings| {
+        data_dir::check(&settings.data_dir)?;
+        Ok(settings)
+    });
     let finding = match &loaded {
         Ok(_) => Finding::Works("every value can be used".to_owned()),
         Err(error) => Finding::Fails(error.to_string()),

@@ -7,6 +7,7 @@ mod backup;
 mod demo;
 mod demo_script;
 mod doctor;
+mod existing;
 mod import;
 mod logging;
 mod output;

@@ -7,7 +7,7 @@ use labdata_application::people::{
 };
 use labdata_domain::people::{invitation_email::link_with_token, session::PlainToken};
 
-use super::{arguments::SignIn, output::say};
+use super::{arguments::SignIn, existing::require_database, output::say};
 use crate::{compose::DatabaseServer, dependencies::ServerDependencies, settings::Settings};
 
 /// The link that opens the console signed in. The token is in the fragment, which browsers do not send.
@@ -17,6 +17,7 @@ pub(super) fn link(url: &str, token: &PlainToken) -> String {
 
 /// Prints a link for a user on the configured database, which a server may be using.
 pub(super) async fn sign_in(settings: &Settings, arguments: SignIn) -> anyhow::Result<()> {
+    require_database(settings, "to sign in to")?;
     let database = DatabaseServer::open(settings).await?;
     let outcome = made(&database, settings, arguments).await;
     // Also after a failure, so that an embedded PostgreSQL does not run on.

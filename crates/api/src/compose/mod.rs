@@ -34,13 +34,14 @@ use labdata_ports::{
     notifications::mailer::Mailer,
 };
 use labdata_postgres::{
-    Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgStore,
-    PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
+    Database, DatabaseSettings, DatabaseState, FileSearch, PgQueryRunner, PgSqlLoginRepository,
+    PgStore, PgTenancyRepository, check_database_url, inspect, migrate, prepare_file_search,
 };
 pub(crate) use labdata_postgres_relay::Relay;
 use labdata_ray_runner::{check_address, check_authorities};
 
 use crate::{
+    data_dir,
     private_files::{OTHERS, WORLD_CONTENTS, adopt, create},
     settings::{NotificationSettings, Settings},
     system::{SystemClock, SystemIds},
@@ -241,6 +242,8 @@ pub struct DatabaseServer {
 
 /// Closes a data directory that existed before to other accounts, with the objects in it.
 fn adopt_data_dir(directory: &Path) -> anyhow::Result<()> {
+    // Before any right is changed, and before anything is made in it.
+    data_dir::check(directory)?;
     let objects = directory.join("objects");
     for (directory, rights) in [(directory, WORLD_CONTENTS), (&*objects, OTHERS)] {
         let is_closed = adopt(directory, rights)
@@ -259,11 +262,11 @@ impl DatabaseServer {
     /// # Errors
     /// When the database cannot be started, reached or migrated.
     pub async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        adopt_data_dir(&settings.data_dir)?;
         if settings.database_url.is_none() {
             let created = create(&settings.data_dir);
             created.with_context(|| format!("cannot make {}", settings.data_dir.display()))?;
         }
-        adopt_data_dir(&settings.data_dir)?;
         let (embedded, database, url) = reach(settings).await?;
         let authentication = DatabaseSettings {
             max_connections: AUTHENTICATION_CONNECTIONS,
@@ -292,7 +295,8 @@ impl DatabaseServer {
         &self,
         settings: &Settings,
     ) -> anyhow::Result<(Option<Relay>, SqlAccess)> {
-        let relay = sql::start_relay(settings, self.embedded.as_ref()).await?;
+        let logins = PgSqlLoginRepository::new(self.authentication.clone());
+        let relay = sql::start_relay(settings, self.embedded.as_ref(), Arc::new(logins)).await?;
         let access = SqlAccess {
             endpoint: sql::endpoint(settings, relay.as_ref()),
             is_shared: settings.sql.is_shared,

@@ -12,7 +12,7 @@ use actix_web::{
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use labdata_application::slots::Work;
-use labdata_domain::ids::OrganizationId;
+use labdata_domain::people::actor::Actor;
 use labdata_limits::Slot;
 pub use labdata_operations::{BODY_LIMIT, OPEN_BODY_LIMIT};
 use labdata_request_body::{FieldPath, Shape, json};
@@ -191,12 +191,12 @@ pub(super) async fn receive_json_within(
 /// Slot that a request holds until its response is made.
 struct HeldByRequest(#[expect(dead_code, reason = "it is held")] Slot);
 
-/// Waits for a slot of the caller's organization, which the request holds. A stranger's takes none.
+/// Waits for a slot of the caller, which the request holds. A stranger's takes none.
 pub(crate) async fn hold_slot(request: &HttpRequest, work: Work) -> Result<(), ApiError> {
     let app = request.app_data::<Data<App>>();
-    let organization = request.extensions().get::<OrganizationId>().copied();
-    if let (Some(app), Some(organization)) = (app, organization) {
-        let slot = app.services.slots.enter(work, organization).await?;
+    let actor = request.extensions().get::<Actor>().cloned();
+    if let (Some(app), Some(actor)) = (app, actor) {
+        let slot = app.services.slots.enter(work, &actor).await?;
         request.extensions_mut().insert(HeldByRequest(slot));
     }
     Ok(())

@@ -7,7 +7,7 @@ use actix_web::{HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use labdata_application::{Error, Services, files::upload_room::SpoolRoom};
-use labdata_domain::{ids::OrganizationId, people::actor::Actor, storage::InsufficientStorage};
+use labdata_domain::{people::actor::Actor, storage::InsufficientStorage};
 use labdata_table_formats::read::ReadOptions;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -62,8 +62,8 @@ impl SpooledForm {
         if announced(request).unwrap_or_default() > most {
             return Err(too_large(most));
         }
-        let (services, organization) = sender(request)?;
-        let mut room = SpoolRoom::enter(services, organization).await?;
+        let (services, actor) = sender(request)?;
+        let mut room = SpoolRoom::enter(services, &actor).await?;
         // The parser owns its input, but the rest of the body has to be drained after it fails.
         let lent = Lent::default();
         let arriving = lent.lend(std::mem::replace(payload, Payload::None), most);
@@ -152,13 +152,12 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// The services, and the organization that sends a request.
-fn sender(request: &HttpRequest) -> Result<(&Services, OrganizationId), ApiError> {
+/// The services, and the caller that sends a request.
+fn sender(request: &HttpRequest) -> Result<(&Services, Actor), ApiError> {
     let app = request.app_data::<Data<App>>();
     let extensions = request.extensions();
-    let organization = extensions.get::<Actor>().map(|actor| actor.organization);
-    match (app, organization) {
-        (Some(app), Some(organization)) => Ok((&app.services, organization)),
+    match (app, extensions.get::<Actor>()) {
+        (Some(app), Some(actor)) => Ok((&app.services, actor.clone())),
         _ => Err(Error::Internal("a file without its sender".to_owned()).into()),
     }
 }

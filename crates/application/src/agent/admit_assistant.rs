@@ -14,8 +14,5 @@ use crate::{
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn admit_assistant(services: &Services, actor: &Actor) -> Result<Slot, Error> {
     actor.require(Scope::Read)?;
-    services
-        .slots
-        .enter(Work::McpRequest, actor.organization)
-        .await
+    services.slots.enter(Work::McpRequest, actor).await
 }

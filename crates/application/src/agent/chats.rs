@@ -49,10 +49,7 @@ pub async fn get_chat(
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
     // A chat has up to 16 MiB.
-    let slots = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slots = services.slots.enter(Work::Result, actor).await?;
     let value = agent.chats.get(actor.organization, actor.user, id).await?;
     Ok(Held { value, slots })
 }

@@ -3,7 +3,7 @@
 use labdata_domain::{
     audit::{AuditEntry, AuditFilter},
     page::{Page, PageRequest},
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// The organization's entries that match, newest first.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope.
+/// `Forbidden` without the admin scope and to a narrowed key.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_audit(
     services: &Services,
@@ -23,7 +23,8 @@ pub async fn list_audit(
     page: PageRequest,
 ) -> Result<Held<Page<AuditEntry>>, Error> {
     actor.require(Scope::Admin)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    actor.may(GuardedAction::ReadAuditLog)?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = services
         .audit
         .list(actor.organization, filter, page)

@@ -3,7 +3,7 @@
 use labdata_domain::{
     audit::{AuditEntry, AuditFilter},
     ids::OrganizationId,
-    people::{actor::Actor, scope::Scope},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use time::OffsetDateTime;
 
@@ -30,7 +30,7 @@ pub struct AuditStream {
 /// batches: entries never change.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope.
+/// `Forbidden` without the admin scope and to a narrowed key.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn stream_audit(
     services: &Services,
@@ -38,10 +38,8 @@ pub async fn stream_audit(
     filter: AuditFilter,
 ) -> Result<AuditStream, Error> {
     actor.require(Scope::Admin)?;
-    let slot = services
-        .slots
-        .enter(Work::Stream, actor.organization)
-        .await?;
+    actor.may(GuardedAction::ReadAuditLog)?;
+    let slot = services.slots.enter(Work::Stream, actor).await?;
     Ok(AuditStream {
         organization: actor.organization,
         filter,

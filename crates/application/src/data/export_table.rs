@@ -98,14 +98,8 @@ pub(super) struct StreamSlots {
 impl StreamSlots {
     pub(super) async fn enter(services: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
-            _result: services
-                .slots
-                .enter(Work::Result, actor.organization)
-                .await?,
-            _stream: services
-                .slots
-                .enter(Work::Stream, actor.organization)
-                .await?,
+            _result: services.slots.enter(Work::Result, actor).await?,
+            _stream: services.slots.enter(Work::Stream, actor).await?,
         })
     }
 }

@@ -86,10 +86,7 @@ pub async fn read_import(
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
-    let slot = services
-        .slots
-        .enter(Work::Import, actor.organization)
-        .await?;
+    let slot = services.slots.enter(Work::Import, actor).await?;
     require_reserve(services)?;
     // An unknown execution is refused before a long file is read.
     let job_execution_id = command.job_execution_id.clone();

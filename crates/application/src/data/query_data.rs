@@ -54,10 +54,7 @@ pub(crate) async fn query_data_within(
     actor.require(Scope::Read)?;
     let mut query = checked(command, limits)?;
     // After the checks: a query that is refused needs no slot.
-    let slots = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slots = services.slots.enter(Work::Result, actor).await?;
     let value = planned_anew!(run(services, actor, &mut query))?;
     Ok(Held { value, slots })
 }

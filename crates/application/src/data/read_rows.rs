@@ -69,7 +69,7 @@ pub async fn read_rows(
     query: ReadRows,
 ) -> Result<Held<RowPage>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = read_planned(services, actor, query).await?;
     Ok(Held { value, slots })
 }

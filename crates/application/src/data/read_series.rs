@@ -74,14 +74,8 @@ pub struct SeriesSlots {
 impl SeriesSlots {
     pub(super) async fn enter(services: &Services, actor: &Actor) -> Result<Self, Error> {
         Ok(Self {
-            result: services
-                .slots
-                .enter(Work::Result, actor.organization)
-                .await?,
-            encoding: services
-                .slots
-                .enter(Work::Series, actor.organization)
-                .await?,
+            result: services.slots.enter(Work::Result, actor).await?,
+            encoding: services.slots.enter(Work::Series, actor).await?,
         })
     }
 }

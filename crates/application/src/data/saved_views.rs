@@ -1,7 +1,6 @@
 //! Saved views.
 
 use labdata_domain::{
-    catalog::Catalog,
     data::saved_view::{
         MAX_SAVED_VIEWS, SavedView, SavedViewChange, TooManySavedViews, check_view_address,
         check_view_name,
@@ -10,6 +9,7 @@ use labdata_domain::{
     page::{Cursor, Page, PageRequest},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
+    trash::TrashKind,
 };
 
 use crate::{
@@ -38,9 +38,9 @@ pub async fn list_saved_views(
     page: PageRequest,
 ) -> Result<Page<SavedView>, Error> {
     actor.require(Scope::Read)?;
-    let catalog = visible_catalog(services, actor).await?;
+    let hidden = hidden_tables(services, actor).await?;
     let mut views = services.saved_views.list(actor.organization).await?;
-    views.retain(|view| is_visible(view, &catalog));
+    views.retain(|view| is_visible(view, &hidden));
     Ok(Page::of_all(views, page, |view| Cursor {
         at: view.created_at,
         id: view.id.as_uuid(),
@@ -126,14 +126,32 @@ async fn require_changeable(
     id: SavedViewId,
 ) -> Result<(), Error> {
     let view = services.saved_views.get(actor.organization, id).await?;
-    let catalog = visible_catalog(services, actor).await?;
-    if !is_visible(&view, &catalog) {
+    let hidden = hidden_tables(services, actor).await?;
+    if !is_visible(&view, &hidden) {
         return Err(Error::not_found(Resource::SavedView));
     }
     view.require_owner(actor).map_err(Error::refused)
 }
 
-fn is_visible(view: &SavedView, catalog: &Catalog) -> bool {
-    let mut hidden = catalog.hidden().iter();
-    !hidden.any(|table| view.mentions(&table.name))
+/// Names of the tables that are hidden from the caller, those in the trash included.
+async fn hidden_tables(services: &Services, actor: &Actor) -> Result<Vec<String>, Error> {
+    let catalog = visible_catalog(services, actor).await?;
+    let hidden = catalog.hidden().iter().map(|table| table.name.clone());
+    let mut hidden: Vec<String> = hidden.collect();
+    if !actor.rights.see_everything() {
+        let all = PageRequest {
+            limit: None,
+            after: None,
+        };
+        let trash = services.trash.list(actor.organization, all).await?.items;
+        let tables = trash
+            .into_iter()
+            .filter(|entry| entry.kind == TrashKind::Table && !entry.is_visible_to(&actor.rights));
+        hidden.extend(tables.map(|entry| entry.name));
+    }
+    Ok(hidden)
+}
+
+fn is_visible(view: &SavedView, hidden: &[String]) -> bool {
+    !hidden.iter().any(|table| view.mentions(table))
 }

@@ -118,10 +118,7 @@ async fn result_slot(
     if !request.return_rows {
         return Ok(None);
     }
-    let slot = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slot = services.slots.enter(Work::Result, actor).await?;
     Ok(Some(slot))
 }
 

@@ -46,7 +46,7 @@ pub async fn follow_events(
     after: Option<EventPosition>,
 ) -> Result<(EventFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = services.slots.follow(actor.organization)?;
+    let slot = services.slots.follow(actor)?;
     // Before the position is read, so that no signal is missed.
     let news = Subscription::new(services.events.follow(actor.organization));
     let (organization, user) = (actor.organization, actor.user);

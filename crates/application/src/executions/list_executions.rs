@@ -24,7 +24,7 @@ pub async fn list_executions(
     page: PageRequest,
 ) -> Result<Held<Page<Execution>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let executions = &services.executions;
     let value = executions.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })

@@ -23,7 +23,7 @@ pub async fn list_files(
     page: PageRequest,
 ) -> Result<Held<Page<File>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = services
         .files
         .list(actor.organization, filter, page)

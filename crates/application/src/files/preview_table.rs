@@ -48,10 +48,7 @@ pub async fn preview_table(
     displayed_rows: usize,
 ) -> Result<TablePreview, Error> {
     actor.require(Scope::Read)?;
-    let _slot = services
-        .slots
-        .enter(Work::ParsedTable, actor.organization)
-        .await?;
+    let _slot = services.slots.enter(Work::ParsedTable, actor).await?;
     let (file, source) = open(services, actor, source).await?;
     let (reader, _guard) = Reader::start(services)?;
     let table = on_thread(move || {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use labdata_domain::{files::ObjectKey, ids::OrganizationId, storage::InsufficientStorage};
+use labdata_domain::{
+    files::ObjectKey, ids::OrganizationId, people::actor::Actor, storage::InsufficientStorage,
+};
 use labdata_ports::{
     PortError,
     files::blob::{BodyBroken, ByteStream},
@@ -134,15 +136,13 @@ pub struct SpoolRoom {
 }
 
 impl SpoolRoom {
-    /// Waits for a slot of the organization, and checks that there is room for some file.
+    /// Waits for a slot of the caller, and checks that there is room for some file.
     ///
     /// # Errors
     /// `Unavailable` if others take 10 s; `InsufficientStorage`.
-    pub async fn enter(services: &Services, organization: OrganizationId) -> Result<Self, Error> {
-        let slot = services
-            .slots
-            .enter(Work::SpooledFile, organization)
-            .await?;
+    pub async fn enter(services: &Services, actor: &Actor) -> Result<Self, Error> {
+        let organization = actor.organization;
+        let slot = services.slots.enter(Work::SpooledFile, actor).await?;
         check_room(services, organization).await?;
         let object = ObjectKey::new(services.ids.next_id());
         let upload = services.ongoing_uploads.begin(organization, object);

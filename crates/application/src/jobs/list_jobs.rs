@@ -24,7 +24,7 @@ pub async fn list_jobs(
     page: PageRequest,
 ) -> Result<Held<Page<Job>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = services.jobs.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })
 }

@@ -33,7 +33,7 @@ pub async fn follow_training(
     number: Option<u32>,
 ) -> Result<(TrainingFollower, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = services.slots.follow(actor.organization)?;
+    let slot = services.slots.follow(actor)?;
     let version = services.models.get(actor.organization, id, number).await?;
     let follower = TrainingFollower {
         organization: actor.organization,

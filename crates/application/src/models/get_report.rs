@@ -25,10 +25,7 @@ pub async fn get_report(
     number: Option<u32>,
 ) -> Result<Held<String>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slots = services.slots.enter(Work::Result, actor).await?;
     let (version, result) = get_result(services, actor, id, number).await?;
     let dataset = find_visible_dataset(services, actor, version.dataset).await?;
     let value = report_page(&version, dataset.as_ref(), &result);

@@ -23,7 +23,7 @@ pub async fn list_datasets(
     page: PageRequest,
 ) -> Result<Held<Page<Dataset>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let visible = visible_tables(services, actor).await?;
     let datasets = &services.datasets;
     let value = datasets.list(actor.organization, &visible, page).await?;

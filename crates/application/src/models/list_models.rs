@@ -26,7 +26,7 @@ pub async fn list_models(
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let models = &services.models;
     let value = models.list(actor.organization, filter, page).await?;
     Ok(Held { value, slots })
@@ -44,7 +44,7 @@ pub async fn list_model_versions(
     page: PageRequest,
 ) -> Result<Held<Page<ModelVersion>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = services
         .models
         .versions(actor.organization, id, page)

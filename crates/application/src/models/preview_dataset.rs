@@ -42,10 +42,7 @@ pub async fn preview_dataset(
     id: DatasetId,
 ) -> Result<Held<DatasetPreview>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slots = services.slots.enter(Work::Result, actor).await?;
     let dataset = visible_dataset(services, actor, id).await?;
     let mut file = PartialFile::new(dataset.size);
     // Three small reads in place of gigabytes: Parquet has its index at the end, and its length behind it.

@@ -88,10 +88,7 @@ pub async fn take_snapshot(
     source: SnapshotSource,
 ) -> Result<Snapshot, Error> {
     actor.require(Scope::Write)?;
-    let _slot = services
-        .slots
-        .enter(Work::Snapshot, actor.organization)
-        .await?;
+    let _slot = services.slots.enter(Work::Snapshot, actor).await?;
     match source {
         SnapshotSource::Query(sql) => of_query(services, actor, sql).await,
         SnapshotSource::File(id, options) => of_file(services, actor, id, *options).await,

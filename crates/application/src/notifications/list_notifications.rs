@@ -24,7 +24,7 @@ pub async fn list_notifications(
 ) -> Result<Held<Page<Notification>>, Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let value = services
         .notifications
         .list(actor.organization, actor.user, unread, page)

@@ -9,7 +9,7 @@ use labdata_domain::{
     names::Named,
     people::{
         ApiKey, PlainApiKey, UnknownKeyTable,
-        actor::{Actor, MissingScope},
+        actor::Actor,
         check_expiry,
         role::RoleExceeded,
         scope::{Scope, Scopes},
@@ -67,10 +67,7 @@ pub async fn create_api_key(
     command: CreateApiKey,
 ) -> Result<CreatedKey, Error> {
     actor.require(Scope::Admin)?;
-    // A key must not grant more than the key that makes it.
-    if let Some(missing) = command.scopes.first_missing_from(actor.scopes) {
-        return Err(MissingScope(missing).into());
-    }
+    actor.require_to_grant(command.scopes)?;
     Named::ApiKey.check(&command.name).map_err(Error::refused)?;
     let now = services.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;

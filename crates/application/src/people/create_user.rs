@@ -6,6 +6,7 @@ use labdata_domain::{
     people::{
         actor::Actor,
         role::Role,
+        run_key::GuardedAction,
         scope::Scope,
         tenancy::{User, check_email, check_user_name},
     },
@@ -31,8 +32,8 @@ pub struct CreateUser {
 /// Adds a user to the caller's organization.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` for an address that is none and a
-/// blank name; `Conflict` when the organization has a user of that address.
+/// `Forbidden` without the admin scope, to a narrowed key, and for a role with scopes that the key lacks; `Invalid` for
+/// an address that is none and a blank name; `Conflict` when the organization has a user of that address.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_user(
     services: &Services,
@@ -40,6 +41,8 @@ pub async fn create_user(
     command: CreateUser,
 ) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
+    actor.require_to_give_role(None, command.role)?;
     require_reserve(services)?;
     let email = command.email.trim().to_owned();
     let name = command.name.unwrap_or_else(|| email.clone());

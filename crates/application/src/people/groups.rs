@@ -7,6 +7,7 @@ use labdata_domain::{
     people::{
         actor::Actor,
         group::{Group, GroupChange, GroupInUse, check_group_name, sorted_members},
+        run_key::GuardedAction,
         scope::Scope,
     },
 };
@@ -47,8 +48,8 @@ pub async fn list_groups(
 /// Creates a group. Tables may name it from then on.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` for a name that cannot be read; `NotFound` for an unknown
-/// member; `Conflict` when the organization has a group of that name.
+/// `Forbidden` without the admin scope and to a narrowed key; `Invalid` for a name that cannot be read; `NotFound` for
+/// an unknown member; `Conflict` when the organization has a group of that name.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_group(
     services: &Services,
@@ -56,6 +57,7 @@ pub async fn create_group(
     command: CreateGroup,
 ) -> Result<Group, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     require_reserve(services)?;
     check_group_name(&command.name).map_err(Error::refused)?;
     let group = Group {
@@ -89,10 +91,11 @@ pub async fn update_group(
     change: GroupChange,
 ) -> Result<Group, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     if let Some(name) = &change.name {
         check_group_name(name).map_err(Error::refused)?;
     }
-    let changed = audited(services, actor, |within| async move {
+    let group = audited(services, actor, |within| async move {
         let before = within.groups.get(actor.organization, id).await?;
         let updated = within.groups.update(actor.organization, id, &change);
         let group = updated.await?;
@@ -106,26 +109,24 @@ pub async fn update_group(
             .filter(|id| !group.members.contains(id))
             .copied()
             .collect();
-        let record = Record::of(AuditAction::GroupUpdated, target(&group))
-            .with("former_name", before.name.clone())
-            .with("joined", ids(&joined))
-            .with("left", ids(&left));
+        let record = changed(&group, &before.name, &joined, &left);
         let is_changed = group != before;
         Ok((group, is_changed.then_some(record)))
     })
     .await?;
     services.key_cache.evict_organization(actor.organization);
-    Ok(changed)
+    Ok(group)
 }
 
 /// Deletes a group that no table names.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`; `Conflict`, naming the tables whose access names the group:
-/// without it they would be open.
+/// `Forbidden` without the admin scope and to a narrowed key; `NotFound`; `Conflict`, naming the tables whose access
+/// names the group: without it they would be open.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn delete_group(services: &Services, actor: &Actor, id: GroupId) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     audited(services, actor, |within| async move {
         let group = within.groups.get(actor.organization, id).await?;
         let catalog = within.catalog.snapshot(actor.organization).await?;
@@ -144,6 +145,19 @@ pub async fn delete_group(services: &Services, actor: &Actor, id: GroupId) -> Re
     .await?;
     services.key_cache.evict_organization(actor.organization);
     Ok(())
+}
+
+/// Record of a changed group.
+pub(super) fn changed(
+    group: &Group,
+    former_name: &str,
+    joined: &[UserId],
+    left: &[UserId],
+) -> Record {
+    Record::of(AuditAction::GroupUpdated, target(group))
+        .with("former_name", former_name)
+        .with("joined", ids(joined))
+        .with("left", ids(left))
 }
 
 fn target(group: &Group) -> AuditTarget {

@@ -7,14 +7,16 @@ use labdata_domain::{
     people::{
         actor::Actor,
         credential::InvalidCredential,
-        group::{Group, GroupChange, UnknownGroup},
+        group::{Group, UnknownGroup},
         invitation::{INVITATION_LIFETIME, Invitation},
         invitation_email::{InvitationEmail, link_with_token},
         role::Role,
+        run_key::GuardedAction,
         scope::Scope,
         session::PlainToken,
         tenancy::{User, UserChange, check_email},
     },
+    refusal::Resource,
 };
 use labdata_ports::PortError;
 
@@ -24,7 +26,8 @@ use crate::{
     maintenance::disk_reserve::require_reserve,
     people::{
         email_invitation::email_invitation,
-        sessions::{random_token, record_refusal},
+        groups::changed,
+        sessions::{random_token, record_refusal, user_with_email},
         update_user::role_changed,
     },
 };
@@ -68,7 +71,8 @@ pub struct NamedInvitation {
 /// error: the invitation stands.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` for an address that is none, and an unknown group.
+/// `Forbidden` without the admin scope, to a narrowed key, and for a role with scopes that the key lacks; `Invalid` for
+/// an address that is none, and an unknown group.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_invitation(
     services: &Services,
@@ -76,9 +80,14 @@ pub async fn create_invitation(
     command: CreateInvitation,
 ) -> Result<NewInvitation, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     require_reserve(services)?;
     let email = command.email.trim().to_owned();
     check_email(&email).map_err(Error::refused)?;
+    // The link opens a session with the role that a user of this address has already.
+    let existing = user_with_email(services, actor.organization, &email).await?;
+    let role = Invitation::accepted_role(command.role, existing.as_ref());
+    actor.require_to_give_role(None, role)?;
     let known = services.groups.list(actor.organization).await?;
     let mut groups: Vec<GroupId> = Vec::new();
     for name in &command.groups {
@@ -134,7 +143,7 @@ pub async fn create_invitation(
 /// The organization's pending invitations, newest first, expired ones too.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope.
+/// `Forbidden` without the admin scope and to a narrowed key.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn list_invitations(
     services: &Services,
@@ -142,6 +151,7 @@ pub async fn list_invitations(
     page: PageRequest,
 ) -> Result<Page<NamedInvitation>, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     let known = services.groups.list(actor.organization).await?;
     let all = services.invitations.list(actor.organization).await?;
     let page = Page::of_all(all, page, |invitation| Cursor {
@@ -158,7 +168,7 @@ pub async fn list_invitations(
 /// Revokes an invitation: its link is refused from then on.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`.
+/// `Forbidden` without the admin scope and to a narrowed key; `NotFound`.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn revoke_invitation(
     services: &Services,
@@ -166,6 +176,7 @@ pub async fn revoke_invitation(
     id: InvitationId,
 ) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     audited(services, actor, |within| async move {
         let revoked = within.invitations.remove(actor.organization, id).await?;
         let record = Record::of(AuditAction::InvitationRevoked, target(&revoked));
@@ -183,7 +194,11 @@ pub(super) async fn accept_invitation(
     let Some(found) = services.invitations.find(token.hash()).await? else {
         return Ok(None);
     };
-    if !found.is_valid(services.clock.now()) {
+    let inviter = services
+        .tenancy
+        .user(found.organization, found.created_by)
+        .await?;
+    if !found.is_acceptable(services.clock.now(), &inviter) {
         record_refusal(services, found.organization, target(&found)).await?;
         return Err(Error::refused(InvalidCredential::Link));
     }
@@ -200,11 +215,18 @@ pub(super) async fn accept_invitation(
             Err(PortError::NotFound(_)) => return Err(Error::refused(InvalidCredential::Link)),
             Err(error) => return Err(error.into()),
         };
-        let user = joined(&within, operator, &invitation).await?;
-        for group in &invitation.groups {
-            join_group(&within, &invitation, *group, user.id).await?;
+        let (user, mut entries) = joined(&within, &invitation).await?;
+        // In one order: of two who accept at the same time, none waits for a group of the other.
+        let mut groups = invitation.groups.clone();
+        groups.sort_unstable();
+        for group in groups {
+            entries.extend(join_group(&within, &invitation, group, user.id).await?);
         }
         let user = within.tenancy.user(user.organization, user.id).await?;
+        // After the groups: who changes one locks it before the audit log.
+        for entry in entries {
+            record(&within, operator, entry).await?;
+        }
         Ok((user, None))
     });
     let user = accepted.await?;
@@ -212,12 +234,11 @@ pub(super) async fn accept_invitation(
     Ok(Some(user))
 }
 
-/// The user of an invitation, made or changed, with the entries of the audit log.
+/// The user of an invitation, made or changed, and the records of that.
 async fn joined(
     services: &Services,
-    operator: &Actor,
     invitation: &Invitation,
-) -> Result<User, Error> {
+) -> Result<(User, Vec<Record>), Error> {
     let now = services.clock.now();
     let candidate = User {
         id: UserId::new(services.ids.next_id()),
@@ -236,50 +257,42 @@ async fn joined(
         let made = Record::of(AuditAction::UserCreated, target)
             .with("role", user.role.as_str())
             .with("invitation_id", invitation.id.to_string());
-        record(services, operator, made).await?;
-        return Ok(user);
+        return Ok((user, vec![made]));
     }
     let change = invitation.change_of(&user);
     if change == UserChange::default() {
-        return Ok(user);
+        return Ok((user, Vec::new()));
     }
     let changed = services
         .tenancy
         .update_user(user.organization, user.id, &change, now)
         .await?;
-    if let Some(entry) = role_changed(&user, &changed) {
-        record(services, operator, entry).await?;
-    }
-    if change.disabled.is_some() {
-        let enabled = Record::of(AuditAction::UserUpdated, target)
-            .with("disabled", false)
-            .with("invitation_id", invitation.id.to_string());
-        record(services, operator, enabled).await?;
-    }
-    Ok(changed)
+    let enabled = change.disabled.map(|disabled| {
+        Record::of(AuditAction::UserUpdated, target)
+            .with("disabled", disabled)
+            .with("invitation_id", invitation.id.to_string())
+    });
+    let entries = role_changed(&user, &changed).into_iter().chain(enabled);
+    Ok((changed, entries.collect()))
 }
 
+/// Adds the user to a group of the invitation, if it still exists, and returns the record of that.
 async fn join_group(
     services: &Services,
     invitation: &Invitation,
     id: GroupId,
     user: UserId,
-) -> Result<(), Error> {
+) -> Result<Option<Record>, Error> {
     let organization = invitation.organization;
-    let group = match services.groups.get(organization, id).await {
-        Ok(group) => group,
+    let joined = match services.groups.add_member(organization, id, user).await {
+        Ok(joined) => joined,
         // Deleted since the invitation was made.
-        Err(PortError::NotFound(_)) => return Ok(()),
+        Err(PortError::NotFound(Resource::Group)) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let mut members = group.members;
-    members.push(user);
-    let change = GroupChange {
-        name: None,
-        members: Some(members),
-    };
-    services.groups.update(organization, id, &change).await?;
-    Ok(())
+    Ok(joined.map(|group| {
+        changed(&group, &group.name, &[user], &[]).with("invitation_id", invitation.id.to_string())
+    }))
 }
 
 fn named(invitation: Invitation, groups: &[Group]) -> NamedInvitation {

@@ -6,6 +6,7 @@ use labdata_domain::{
     people::{
         actor::Actor,
         role::LastAdmin,
+        run_key::GuardedAction,
         scope::Scope,
         tenancy::{DisablesSelf, User, UserChange, check_user_name},
     },
@@ -21,8 +22,8 @@ use crate::{
 /// every other; those of a user who is enabled again are accepted again.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `NotFound`; `Invalid` for a blank
-/// name, when the caller would disable their own user, and when the user is the last administrator.
+/// `Forbidden` without the admin scope, to a narrowed key, and for a role that adds scopes that the key lacks; `NotFound`;
+/// `Invalid` for a blank name, when the caller would disable their own user, and when the user is the last administrator.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_user(
     services: &Services,
@@ -31,6 +32,7 @@ pub async fn update_user(
     change: UserChange,
 ) -> Result<User, Error> {
     actor.require(Scope::Admin)?;
+    actor.may(GuardedAction::ManagePeople)?;
     if let Some(name) = &change.name {
         check_user_name(name).map_err(Error::refused)?;
     }
@@ -43,6 +45,9 @@ pub async fn update_user(
             return Err(Error::refused(LastAdmin));
         }
         let before = within.tenancy.user(actor.organization, id).await?;
+        if let Some(role) = change.role {
+            actor.require_to_give_role(Some(before.role), role)?;
+        }
         let now = within.clock.now();
         let updated = within
             .tenancy

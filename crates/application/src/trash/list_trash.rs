@@ -22,7 +22,7 @@ pub async fn list_trash(
     page: PageRequest,
 ) -> Result<Held<Page<TrashEntry>>, Error> {
     actor.require(Scope::Read)?;
-    let slots = services.slots.enter(Work::Page, actor.organization).await?;
+    let slots = services.slots.enter(Work::Page, actor).await?;
     let mut value = services.trash.list(actor.organization, page).await?;
     value
         .items

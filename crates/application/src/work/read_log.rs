@@ -54,10 +54,7 @@ pub async fn open_log(
     id: ExecutionId,
 ) -> Result<LogReader, Error> {
     actor.require(Scope::Read)?;
-    let slot = services
-        .slots
-        .enter(Work::Result, actor.organization)
-        .await?;
+    let slot = services.slots.enter(Work::Result, actor).await?;
     LogReader::open(services, actor, id, slot).await
 }
 
@@ -74,7 +71,7 @@ pub async fn follow_log(
     id: ExecutionId,
 ) -> Result<(LogReader, Subscription), Error> {
     actor.require(Scope::Read)?;
-    let slot = services.slots.follow(actor.organization)?;
+    let slot = services.slots.follow(actor)?;
     let reader = LogReader::open(services, actor, id, slot).await?;
     let news = services.work.follow(WorkId::Execution(id));
     Ok((reader, Subscription::new(news)))

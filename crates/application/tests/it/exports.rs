@@ -38,7 +38,7 @@ async fn an_export_ends_after_its_total_time_and_frees_its_slots() {
         assert!(refusal.message.contains("LABDATA_EXPORT_SECONDS"));
     }
     for _ in 0..2 {
-        let slot = lab.services.slots.enter(Work::Stream, actor.organization);
+        let slot = lab.services.slots.enter(Work::Stream, &actor);
         slot.await.unwrap();
     }
 }

@@ -16,9 +16,9 @@ use labdata_application::{
     work::read_log::{follow_log, open_log},
 };
 use labdata_domain::{
-    ids::{ExecutionId, FileId},
+    ids::{ExecutionId, FileId, UserId},
     page::PageRequest,
-    people::scope::Scope,
+    people::{actor::Actor, scope::Scope},
     refusal::{Refusal, RefusalKind},
 };
 use labdata_ports::{executions::ExecutionFilter, jobs::JobFilter};
@@ -39,19 +39,18 @@ fn is_not_found<T>(outcome: &Result<T, Error>) -> bool {
 }
 
 #[tokio::test]
-async fn a_table_of_a_file_waits_for_a_slot_of_the_organization() {
+async fn a_table_of_a_file_waits_for_a_slot_of_the_user() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
     let slots = &lab.services.slots;
-    let first = slots.enter(Work::ParsedTable, actor.organization).await;
-    let second = slots.enter(Work::ParsedTable, actor.organization).await;
+    let first = slots.enter(Work::ParsedTable, &actor).await;
     let unknown = FileId::new(lab.services.ids.next_id());
     let read = || {
         let source = PreviewSource::File(unknown);
         preview_table(&lab.services, &actor, source, ReadOptions::default(), 1)
     };
     assert!(timeout(MOMENT, read()).await.is_err(), "it did not wait");
-    drop((first, second));
+    drop(first);
     let refused = read().await;
     assert!(is_not_found(&refused), "{refused:?}");
 }
@@ -61,8 +60,8 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
     let mut results = Vec::new();
-    for _ in 0..4 {
-        let slot = lab.services.slots.enter(Work::Result, actor.organization);
+    for _ in 0..2 {
+        let slot = lab.services.slots.enter(Work::Result, &actor);
         results.push(slot.await.unwrap());
     }
     let query = ReadSeries {
@@ -79,7 +78,7 @@ async fn a_series_waits_until_the_results_before_it_are_dropped() {
 }
 
 #[tokio::test]
-async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
+async fn lists_logs_and_received_files_wait_for_a_slot_of_the_user() {
     let lab = Lab::new().await;
     let actor = lab.actor(&[Scope::Read]);
     let (services, page) = (
@@ -90,15 +89,9 @@ async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
         },
     );
     let mut slots = Vec::new();
-    for (work, number) in [(Work::Page, 12), (Work::Result, 4), (Work::SpooledFile, 4)] {
+    for (work, number) in [(Work::Page, 6), (Work::Result, 2), (Work::SpooledFile, 2)] {
         for _ in 0..number {
-            slots.push(
-                services
-                    .slots
-                    .enter(work, actor.organization)
-                    .await
-                    .unwrap(),
-            );
+            slots.push(services.slots.enter(work, &actor).await.unwrap());
         }
     }
     let (jobs, executions) = (JobFilter::default(), ExecutionFilter::default());
@@ -109,15 +102,13 @@ async fn lists_logs_and_received_files_wait_for_a_slot_of_the_organization() {
     assert!(timeout(MOMENT, executions()).await.is_err(), "executions");
     let log = timeout(MOMENT, open_log(services, &actor, unknown)).await;
     assert!(log.is_err(), "logs");
-    let file = timeout(MOMENT, SpoolRoom::enter(services, actor.organization)).await;
+    let file = timeout(MOMENT, SpoolRoom::enter(services, &actor)).await;
     assert!(file.is_err(), "files");
     slots.clear();
     let (listed, ran) = (jobs().await.unwrap(), executions().await.unwrap());
     assert_eq!((listed.items.len(), ran.items.len()), (0, 0));
     assert!(is_not_found(&open_log(services, &actor, unknown).await));
-    SpoolRoom::enter(services, actor.organization)
-        .await
-        .unwrap();
+    SpoolRoom::enter(services, &actor).await.unwrap();
 }
 
 #[tokio::test]
@@ -126,8 +117,8 @@ async fn a_follower_too_many_is_refused_at_once() {
     let actor = lab.actor(&[Scope::Read]);
     let services = &lab.services;
     let mut followers = Vec::new();
-    for _ in 0..31 {
-        followers.push(services.slots.follow(actor.organization).unwrap());
+    for _ in 0..15 {
+        followers.push(services.slots.follow(&actor).unwrap());
     }
     let last = follow_events(services, &actor, None).await.unwrap();
     let unknown = ExecutionId::new(services.ids.next_id());
@@ -135,6 +126,11 @@ async fn a_follower_too_many_is_refused_at_once() {
     assert!(is_refused(&refused, RefusalKind::Unavailable));
     let refused = follow_log(services, &actor, unknown).await;
     assert!(is_refused(&refused, RefusalKind::Unavailable));
+    let colleague = Actor {
+        user: UserId::new(services.ids.next_id()),
+        ..actor.clone()
+    };
+    follow_events(services, &colleague, None).await.unwrap();
     drop(last);
     assert!(is_not_found(&follow_log(services, &actor, unknown).await));
 }

@@ -6,6 +6,7 @@ use crate::{
     ids::{ApiKeyId, ExecutionId, OrganizationId, UserId},
     people::{
         rights::Rights,
+        role::Role,
         scope::{Scope, Scopes},
     },
     refusal::{ErrorCode, RefusalKind, Refuse},
@@ -74,6 +75,30 @@ impl Actor {
             Err(MissingScope(scope))
         }
     }
+
+    /// Refuses to hand out scopes that the caller lacks: neither a key nor a role that it gives exceeds its own key.
+    ///
+    /// # Errors
+    /// [`MissingScope`], naming the first scope.
+    pub fn require_to_grant(&self, scopes: Scopes) -> Result<(), MissingScope> {
+        match scopes.first_missing_from(self.scopes) {
+            None => Ok(()),
+            Some(missing) => Err(MissingScope(missing)),
+        }
+    }
+
+    /// The same for a role in place of a former one: only what it adds is handed out.
+    ///
+    /// # Errors
+    /// [`MissingScope`], naming the first scope.
+    pub fn require_to_give_role(
+        &self,
+        former: Option<Role>,
+        role: Role,
+    ) -> Result<(), MissingScope> {
+        let former = former.map(Role::scopes).unwrap_or_default();
+        self.require_to_grant(role.scopes().without(former))
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +106,27 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn a_role_is_given_by_keys_that_have_what_it_adds() {
+        let with = |scopes: &[Scope]| Actor {
+            scopes: scopes.iter().copied().collect(),
+            ..Actor::operator(OrganizationId::new(Uuid::nil()), UserId::new(Uuid::nil()))
+        };
+        let narrow = with(&[Scope::Read, Scope::Admin]);
+        for (former, role, missing) in [
+            (None, Role::Viewer, None),
+            (None, Role::Member, Some(Scope::Write)),
+            (None, Role::Admin, Some(Scope::Write)),
+            (Some(Role::Viewer), Role::Member, Some(Scope::Write)),
+            (Some(Role::Member), Role::Admin, None),
+            (Some(Role::Admin), Role::Member, None),
+        ] {
+            let given = narrow.require_to_give_role(former, role);
+            assert_eq!(given.err(), missing.map(MissingScope), "{former:?} {role}");
+            assert_eq!(with(&Scope::ALL).require_to_give_role(former, role), Ok(()));
+        }
+    }
 
     #[test]
     fn an_actor_needs_the_scope_itself() {

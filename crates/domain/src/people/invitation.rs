@@ -42,14 +42,22 @@ impl Invitation {
         now < self.expires_at
     }
 
-    /// What it changes of a user of this address who exists: a disabled one is enabled with the role of the
-    /// invitation, and no other loses rights.
+    /// Returns whether it can be accepted: until it expires, and only while its inviter could make it.
+    #[must_use]
+    pub fn is_acceptable(&self, now: OffsetDateTime, inviter: &User) -> bool {
+        self.is_valid(now) && inviter.disabled_at.is_none() && inviter.role == Role::Admin
+    }
+
+    /// The role that a user has who accepts it, and who may exist: no rights are lost.
+    #[must_use]
+    pub fn accepted_role(invited: Role, existing: Option<&User>) -> Role {
+        existing.map_or(invited, |user| invited.max(user.role))
+    }
+
+    /// What it changes of a user of this address who exists: a disabled one is enabled, and none loses rights.
     #[must_use]
     pub fn change_of(&self, user: &User) -> UserChange {
-        let role = match user.disabled_at {
-            Some(_) => self.role,
-            None => self.role.max(user.role),
-        };
+        let role = Self::accepted_role(self.role, Some(user));
         UserChange {
             name: None,
             disabled: user.disabled_at.map(|_| false),
@@ -96,8 +104,16 @@ mod tests {
     #[test]
     fn an_invitation_holds_for_a_week() {
         let invitation = invitation(Role::Member);
-        assert!(invitation.is_valid(NOW + INVITATION_LIFETIME - Duration::SECOND));
-        assert!(!invitation.is_valid(NOW + INVITATION_LIFETIME));
+        let inviter = user(Role::Admin, None);
+        assert!(invitation.is_acceptable(NOW + INVITATION_LIFETIME - Duration::SECOND, &inviter));
+        assert!(!invitation.is_acceptable(NOW + INVITATION_LIFETIME, &inviter));
+    }
+
+    #[test]
+    fn an_invitation_ends_with_the_rights_of_its_inviter() {
+        let invitation = invitation(Role::Viewer);
+        assert!(!invitation.is_acceptable(NOW, &user(Role::Member, None)));
+        assert!(!invitation.is_acceptable(NOW, &user(Role::Admin, Some(NOW))));
     }
 
     #[test]
@@ -117,6 +133,11 @@ mod tests {
             (
                 Role::Member,
                 user(Role::Admin, Some(NOW)),
+                of(None, Some(false)),
+            ),
+            (
+                Role::Member,
+                user(Role::Viewer, Some(NOW)),
                 of(Some(Role::Member), Some(false)),
             ),
             (

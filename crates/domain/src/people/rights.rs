@@ -84,22 +84,19 @@ impl Rights {
     /// Refuses a key that is narrowed to tables, for what starts scripts: their keys are not narrowed.
     ///
     /// # Errors
-    /// [`NarrowedKey`].
+    /// [`NarrowedKey::Scripts`].
     pub const fn require_all_tables(&self) -> Result<(), NarrowedKey> {
-        match self.tables {
-            None => Ok(()),
-            Some(_) => Err(NarrowedKey::Scripts),
-        }
+        self.require_all_tables_for(NarrowedKey::Scripts)
     }
 
-    /// The same for personal records: they hold what the user has read, and SQL logins have the rights of the user.
+    /// The same for what else a narrowed key does not have.
     ///
     /// # Errors
-    /// [`NarrowedKey`].
-    pub const fn require_all_tables_for_records(&self) -> Result<(), NarrowedKey> {
+    /// The refusal.
+    pub const fn require_all_tables_for(&self, refused: NarrowedKey) -> Result<(), NarrowedKey> {
         match self.tables {
             None => Ok(()),
-            Some(_) => Err(NarrowedKey::PersonalRecords),
+            Some(_) => Err(refused),
         }
     }
 
@@ -182,6 +179,22 @@ pub enum NarrowedKey {
          user may show others: use another key"
     )]
     PersonalRecords,
+    /// Users, groups and invitations, which give people rights to others.
+    #[error(
+        "this API key is narrowed to some tables, and users, groups and invitations give rights to others: use another \
+         key"
+    )]
+    People,
+    /// The audit log, which names others.
+    #[error(
+        "this API key is narrowed to some tables, and the audit log names others: use another key"
+    )]
+    AuditLog,
+    /// Webhooks, which name tables in their filters and are sent events of others.
+    #[error(
+        "this API key is narrowed to some tables, and webhooks are sent events of all tables: use another key"
+    )]
+    Webhooks,
 }
 
 impl Refuse for NarrowedKey {

@@ -1,5 +1,5 @@
-//! Rights of a run's key: it acts for its own run (contract §2); and personal records, which are neither its own nor
-//! those of a key that is narrowed to tables.
+//! Rights of a run's key, which acts for its own run (contract §2), and of a key that is narrowed to tables, which has
+//! nothing that shows others or gives rights to them.
 
 use crate::{
     ids::ExecutionId,
@@ -44,6 +44,12 @@ pub enum GuardedAction {
     UsePersonalRecords,
     /// Begin a session, which has the rights of the key.
     BeginSession,
+    /// Manage users, groups and invitations.
+    ManagePeople,
+    /// Read the audit log.
+    ReadAuditLog,
+    /// Manage webhooks.
+    ManageWebhooks,
 }
 
 /// Refusal of an action to a run's key.
@@ -102,6 +108,20 @@ impl GuardedAction {
                 "use the inbox, the preferences, the chats or the SQL logins of a person"
             }
             Self::BeginSession => "begin a session",
+            Self::ManagePeople => "manage users, groups or invitations",
+            Self::ReadAuditLog => "read the audit log",
+            Self::ManageWebhooks => "manage webhooks",
+        }
+    }
+
+    /// The refusal of the action to a key that is narrowed to tables; `None` if such a key has it.
+    const fn narrowed(self) -> Option<NarrowedKey> {
+        match self {
+            Self::UsePersonalRecords => Some(NarrowedKey::PersonalRecords),
+            Self::ManagePeople => Some(NarrowedKey::People),
+            Self::ReadAuditLog => Some(NarrowedKey::AuditLog),
+            Self::ManageWebhooks => Some(NarrowedKey::Webhooks),
+            _ => None,
         }
     }
 }
@@ -113,16 +133,15 @@ impl Actor {
         self.scopes.intersection(most_run_scopes())
     }
 
-    /// Refuses an action that a run's key does not have, and personal records to a key that is narrowed to tables:
-    /// chats and the inbox may hold what is in others. Other keys of people have all that their scopes allow.
+    /// Refuses an action that a run's key does not have, and to a key that is narrowed to tables one that shows others
+    /// or gives rights to them. Other keys of people have all that their scopes allow.
     ///
     /// # Errors
     /// [`ActionRefused`], naming the action.
     pub fn may(&self, action: GuardedAction) -> Result<(), ActionRefused> {
         let Some(own) = self.execution else {
-            if action == GuardedAction::UsePersonalRecords {
-                self.rights.require_all_tables_for_records()?;
-            }
+            let refused = action.narrowed();
+            refused.map_or(Ok(()), |it| self.rights.require_all_tables_for(it))?;
             return Ok(());
         };
         match action {
@@ -158,7 +177,7 @@ mod tests {
         ExecutionId::new(Uuid::from_u128(number))
     }
 
-    const NEVER: [GuardedAction; 9] = [
+    const NEVER: [GuardedAction; 12] = [
         GuardedAction::ReportDevice,
         GuardedAction::OpenExecution,
         GuardedAction::CancelExecution,
@@ -168,6 +187,9 @@ mod tests {
         GuardedAction::RestoreFromTrash,
         GuardedAction::UsePersonalRecords,
         GuardedAction::BeginSession,
+        GuardedAction::ManagePeople,
+        GuardedAction::ReadAuditLog,
+        GuardedAction::ManageWebhooks,
     ];
 
     #[test]
@@ -212,15 +234,21 @@ mod tests {
     }
 
     #[test]
-    fn a_narrowed_key_has_no_personal_records() {
+    fn a_narrowed_key_has_nothing_that_shows_other_tables_or_gives_rights_to_them() {
         let person = actor(None);
         let narrowed = Actor {
             rights: person.rights.clone().narrowed_to(Some(&[])),
             ..person
         };
         for action in NEVER {
-            let is_personal = action == GuardedAction::UsePersonalRecords;
-            assert_eq!(narrowed.may(action).is_err(), is_personal, "{action:?}");
+            let is_refused = matches!(
+                action,
+                GuardedAction::UsePersonalRecords
+                    | GuardedAction::ManagePeople
+                    | GuardedAction::ReadAuditLog
+                    | GuardedAction::ManageWebhooks
+            );
+            assert_eq!(narrowed.may(action).is_err(), is_refused, "{action:?}");
         }
     }
 }

@@ -87,6 +87,12 @@ impl Scopes {
         Self(self.0 & other.0)
     }
 
+    /// Returns the scopes of this set that the other one lacks.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Returns the first scope of this set that `granted` lacks.
     #[must_use]
     pub fn first_missing_from(self, granted: Self) -> Option<Scope> {

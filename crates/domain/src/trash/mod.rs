@@ -1,17 +1,20 @@
 //! The trash: deleted files, tables and columns that can be restored for a time.
 
 mod kind;
+mod references;
 mod refusal;
 
 use time::{Duration, OffsetDateTime};
 
 pub use kind::TrashKind;
+pub use references::{ReferenceTargets, is_reference_to, reference_targets};
 pub use refusal::RestoreRefusal;
 
+use self::references::resolved;
 use crate::{
     audit::{AuditTarget, AuditTargetKind},
     catalog::{Catalog, Column, Table, TableAccess, TableIdentity},
-    ids::{ApiKeyId, TrashId, UserId},
+    ids::{ApiKeyId, FileId, TrashId, UserId},
     page::Cursor,
     people::{
         author::Author,
@@ -70,6 +73,8 @@ pub struct TrashEntry {
     pub purge_at: OffsetDateTime,
     /// Bytes that it takes.
     pub size: u64,
+    /// The file that it was; `None` for tables and columns.
+    pub file: Option<FileId>,
     /// The table that it was, or is a column of; `None` for files.
     pub table: Option<TableIdentity>,
     /// Access to the table that it was, or is a column of. Files are open.
@@ -96,12 +101,17 @@ impl TrashEntry {
     /// Target of its entries in the audit log.
     #[must_use]
     pub fn target(&self) -> AuditTarget {
-        let kind = match self.kind {
-            TrashKind::File => AuditTargetKind::File,
-            TrashKind::Table => AuditTargetKind::Table,
-            TrashKind::Column => AuditTargetKind::Column,
-        };
-        AuditTarget::named(kind, &self.name)
+        match (self.kind, self.file, &self.table) {
+            (TrashKind::File, Some(file), _) => {
+                AuditTarget::new(AuditTargetKind::File, file, &self.name)
+            }
+            (TrashKind::File, None, _) => AuditTarget::named(AuditTargetKind::File, &self.name),
+            (TrashKind::Table, _, Some(table)) => {
+                AuditTarget::new(AuditTargetKind::Table, table, &self.name)
+            }
+            (TrashKind::Table, _, None) => AuditTarget::named(AuditTargetKind::Table, &self.name),
+            (TrashKind::Column, ..) => AuditTarget::named(AuditTargetKind::Column, &self.name),
+        }
     }
 }
 
@@ -117,12 +127,16 @@ pub fn deleted_group_name(group: &str) -> String {
     format!("deleted group {group}")
 }
 
-/// Checks that a dropped table fits among the tables of now. Whether the rows that its rows reference still
-/// exist is for the store to find out.
+/// Checks that a dropped table fits among the tables of now, and returns it with the names that the targets of its
+/// references have now. Whether the rows that its rows reference still exist is for the store to find out.
 ///
 /// # Errors
 /// [`RestoreRefusal::NameTaken`] and [`RestoreRefusal::ReferenceGone`].
-pub fn check_table(catalog: &Catalog, table: &Table) -> Result<(), RestoreRefusal> {
+pub fn check_table(
+    catalog: &Catalog,
+    table: &Table,
+    targets: &ReferenceTargets,
+) -> Result<Table, RestoreRefusal> {
     // A raw table's chunks and its view bear one name, so that comparing the names in SQL suffices.
     let mut others = catalog.tables().iter();
     if others.any(|other| other.sql_name() == table.sql_name()) {
@@ -132,13 +146,21 @@ pub fn check_table(catalog: &Catalog, table: &Table) -> Result<(), RestoreRefusa
         });
     }
     let columns = table.columns.iter();
-    let mut foreign =
-        columns.filter(|column| column.references.as_deref() != Some(table.name.as_str()));
-    foreign.try_for_each(|column| check_reference(catalog, &table.name, column))
+    let columns =
+        columns.map(|column| resolved(catalog, Some(table), &table.name, column, targets));
+    let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
+    let mut foreign = columns
+        .iter()
+        .filter(|column| column.references.as_deref() != Some(table.name.as_str()));
+    foreign.try_for_each(|column| check_reference(catalog, &table.name, column))?;
+    Ok(Table {
+        columns: columns.into(),
+        ..table.clone()
+    })
 }
 
 /// Checks that a dropped column fits into its table as that is now, which was `table` when the column was
-/// dropped; returns the table.
+/// dropped; returns the table, and the column with the name that the target of its reference has now.
 ///
 /// # Errors
 /// [`RestoreRefusal`].
@@ -147,7 +169,8 @@ pub fn check_column<'c>(
     table: i64,
     entry: &str,
     column: &Column,
-) -> Result<&'c Table, RestoreRefusal> {
+    targets: &ReferenceTargets,
+) -> Result<(&'c Table, Column), RestoreRefusal> {
     let mut tables = catalog.tables().iter();
     let found = tables.find(|known| known.id == Some(table));
     let found = found.ok_or_else(|| RestoreRefusal::TableGone(entry.to_owned()))?;
@@ -160,8 +183,9 @@ pub fn check_column<'c>(
             name: entry.to_owned(),
         });
     }
-    check_reference(catalog, entry, column)?;
-    Ok(found)
+    let column = resolved(catalog, None, entry, column, targets)?;
+    check_reference(catalog, entry, &column)?;
+    Ok((&**found, column))
 }
 
 /// Checks that the table that a column references has a key of its type.
@@ -236,7 +260,11 @@ mod tests {
                 column("self", DataType::String, Some("aliquot")),
             ]
         };
-        let check = |table: &Table| check_table(&catalog(), table).map_err(|it| it.to_string());
+        let none = ReferenceTargets::new();
+        let check = |table: &Table| {
+            let checked = check_table(&catalog(), table, &none);
+            checked.map(|_| ()).map_err(|it| it.to_string())
+        };
         let fits = table(2, "aliquot", references(DataType::String, "sample"));
         assert_eq!(check(&fits), Ok(()));
         let gone =
@@ -246,12 +274,84 @@ mod tests {
         assert_eq!(check(&lost), Err(gone.clone()));
         let retyped = table(2, "aliquot", references(DataType::Integer, "sample"));
         assert_eq!(check(&retyped), Err(gone.replace("batch", "sample")));
-        let taken = check_table(&catalog(), &table(2, "sample", Vec::new()));
+        let taken = check_table(&catalog(), &table(2, "sample", Vec::new()), &none);
         let name = "sample".to_owned();
         let kind = TrashKind::Table;
         assert_eq!(taken, Err(RestoreRefusal::NameTaken { kind, name }));
-        let core = check_table(&catalog(), &table(2, "operation", Vec::new()));
+        let core = check_table(&catalog(), &table(2, "operation", Vec::new()), &none);
         assert!(matches!(core, Err(RestoreRefusal::NameTaken { .. })));
+    }
+
+    #[test]
+    fn references_come_back_to_the_tables_that_they_had_and_to_no_other_of_the_name() {
+        let retype = |id| {
+            let columns = ["self", "parent", "run"].map(|name| {
+                let target = match name {
+                    "self" => "aliquot",
+                    "parent" => "sample",
+                    _ => "operation",
+                };
+                column(name, DataType::String, Some(target))
+            });
+            let targets = ReferenceTargets::from([
+                ("self".to_owned(), TableIdentity::Organization(2)),
+                ("parent".to_owned(), TableIdentity::Organization(id)),
+                (
+                    "run".to_owned(),
+                    TableIdentity::Core("operation".to_owned()),
+                ),
+            ]);
+            (table(2, "aliquot", columns.to_vec()), targets)
+        };
+        let (aliquot, targets) = retype(1);
+        let gone = RestoreRefusal::ReferenceGone {
+            name: "aliquot".to_owned(),
+            target: "sample".to_owned(),
+        };
+        let named =
+            |name: &str, id| Catalog::new(CatalogVersion(1), vec![table(id, name, Vec::new())]);
+        // The key of the core table `operation` decides what comes back with it.
+        let key = named("x", 1)
+            .keyed_table("operation")
+            .unwrap()
+            .key()
+            .data_type;
+        let mut aliquot = aliquot;
+        aliquot.columns.update(|column| {
+            if column.name == "run" {
+                column.data_type = key;
+            }
+        });
+        let references = |catalog: &Catalog| -> Result<Vec<String>, RestoreRefusal> {
+            let checked = check_table(catalog, &aliquot, &targets)?;
+            let references = checked.columns.iter().skip(1);
+            Ok(references
+                .map(|it| it.references.clone().unwrap())
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(
+            references(&named("specimen", 1)),
+            Ok(vec![
+                "aliquot".to_owned(),
+                "specimen".to_owned(),
+                "operation".to_owned(),
+            ])
+        );
+        // Another table has the name by now.
+        assert_eq!(references(&named("sample", 7)), Err(gone));
+        assert!(is_reference_to(
+            aliquot.column("parent").unwrap(),
+            &targets,
+            &table(1, "specimen", Vec::new())
+        ));
+        assert!(!is_reference_to(
+            aliquot.column("parent").unwrap(),
+            &targets,
+            &table(7, "sample", Vec::new())
+        ));
+        let found = reference_targets(&named("sample", 1), aliquot.columns.iter().map(|it| &**it));
+        assert_eq!(found.get("parent"), targets.get("parent"));
+        assert_eq!(found.get("run"), targets.get("run"));
     }
 
     #[test]
@@ -259,7 +359,8 @@ mod tests {
         let catalog = catalog();
         let check = |id, column: &Column| {
             let entry = column_name("sample", &column.name);
-            check_column(&catalog, id, &entry, column).map(|table| table.name.as_str())
+            let checked = check_column(&catalog, id, &entry, column, &ReferenceTargets::new());
+            checked.map(|(table, _)| table.name.as_str())
         };
         let plain = column("note", DataType::Text, None);
         assert_eq!(check(1, &plain), Ok("sample"));
@@ -288,6 +389,7 @@ mod tests {
             deleted_by: author(),
             purge_at: OffsetDateTime::UNIX_EPOCH,
             size: 0,
+            file: (kind == TrashKind::File).then(|| FileId::new(uuid::Uuid::nil())),
             table: match kind {
                 TrashKind::File => None,
                 TrashKind::Table | TrashKind::Column => {
@@ -303,6 +405,13 @@ mod tests {
         let narrowed = member
             .clone()
             .narrowed_to(Some(&[TableIdentity::parse("sample")]));
+        let target = |kind, name: &str| entry(kind, name, &[]).target().id;
+        assert_eq!(
+            target(TrashKind::File, "a.csv"),
+            Some(uuid::Uuid::nil().to_string())
+        );
+        assert_eq!(target(TrashKind::Table, "7"), Some("7".to_owned()));
+        assert_eq!(target(TrashKind::Column, "sample.note"), None);
         let column = entry(TrashKind::Column, "sample.note", &[]);
         assert!(column.is_visible_to(&narrowed));
         assert!(entry(TrashKind::File, "a.csv", &[]).is_visible_to(&narrowed));

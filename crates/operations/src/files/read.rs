@@ -213,12 +213,8 @@ async fn run(
     let body = call.body.unwrap_or_default();
     if let Some(read) = read {
         let read = read?;
-        let organization = call.actor.organization;
-        let slot = call
-            .services
-            .slots
-            .enter(Work::Result, organization)
-            .await?;
+        let slots = &call.services.slots;
+        let slot = slots.enter(Work::Result, &call.actor).await?;
         return Ok(ReadFileReply {
             view: ReadFileView::Read(Box::new(view_of(read, body.complete))),
             slot: Some(slot),

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    LOGIN_TIME, Settings,
+    LOGIN_TIME, Settings, Share,
     filter::MessageFilter,
     startup::{self, FirstMessage, Login, refusal},
 };
@@ -20,6 +20,12 @@ const PROBE_AFTER: Duration = Duration::from_mins(1);
 
 /// Largest number of bytes that are read at a time.
 const BUFFER: usize = 64 * 1024;
+
+/// Refusal of a client whose user or organization has as many connections as it may have.
+const SHARE_TAKEN: (&str, &str) = (
+    "53300",
+    "this user or organization has as many SQL clients as it may have: close one",
+);
 
 /// A connection with or without TLS.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -36,7 +42,7 @@ pub(crate) async fn serve(
     let until = Instant::now() + LOGIN_TIME;
     let admitted = timeout_at(until, admit(stream, settings, has_slot)).await??;
     match admitted {
-        Admitted::Login(mut client, login) => {
+        Admitted::Login(mut client, login, _share) => {
             let mut server = UnixStream::connect(&settings.socket).await?;
             server.write_all(&login.message()).await?;
             forward(&mut client, &mut server, until).await
@@ -52,8 +58,8 @@ pub(crate) async fn serve(
 
 /// What a client is admitted to.
 enum Admitted {
-    /// To log in.
-    Login(Box<dyn Stream>, Login),
+    /// To log in, with its share in the connections.
+    Login(Box<dyn Stream>, Login, Share),
     /// To cancel a statement, for which PostgreSQL asks for the secret of its session.
     Cancel(Vec<u8>),
     /// Nothing.
@@ -79,9 +85,13 @@ async fn admit(stream: TcpStream, settings: &Settings, has_slot: bool) -> io::Re
             FirstMessage::Login(login) => {
                 // Before the server hears of the client: no role but those of SQL logins can try a password from
                 // here.
-                let Some((sqlstate, text)) = refused(&login, settings, has_slot, is_encrypted)
-                else {
-                    return Ok(Admitted::Login(client, login));
+                let refused = refused(&login, settings, has_slot, is_encrypted);
+                let (sqlstate, text) = match refused {
+                    Some(refused) => refused,
+                    None => match (settings.take_share)(login.user().to_owned()).await {
+                        Some(share) => return Ok(Admitted::Login(client, login, share)),
+                        None => SHARE_TAKEN,
+                    },
                 };
                 client.write_all(&refusal(sqlstate, text)).await?;
                 client.shutdown().await?;

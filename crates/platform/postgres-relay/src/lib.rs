@@ -13,7 +13,7 @@ mod filter;
 mod startup;
 mod tls;
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, sync::Semaphore, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
@@ -38,7 +38,19 @@ pub struct Settings {
     pub requires_tls: bool,
     /// Maximum number of clients at a time.
     pub connections: usize,
+    /// Takes the share of a role in the connections, until what is returned is dropped; `None` if the role or its owner
+    /// has as many as it may have.
+    pub take_share: TakeShare,
 }
+
+/// A share in the connections.
+pub type Share = Box<dyn Send>;
+
+/// A share that is being taken.
+pub type TakenShare = Pin<Box<dyn Future<Output = Option<Share>> + Send>>;
+
+/// Takes the share of the role of that name.
+pub type TakeShare = Arc<dyn Fn(String) -> TakenShare + Send + Sync>;
 
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

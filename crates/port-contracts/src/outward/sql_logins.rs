@@ -2,7 +2,9 @@
 
 use labdata_domain::{
     ids::{SqlLoginId, UserId},
-    outward::sql_logins::{EndReason, SqlLogin, SqlLoginState, SqlPassword},
+    outward::sql_logins::{
+        EndReason, SqlLogin, SqlLoginLimits, SqlLoginState, SqlPassword, TooManySqlLogins,
+    },
     people::tenancy::UserChange,
 };
 use labdata_ports::outward::sql_logins::{AddedLogin, DueLogin, SqlLoginRepository};
@@ -22,6 +24,12 @@ lab!(
     }
 );
 
+/// Limits that no clause reaches by chance.
+const LIMITS: SqlLoginLimits = SqlLoginLimits {
+    of_organization: 50,
+    of_user: 50,
+};
+
 /// A login that is not stored yet, and ends after `expires` seconds if given.
 #[must_use]
 pub fn login(user: UserId, seconds: i64, expires: Option<i64>) -> SqlLogin {
@@ -38,7 +46,10 @@ pub fn password() -> SqlPassword {
 
 impl SqlLoginsLab {
     async fn add(&self, login: SqlLogin) -> SqlLogin {
-        let added = self.logins.add(self.ours, &login, &password(), 50).await;
+        let added = self
+            .logins
+            .add(self.ours, &login, &password(), LIMITS)
+            .await;
         assert_eq!(added.unwrap(), AddedLogin::Added);
         login
     }
@@ -62,7 +73,7 @@ crate::suite!(
     /// A user of another organization has no login here.
     async fn a_login_belongs_to_a_user_of_its_organization(lab: &SqlLoginsLab) {
         let theirs = login(lab.eve.id, 0, None);
-        assert_not_found(lab.logins.add(lab.ours, &theirs, &password(), 50).await);
+        assert_not_found(lab.logins.add(lab.ours, &theirs, &password(), LIMITS).await);
     }
 
     /// Another organization's login is like one that does not exist.
@@ -97,20 +108,61 @@ crate::suite!(
     /// At the limit nothing is stored. Revoked logins do not count.
     async fn an_organization_has_a_limited_number(lab: &SqlLoginsLab) {
         let first = lab.add(login(lab.ada.id, 0, None)).await;
-        let second = login(lab.ada.id, 1, None);
+        let ben = lab.user(lab.ours, "ben@example.org").await;
+        let second = login(ben.id, 1, None);
+        let limits = SqlLoginLimits {
+            of_organization: 1,
+            ..LIMITS
+        };
         let add = async || {
             lab.logins
-                .add(lab.ours, &second, &password(), 1)
+                .add(lab.ours, &second, &password(), limits)
                 .await
                 .unwrap()
         };
-        assert_eq!(add().await, AddedLogin::TooMany);
+        assert_eq!(
+            add().await,
+            AddedLogin::TooMany(TooManySqlLogins::OfOrganization)
+        );
         assert_not_found(lab.logins.get(lab.ours, second.id).await);
         let ended = lab
             .logins
             .end(lab.ours, first.id, EndReason::Revoked, at(1));
         ended.await.unwrap();
         assert_eq!(add().await, AddedLogin::Added);
+    }
+
+    /// At the limit of a user nothing of the user is stored; others have theirs.
+    async fn a_user_has_a_limited_number(lab: &SqlLoginsLab) {
+        lab.add(login(lab.ada.id, 0, None)).await;
+        let ben = lab.user(lab.ours, "ben@example.org").await;
+        let limits = SqlLoginLimits {
+            of_user: 1,
+            ..LIMITS
+        };
+        let too_many = AddedLogin::TooMany(TooManySqlLogins::OfUser);
+        for (user, expected) in [
+            (lab.ada.id, too_many),
+            (ben.id, AddedLogin::Added),
+            (ben.id, too_many),
+        ] {
+            let login = login(user, 1, None);
+            let added = lab.logins.add(lab.ours, &login, &password(), limits).await;
+            assert_eq!(added.unwrap(), expected);
+        }
+    }
+
+    /// The owner of a login is known by its id alone, until it ends.
+    async fn the_owner_of_a_login_is_found_until_it_ends(lab: &SqlLoginsLab) {
+        let login = lab.add(login(lab.ada.id, 0, None)).await;
+        let owner = async |id| lab.logins.owner(id).await.unwrap();
+        assert_eq!(owner(login.id).await, Some((lab.ours, lab.ada.id)));
+        assert_eq!(owner(SqlLoginId::new(given::uuid())).await, None);
+        let ended = lab
+            .logins
+            .end(lab.ours, login.id, EndReason::Revoked, at(1));
+        ended.await.unwrap();
+        assert_eq!(owner(login.id).await, None);
     }
 
     /// A revoked login is found no more, and cannot be revoked again.

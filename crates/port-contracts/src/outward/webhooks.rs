@@ -31,6 +31,7 @@ fn full(created_by: UserId) -> Webhook {
         secret: SecretVersion {
             number: 3,
             previous_until: Some(at(60)),
+            oldest: 2,
         },
         ..webhook(created_by, 0)
     }

@@ -148,6 +148,52 @@ crate::suite!(
         assert_eq!(lab.groups.get(lab.ours, group.id).await.unwrap(), expected);
     }
 
+    /// Of members who join at the same time, all are in the end, however often each of them joins.
+    async fn of_racing_members_all_join(lab: &GroupsLab) {
+        let group = lab.stored("a", &[lab.ada.id]).await;
+        let mut members = vec![lab.ada.id];
+        for number in 0..6 {
+            let user = lab.user(lab.ours, &format!("{number}@example.org")).await;
+            members.push(user.id);
+        }
+        members.sort_unstable();
+        let twice = members.iter().chain(&members);
+        let racing = twice.map(|user| lab.groups.add_member(lab.ours, group.id, *user));
+        let joined = join_all(racing).await.into_iter().map(Result::unwrap);
+        let joined: Vec<Group> = joined.flatten().collect();
+        assert_eq!(joined.len(), members.len() - 1);
+        let expected = Group { members, ..group };
+        assert!(joined.contains(&expected));
+        assert_eq!(
+            lab.groups.get(lab.ours, expected.id).await.unwrap(),
+            expected
+        );
+        let id = expected.id;
+        let stranger = UserId::new(given::uuid());
+        for user in [lab.eve.id, stranger] {
+            assert_not_found(lab.groups.add_member(lab.ours, id, user).await);
+        }
+        let nowhere = GroupId::new(given::uuid());
+        assert_not_found(lab.groups.add_member(lab.ours, nowhere, lab.ada.id).await);
+        assert_not_found(lab.groups.add_member(lab.theirs, id, lab.eve.id).await);
+    }
+
+    /// Whom a change of all members leaves out is no member after a racing addition of another.
+    async fn an_addition_beside_a_change_brings_no_member_back(lab: &GroupsLab) {
+        let ben = lab.user(lab.ours, "ben@example.org").await;
+        for number in 0..8 {
+            let group = lab.stored(&format!("g{number}"), &[lab.ada.id]).await;
+            let change = with_members(&[]);
+            let emptied = lab.update(group.id, &change);
+            let added = lab.groups.add_member(lab.ours, group.id, ben.id);
+            let (emptied, added) = futures::join!(emptied, added);
+            emptied.unwrap();
+            added.unwrap();
+            let members = lab.groups.get(lab.ours, group.id).await.unwrap().members;
+            assert!(!members.contains(&lab.ada.id), "{members:?}");
+        }
+    }
+
     /// The access of a table follows the name of a group, and catalogs read before are seen to be old.
     async fn tables_follow_the_name_of_a_group(lab: &GroupsLab) {
         let group = lab.stored("a", &[]).await;

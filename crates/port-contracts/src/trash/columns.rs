@@ -14,7 +14,7 @@ use crate::{
     Itself,
     catalog::{
         assert_refused,
-        definitions::{column, curated, required, sample},
+        definitions::{column, curated, reference, required, sample},
         with,
     },
     data::lab::{assert_problems, insert, request, series, table_write},
@@ -60,6 +60,58 @@ crate::suite!(
         let versions = versions(history.deleted, &history.changes, history.current.as_ref());
         let volumes: Vec<_> = versions.iter().map(|it| &it.values["volume"]).collect();
         assert_eq!(volumes, [&json!(2.5), &json!(1.5)]);
+    }
+
+    /// A reference comes back to the table that it had, and never to another one that has the name by now.
+    async fn references_come_back_to_their_own_table(harness: &Itself<impl TrashHarness>) {
+        let lab = TrashLab::over(&**harness).await;
+        lab.fill().await;
+        let key = lab.sample("a").await;
+        lab.define(&curated("pair", vec![reference("sample")]))
+            .await
+            .unwrap();
+        lab.insert("pair", json!([{"sample": key}])).await;
+        let dropped = [
+            (
+                "measurement",
+                lab.try_drop("measurement", true).await.unwrap(),
+            ),
+            ("curve", lab.try_drop("curve", true).await.unwrap()),
+            (
+                "pair.sample",
+                lab.try_drop_column("pair", "sample").await.unwrap(),
+            ),
+        ];
+        let first = lab.try_drop("sample", true).await.unwrap();
+        lab.define(&sample()).await.unwrap();
+        lab.insert("sample", json!([{"id": key, "name": "a"}]))
+            .await;
+        for (name, id) in dropped {
+            let gone = RestoreRefusal::ReferenceGone {
+                name: name.to_owned(),
+                target: "sample".to_owned(),
+            };
+            assert_kept(lab.restore(id).await, &gone);
+        }
+        // What the other one is called from now on does not concern the trash.
+        lab.define(&renamed(sample(), "other")).await.unwrap();
+        lab.restore(first).await.unwrap();
+        lab.define(&renamed(sample(), "specimen")).await.unwrap();
+        for (name, id) in dropped {
+            lab.restore(id).await.unwrap();
+            let table = lab.table(name.split('.').next().unwrap()).await;
+            let target = table.column("sample").unwrap().references.clone();
+            assert_eq!(target.as_deref(), Some("specimen"), "{name}");
+        }
+        let other = lab.try_drop("other", true).await.unwrap();
+        lab.trash.purge(lab.organization, other).await.unwrap();
+        assert_refused(
+            lab.try_drop("specimen", true).await,
+            &CatalogRefusal::Referenced {
+                table: "specimen".to_owned(),
+                by: ["measurement", "curve", "pair"].map(str::to_owned).to_vec(),
+            },
+        );
     }
 
     /// The values of a raw table's column come back to their points, also where series were added since.

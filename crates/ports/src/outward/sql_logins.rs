@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{OrganizationId, SqlLoginId, UserId},
-    outward::sql_logins::{EndReason, SqlLogin, SqlPassword},
+    outward::sql_logins::{EndReason, SqlLogin, SqlLoginLimits, SqlPassword, TooManySqlLogins},
     page::{Page, PageRequest},
 };
 use time::OffsetDateTime;
@@ -15,8 +15,8 @@ use crate::PortError;
 pub enum AddedLogin {
     /// It is stored, and may connect.
     Added,
-    /// Nothing is stored: the organization has too many.
-    TooMany,
+    /// Nothing is stored: there are too many.
+    TooMany(TooManySqlLogins),
     /// Nothing is stored: the platform may not create roles.
     RolesRefused,
 }
@@ -54,7 +54,7 @@ pub trait SqlLoginRepository: Send + Sync {
     /// Returns whether the platform may create roles.
     async fn may_create_roles(&self) -> Result<bool, PortError>;
 
-    /// Stores a new login with its role, unless the organization has `most` logins already or the platform may not
+    /// Stores a new login with its role, unless there are as many as `limits` allow or the platform may not
     /// create roles. Of racing calls each MAY exceed the limit by the others.
     ///
     /// # Errors
@@ -64,8 +64,12 @@ pub trait SqlLoginRepository: Send + Sync {
         organization: OrganizationId,
         login: &SqlLogin,
         password: &SqlPassword,
-        most: u32,
+        limits: SqlLoginLimits,
     ) -> Result<AddedLogin, PortError>;
+
+    /// The organization and the user of a login that has not ended; `None` if there is none. For the relay in front of
+    /// PostgreSQL, which knows its role only.
+    async fn owner(&self, id: SqlLoginId) -> Result<Option<(OrganizationId, UserId)>, PortError>;
 
     /// The organization's logins, newest first, without revoked ones; those of one user if given.
     async fn list(

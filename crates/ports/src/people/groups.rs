@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use labdata_domain::{
-    ids::{GroupId, OrganizationId},
+    ids::{GroupId, OrganizationId, UserId},
     people::group::{Group, GroupChange},
 };
 
@@ -39,6 +39,18 @@ pub trait GroupRepository: Send + Sync {
         id: GroupId,
         change: &GroupChange,
     ) -> Result<Group, PortError>;
+
+    /// Adds a user to a group, and returns the group as stored then; `None` if the user is a member already. Racing
+    /// additions MUST all take effect, and a racing [`Self::update`] MUST come before or after the whole of it.
+    ///
+    /// # Errors
+    /// [`PortError::NotFound`] when the group or the user does not exist.
+    async fn add_member(
+        &self,
+        organization: OrganizationId,
+        id: GroupId,
+        user: UserId,
+    ) -> Result<Option<Group>, PortError>;
 
     /// Removes a group with its memberships.
     ///

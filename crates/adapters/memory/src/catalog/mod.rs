@@ -52,7 +52,6 @@ impl CatalogStore for InMemoryCatalogStore {
             *tables = changed;
             let former = definition.former_name(&before);
             if let Some(former) = former {
-                state.rename_in_trash(organization, former, &definition.name);
                 state.rename_in_webhooks(organization, former, &definition.name);
             }
             for name in std::iter::once(definition.name.as_str()).chain(former) {

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use labdata_domain::{
     ids::{OrganizationId, SqlLoginId, UserId},
-    outward::sql_logins::{EndReason, LoginFacts, SqlLogin, SqlLoginState, SqlPassword},
+    outward::sql_logins::{
+        EndReason, LoginFacts, SqlLogin, SqlLoginLimits, SqlLoginState, SqlPassword,
+    },
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
 };
@@ -56,19 +58,30 @@ impl SqlLoginRepository for InMemorySqlLoginRepository {
         organization: OrganizationId,
         login: &SqlLogin,
         _password: &SqlPassword,
-        most: u32,
+        limits: SqlLoginLimits,
     ) -> Result<AddedLogin, PortError> {
         let mut state = self.memory.lock();
         state.require_user(organization, login.user)?;
-        let logins = owned(&state.sql_logins, organization).filter(|login| !is_revoked(login));
-        if logins.count() >= usize::try_from(most).unwrap_or(usize::MAX) {
-            return Ok(AddedLogin::TooMany);
+        let (mut of_organization, mut of_user) = (0, 0);
+        for stored in owned(&state.sql_logins, organization).filter(|login| !is_revoked(login)) {
+            of_organization += 1;
+            of_user += u64::from(stored.user == login.user);
+        }
+        if let Err(refused) = limits.check(of_organization, of_user) {
+            return Ok(AddedLogin::TooMany(refused));
         }
         state.sql_logins.push(Owned {
             organization,
             thing: login.clone(),
         });
         Ok(AddedLogin::Added)
+    }
+
+    async fn owner(&self, id: SqlLoginId) -> Result<Option<(OrganizationId, UserId)>, PortError> {
+        let state = self.memory.lock();
+        let mut logins = state.sql_logins.iter();
+        let found = logins.find(|row| row.thing.id == id && row.thing.is_active());
+        Ok(found.map(|row| (row.organization, row.thing.user)))
     }
 
     async fn list(

@@ -126,6 +126,24 @@ impl GroupRepository for InMemoryGroupRepository {
         Ok(after)
     }
 
+    async fn add_member(
+        &self,
+        organization: OrganizationId,
+        id: GroupId,
+        user: UserId,
+    ) -> Result<Option<Group>, PortError> {
+        let mut state = self.memory.lock();
+        state.group(organization, id)?;
+        state.require_user(organization, user)?;
+        let mut groups = state.groups.iter_mut();
+        let group = groups.find(|group| group.id == id && !group.members.contains(&user));
+        Ok(group.map(|group| {
+            group.members.push(user);
+            group.members.sort_unstable();
+            group.clone()
+        }))
+    }
+
     async fn remove(&self, organization: OrganizationId, id: GroupId) -> Result<(), PortError> {
         let mut state = self.memory.lock();
         let group = state.group(organization, id)?;

@@ -7,7 +7,7 @@ use labdata_domain::{
     data::history::ChangeAction,
     refusal::Resource,
     scalar::{KeyValue, Scalar},
-    trash::{check_column, column_name},
+    trash::{ReferenceTargets, check_column, column_name, reference_targets},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use time::OffsetDateTime;
@@ -36,6 +36,7 @@ pub(crate) struct DroppedColumn {
     pub(crate) table: i64,
     table_name: String,
     pub(crate) column: Column,
+    targets: ReferenceTargets,
     position: usize,
     values: BTreeMap<Place, Option<Scalar>>,
     /// The last value of each row and point, of deleted ones too.
@@ -188,6 +189,7 @@ impl Tables {
             table: found.id.unwrap_or_default(),
             table_name: table.to_owned(),
             column: (**dropped).clone(),
+            targets: reference_targets(&catalog, [&**dropped]),
             position: dropped.position(),
             values,
             last,
@@ -204,7 +206,13 @@ impl Tables {
     ) -> Result<(Self, String), RestoreError> {
         let catalog = self.catalog();
         let entry = dropped.name();
-        let table = check_column(&catalog, dropped.table, &entry, &dropped.column)?;
+        let (table, column) = check_column(
+            &catalog,
+            dropped.table,
+            &entry,
+            &dropped.column,
+            &dropped.targets,
+        )?;
         let mut tables = self.clone();
         let (name, sql_name) = (table.name.clone(), dropped.column.sql_name().into_owned());
         let default = dropped.column.default_value().filter(|_| !table.is_raw());
@@ -226,8 +234,8 @@ impl Tables {
             cells.extend(value.map(|value| (sql_name.clone(), value)));
         });
         let column = Column {
-            is_nullable: dropped.column.is_nullable || is_missing,
-            ..dropped.column
+            is_nullable: column.is_nullable || is_missing,
+            ..column
         };
         for table in tables.defined.iter_mut().filter(|table| table.name == name) {
             let mut columns: Vec<Column> = table

@@ -98,6 +98,10 @@ impl State {
             deleted_by: Author::of(user, key),
             purge_at: deletion.purge_at,
             size: content.size(),
+            file: match content {
+                Content::File(file, _) => Some(file.id),
+                Content::Table(_) | Content::Column(_) => None,
+            },
             table: content.table(),
             access: self.trash_access(organization, content),
         })
@@ -190,26 +194,6 @@ impl State {
             );
             row.organization != organization || !is_column
         });
-    }
-
-    /// Lets what is in the trash follow the new name of a table.
-    pub(crate) fn rename_in_trash(&mut self, organization: OrganizationId, from: &str, to: &str) {
-        let rows = self.trash.iter_mut();
-        for row in rows.filter(|row| row.organization == organization) {
-            match &mut row.thing.content {
-                Content::Table(dropped) if dropped.table.name != from => {
-                    dropped.table.columns.update(|column| {
-                        if column.references.as_deref() == Some(from) {
-                            column.references = Some(to.to_owned());
-                        }
-                    });
-                }
-                Content::Column(dropped) if dropped.column.references.as_deref() == Some(from) => {
-                    dropped.column.references = Some(to.to_owned());
-                }
-                _ => {}
-            }
-        }
     }
 
     fn restore(
@@ -455,7 +439,7 @@ impl TrashStore for InMemoryTrashStore {
         for row in rows.filter(|row| row.organization == organization) {
             found |= match &mut row.thing.content {
                 Content::File(..) => false,
-                Content::Table(dropped) => dropped.forget_series(&table.name, key),
+                Content::Table(dropped) => dropped.forget_series(table.table(), key),
                 // Numbers of changes and ids of series are unique in the organization, those of rows in their table.
                 Content::Column(dropped) if table.id == Some(dropped.table) => {
                     dropped.forget(Some(key), &series, &numbers)

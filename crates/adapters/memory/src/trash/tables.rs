@@ -6,7 +6,7 @@ use labdata_domain::{
     catalog::{CatalogRefusal, Table},
     refusal::Resource,
     scalar::KeyValue,
-    trash::check_table,
+    trash::{ReferenceTargets, check_table, is_reference_to, reference_targets},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use time::OffsetDateTime;
@@ -20,6 +20,7 @@ use crate::data::{
 #[derive(Clone, Debug)]
 pub(crate) struct DroppedTable {
     pub(crate) table: Table,
+    targets: ReferenceTargets,
     rows: BTreeMap<KeyValue, Row>,
     series: Vec<Series>,
     changes: Vec<Change>,
@@ -37,9 +38,10 @@ pub(super) fn size_of(cells: &Cells) -> u64 {
 
 impl DroppedTable {
     /// Forgets the recorded changes of series that a row of that table owned; returns whether there were any.
-    pub(super) fn forget_series(&mut self, parent: &str, key: &KeyValue) -> bool {
+    pub(super) fn forget_series(&mut self, parent: &Table, key: &KeyValue) -> bool {
         let references = self.table.references();
-        let references = references.filter(|(_, target)| *target == parent);
+        let references =
+            references.filter(|(column, _)| is_reference_to(column, &self.targets, parent));
         let references: Vec<_> = references.map(|(reference, _)| reference).collect();
         let before = self.changes.len();
         self.changes.retain(|change| {
@@ -83,6 +85,7 @@ impl Tables {
         force: bool,
     ) -> Result<DroppedTable, DefineError> {
         let table = self.check_drop(name, force)?;
+        let targets = reference_targets(&self.catalog(), table.columns.iter().map(|it| &**it));
         self.defined.retain(|table| table.name != name);
         let changes = std::mem::take(&mut self.changes);
         let (changes, others) = changes.into_iter().partition(|change| change.table == name);
@@ -95,6 +98,7 @@ impl Tables {
         self.version += 1;
         Ok(DroppedTable {
             table,
+            targets,
             rows: self.rows.remove(name).unwrap_or_default(),
             series: self.series.remove(name).unwrap_or_default(),
             changes,
@@ -105,10 +109,11 @@ impl Tables {
 
     /// The tables with a dropped one.
     pub(super) fn with_restored(&self, dropped: DroppedTable) -> Result<Self, RestoreError> {
-        check_table(&self.catalog(), &dropped.table)?;
+        let table = check_table(&self.catalog(), &dropped.table, &dropped.targets)?;
         let mut tables = self.clone();
         let DroppedTable {
-            table,
+            table: _,
+            targets: _,
             rows,
             series,
             changes,

@@ -9,7 +9,7 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, catalog::DefineError};
 
-use crate::database::errors::port_error;
+use crate::database::errors::{Fault, port_error};
 
 /// Adds a column, or changes it as far as columns change.
 pub(super) async fn save_column(
@@ -97,7 +97,13 @@ pub(super) async fn save_access(
         .bind::<Array<Text>, _>(groups)
         .execute(connection)
         .await
-        .map_err(port_error)?;
+        .map_err(|error| {
+            // A group that is being deleted is found, and waited for, and gone then.
+            let fault = Fault::from(error).on_violation("table_access_group_id_fkey", || {
+                PortError::Conflict(Conflict::TablesChanged)
+            });
+            PortError::from(fault)
+        })?;
         // A group that was removed in the meantime must not leave the table open.
         if saved != groups.len() {
             return Err(PortError::Conflict(Conflict::TablesChanged).into());
@@ -125,14 +131,15 @@ pub(super) async fn rename_table(
          (SELECT id FROM labdata.catalog_table WHERE organization_id = $1)",
         "UPDATE labdata.row_change SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
         "UPDATE labdata.deleted_version SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
-        // Columns in the trash go by the name of their table, and what is there references it by name.
+        // Columns in the trash go by the name of their table.
         "UPDATE labdata.trash SET name = $3 || substr(name, length($2) + 1) \
          WHERE organization_id = $1 AND kind = 'column' AND starts_with(name, $2 || '.') \
          AND table_id = (SELECT id FROM labdata.catalog_table WHERE organization_id = $1 AND name = $3)",
+        // What is there references tables by identity, but what an earlier version of the program dropped: by name.
         "UPDATE labdata.trash SET content = jsonb_set(content, '{columns}', (SELECT jsonb_agg( \
              CASE WHEN c ->> 'references_table' = $2 THEN jsonb_set(c, '{references_table}', to_jsonb($3)) ELSE c END \
              ORDER BY n) FROM jsonb_array_elements(content -> 'columns') WITH ORDINALITY AS e (c, n))) \
-         WHERE organization_id = $1 AND content -> 'columns' @> \
+         WHERE organization_id = $1 AND NOT content ? 'targets' AND content -> 'columns' @> \
              jsonb_build_array(jsonb_build_object('references_table', $2)) AND (kind <> 'table' OR name <> $2)",
         // A table in the trash has its own entries, whichever bears its name by now.
         "UPDATE labdata.write_ledger SET table_name = $3 \

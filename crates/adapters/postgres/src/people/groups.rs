@@ -68,9 +68,8 @@ async fn find(
     connection: &mut Connection,
     organization: OrganizationId,
     id: GroupId,
-    lock: &str,
 ) -> Result<Group, Fault> {
-    let row: Option<GroupRow> = diesel::sql_query(format!("{SELECT} AND g.id = $2 {lock}"))
+    let row: Option<GroupRow> = diesel::sql_query(format!("{SELECT} AND g.id = $2"))
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<SqlUuid, _>(id.as_uuid())
         .get_result(connection)
@@ -78,6 +77,23 @@ async fn find(
         .optional()?;
     let row = row.ok_or(PortError::NotFound(Resource::Group))?;
     Ok(row.group(organization))
+}
+
+/// The group, which no other transaction changes until the end of this one.
+async fn locked(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: GroupId,
+) -> Result<Group, Fault> {
+    diesel::sql_query(
+        "SELECT 1 FROM labdata.user_group WHERE organization_id = $1 AND id = $2 FOR UPDATE",
+    )
+    .bind::<SqlUuid, _>(organization.as_uuid())
+    .bind::<SqlUuid, _>(id.as_uuid())
+    .execute(connection)
+    .await?;
+    // A second statement: the snapshot of one that waits for a lock has the members of before.
+    find(connection, organization, id).await
 }
 
 fn refusal(error: diesel::result::Error, group: &Group) -> Fault {
@@ -151,7 +167,7 @@ async fn update(
     if change.name.is_some() {
         rename_in_catalog(connection, organization).await?;
     }
-    let mut group = find(connection, organization, id, "FOR UPDATE OF g").await?;
+    let mut group = locked(connection, organization, id).await?;
     if let Some(name) = &change.name {
         group.name.clone_from(name);
         diesel::sql_query("UPDATE labdata.user_group SET name = $2 WHERE id = $1")
@@ -173,6 +189,29 @@ async fn update(
     Ok(group)
 }
 
+async fn add_member(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    id: GroupId,
+    user: UserId,
+) -> Result<Option<Group>, Fault> {
+    let group = locked(connection, organization, id).await?;
+    if group.members.contains(&user) {
+        return Ok(None);
+    }
+    let joining = Group {
+        members: vec![user],
+        ..group.clone()
+    };
+    add_members(connection, &joining).await?;
+    let mut members = group.members;
+    members.push(user);
+    Ok(Some(Group {
+        members: sorted_members(members),
+        ..joining
+    }))
+}
+
 async fn remove(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -180,7 +219,7 @@ async fn remove(
 ) -> Result<(), Fault> {
     // First, as in `add`: a definition that names the group waits, and finds it deleted.
     rename_in_catalog(connection, organization).await?;
-    let group = find(connection, organization, id, "FOR UPDATE OF g").await?;
+    let group = locked(connection, organization, id).await?;
     diesel::sql_query("DELETE FROM labdata.user_group WHERE id = $1")
         .bind::<SqlUuid, _>(id.as_uuid())
         .execute(connection)
@@ -200,7 +239,7 @@ impl GroupRepository for PgGroupRepository {
 
     async fn get(&self, organization: OrganizationId, id: GroupId) -> Result<Group, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        Ok(find(&mut connection, organization, id, "").await?)
+        Ok(find(&mut connection, organization, id).await?)
     }
 
     async fn list(&self, organization: OrganizationId) -> Result<Vec<Group>, PortError> {
@@ -225,6 +264,18 @@ impl GroupRepository for PgGroupRepository {
         Ok(transacted!(
             self.database.of(organization),
             connection => update(connection, organization, id, change)
+        )?)
+    }
+
+    async fn add_member(
+        &self,
+        organization: OrganizationId,
+        id: GroupId,
+        user: UserId,
+    ) -> Result<Option<Group>, PortError> {
+        Ok(transacted!(
+            self.database.of(organization),
+            connection => add_member(connection, organization, id, user)
         )?)
     }
 

@@ -9,13 +9,13 @@ use labdata_domain::{
     catalog::{Column, Table},
     ids::OrganizationId,
     refusal::Resource,
-    trash::{Deletion, TrashKind, check_column, column_name},
+    trash::{Deletion, TrashKind, check_column, column_name, reference_targets},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
+use super::{Dropped, HeldRow, begin_entry, entry_schema, measure, references};
 use crate::{
     catalog::{
         change::{
@@ -72,8 +72,9 @@ pub(super) async fn drop(
             // Changes of the table wait for the drop, so their numbers tell which of them came before it.
             "jsonb_build_object('columns', (SELECT jsonb_agg(to_jsonb(c)) FROM labdata.catalog_column c \
              WHERE c.table_id = t.id AND c.name = {}), 'last_change', coalesce(pg_sequence_last_value( \
-             pg_get_serial_sequence('labdata.row_change', 'id')::regclass), 0))",
-            literal(&column.name)
+             pg_get_serial_sequence('labdata.row_change', 'id')::regclass), 0)) || {}",
+            literal(&column.name),
+            references::content(&reference_targets(&catalog, [&**column])),
         ),
     };
     let (number, schema) = begin_entry(connection, organization, deletion, &dropped).await?;
@@ -121,7 +122,9 @@ pub(super) async fn restore(
     let catalog = load(connection, organization).await?;
     let column = defined(&held.content)?;
     let id = held.table_id.unwrap_or_default();
-    let table = check_column(&catalog, id, &held.name, &column)?;
+    let targets = references::targets(&held.content);
+    let (table, column) = check_column(&catalog, id, &held.name, &column, &targets)?;
+    references::follow(connection, held, [&column]).await?;
     keep_from_dumps(connection).await?;
     let schemas = Schemas::of(organization);
     let schema = entry_schema(organization, held.number);

@@ -8,7 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
     catalog::{TableAccess, TableIdentity},
     files::ObjectKey,
-    ids::{ApiKeyId, OrganizationId, TrashId, UserId},
+    ids::{ApiKeyId, FileId, OrganizationId, TrashId, UserId},
     page::{Page, PageRequest},
     people::author::{Author, NamedKey, NamedUser},
     refusal::Resource,
@@ -28,7 +28,7 @@ use crate::database::{
 fn entries() -> String {
     format!(
         "\
-    SELECT it.id, it.kind, it.name, it.table_id, it.deleted_at, it.purge_at, \
+    SELECT it.id, it.kind, it.name, it.table_id, (it.content #>> '{{file,id}}')::uuid AS file_id, it.deleted_at, it.purge_at, \
         it.size_bytes + coalesce((SELECT sum(a.size_bytes) FROM labdata.trashed_annotation a \
             WHERE a.organization_id = it.organization_id AND a.trash_id = it.id), 0)::bigint AS size_bytes, \
         {read} AS read, {write} AS write, \
@@ -68,6 +68,8 @@ struct EntryRow {
     name: String,
     #[diesel(sql_type = Nullable<BigInt>)]
     table_id: Option<i64>,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    file_id: Option<Uuid>,
     #[diesel(sql_type = Timestamptz)]
     deleted_at: OffsetDateTime,
     #[diesel(sql_type = Timestamptz)]
@@ -112,6 +114,7 @@ impl EntryRow {
                 }),
             },
             purge_at: self.purge_at,
+            file: self.file_id.map(FileId::new),
             table: self.table_id.map(TableIdentity::Organization),
             access: TableAccess {
                 read: self.read,

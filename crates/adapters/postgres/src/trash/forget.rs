@@ -9,10 +9,11 @@ use labdata_domain::{
     catalog::{ColumnRef, KeyedTable, Table},
     ids::OrganizationId,
     scalar::KeyValue,
+    trash::is_reference_to,
 };
 use labdata_ports::{PortError, catalog::DefineError};
 
-use super::{HeldRow, columns_of, entry_schema, tables::defined};
+use super::{HeldRow, columns_of, entry_schema, references, tables::defined};
 use crate::{
     catalog::{
         change::{load, lock_definitions},
@@ -56,11 +57,12 @@ pub(super) async fn forget_row(
             found |= forget_in_columns(connection, organization, id, &chunks).await?;
         }
     }
-    for held in raw_tables(connection, organization, &table.name).await? {
+    for held in raw_tables(connection, organization).await? {
         let schema = entry_schema(organization, held.number);
         let raw = defined(&held.content)?;
+        let targets = references::targets(&held.content);
         let references = raw.references();
-        for (reference, _) in references.filter(|(_, target)| *target == table.name) {
+        for (reference, _) in references.filter(|(it, _)| is_reference_to(it, &targets, table)) {
             let forget = format!(
                 "DELETE FROM {schema}._history c WHERE {}",
                 is_series_of(reference, "$1")
@@ -124,20 +126,17 @@ async fn chunks_of(
     Ok(chunks.into_iter().map(|row| row.id).collect())
 }
 
-/// Locks the raw tables in the trash that reference a table.
+/// Locks the raw tables in the trash.
 async fn raw_tables(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
-    target: &str,
 ) -> Result<Vec<HeldRow>, PortError> {
     diesel::sql_query(
         "SELECT id, number, kind, name, table_id, object_key, content FROM labdata.trash \
          WHERE organization_id = $1 AND kind = 'table' AND content -> 'table' ->> 'semantic_category' = 'raw' \
-         AND content -> 'columns' @> jsonb_build_array(jsonb_build_object('references_table', $2)) \
          ORDER BY number FOR UPDATE",
     )
     .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(target)
     .load(connection)
     .await
     .map_err(port_error)

@@ -6,6 +6,7 @@ mod columns;
 mod entries;
 mod files;
 mod forget;
+mod references;
 mod tables;
 
 use async_trait::async_trait;

@@ -11,14 +11,14 @@ use labdata_domain::{
     catalog::{Table, TableAccess},
     ids::OrganizationId,
     refusal::Resource,
-    trash::{Deletion, TrashKind, check_table, deleted_group_name},
+    trash::{Deletion, TrashKind, check_table, deleted_group_name, reference_targets},
 };
 use labdata_ports::{PortError, catalog::DefineError, trash::RestoreError};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{Dropped, HeldRow, begin_entry, entry_schema, measure};
+use super::{Dropped, HeldRow, begin_entry, entry_schema, measure, references};
 use crate::{
     catalog::{
         change::{announce, is_empty, load, lock_definitions, run, uncover, undefine},
@@ -58,11 +58,12 @@ pub(super) async fn drop(
     let is_empty = is_empty(connection, &schemas, table).await?;
     catalog.check_drop(table, is_empty, force)?;
     keep_from_dumps(connection).await?;
+    let targets = reference_targets(&catalog, table.columns.iter().map(|it| &**it));
     let dropped = Dropped {
         kind: TrashKind::Table,
         name,
         table: id_of(table)?,
-        content: CONTENT.to_owned(),
+        content: format!("{CONTENT} || {}", references::content(&targets)),
     };
     let (number, schema) = begin_entry(connection, organization, deletion, &dropped).await?;
     uncover(connection, organization, table).await?;
@@ -156,8 +157,9 @@ pub(super) async fn restore(
     now: OffsetDateTime,
 ) -> Result<(), RestoreError> {
     let catalog = load(connection, organization).await?;
-    let table = defined(&held.content)?;
-    check_table(&catalog, &table)?;
+    let targets = references::targets(&held.content);
+    let table = check_table(&catalog, &defined(&held.content)?, &targets)?;
+    references::follow(connection, held, table.columns.iter().map(|it| &**it)).await?;
     keep_from_dumps(connection).await?;
     let schemas = Schemas::of(organization);
     let schema = entry_schema(organization, held.number);

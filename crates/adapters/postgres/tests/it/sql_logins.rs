@@ -3,7 +3,7 @@
 use labdata_domain::{
     catalog::TableAccess,
     ids::{GroupId, OrganizationId, SqlLoginId},
-    outward::sql_logins::{EndReason, LOGIN_CONNECTIONS, SqlLogin, SqlPassword},
+    outward::sql_logins::{EndReason, LOGIN_CONNECTIONS, SqlLogin, SqlLoginLimits, SqlPassword},
     people::{
         group::{Group, GroupChange},
         role::Role,
@@ -77,7 +77,9 @@ impl LoginLab {
         let id = SqlLoginId::new(given::uuid());
         let login = SqlLogin::begin(id, user.id, "psql".to_owned(), None, at(0)).expect("a login");
         let password = SqlPassword::from_random([7; 32]);
-        let added = logins.add(organization, &login, &password, 10).await;
+        let added = logins
+            .add(organization, &login, &password, SqlLoginLimits::OF_PLATFORM)
+            .await;
         assert_eq!(added.expect("added"), AddedLogin::Added);
         login
     }
@@ -385,6 +387,8 @@ async fn a_platform_that_may_not_create_roles_makes_no_login() {
     let id = SqlLoginId::new(given::uuid());
     let login = SqlLogin::begin(id, ada.id, "psql".to_owned(), None, at(0)).expect("a login");
     let password = SqlPassword::from_random([7; 32]);
-    let added = logins.add(lab.ours, &login, &password, 10).await;
+    let added = logins
+        .add(lab.ours, &login, &password, SqlLoginLimits::OF_PLATFORM)
+        .await;
     assert_eq!(added.expect("an outcome"), AddedLogin::RolesRefused);
 }

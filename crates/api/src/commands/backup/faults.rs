@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{
     manifest::Manifest,
     objects::copy,
-    restore::{look_up, put_all_back},
+    restore::{check_copies, look_up, put_all_back},
 };
 use crate::compose::LocalBlobStore;
 
@@ -111,4 +111,33 @@ async fn objects_that_cannot_be_looked_up_are_not_taken_for_missing() {
     }
     let none = look_up(&*blobs, backup.path()).await.unwrap();
     assert!(none.is_empty(), "{none:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_copy_is_refused_and_spoils_no_storage() {
+    let (_storage, blobs, ids) = filled().await;
+    let backup = tempdir().unwrap();
+    let copied = copy(&*blobs, needed(&ids), backup.path(), true).await;
+    copied.unwrap();
+    check_copies(backup.path()).await.unwrap();
+    let target = tempdir().unwrap();
+    let target = storage(target.path()).await;
+    let (organization, object) = ids[1];
+    let other = stream::iter([Ok(Bytes::from_static(b"plate X"))]).boxed();
+    let spoiled = target.put_new(organization, object, other, u64::MAX).await;
+    spoiled.unwrap();
+    put_all_back(&*target, backup.path()).await.unwrap();
+    let (restored, whole) = (
+        target.checksum(organization, object).await.unwrap(),
+        blobs.checksum(organization, object).await.unwrap(),
+    );
+    assert_eq!(restored.crc32c, whole.crc32c);
+    // The storage of the backup is one of the same kind.
+    let copies = storage(&backup.path().join("objects")).await;
+    copies.delete(organization, object).await.unwrap();
+    let other = stream::iter([Ok(Bytes::from_static(b"plate Y"))]).boxed();
+    let damaged = copies.put_new(organization, object, other, u64::MAX).await;
+    damaged.unwrap();
+    let refused = check_copies(backup.path()).await.unwrap_err().to_string();
+    assert!(refused.contains("of the backup is damaged"), "{refused}");
 }

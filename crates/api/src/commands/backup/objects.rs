@@ -189,28 +189,53 @@ pub(super) fn lines(
         .map(|line| serde_json::from_str(&line?).with_context(|| format!("{OBJECTS} is broken"))))
 }
 
-/// Puts an object of a backup into a storage. One that is there already must be the same.
+/// Refuses an object of a backup that is missing or damaged there.
+pub(super) async fn check_copy(line: &Line, backup: &LocalBlobStore) -> anyhow::Result<()> {
+    let (organization, object) = line.ids()?;
+    let stored = backup.checksum(organization, object).await;
+    let stored =
+        stored.with_context(|| format!("the object {organization}/{object} of the backup"))?;
+    if !is_same(line, stored) {
+        bail!(
+            "the object {organization}/{object} of the backup is damaged: restore another copy of the backup"
+        );
+    }
+    Ok(())
+}
+
+/// Puts an object of a backup into a storage. One that is there already and is another is replaced: an interrupted
+/// restore, or one of a damaged copy, is repeated.
 pub(super) async fn put_back(
     line: &Line,
     from: &LocalBlobStore,
     storage: &dyn BlobStore,
 ) -> anyhow::Result<()> {
     let (organization, object) = line.ids()?;
-    let body = from
-        .read(organization, object, None)
-        .await
-        .with_context(|| format!("the object {organization}/{object} of the backup"))?;
-    let stored = match storage
-        .put_new(organization, object, body.bytes, u64::MAX)
-        .await
-    {
-        Ok(stored) => stored,
-        // An interrupted restore is repeated: what it has written counts if the bytes are the same.
-        Err(PutBlobError::Exists) => storage.checksum(organization, object).await?,
-        Err(error) => return Err(error.into()),
+    let put = async || {
+        let body = from
+            .read(organization, object, None)
+            .await
+            .with_context(|| format!("the object {organization}/{object} of the backup"))?;
+        let put = storage.put_new(organization, object, body.bytes, u64::MAX);
+        anyhow::Ok(put.await)
+    };
+    let stored = match put().await? {
+        Err(PutBlobError::Exists) => {
+            let stored = storage.checksum(organization, object).await?;
+            if is_same(line, stored) {
+                return Ok(());
+            }
+            // Of the two, the backup's fits.
+            check_copy(line, from).await?;
+            storage.delete(organization, object).await?;
+            put().await??
+        }
+        stored => stored?,
     };
     if !is_same(line, stored) {
-        bail!("the object {organization}/{object} of the storage is not the one of the backup");
+        bail!(
+            "the object {organization}/{object} was damaged on its way from the backup into the storage"
+        );
     }
     Ok(())
 }

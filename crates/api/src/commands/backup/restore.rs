@@ -8,11 +8,12 @@ use labdata_ports::{PortError, files::blob::BlobStore};
 
 use super::{
     manifest::{DATABASE, Manifest, OBJECTS},
-    objects::{self, AT_ONCE, lines, put_back},
+    objects::{self, AT_ONCE, check_copy, lines, put_back},
     write::{Summary, storage},
 };
 use crate::{
     compose::{ExistingDatabase, LocalBlobStore, Location, knows_migration},
+    data_dir,
     settings::Settings,
 };
 
@@ -38,7 +39,11 @@ pub(super) async fn restore(settings: &Settings, directory: &Path) -> anyhow::Re
         .list
         .check(&directory.join(OBJECTS))
         .await?;
+    if manifest.objects.are_included {
+        check_copies(directory).await?;
+    }
     let location: Location = settings.storage_url().parse()?;
+    data_dir::check(&settings.data_dir)?;
     let opened = ExistingDatabase::open(settings).await?;
     let done = restore_into(&opened, settings, &location, directory, manifest).await;
     opened.close().await?;
@@ -109,6 +114,17 @@ async fn refuse_others(
         next = found.try_next().await?;
     }
     Ok(())
+}
+
+/// Refuses a backup with an object that is missing or damaged there.
+pub(super) async fn check_copies(directory: &Path) -> anyhow::Result<()> {
+    let backup = LocalBlobStore::open(&directory.join(objects::DIRECTORY)).await?;
+    let backup = &backup;
+    stream::iter(lines(directory)?)
+        .map(|line| async move { check_copy(&line?, backup).await })
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
 }
 
 pub(super) async fn put_all_back(storage: &dyn BlobStore, directory: &Path) -> anyhow::Result<()> {

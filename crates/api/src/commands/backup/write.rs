@@ -25,7 +25,7 @@ use super::{
     objects::{self, Copied, copy, list},
 };
 use crate::{
-    commands::output::complain,
+    commands::{existing::require_database, output::complain},
     compose::{ExistingDatabase, Location, open_storage},
     private_files::{OTHERS, adopt},
     settings::Settings,
@@ -69,15 +69,7 @@ pub(super) async fn backup(
     with_objects: bool,
 ) -> anyhow::Result<Summary> {
     let location: Location = settings.storage_url().parse()?;
-    let is_here =
-        // Opening the directory would create a cluster there, and the backup would be one of nothing.
-        settings.database_url.is_some() || settings.data_dir.join("postgres/PG_VERSION").exists();
-    if !is_here {
-        bail!(
-            "there is nothing to copy: {} has no database; set LABDATA_DATA_DIR or DATABASE_URL to that of the server",
-            settings.data_dir.display()
-        );
-    }
+    require_database(settings, "to copy")?;
     let made = prepare(directory)?;
     let done = write(settings, &location, directory, with_objects).await;
     if done.is_err() {

@@ -95,10 +95,16 @@ async fn a_view_of_a_hidden_table_does_not_exist() {
     let page = save(&admin, "Page", "#/tables/patient").await;
     save(&admin, "SQL", "#/sql?q=select+%2A+from+%22%50atient%22").await;
     save(&admin, "Other", "#/tables/sample").await;
-    assert_eq!(names(&outsider.get(VIEWS).await.json(200)), ["Other"]);
-    let change = json!({"is_pinned": true});
-    outsider.patch(&path_of(&page), &change).await.detail(404);
-    outsider.delete(&path_of(&page)).await.detail(404);
+    for is_dropped in [false, true] {
+        if is_dropped {
+            // In the trash, the table has the access that it had.
+            admin.delete("/api/v1/tables/patient").await;
+        }
+        assert_eq!(names(&outsider.get(VIEWS).await.json(200)), ["Other"]);
+        let change = json!({"is_pinned": true});
+        outsider.patch(&path_of(&page), &change).await.detail(404);
+        outsider.delete(&path_of(&page)).await.detail(404);
+    }
     assert_eq!(
         names(&admin.get(VIEWS).await.json(200)),
         ["Other", "SQL", "Page"]

@@ -70,6 +70,17 @@ fn a_machine_without_any_setting_is_checked_and_left_as_it_was() {
 }
 
 #[test]
+fn a_data_directory_of_others_is_a_failed_check() {
+    let directory = directory();
+    fs::write(directory.path().join("thesis.txt"), "").unwrap();
+    let output = run(doctor(directory.path()).env("LABDATA_DATA_DIR", directory.path()));
+    let lines = lines(&output);
+    let (mark, text) = &lines["settings"];
+    assert_eq!(mark, "FAIL");
+    assert!(text.contains("holds other files"), "{text}");
+}
+
+#[test]
 fn a_wrong_setting_is_a_failed_check() {
     let directory = directory();
     let output = run(doctor(directory.path()).env("LABDATA_BIND", "nowhere"));

@@ -478,3 +478,22 @@ fn plain_http_to_a_cluster_on_another_machine_is_one_warning_at_start() {
     assert_eq!(warnings("http://127.0.0.1:8265"), 0);
     assert_eq!(warnings("https://198.51.100.7:8265"), 0);
 }
+
+/// A mistyped data directory must not become a platform.
+#[test]
+fn commands_for_a_platform_that_exists_make_none() {
+    let directory = directory();
+    for command in [
+        &["api-key", "list"][..],
+        &["api-key", "revoke", "abcdefgh"],
+        &["sign-in"],
+        &["audit", "verify"],
+    ] {
+        let output = run(&mut labdata(directory.path(), command));
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("there is nothing to "), "{said}");
+        assert!(said.contains("set LABDATA_DATA_DIR"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}

@@ -49,6 +49,27 @@ fn a_wrong_variable_is_refused_by_its_name() {
     );
 }
 
+/// Its rights stay as they are.
+#[test]
+fn a_data_directory_of_others_is_refused_before_it_is_touched() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = directory();
+    let file = directory.path().join("passwd");
+    fs::write(&file, "root").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for (path, reason) in [
+        (&*file, "is no directory"),
+        (directory.path(), "holds other files"),
+    ] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+        let line = refused(serve(directory.path()).env("LABDATA_DATA_DIR", path));
+        assert!(line.contains(reason), "{line}");
+        assert!(line.ends_with("name a directory of its own"), "{line}");
+        assert_eq!(mode(path), 0o777);
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn half_an_identity_provider_is_refused() {
     let directory = directory();

@@ -9,6 +9,7 @@ mod authorization;
 mod demotion;
 mod groups;
 mod invitation_emails;
+mod invitations;
 mod narrowed_keys;
 mod oidc;
 mod reach;

@@ -276,3 +276,41 @@ async fn a_hidden_table_is_no_target_of_references() {
         refused.text
     );
 }
+
+/// The audit log names every table, and people get rights to every table.
+#[tokio::test]
+async fn a_narrowed_key_manages_no_people_and_reads_no_audit_log() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let group = admin.post("/api/v1/groups", &json!({"name": "g"})).await;
+    let group = group.json(200);
+    let group = format!("/api/v1/groups/{}", group["id"].as_str().unwrap());
+    for table in ["secret", "n1"] {
+        let mut definition = values();
+        definition["access"] = json!({"read": ["g"]});
+        put(&admin, table, &definition).await.json(200);
+    }
+    let client = narrowed(&server, &admin, "n1").await;
+    let me = admin.get("/api/v1/me").await.json(200);
+    let user = format!("/api/v1/users/{}", me["user"]["id"].as_str().unwrap());
+    let invite = json!({"email": "x@example.org", "role": "viewer"});
+    let invited = admin.post("/api/v1/invitations", &invite).await.json(200);
+    let invited = format!("/api/v1/invitations/{}", invited["id"].as_str().unwrap());
+    let audit = client.request(Method::GET, "/api/v1/audit");
+    for refused in [
+        client.get("/api/v1/audit").await,
+        send(audit.header("accept", "application/x-ndjson")).await,
+        client.post("/api/v1/groups", &json!({"name": "h"})).await,
+        client.patch(&group, &json!({"members": []})).await,
+        client.delete(&group).await,
+        client.get("/api/v1/invitations").await,
+        client.post("/api/v1/invitations", &invite).await,
+        client.delete(&invited).await,
+        client.post("/api/v1/users", &invite).await,
+        client.patch(&user, &json!({"name": "x"})).await,
+    ] {
+        assert_eq!(refused.code(403), "key_narrowed", "{}", refused.text);
+        assert!(!refused.text.contains("secret"), "{}", refused.text);
+    }
+    client.get("/api/v1/groups").await.json(200);
+}

@@ -92,10 +92,7 @@ pub async fn store_masks(
     let image = image_size(services, actor.organization, file.state.object()).await?;
     let labels = check(command.file, image, &command.annotations).map_err(Error::refused)?;
     // Decoding takes memory in proportion to the image, so it waits for its turn.
-    let slot = services
-        .slots
-        .enter(Work::Masks, actor.organization)
-        .await?;
+    let slot = services.slots.enter(Work::Masks, actor).await?;
     let (masks, vetted): (Vec<String>, Vec<bool>) = command
         .annotations
         .into_iter()

@@ -5,7 +5,7 @@ use labdata_domain::{
     ids::SqlLoginId,
     names::Named,
     outward::sql_logins::{
-        MAX_SQL_LOGINS, SqlConnection, SqlLogin, SqlPassword, SqlRolesRefused, TooManySqlLogins,
+        SqlConnection, SqlLogin, SqlLoginLimits, SqlPassword, SqlRolesRefused,
     },
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
@@ -63,12 +63,15 @@ pub async fn create_sql_login(
         password.clone(),
     );
     let login = audited(services, actor, |within| async move {
-        let added = within
-            .sql_logins
-            .add(actor.organization, &login, &password, MAX_SQL_LOGINS);
+        let added = within.sql_logins.add(
+            actor.organization,
+            &login,
+            &password,
+            SqlLoginLimits::OF_PLATFORM,
+        );
         match added.await? {
             AddedLogin::Added => {}
-            AddedLogin::TooMany => return Err(Error::refused(TooManySqlLogins)),
+            AddedLogin::TooMany(refused) => return Err(Error::refused(refused)),
             AddedLogin::RolesRefused => return Err(Error::refused(SqlRolesRefused)),
         }
         let record = record_of(AuditAction::SqlLoginCreated, &login);

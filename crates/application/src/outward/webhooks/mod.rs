@@ -16,8 +16,8 @@ pub mod update_webhook;
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::OrganizationId,
-    outward::webhooks::{NarrowedWebhooks, Webhook, WebhookFilters, WebhookSecret},
-    people::{actor::Actor, scope::Scope},
+    outward::webhooks::{Webhook, WebhookFilters, WebhookSecret},
+    people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
 use crate::{Error, Services, audit::record::Record, maintenance::ensure_secret::ensure_secret};
@@ -25,14 +25,10 @@ use crate::{Error, Services, audit::record::Record, maintenance::ensure_secret::
 /// Name of the secret from which those of webhooks are derived.
 const SECRET: &str = "webhooks";
 
-/// Refuses who may not manage webhooks. They name tables in their filters and are sent events of every table, so that a
-/// key that is narrowed to some tables does not see them.
+/// Refuses who may not manage webhooks.
 fn require_administration(actor: &Actor) -> Result<(), Error> {
     actor.require(Scope::Admin)?;
-    match actor.rights.tables() {
-        None => Ok(()),
-        Some(_) => Err(Error::refused(NarrowedWebhooks)),
-    }
+    Ok(actor.may(GuardedAction::ManageWebhooks)?)
 }
 
 /// The secret from which those of webhooks are derived.

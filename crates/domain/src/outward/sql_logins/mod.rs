@@ -9,7 +9,8 @@ pub use comment::{column_comment, table_comment};
 pub use connection::{ConnectionExamples, SqlConnection, SqlEndpoint};
 pub use password::SqlPassword;
 pub use refusal::{
-    MAX_SQL_LOGINS, SqlLoginEnded, SqlLoginsOff, SqlNotShared, SqlRolesRefused, TooManySqlLogins,
+    MAX_SQL_LOGINS, MAX_SQL_LOGINS_OF_USER, SqlLoginEnded, SqlLoginLimits, SqlLoginsOff,
+    SqlNotShared, SqlRolesRefused, TooManySqlLogins,
 };
 
 use time::{Duration, OffsetDateTime};
@@ -208,12 +209,17 @@ pub fn role_name(id: SqlLoginId) -> String {
 /// Returns whether a role of that name is a login's: the only roles that a network reaches.
 #[must_use]
 pub fn is_role_name(name: &str) -> bool {
-    name.strip_prefix(ROLE_PREFIX).is_some_and(|id| {
-        id.len() == 32
-            && id
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    })
+    login_of_role(name).is_some()
+}
+
+/// The login whose role has that name.
+#[must_use]
+pub fn login_of_role(name: &str) -> Option<SqlLoginId> {
+    let id = name.strip_prefix(ROLE_PREFIX)?;
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    // Other spellings of an id are no names of roles.
+    let is_id = id.len() == 32 && id.bytes().all(is_digit);
+    is_id.then(|| id.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -289,7 +295,9 @@ mod tests {
 
     #[test]
     fn only_roles_of_logins_have_their_names() {
-        assert!(is_role_name(&login(None).unwrap().role()));
+        let stored = login(None).unwrap();
+        assert!(is_role_name(&stored.role()));
+        assert_eq!(login_of_role(&stored.role()), Some(stored.id));
         for other in ["labdata", "sql_", "sql_labdata", "postgres", "", "sql_0123"] {
             assert!(!is_role_name(other), "{other}");
         }

@@ -23,7 +23,7 @@ pub use self::{
     format::WebhookFormat,
     message::message,
     outbox::{EventReceiver, MAX_EVENTS_PER_ORGANIZATION, OutboxEvent, fair_events},
-    refusal::{MAX_WEBHOOKS, NarrowedWebhooks, TooManyWebhooks, WebhookDisabled},
+    refusal::{MAX_WEBHOOKS, TooManyWebhooks, WebhookDisabled},
     schedule::{ATTEMPT_TIMEOUT, Attempt, AttemptResult, DELIVERY_TIME},
     secret::{OLD_SECRET_TIME, SecretVersion, WebhookSecret, signatures},
     url::{InvalidWebhookUrl, MAX_URL_LENGTH, WebhookUrl},

@@ -1,6 +1,6 @@
 //! Refusals of requests about webhooks.
 
-use crate::refusal::{ErrorCode, RefusalKind, Refuse};
+use crate::refusal::{ErrorCode, Refuse};
 
 /// Largest number of webhooks of an organization.
 pub const MAX_WEBHOOKS: u32 = 50;
@@ -24,22 +24,5 @@ pub struct WebhookDisabled;
 impl Refuse for WebhookDisabled {
     fn code(&self) -> ErrorCode {
         ErrorCode::WebhookDisabled
-    }
-}
-
-/// Error: a key that is narrowed to tables would manage webhooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this API key is narrowed to some tables, and webhooks are sent events of all tables: use another key"
-)]
-pub struct NarrowedWebhooks;
-
-impl Refuse for NarrowedWebhooks {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::KeyNarrowed
-    }
-
-    fn kind(&self) -> RefusalKind {
-        RefusalKind::Forbidden
     }
 }

@@ -12,13 +12,18 @@ use crate::ids::{DeliveryId, WebhookId};
 /// Time for which a rotated secret signs besides the new one.
 pub const OLD_SECRET_TIME: Duration = Duration::hours(24);
 
+/// Maximum number of versions that sign at a time; of more rotations, the oldest end earlier.
+const MAX_SIGNING: u32 = 50;
+
 /// Version of a webhook's secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretVersion {
     /// Its number, starting at 1.
     pub number: u32,
-    /// Time until which the version before signs too.
+    /// Time until which the versions before sign too.
     pub previous_until: Option<OffsetDateTime>,
+    /// Number of the oldest version that signs until then.
+    pub oldest: u32,
 }
 
 impl SecretVersion {
@@ -26,21 +31,27 @@ impl SecretVersion {
     pub const FIRST: Self = Self {
         number: 1,
         previous_until: None,
+        oldest: 1,
     };
 
     /// The version after a rotation at that time.
     #[must_use]
     pub fn rotated(self, now: OffsetDateTime) -> Self {
+        let number = self.number.saturating_add(1);
+        // A rotation within a day must not stop the secret that the receiver still has.
+        let oldest = self.signing(now).min().unwrap_or(self.number);
         Self {
-            number: self.number.saturating_add(1),
+            number,
             previous_until: Some(now + OLD_SECRET_TIME),
+            oldest: oldest.max(number.saturating_sub(MAX_SIGNING - 1)),
         }
     }
 
     /// Numbers of the versions that sign at that time, the newest first.
     pub fn signing(self, now: OffsetDateTime) -> impl Iterator<Item = u32> {
-        let previous = self.previous_until.is_some_and(|until| now < until);
-        std::iter::once(self.number).chain(previous.then_some(self.number.saturating_sub(1)))
+        let is_shared = self.previous_until.is_some_and(|until| now < until);
+        let oldest = if is_shared { self.oldest } else { self.number };
+        (oldest..=self.number).rev()
     }
 }
 
@@ -130,6 +141,22 @@ mod tests {
         let key = STANDARD.decode(revealed.strip_prefix("whsec_").unwrap());
         assert_eq!(key.map(|key| key.len()), Ok(32));
         assert!(!format!("{:?}", derive(1, 1, 1)).contains(&revealed));
+    }
+
+    #[test]
+    fn every_secret_signs_for_a_day_after_its_rotation() {
+        let hours = |number| NOW + Duration::hours(number);
+        let signing = |version: SecretVersion, at| version.signing(at).collect::<Vec<_>>();
+        let twice = SecretVersion::FIRST.rotated(NOW).rotated(hours(1));
+        assert_eq!(signing(twice, hours(1)), [3, 2, 1]);
+        assert_eq!(signing(twice, hours(25)), [3]);
+        let later = twice.rotated(hours(30));
+        assert_eq!(signing(later, hours(30)), [4, 3]);
+        let mut often = SecretVersion::FIRST;
+        for _ in 0..100 {
+            often = often.rotated(NOW);
+        }
+        assert_eq!(signing(often, NOW).len(), 50);
     }
 
     /// The example of the specification's reference libraries.

@@ -68,7 +68,7 @@ shape! {
     /// Records to which events must refer. What is left out does not matter.
     #[derive(Clone, Debug)]
     pub struct WebhookFiltersBody {
-        /// Name of the table.
+        /// Name of the table, which may be defined later.
         table: Option<String> = optional(text(1..=63)),
         /// Id of the instrument of the event, or of its file.
         instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),

@@ -14,7 +14,7 @@ pub(super) fn operation() -> Operation {
         tag: Tag::Webhooks,
         summary: "Gives a webhook another secret",
         description: "For 24 hours deliveries are signed by the old secret too, so that the receiver can change \
-            over: `webhook-signature` then has two signatures, the new one first.",
+            over: `webhook-signature` then has a signature of each, the newest first.",
         returns: "The webhook, with its secret displayed this once",
         refusals: &[],
     }

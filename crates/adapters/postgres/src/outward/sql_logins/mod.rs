@@ -13,7 +13,7 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, SqlLoginId, UserId},
-    outward::sql_logins::{EndReason, LoginFacts, SqlLogin, SqlPassword},
+    outward::sql_logins::{EndReason, LoginFacts, SqlLogin, SqlLoginLimits, SqlPassword},
     page::{Cursor, Page, PageRequest},
     refusal::Resource,
 };
@@ -22,6 +22,7 @@ use labdata_ports::{
     outward::sql_logins::{AddedLogin, DueLogin, Maintained, SqlLoginRepository},
 };
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use self::{
     rows::{DueRow, LoginRow, NewLoginRow},
@@ -68,20 +69,22 @@ async fn add(
     organization: OrganizationId,
     login: &SqlLogin,
     password: &SqlPassword,
-    most: u32,
+    limits: SqlLoginLimits,
 ) -> Result<AddedLogin, Fault> {
     let platform = platform_rights(connection).await?;
     if !platform.creates_roles {
         return Ok(AddedLogin::RolesRefused);
     }
-    let stored: i64 = sql_login::table
+    let users: Vec<Uuid> = sql_login::table
         .filter(sql_login::organization_id.eq(organization.as_uuid()))
         .filter(is_listed())
-        .count()
-        .get_result(connection)
+        .select(sql_login::user_id)
+        .load(connection)
         .await?;
-    if stored >= i64::from(most) {
-        return Ok(AddedLogin::TooMany);
+    let own = users.iter().filter(|user| **user == login.user.as_uuid());
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    if let Err(refused) = limits.check(count(users.len()), count(own.count())) {
+        return Ok(AddedLogin::TooMany(refused));
     }
     diesel::insert_into(sql_login::table)
         .values(NewLoginRow::of(organization, login))
@@ -156,12 +159,28 @@ impl SqlLoginRepository for PgSqlLoginRepository {
         organization: OrganizationId,
         login: &SqlLogin,
         password: &SqlPassword,
-        most: u32,
+        limits: SqlLoginLimits,
     ) -> Result<AddedLogin, PortError> {
         Ok(transacted!(
             self.database.of(organization),
-            connection => add(connection, organization, login, password, most)
+            connection => add(connection, organization, login, password, limits)
         )?)
+    }
+
+    async fn owner(&self, id: SqlLoginId) -> Result<Option<(OrganizationId, UserId)>, PortError> {
+        let mut connection = self.database.connection().await?;
+        let found: Option<(Uuid, Uuid)> = sql_login::table
+            .find(id.as_uuid())
+            .filter(sql_login::ended_at.is_null())
+            .select((sql_login::organization_id, sql_login::user_id))
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        Ok(
+            found
+                .map(|(organization, user)| (OrganizationId::new(organization), UserId::new(user))),
+        )
     }
 
     async fn list(

@@ -39,6 +39,7 @@ pub(super) struct WebhookRow {
     job_id: Option<Uuid>,
     secret_version: i64,
     previous_secret_until: Option<OffsetDateTime>,
+    oldest_secret_version: i64,
     failing_since: Option<OffsetDateTime>,
     disabled_by: Option<String>,
     pub(super) notice_due_at: Option<OffsetDateTime>,
@@ -76,6 +77,8 @@ impl TryFrom<WebhookRow> for Webhook {
             secret: SecretVersion {
                 number: u32::try_from(row.secret_version).map_err(|_| corrupt("secret_version"))?,
                 previous_until: row.previous_secret_until,
+                oldest: u32::try_from(row.oldest_secret_version)
+                    .map_err(|_| corrupt("oldest_secret_version"))?,
             },
             created_by: UserId::new(row.created_by),
             created_at: row.created_at,
@@ -97,6 +100,7 @@ pub(super) struct NewWebhookRow<'a> {
     job_id: Option<Uuid>,
     secret_version: i64,
     previous_secret_until: Option<OffsetDateTime>,
+    oldest_secret_version: i64,
     failing_since: Option<OffsetDateTime>,
     disabled_by: Option<&'static str>,
     created_by: Uuid,
@@ -117,6 +121,7 @@ impl<'a> NewWebhookRow<'a> {
             job_id: webhook.filters.job.map(JobId::as_uuid),
             secret_version: i64::from(webhook.secret.number),
             previous_secret_until: webhook.secret.previous_until,
+            oldest_secret_version: i64::from(webhook.secret.oldest),
             failing_since,
             disabled_by,
             created_by: webhook.created_by.as_uuid(),

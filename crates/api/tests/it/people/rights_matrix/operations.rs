@@ -45,9 +45,13 @@ const PERSONAL: &[&str] = &[
     "mark_notification",
 ];
 
-/// Operations that need the scope to read besides their own: one grants it by its example, the other reads what
-/// it writes.
-const NEED_READ: &[&str] = &["create_api_key", "restore_row"];
+/// Operations that need the scope to read besides their own: some grant it by their examples, one reads what it writes.
+const NEED_READ: &[&str] = &[
+    "create_api_key",
+    "create_invitation",
+    "create_user",
+    "restore_row",
+];
 
 /// A call of an operation with these records.
 struct Call<'c> {

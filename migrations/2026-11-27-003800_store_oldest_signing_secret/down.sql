@@ -1,0 +1,1 @@
+ALTER TABLE labdata.webhook DROP COLUMN oldest_secret_version;
