@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use labdata_domain::{
-    data::write::{Mode, WriteOutcome, WritePlan},
+    data::write::{Mode, TableWrite, WriteOutcome, WritePlan},
     executions::FinalStatus,
     page::PageRequest,
 };
@@ -210,6 +210,34 @@ crate::suite!(
         );
     }
 
+    /// Writes of the same rows in many orders all succeed, and one write's values stand.
+    async fn writes_of_the_same_rows_in_many_orders_all_succeed(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let ids: Vec<String> = (0..6).map(|id| id.to_string()).collect();
+        let rows = ids.iter().map(|id| json!({"id": id, "name": id}));
+        lab.insert("sample", rows.collect()).await;
+        let mut plans = Vec::new();
+        for writer in 0..5_usize {
+            let mut order = ids.clone();
+            order.rotate_left(writer);
+            if writer % 2 == 0 {
+                order.reverse();
+            }
+            let steps = order.iter().map(|id| {
+                let row = json!([{"id": id, "volume": writer}]);
+                table_write(Mode::Update, "sample", row)
+            });
+            plans.push(lab.plan(request(steps, [])).await.unwrap());
+        }
+        for result in race(&lab, &plans).await {
+            result.unwrap();
+        }
+        let volumes = lab.column("sample", "volume").await;
+        assert_eq!(volumes.first(), volumes.last(), "{volumes:?}");
+    }
+
     /// Concurrent upserts of a missing row create it once: the rest update it or are refused because
     /// the value is taken.
     async fn upserts_of_one_row_create_it_once(harness: &Itself<impl DataHarness>) {
@@ -232,6 +260,43 @@ crate::suite!(
             }
         }
         assert_eq!((created, lab.count("sample").await), (1, 1));
+    }
+
+    /// Upserts by a key that no constraint makes unique create its row once as well: the others update it.
+    async fn upserts_by_a_key_that_is_not_unique_create_it_once(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let upsert = |table: &str, key: &str, rows: Vec<Value>| TableWrite {
+            key: Some(vec![key.to_owned()]),
+            ..table_write(Mode::Upsert, table, json!(rows))
+        };
+        let mut plans = Vec::new();
+        for writer in 0..8 {
+            // Some of many keys, which are not locked one by one.
+            let others = if writer % 3 == 0 { 70 } else { 1 };
+            let rows = (0..=others).map(|row| {
+                let note = if row == 0 {
+                    "shared".to_owned()
+                } else {
+                    format!("{writer}/{row}")
+                };
+                json!({"name": format!("{writer}/{row}"), "note": note})
+            });
+            let operation = vec![json!({"name": "shared"})];
+            let writes = [
+                upsert("sample", "note", rows.collect()),
+                upsert("operation", "name", operation),
+            ];
+            plans.push(lab.plan(request(writes, [])).await.unwrap());
+        }
+        for result in race(&lab, &plans).await {
+            result.unwrap();
+        }
+        for (table, column) in [("sample", "note"), ("operation", "name")] {
+            let rows = lab.find(table, json!({ column: "shared" })).await;
+            assert_eq!(rows.len(), 1, "{table}");
+        }
     }
 
     /// Of series that replace each other, one stands whole, and every point is counted once.

@@ -22,6 +22,7 @@ pub(crate) mod query;
 mod read;
 mod read_row;
 mod read_series;
+mod recreated;
 mod restore;
 mod revert;
 mod row_counts;
@@ -31,6 +32,7 @@ mod series;
 mod small;
 mod store;
 mod stream;
+mod upsert_locks;
 
 pub(crate) use read::platform_source;
 pub use store::PgDataStore;

@@ -21,7 +21,9 @@ use super::{
     history::NO_ROW,
     insert::Insertion,
     matching::{Matches, match_rows},
+    recreated::require_later_than_deletions,
     row_images::{rendered_row, row_image},
+    upsert_locks::lock_keys,
 };
 use crate::database::{
     names::{ArrayParameter, TableNames, Unnested, column_name},
@@ -41,7 +43,7 @@ pub(super) struct ModifiedStep {
 /// Updates rows that match and creates the rest.
 pub(super) async fn modify_rows(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     step: &TableStep,
     on_match: OnMatch,
     mut columns: ResolvedColumns<'_>,
@@ -51,6 +53,7 @@ pub(super) async fn modify_rows(
         OnMatch::Overwrite => Some(context.author.update()),
         OnMatch::FillMissing => None,
     };
+    lock_keys(connection, context, step, &columns).await?;
     let Matches { found, mut before } =
         match_rows(connection, context, step, &columns, recorded).await?;
     let assigned = step.assign_matches(found).map_err(Failure::Problems)?;
@@ -129,6 +132,7 @@ async fn create_rows(
             // again tells from a request that is at fault.
             .map_err(|error| Failure::from(error).contended())?;
     }
+    require_later_than_deletions(connection, context, &step.table).await?;
     if context.author.restores {
         record_created(connection, context, step, created).await?;
     }

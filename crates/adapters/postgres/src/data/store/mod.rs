@@ -1,5 +1,7 @@
 //! The data store: transactions around questions, writes, reverts and reads.
 
+mod attempts;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
@@ -22,21 +24,18 @@ use labdata_ports::{
     catalog::CatalogStore,
     data::{
         Attribution, ChangedRows, DataStore, ReadSeriesError, RevertError, RevertRequest,
-        RowHistory, SourceFile, WriteError,
+        RowHistory, WriteError,
         parts::{PartSink, StreamError},
     },
 };
 use time::OffsetDateTime;
 
 use super::{
-    apply, changes,
+    changes,
     context::WriteContext,
     execution::KnownJobs,
-    failure::Failure,
     history::{self, Author},
-    look_up, read, read_series, restore,
-    revert::{RevertFailure, revert},
-    row_counts,
+    look_up, read, read_series, row_counts,
     small::{SmallInsert, SmallInserts, Written},
     stream,
 };
@@ -44,12 +43,10 @@ use crate::{
     catalog::{PgCatalogStore, change::lock_definitions},
     database::{
         combine::BatchOutcome,
-        errors::{Attempts, Fault, retried, table_error, transacted},
+        errors::{Attempts, Fault, table_error, transacted},
         pool::{Connection, Database},
-        sql::{Schemas, literal},
-        transaction,
+        sql::Schemas,
     },
-    files::{add_of_write, usage::lock_usage},
 };
 
 /// Attempts to count the rows of all tables while tables are dropped.
@@ -102,91 +99,6 @@ impl PgDataStore {
         }
     }
 
-    async fn write_once(
-        &self,
-        context: &WriteContext<'_>,
-        plan: &WritePlan,
-        attribution: &Attribution,
-    ) -> Result<WriteOutcome, Failure> {
-        let database = self.database.of(context.organization);
-        let mut connection = database.connection().await?;
-        let lock = catalog_lock(context.organization);
-        // The lock comes with BEGIN in one round trip; until the end no definition changes.
-        transaction::begin_with(&mut connection, &lock).await?;
-        let applied = self.apply_on(&mut connection, context, plan, attribution);
-        match applied.await {
-            // A dry run does everything but commit, so that it reports what PostgreSQL would refuse as well.
-            Ok(outcome) if plan.dry_run => {
-                transaction::rollback(&mut connection).await;
-                Ok(outcome)
-            }
-            Ok(outcome) => {
-                transaction::commit(&mut connection).await?;
-                self.jobs
-                    // After the commit: this very transaction may have created the job.
-                    .remember(context.organization, &attribution.target);
-                Ok(outcome)
-            }
-            Err(failure) => {
-                transaction::rollback(&mut connection).await;
-                Err(failure)
-            }
-        }
-    }
-
-    /// Applies a plan, and records the file that its rows come from.
-    async fn apply_on(
-        &self,
-        connection: &mut Connection,
-        context: &WriteContext<'_>,
-        plan: &WritePlan,
-        attribution: &Attribution,
-    ) -> Result<WriteOutcome, Failure> {
-        let source = attribution.source.as_ref().filter(|_| !plan.dry_run);
-        // Before any row is locked, as `lock_usage` demands.
-        if source.is_some_and(|source| source.quota.is_limited()) {
-            lock_usage(connection, context.organization).await?;
-        }
-        let outcome = apply::apply(connection, context, plan, attribution, &self.jobs).await?;
-        if let Some(SourceFile { file, quota }) = source {
-            let recorded = add_of_write(connection, context.organization, file, *quota).await?;
-            recorded.map_err(|refusal| Failure::from(WriteError::from(refusal)))?;
-        }
-        Ok(outcome)
-    }
-
-    /// Writes with as many attempts as clashes with other transactions need.
-    async fn write_until_done(
-        &self,
-        context: &WriteContext<'_>,
-        plan: &WritePlan,
-        attribution: &Attribution,
-    ) -> Result<WriteOutcome, WriteError> {
-        let mut attempts = Attempts::default();
-        let mut contended = None;
-        loop {
-            let failure = match self.write_once(context, plan, attribution).await {
-                Ok(outcome) => return Ok(outcome),
-                Err(failure) => failure,
-            };
-            match &failure {
-                // The same problems after matching again: no other writer caused them.
-                Failure::Contended(problems) if contended.as_ref() == Some(problems) => {
-                    return Err(failure.into());
-                }
-                Failure::Contended(problems) => contended = Some(problems.clone()),
-                // The job was remembered as there and has been deleted since: the next attempt creates it again.
-                Failure::JobMissing => {
-                    self.jobs.forget(context.organization, &attribution.target);
-                }
-                _ => {}
-            }
-            if !attempts.again(&failure).await {
-                return Err(failure.into());
-            }
-        }
-    }
-
     async fn forget_on(
         &self,
         connection: &mut Connection,
@@ -207,64 +119,6 @@ impl PgDataStore {
         )
         .await
     }
-
-    async fn revert_once(
-        &self,
-        organization: OrganizationId,
-        request: &RevertRequest,
-    ) -> Result<RevertReport, RevertFailure> {
-        let mut connection = self.database.of(organization).connection().await?;
-        transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
-        let result = async {
-            let restore = request.restore.as_ref();
-            // The lock prevents definitions from changing, so this snapshot stays current.
-            let catalog = self
-                .catalog
-                .snapshot_on(&mut connection, organization)
-                .await?;
-            let context = WriteContext {
-                organization,
-                schemas: Schemas::of(organization),
-                catalog: &catalog,
-                execution: request.execution,
-                rights: &request.rights,
-                author: Author {
-                    execution: restore.map(|restore| restore.undo.target.execution()),
-                    is_undo: restore.is_some(),
-                    restores: false,
-                },
-                now: request.now,
-            };
-            match restore {
-                None => revert(&mut connection, &context, request).await,
-                Some(given) => restore::restore(&mut connection, &context, request, given).await,
-            }
-        }
-        .await;
-        match result {
-            Ok(report) if request.dry_run => {
-                transaction::rollback(&mut connection).await;
-                Ok(report)
-            }
-            Ok(report) => {
-                transaction::commit(&mut connection).await?;
-                Ok(report)
-            }
-            Err(failure) => {
-                transaction::rollback(&mut connection).await;
-                Err(failure)
-            }
-        }
-    }
-}
-
-/// The statement that takes the organization's catalog lock, shared: definitions wait until the
-/// transaction ends. A write may be long, so it says whose events it records.
-fn catalog_lock(organization: OrganizationId) -> String {
-    let name = literal(&crate::catalog::lock_name(organization));
-    // Readers of events wait for open transactions: one that declares itself delays those of its organization only.
-    let declare = crate::events::declare(organization);
-    format!("SELECT pg_advisory_xact_lock_shared(labdata.lock_key({name})), {declare}")
 }
 
 #[async_trait]
@@ -322,8 +176,9 @@ impl DataStore for PgDataStore {
                 restores: plan.restores,
             },
             now: attribution.now,
+            stored: None,
         };
-        self.write_until_done(&context, plan, attribution).await
+        self.write_until_done(context, plan, attribution).await
     }
 
     async fn revert(
@@ -331,7 +186,16 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         request: &RevertRequest,
     ) -> Result<RevertReport, RevertError> {
-        Ok(retried!(self.revert_once(organization, request))?)
+        let mut attempts = Attempts::default();
+        let mut after_clash = None;
+        loop {
+            match self.revert_once(organization, request, after_clash).await {
+                Err(failure) if attempts.again(&failure).await => {
+                    after_clash = Some(attempts.left());
+                }
+                outcome => return Ok(outcome?),
+            }
+        }
     }
 
     async fn changes(
