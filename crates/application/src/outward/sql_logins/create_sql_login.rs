@@ -4,9 +4,7 @@ use labdata_domain::{
     audit::AuditAction,
     ids::SqlLoginId,
     names::Named,
-    outward::sql_logins::{
-        SqlConnection, SqlLogin, SqlLoginLimits, SqlPassword, SqlRolesRefused,
-    },
+    outward::sql_logins::{SqlConnection, SqlLogin, SqlLoginLimits, SqlPassword, SqlRolesRefused},
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 use labdata_ports::outward::sql_logins::AddedLogin;
