@@ -23,7 +23,7 @@ use crate::{
     },
     database::{
         errors::Attempts,
-        pool::{Connection, Database},
+        pool::Connection,
         sql::{Schemas, literal},
         transaction,
     },
@@ -41,7 +41,7 @@ impl PgDataStore {
         let database = self.database.of(context.organization);
         let mut connection = database.connection().await?;
         let mut context = context.clone();
-        let lock = first_locks(context.organization, after_clash, &database);
+        let lock = self.first_locks(context.organization, after_clash);
         // The lock comes with BEGIN in one round trip; until the end no definition changes.
         transaction::begin_with(&mut connection, &lock).await?;
         let applied = self.apply_on(&mut connection, &mut context, plan, attribution);
@@ -131,7 +131,7 @@ impl PgDataStore {
     ) -> Result<RevertReport, RevertFailure> {
         let database = self.database.of(organization);
         let mut connection = database.connection().await?;
-        let locks = first_locks(organization, after_clash, &database);
+        let locks = self.first_locks(organization, after_clash);
         transaction::begin_with(&mut connection, &locks).await?;
         let result = async {
             let restore = request.restore.as_ref();
@@ -177,28 +177,24 @@ impl PgDataStore {
             }
         }
     }
-}
 
-/// The statements that begin a write: the catalog lock, and after a clash the lock that lets those that clashed follow each
-/// other. Side by side they would lock the same rows in the same orders again, and clash again. First, as one that waits
-/// here must hold nothing; for no longer than the write has time left.
-fn first_locks(
-    organization: OrganizationId,
-    after_clash: Option<Duration>,
-    database: &Database,
-) -> String {
-    let lock = catalog_lock(organization);
-    let Some(left) = after_clash else {
-        return lock;
-    };
-    let name = literal(&format!("clashes {organization}"));
-    let alone = format!("SELECT pg_advisory_xact_lock(labdata.lock_key({name}))");
-    // A limit would last longer than a savepoint.
-    if database.is_bound() {
-        return format!("{alone}; {lock}");
+    /// The statements that begin a write: the catalog lock, and after a clash the lock that lets those that clashed follow each
+    /// other. Side by side they would lock the same rows in the same orders again, and clash again. First, as one that waits
+    /// here must hold nothing; for no longer than the write has time left.
+    fn first_locks(&self, organization: OrganizationId, after_clash: Option<Duration>) -> String {
+        let lock = catalog_lock(organization);
+        let Some(left) = after_clash else {
+            return lock;
+        };
+        let name = literal(&format!("clashes {organization}"));
+        let alone = format!("SELECT pg_advisory_xact_lock(labdata.lock_key({name}))");
+        // A limit would last longer than a savepoint.
+        if self.database.is_bound() {
+            return format!("{alone}; {lock}");
+        }
+        let limit = left.as_millis().max(1);
+        format!("SET LOCAL lock_timeout = {limit}; {alone}; {lock}")
     }
-    let limit = left.as_millis().max(1);
-    format!("SET LOCAL lock_timeout = {limit}; {alone}; {lock}")
 }
 
 /// The statement that takes the organization's catalog lock, shared: definitions wait until the
