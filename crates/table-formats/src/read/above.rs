@@ -199,6 +199,7 @@ mod tests {
             "Temperature:,37\nGain:,100\nReads:,8\nInterval:,5\nWavelength 1:,450\n",
             "Exported by Smith, Jane\nExported by Smith, Jane\n",
             "Plate report,,\nCreated by X,,\n",
+            "Run ID,x\nNote,late\nNote,early\n",
             "Operator,Smith,Jane\nPlate,X,Y\n",
             "Samples,96,Min Events,100\n",
             // In the second column of a sheet.

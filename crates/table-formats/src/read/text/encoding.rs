@@ -251,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn the_first_megabytes_decide_on_an_encoding_that_is_not_utf_8() {
+        let signs = [vec![b'x'; CHUNK - 2], b"\xa0\n".to_vec()].concat();
+        let (words, ..) = WINDOWS_1251.encode("Образец,Значение\nпервый,1\nвторой,2\n");
+        let chunks = DETECTED_BYTES / CHUNK;
+        is(&[&signs, &*words].concat(), WINDOWS_1251);
+        is(&[&signs.repeat(chunks), &*words].concat(), WINDOWS_1252);
+    }
+
+    #[test]
     fn binary_data_is_no_text() {
         for bytes in [
             b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0".to_vec(),
