@@ -26,6 +26,13 @@ pub fn render(at: OffsetDateTime) -> String {
     to_micros(at).format(&Rfc3339).unwrap_or_default()
 }
 
+/// Formats a datetime with its digits below a microsecond.
+#[must_use]
+pub fn render_exact(at: OffsetDateTime) -> String {
+    let at = at.checked_to_offset(UtcOffset::UTC).unwrap_or(at);
+    at.format(&Rfc3339).unwrap_or_default()
+}
+
 /// Parses an RFC 3339 datetime with its offset. Years 1 to 9999.
 #[must_use]
 pub fn parse(text: &str) -> Option<OffsetDateTime> {

@@ -2,12 +2,15 @@
 
 use serde_json::Value;
 
-use crate::{path::FieldPath, problem::ProblemKind, shape::Shape, underflow::find_underflow};
+use crate::{
+    path::FieldPath, problem::ProblemKind, shape::Shape, underflow::find_underflow,
+    wide_integer::find_wide_integer,
+};
 
 /// Reads a body that is required. `None` if it does not fit; the problems are reported.
 #[must_use]
 pub fn read<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<T> {
-    match parse(bytes, at)? {
+    match parse::<T>(bytes, at)? {
         // `null` and an empty body are the same: there is no body.
         Value::Null => at.refuse(ProblemKind::missing()),
         value => T::read(value, at),
@@ -17,7 +20,7 @@ pub fn read<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<T> {
 /// Reads a body that may be empty or null (`Some(None)`).
 #[must_use]
 pub fn read_optional<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Option<T>> {
-    match parse(bytes, at)? {
+    match parse::<T>(bytes, at)? {
         Value::Null => Some(None),
         value => T::read(value, at).map(Some),
     }
@@ -29,7 +32,7 @@ pub fn read_optional<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Optio
 pub fn stream<T: Shape>(bytes: &[u8]) -> Option<T> {
     // Checked once as a whole, which is cheaper than a check of each text (ADR 18).
     let text = std::str::from_utf8(bytes).ok()?;
-    if find_underflow(text).is_some() {
+    if find_underflow(text).is_some() || find_wide_integer(text, T::JSON_DEPTH).is_some() {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -47,18 +50,26 @@ pub fn document(bytes: &[u8]) -> Value {
 }
 
 /// The body's JSON; null for an empty body.
-fn parse(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
+fn parse<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
     // The parser would report an end of file, which says less than "missing".
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Some(Value::Null);
     }
     match serde_json::from_slice(bytes) {
-        Ok(value) => match std::str::from_utf8(bytes).ok().and_then(find_underflow) {
-            Some(position) => at.item(position).refuse(ProblemKind::json_invalid(
-                "number too small: it would become 0",
-            )),
-            None => Some(value),
-        },
+        Ok(value) => {
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            if let Some(position) = find_underflow(text) {
+                return at.item(position).refuse(ProblemKind::json_invalid(
+                    "number too small: it would become 0",
+                ));
+            }
+            match find_wide_integer(text, T::JSON_DEPTH) {
+                Some(found) => at
+                    .item(found.position)
+                    .refuse(ProblemKind::json_invalid(&found.to_string())),
+                None => Some(value),
+            }
+        }
         Err(error) => at
             .item(offset(bytes, &error))
             .refuse(ProblemKind::json_invalid(&error.to_string())),

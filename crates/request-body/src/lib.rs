@@ -53,6 +53,7 @@ pub mod stream;
 #[cfg(test)]
 mod tests;
 mod underflow;
+mod wide_integer;
 
 #[doc(hidden)]
 pub use field::typed;

@@ -19,6 +19,9 @@ pub trait Shape: Sized {
     const DESCRIPTION: &'static str;
     /// True if fields that it does not declare are problems; they are ignored otherwise.
     const IS_CLOSED: bool = false;
+    /// Depth of lists and objects from which numbers belong to values that are stored as JSON: no integer there may be
+    /// one that a float would change.
+    const JSON_DEPTH: usize = usize::MAX;
 
     /// Takes its fields and reports every problem. `None` if it cannot be built.
     fn take(fields: &mut Fields<'_>) -> Option<Self>;
@@ -98,7 +101,8 @@ pub const fn is_closed(unknown_fields: &str) -> bool {
 /// become the descriptions.
 ///
 /// An example of the object may follow the struct as `example json!({ … });`, and after it
-/// `unknown_fields refused;` for an object whose undeclared fields are problems.
+/// `unknown_fields refused;` for an object whose undeclared fields are problems, and `json_values_at 6;` for a body that
+/// holds values of JSON columns at that depth of lists and objects.
 ///
 /// Rules between fields follow the struct and its example as `rules |at| { … }`. In the block each field is a local
 /// `&Option<Type>` (`None` if a problem with it is reported already), and `at` is the path of the
@@ -134,6 +138,7 @@ macro_rules! shape {
         }
         $(example $example:expr;)?
         $(unknown_fields $refused:ident;)?
+        $(json_values_at $depth:literal;)?
         rules |$at:ident| $rules:block
     ) => {
         $(#[$($meta)*])*
@@ -148,6 +153,7 @@ macro_rules! shape {
             const NAME: &'static str = stringify!($name);
             const DESCRIPTION: &'static str = concat!($($crate::doc_line!($($meta)*)),*);
             $(const IS_CLOSED: bool = $crate::is_closed(stringify!($refused));)?
+            $(const JSON_DEPTH: usize = $depth;)?
 
             fn take(fields: &mut $crate::Fields<'_>) -> Option<Self> {
                 // No local variables: a field may bear the name of a reader.
@@ -269,12 +275,14 @@ macro_rules! shape {
         $(#[$($meta:tt)*])* $vis:vis struct $name:ident { $($fields:tt)* }
         $(example $example:expr;)?
         $(unknown_fields $refused:ident;)?
+        $(json_values_at $depth:literal;)?
     ) => {
         $crate::shape! {
             $(#[$($meta)*])*
             $vis struct $name { $($fields)* }
             $(example $example;)?
             $(unknown_fields $refused;)?
+            $(json_values_at $depth;)?
             rules |at| {
                 let _ = at;
             }

@@ -66,7 +66,7 @@ impl Frame {
     /// Starts encoding the frame.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for a Parquet file without columns. All other errors are
+    /// [`FormatError::Unrepresentable`] for a Parquet or CSV file without columns. All other errors are
     /// found when the frame is made.
     pub fn encode(self, format: Format) -> Result<Chunks, FormatError> {
         Ok(Chunks {
@@ -97,15 +97,20 @@ enum Writer {
 impl BatchWriter {
     pub(crate) fn new(schema: SchemaRef, format: Format) -> Result<Self, FormatError> {
         let writer = match format {
+            Format::Csv | Format::Parquet if schema.fields().is_empty() => {
+                let name = if format == Format::Csv {
+                    "CSV"
+                } else {
+                    "Parquet"
+                };
+                let text = format!("{name} has no form for a result without columns");
+                return Err(FormatError::Unrepresentable(text));
+            }
             Format::Csv => Writer::Csv { begun: false },
             Format::ArrowStream => {
                 Writer::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema)?))
             }
             Format::Parquet => {
-                if schema.fields().is_empty() {
-                    let text = "Parquet has no form for a result without columns".to_owned();
-                    return Err(FormatError::Unrepresentable(text));
-                }
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
                     .set_max_row_group_row_count(Some(GROUP_ROWS))
@@ -194,9 +199,6 @@ impl Iterator for Chunks {
 fn csv(batch: &RecordBatch, header: bool) -> Vec<u8> {
     let mut written = Vec::new();
     let schema = batch.schema();
-    if batch.num_columns() == 0 {
-        return written;
-    }
     if header {
         let names = schema.fields().iter();
         put_record(&mut written, names.map(|field| Some(field.name().clone())));
@@ -416,10 +418,11 @@ mod tests {
         let error = Frame::of_json_rows(&names, &types, rows).unwrap_err();
         assert!(error.to_string().contains("column at: \"infinity\""));
         let empty = Frame::of_json_rows(&[], &[], vec!["[]".to_owned()]).unwrap();
-        assert!(matches!(
-            empty.clone().encode(Format::Parquet),
-            Err(FormatError::Unrepresentable(_))
-        ));
+        for (format, name) in [(Format::Parquet, "Parquet"), (Format::Csv, "CSV")] {
+            let error = empty.clone().encode(format).map(drop).unwrap_err();
+            assert!(matches!(error, FormatError::Unrepresentable(_)));
+            assert!(error.to_string().contains(name), "{error}");
+        }
         assert!(empty.encode(Format::ArrowStream).is_ok());
     }
 

@@ -34,7 +34,7 @@ impl TableWriter {
     /// fields.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for Parquet without columns.
+    /// [`FormatError::Unrepresentable`] for Parquet and CSV without columns.
     pub fn new(
         columns: Vec<TableColumn>,
         encoding: impl Into<Encoding>,

@@ -25,7 +25,7 @@ impl RowsWriter {
     /// Begins a table with columns of these names and types.
     ///
     /// # Errors
-    /// [`FormatError::Unrepresentable`] for Parquet without columns.
+    /// [`FormatError::Unrepresentable`] for Parquet and CSV without columns.
     pub fn new(
         names: Vec<String>,
         types: Vec<DataType>,

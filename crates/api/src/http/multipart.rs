@@ -3,7 +3,7 @@
 use actix_multipart::{Field, Multipart};
 use actix_web::{
     HttpRequest,
-    http::header::{CONTENT_TYPE, Charset, ContentDisposition, DispositionParam, HeaderMap},
+    http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, Charset, DispositionParam, HeaderMap},
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -90,7 +90,7 @@ impl Form {
 impl Part {
     async fn read(mut field: Field, limit: usize) -> Result<Self, String> {
         let name = field.name().unwrap_or_default().to_owned();
-        let file_name = field.content_disposition().and_then(file_name);
+        let file_name = file_name(&field);
         let content_type = field.content_type().map(ToString::to_string);
         let bytes = match field.bytes(limit).await {
             Ok(Ok(bytes)) => bytes,
@@ -121,7 +121,8 @@ fn update(hash: &mut Sha256, bytes: &[u8]) {
 }
 
 /// Returns the name that a file was sent with. The extended form (`filename*`) wins, as RFC 6266 has it.
-pub(super) fn file_name(disposition: &ContentDisposition) -> Option<String> {
+pub(super) fn file_name(part: &Field) -> Option<String> {
+    let disposition = part.content_disposition()?;
     let extended = disposition
         .parameters
         .iter()
@@ -135,7 +136,57 @@ pub(super) fn file_name(disposition: &ContentDisposition) -> Option<String> {
             },
             _ => None,
         });
-    extended.or_else(|| disposition.get_filename().map(unescape))
+    let quoted = || {
+        let header = part.headers().get(CONTENT_DISPOSITION)?;
+        quoted_file_name(std::str::from_utf8(header.as_bytes()).ok()?)
+    };
+    // The parser has removed the backslashes of a quoted name, so that one is read from the header itself.
+    let name = extended.is_none().then(quoted).flatten();
+    extended
+        .or_else(|| name.map(|name| unescape(&name)))
+        .or_else(|| disposition.get_filename().map(unescape))
+}
+
+/// Returns the quoted value of `filename` with its backslashes, which are separators of a Windows path unless they
+/// precede a quotation mark or another backslash. A sender that escapes backslashes escapes all of them, so a single
+/// one shows that none is escaped, as in `\\server\share\a.csv`.
+fn quoted_file_name(header: &str) -> Option<String> {
+    let mut rest = header;
+    loop {
+        let (_, parameter) = rest.split_once(';')?;
+        let (name, value) = parameter.split_once('=')?;
+        let Some(quoted) = value.trim_start().strip_prefix('"') else {
+            rest = value;
+            continue;
+        };
+        let (value, after) = split_quoted(quoted)?;
+        if name.trim().eq_ignore_ascii_case("filename") {
+            return Some(without_escapes(value));
+        }
+        rest = after;
+    }
+}
+
+/// Splits a text at the quotation mark that ends a quotation.
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
+    let mut is_escaped = false;
+    let end = text.find(|char| {
+        let is_end = char == '"' && !is_escaped;
+        is_escaped = char == '\\' && !is_escaped;
+        is_end
+    })?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+fn without_escapes(quoted: &str) -> String {
+    let unquoted = quoted.replace("\\\"", "\"");
+    // Pairs are removed from the left, so what is left of them is a single backslash.
+    let has_single = unquoted.replace("\\\\", "").contains('\\');
+    if has_single {
+        unquoted
+    } else {
+        unquoted.replace("\\\\", "\\")
+    }
 }
 
 /// Decodes the three characters that browsers, curl and HTTP libraries escape in `filename=`, as HTML's
@@ -227,6 +278,25 @@ mod tests {
             ("filename*=iso-8859-1''%B5.csv", "µ.csv"),
             ("filename=\"C:\\\\Data\\\\a.csv\"", "C:\\Data\\a.csv"),
             ("filename=\"a.csv\"; filename*=UTF-8''%FF", "a.csv"),
+            // curl and R send the backslashes of a path as they are.
+            (
+                r#"filename="D:\Exports\run 7\plate.txt""#,
+                r"D:\Exports\run 7\plate.txt",
+            ),
+            (r#"filename="run\1.txt""#, r"run\1.txt"),
+            (r#"filename="ru\n1.txt""#, r"ru\n1.txt"),
+            (
+                r#"filename="\\server\share\a.csv""#,
+                r"\\server\share\a.csv",
+            ),
+            (
+                r#"filename="\\\\server\\share\\a.csv""#,
+                r"\\server\share\a.csv",
+            ),
+            (r#"filename="a \"b\".csv""#, "a \"b\".csv"),
+            (r#"FileName = "c:\a;b=c.csv"; x="y""#, r"c:\a;b=c.csv"),
+            (r#"x="filename=\"no"; filename="a\b.csv""#, r"a\b.csv"),
+            ("filename=a.csv", "a.csv"),
             ("filename=\"a%22b%22.csv\"", "a\"b\".csv"),
             ("filename=\"new%0D%0Aline.csv\"", "new\r\nline.csv"),
             // Only what browsers escape.

@@ -191,7 +191,7 @@ async fn read(
             )));
         }
         let name = part.name().unwrap_or_default().to_owned();
-        let sent_name = part.content_disposition().and_then(file_name);
+        let sent_name = file_name(&part);
         let content_type = part.content_type().map(ToString::to_string);
         hash_texts(
             &mut hash,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use time::{Time, UtcOffset};
 
 use crate::{
-    data::write::cell::integer_to_float,
+    data::write::cell::{has_exact_float, integer_to_float},
     scalar::{DataType, Scalar},
     timestamp,
 };
@@ -62,13 +62,6 @@ impl Scalar {
             Self::Json(value) => json_text(value),
         }
     }
-}
-
-/// Returns whether a float equals an integer: it has 53 bits between the first and the last that is set.
-fn has_exact_float(number: i64) -> bool {
-    let magnitude = number.unsigned_abs();
-    let zeros = magnitude.leading_zeros() + magnitude.trailing_zeros();
-    u64::BITS.saturating_sub(zeros) <= f64::MANTISSA_DIGITS
 }
 
 /// A float as PostgreSQL writes it: the shortest digits that read back as the number, with an

@@ -79,6 +79,13 @@ fn refuse_looser(existing: &Column, wanted: &Column, refusals: &mut Vec<String>)
         // A key is unique and not null, so further differences would repeat this one.
         return;
     }
+    if let (Some(unit), Some(other)) = (&existing.unit, &wanted.unit)
+        && unit != other
+    {
+        refusals.push(format!(
+            "column \"{name}\" has the unit \"{unit}\", not \"{other}\""
+        ));
+    }
     if existing.is_nullable && !wanted.is_nullable {
         refusals.push(format!("column \"{name}\" may be null"));
     }

@@ -13,7 +13,10 @@ use super::{
     rename::{check_renames, check_table_rename},
     unit::is_ucum,
 };
-use crate::{data::write::cell, scalar::DataType};
+use crate::{
+    data::{query::is_refused_anywhere, write::cell},
+    scalar::DataType,
+};
 
 /// PostgreSQL's own column names, which no table can use.
 const RESERVED_BY_POSTGRESQL: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
@@ -109,6 +112,10 @@ impl TableDefinition {
                 self.name
             ));
         }
+        // One that was defined before stays, so that its other columns can be changed.
+        if !is_own && is_refused_anywhere(&self.name) {
+            problems.push(of_postgresql("table", &self.name));
+        }
         let sql = sql_name(&self.name);
         let is_twin = |table: &&Arc<Table>| {
             table.name != self.name
@@ -139,10 +146,12 @@ impl TableDefinition {
                 "column \"{name}\" is maintained by the server in every table; choose another name"
             ));
         }
-        if RESERVED_BY_POSTGRESQL.contains(&name.as_str()) {
-            problems.push(format!(
-                "column \"{name}\" bears a name of PostgreSQL's own; choose another name"
-            ));
+        let table = catalog.table(&self.name);
+        let is_new = || table.is_none_or(|table| table.column(name).is_none());
+        if RESERVED_BY_POSTGRESQL.contains(&name.as_str())
+            || column.references.is_none() && is_refused_anywhere(name) && is_new()
+        {
+            problems.push(of_postgresql("column", name));
         }
         check_text(
             column.description.as_deref(),
@@ -355,6 +364,11 @@ fn check_display(column: &ColumnDefinition, problems: &mut Vec<String>) {
             unit.chars().take(MAX_QUOTED).collect::<String>()
         ));
     }
+}
+
+/// The problem of a name of PostgreSQL's own, which it gives to its columns, or which queries may not hold.
+fn of_postgresql(what: &str, name: &str) -> String {
+    format!("{what} \"{name}\" bears a name of PostgreSQL's own; choose another name")
 }
 
 /// Checks that all columns of a table, system columns included, differ in their SQL names.

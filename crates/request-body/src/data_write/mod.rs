@@ -54,6 +54,8 @@ shape! {
         "job_name": "Plate import",
         "dry_run": true,
     });
+    // The body, `tables`, a table, `rows`, a row, and a value that is a list or an object; in series likewise.
+    json_values_at 6;
 }
 
 impl From<DataWriteBody> for WriteRequest {

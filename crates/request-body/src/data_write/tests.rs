@@ -128,3 +128,43 @@ fn the_last_of_two_equal_fields_counts() {
     let read: Option<DataWriteBody> = crate::json::read(body, &FieldPath::root("body", &problems));
     assert_eq!(read.map(|body| body.dry_run), Some(false));
 }
+
+#[test]
+fn an_integer_beyond_64_bits_is_refused_in_values_that_are_stored_as_json() {
+    let rows = |value: &str| {
+        format!("{{\"tables\": [{{\"table\": \"x\", \"rows\": [{{}}, {{\"meta\": {value}}}]}}]}}")
+    };
+    let series = |value: &str| {
+        format!(
+            "{{\"series\": [{{\"table\": \"x\", \"parent\": \"a\", \"columns\": {{\"meta\": [{value}]}}}}]}}"
+        )
+    };
+    let number = "123456789012345678901234567890";
+    for (body, path) in [
+        (
+            rows(&format!("{{\"count\": {number}}}")),
+            "tables[0].rows[1].meta.count",
+        ),
+        (rows(&format!("[1, {number}]")), "tables[0].rows[1].meta[1]"),
+        (
+            series(&format!("{{\"count\": {number}}}")),
+            "series[0].columns.meta[0].count",
+        ),
+        (rows("[-9223372036854775809]"), "tables[0].rows[1].meta[0]"),
+    ] {
+        assert_eq!(stream(body.as_bytes()), None, "{body}");
+        let problems = Problems::default();
+        let at = FieldPath::root("body", &problems);
+        let read: Option<DataWriteBody> = crate::json::read(body.as_bytes(), &at);
+        assert_eq!(read, None, "{body}");
+        let problems = problems.explain(&Map::new());
+        assert!(
+            format!("{problems:?}").contains(path),
+            "{problems:?} lack {path}"
+        );
+    }
+    // The column's type decides about a value that is a number, with the other problems of the write.
+    for body in [rows(number), series(number), rows("[18446744073709551615]")] {
+        assert!(stream(body.as_bytes()).is_some(), "{body}");
+    }
+}

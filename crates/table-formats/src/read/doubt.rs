@@ -215,6 +215,19 @@ impl RowProblem {
         }
     }
 
+    /// The problem of a number that a text column would store in another form than a person sees.
+    pub(super) fn labeled_number(row: &RawRow, number: f64) -> Self {
+        Self {
+            code: "number_format",
+            message: format!(
+                "row {}: the workbook shows the number {number} with characters of its format, which \
+                 a text column would lose; enter it as a text",
+                row.line
+            ),
+            options: Vec::new(),
+        }
+    }
+
     pub(super) fn error_cell(row: &RawRow, text: Option<&str>) -> Self {
         let what = match text {
             Some(text) => format!("the cell has the error {text}"),

@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use labdata_domain::{
     data::write::{FileCell, UnreadDate},
     scalar::DataType,
+    timestamp,
 };
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 use unicode_normalization::{UnicodeNormalization as _, is_nfc};
@@ -13,13 +14,11 @@ use super::{
         DateFormat, LocalTimeProblem, Moment, in_zone, read_any_iso, render_clock, render_duration,
     },
     doubt::RowProblem,
-    number::{Number, NumberStyle, is_exact_float, is_infinite},
+    exact::{FIRST_INEXACT, is_exact_float, is_whole, render_padded},
+    number::{Number, NumberStyle, is_infinite},
     raw::{RawCell, RawRow},
     survey::CellRules,
 };
-
-/// First whole number that a float may hold in place of another one.
-const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A cell as a value of its column.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,15 +95,18 @@ impl Interpreter<'_> {
 
     fn number(&self, text: &str, data_type: DataType) -> Interpreted {
         // A float that is no whole number exactly is no integer, and messages give the cell's own digits.
-        let is_integer = |number: f64| number.fract() == 0.0 && number.abs() < FIRST_INEXACT;
         match self.style.read(text) {
-            Some(Number::Float(number))
-                if data_type == DataType::Integer && !is_integer(number) =>
-            {
-                Interpreted::Value(FileCell::Text(text.to_owned()))
+            Some(Number::Float(number)) if data_type == DataType::Integer && !is_whole(number) => {
+                Interpreted::Value(match self.style.read_whole(text) {
+                    Some(number) => FileCell::Integer(number),
+                    None => FileCell::Text(text.to_owned()),
+                })
             }
             Some(Number::Integer(number)) => Interpreted::Value(FileCell::Integer(number)),
-            Some(Number::Float(_)) if self.are_numbers_exact && !is_exact_float(text) => {
+            Some(Number::Float(_))
+                if self.style.loses_digits(text)
+                    || self.are_numbers_exact && !is_exact_float(text) =>
+            {
                 Interpreted::Value(FileCell::Text(text.to_owned()))
             }
             Some(Number::Float(number)) => Interpreted::Value(FileCell::Float(number)),
@@ -172,6 +174,7 @@ impl Interpreter<'_> {
 
     fn typed(&self, row: &RawRow, cell: RawCell, column: &ColumnReading) -> Interpreted {
         let is_number = matches!(column.data_type, DataType::Integer | DataType::Float);
+        let is_text = matches!(column.data_type, DataType::String | DataType::Text);
         let seconds = |micros: i64| {
             if micros % 1_000_000 == 0 {
                 return FileCell::Integer(micros / 1_000_000);
@@ -182,15 +185,21 @@ impl Interpreter<'_> {
         };
         let value = match cell {
             RawCell::Boolean(flag) => FileCell::Boolean(flag),
-            RawCell::Integer(number) => FileCell::Integer(number),
-            RawCell::Float(number)
+            RawCell::Padded(number, digits) if is_text => {
+                FileCell::Text(render_padded(number, digits))
+            }
+            RawCell::Labeled(number) if is_text => {
+                return Interpreted::Refused(RowProblem::labeled_number(row, number));
+            }
+            RawCell::Integer(number) | RawCell::Padded(number, _) => FileCell::Integer(number),
+            RawCell::Float(number) | RawCell::Labeled(number)
                 if self.are_numbers_rounded
                     && column.data_type != DataType::Float
                     && number.abs() >= FIRST_INEXACT =>
             {
                 FileCell::InexactNumber(number)
             }
-            RawCell::Float(number) => FileCell::Float(number),
+            RawCell::Float(number) | RawCell::Labeled(number) => FileCell::Float(number),
             RawCell::Date(day) => return self.day(row, day, column.data_type),
             RawCell::LocalTime(local) => return self.local(row, local, column.data_type),
             RawCell::Instant(at) => instant(at, column.data_type),
@@ -235,6 +244,10 @@ fn instant(at: OffsetDateTime, data_type: DataType) -> FileCell {
     // Programs without a type for dates write the midnight.
     if data_type == DataType::Date && at.time() == Time::MIDNIGHT {
         return FileCell::Date(at.date());
+    }
+    // Its digits below a microsecond would vanish in silence.
+    if !at.nanosecond().is_multiple_of(1_000) {
+        return FileCell::Text(timestamp::render_exact(at));
     }
     FileCell::Instant(at)
 }

@@ -8,6 +8,7 @@ mod above;
 mod cell_kind;
 mod date;
 mod doubt;
+mod exact;
 mod head;
 mod header;
 mod interpret;
@@ -94,7 +95,10 @@ pub enum ReadError {
     #[error("the file is not Parquet, whatever its name says")]
     NotParquet,
     /// The file is no workbook.
-    #[error("the file is not an Excel workbook (.xlsx) without a password, whatever its name says")]
+    #[error(
+        "the file is not an Excel workbook (.xlsx) without a password, whatever its name says; save \
+         it as .xlsx"
+    )]
     NotWorkbook,
     /// The file contradicts itself.
     #[error("the file is damaged, or not complete")]

@@ -15,6 +15,10 @@ pub(super) enum RawCell {
     Boolean(bool),
     Integer(i64),
     Float(f64),
+    /// A whole number that a workbook shows with leading zeros, with the number of its digits.
+    Padded(i64, u8),
+    /// A number that a workbook shows among other characters, such as `PL7`.
+    Labeled(f64),
     Date(Date),
     /// A date with a time, without an offset.
     LocalTime(PrimitiveDateTime),

@@ -4,6 +4,7 @@ use labdata_domain::scalar::DataType;
 
 use super::{
     date::{DateFormat, Moment, read_iso},
+    exact::is_whole,
     number::{NumberForm, STYLES},
     raw::{RawCell, RawRow},
 };
@@ -51,6 +52,8 @@ pub(super) struct ColumnCounts {
     pub(super) numbers: [u64; 8],
     pub(super) integers: [u64; 8],
     pub(super) has_id: bool,
+    /// True if a float would change digits in front of a decimal sign.
+    pub(super) has_rounded: bool,
     /// Numbers such as `1.234`.
     pub(super) ambiguous_points: u64,
     /// Numbers such as `1,234`.
@@ -149,11 +152,15 @@ impl ColumnCounts {
     fn add_typed(&mut self, cell: RawCell) {
         match cell {
             RawCell::Boolean(_) => self.booleans += 1,
-            RawCell::Integer(_) => {
+            RawCell::Integer(_) | RawCell::Padded(..) => {
                 self.raw_numbers += 1;
                 self.raw_integers += 1;
             }
-            RawCell::Float(_) => self.raw_numbers += 1,
+            RawCell::Labeled(number) if is_whole(number) => {
+                self.raw_numbers += 1;
+                self.raw_integers += 1;
+            }
+            RawCell::Float(_) | RawCell::Labeled(_) => self.raw_numbers += 1,
             RawCell::Date(_) => self.raw_dates.dates += 1,
             RawCell::LocalTime(_) => self.raw_dates.local += 1,
             RawCell::Instant(_) => self.raw_dates.instants += 1,
@@ -180,6 +187,7 @@ impl ColumnCounts {
                 }
             }
             self.has_id |= form.is_id;
+            self.has_rounded |= form.is_rounded;
             self.is_decided |= form.is_decided;
             match form.ambiguous {
                 Some(super::number::Decimal::Point) => self.ambiguous_points += 1,
@@ -253,6 +261,8 @@ impl ColumnCounts {
         {
             return of(if integers == numbers {
                 DataType::Integer
+            } else if self.has_rounded {
+                DataType::Text
             } else {
                 DataType::Float
             });

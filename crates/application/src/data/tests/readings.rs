@@ -83,8 +83,10 @@ fn problems_of_cells_are_not_hidden_by_a_doubt_about_the_header() {
         messages[0].ends_with("not \"9223372036854775808\""),
         "{messages:?}"
     );
-    let rounded = import("n\n9007199254740993.0\n", &[("n", DataType::Integer)]);
-    is_refused(rounded, &["rows[2].n"]);
+    let integer = [("n", DataType::Integer)];
+    let rows = import("n\n9007199254740993.0\n", &integer).unwrap();
+    assert_eq!(rows, [[9_007_199_254_740_993_i64]]);
+    is_refused(import("n\n9007199254740993.5\n", &integer), &["rows[2].n"]);
 }
 
 #[test]

@@ -129,6 +129,20 @@ fn another_type_and_looser_rules_than_asked_are_refused() {
         asked(required(column("note", DataType::Text))),
         "is missing and not nullable",
     );
+    let measured = |unit: &str| ColumnDefinition {
+        unit: Some(unit.to_owned()),
+        ..column("volume", DataType::Float)
+    };
+    let stored = catalog([curated("plate", vec![measured("mL")])]);
+    let towards = |column| CatalogChange::towards(&ensured(asked(column)), &stored);
+    let refusal = towards(measured("uL")).unwrap_err().to_string();
+    assert!(
+        refusal.contains("has the unit \"mL\", not \"uL\""),
+        "{refusal}"
+    );
+    for column in [measured("mL"), column("volume", DataType::Float)] {
+        assert!(matches!(towards(column), Ok(CatalogChange::Nothing)));
+    }
     let grouped = TableDefinition {
         unique_together: together(&[&["well", "barcode"]]),
         ..curated(

@@ -3,6 +3,7 @@
 mod changes;
 mod definitions;
 mod ensured;
+mod names_in_queries;
 mod removals;
 mod renames;
 mod tables;

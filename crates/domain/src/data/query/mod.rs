@@ -17,6 +17,7 @@ pub use failure::{
     SNAPSHOT_LIMITS, STREAM_LIMITS,
 };
 pub use refusal::Refusal;
+pub(crate) use screen::is_refused_anywhere;
 
 /// Maximum length of a query in bytes.
 pub const MAX_LENGTH: usize = 256 << 10;

@@ -113,6 +113,11 @@ fn check_value(word: &str) -> Result<(), Refusal> {
     }
 }
 
+/// Returns whether queries refuse a name wherever it stands, so that they could not read a table or column of it.
+pub(crate) fn is_refused_anywhere(name: &str) -> bool {
+    is_catalog(name) || is_forbidden_type(name)
+}
+
 fn check_name(name: &str, next: Option<TokenKind>) -> Result<(), Refusal> {
     // Only where it is called: a laboratory may have a column of that name.
     if next == Some(TokenKind::Symbol(b'(')) && is_forbidden_function(name) {

@@ -12,7 +12,7 @@ use crate::{
     timestamp,
 };
 
-pub use super::conversion::{integer_to_float, large_to_float};
+pub use super::conversion::{has_exact_float, integer_to_float, large_to_float};
 
 /// A cell of a row, before its column's type is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,6 +78,12 @@ impl Cell {
         match (data_type, self) {
             (DataType::Datetime | DataType::Date | DataType::Uuid, Self::Text(_)) => {
                 " of another form"
+            }
+            // Within 64 bits it may be the number that was meant, but its neighbors are the same double.
+            (DataType::Integer, Self::Float(number))
+                if number.fract() == 0.0 && number.abs() < 9.3e18 =>
+            {
+                " with a point or an exponent beyond 2^53: send its digits alone"
             }
             (DataType::Integer, Self::Integer(_) | Self::Large(_) | Self::Float(_)) => {
                 " with a fraction or out of range"
@@ -193,6 +199,17 @@ mod tests {
             refused(Value::from(1.5), DataType::Integer)
                 .ends_with("with a fraction or out of range")
         );
+        for number in [1e18, -1e18, 9_007_199_254_740_994.0] {
+            let message = refused(Value::from(number), DataType::Integer);
+            assert!(
+                message.ends_with("beyond 2^53: send its digits alone"),
+                "{message}"
+            );
+        }
+        for number in [1e19, 1e300, 0.5] {
+            let message = refused(Value::from(number), DataType::Integer);
+            assert!(message.ends_with("out of range"), "{message}");
+        }
         assert!(
             refused(Value::from("x"), DataType::Uuid).ends_with("not a string of another form")
         );

@@ -27,6 +27,19 @@ pub fn integer_to_float(number: i64) -> f64 {
     }
 }
 
+/// Returns whether a float equals an integer: it has 53 bits between the first and the last that is set.
+#[must_use]
+pub fn has_exact_float(number: i64) -> bool {
+    let magnitude = number.unsigned_abs();
+    let zeros = magnitude.leading_zeros() + magnitude.trailing_zeros();
+    u64::BITS.saturating_sub(zeros) <= f64::MANTISSA_DIGITS
+}
+
+/// Returns whether a float shows the digits of an integer, as a program writes them that has only floats.
+pub(super) fn keeps_digits(number: i64) -> bool {
+    has_exact_float(number) || integer_to_float(number).to_string() == number.to_string()
+}
+
 /// The double nearest to an integer beyond `i64`.
 #[must_use]
 pub fn large_to_float(number: u64) -> f64 {

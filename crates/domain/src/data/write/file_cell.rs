@@ -5,7 +5,7 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime};
 use uuid::Uuid;
 
 use super::{
-    conversion::{exact_integer, holds_nul, integer_to_float},
+    conversion::{exact_integer, holds_nul, integer_to_float, keeps_digits},
     problem::quoted,
 };
 use crate::{
@@ -57,7 +57,7 @@ impl FileCell {
                 "must be {}, not {}{}",
                 data_type.expectation(),
                 self.display(),
-                self.advice()
+                self.advice(data_type)
             )
         })
     }
@@ -101,7 +101,7 @@ impl FileCell {
             (DataType::Integer, Self::Integer(number)) => Some(Scalar::Integer(*number)),
             (DataType::Integer, Self::Float(number)) => exact_integer(*number).map(Scalar::Integer),
             (DataType::Float, Self::Integer(number)) => {
-                Some(Scalar::Float(integer_to_float(*number)))
+                keeps_digits(*number).then(|| Scalar::Float(integer_to_float(*number)))
             }
             (DataType::Boolean, Self::Boolean(flag)) => Some(Scalar::Boolean(*flag)),
             (DataType::Date, Self::Date(date)) => Some(Scalar::Date(*date)),
@@ -115,8 +115,18 @@ impl FileCell {
     }
 
     /// How the cell can be read after all.
-    fn advice(&self) -> String {
+    fn advice(&self, data_type: DataType) -> String {
         match self {
+            Self::Integer(_) if data_type == DataType::Float => {
+                "; a float does not hold all of its digits: an integer or text column does"
+                    .to_owned()
+            }
+            Self::Text(text) if data_type == DataType::Float && is_long_number(text) => {
+                "; a float does not hold all of its digits: a text column does".to_owned()
+            }
+            Self::Text(text) if data_type == DataType::Datetime && has_nanoseconds(text) => {
+                "; a datetime has six digits below a second: a text column holds all".to_owned()
+            }
             Self::UnreadDate(date) => {
                 let formats = date.formats.iter();
                 let formats: Vec<String> = formats.map(|it| format!("\"{it}\"")).collect();
@@ -162,6 +172,20 @@ impl std::fmt::Display for FileCell {
             Self::Instant(at) => f.write_str(&timestamp::render(*at)),
         }
     }
+}
+
+/// Returns whether a text that is no float has more digits than one holds, in any way of writing numbers.
+fn is_long_number(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let is_part = |char: char| char.is_ascii_digit() || !char.is_alphanumeric();
+    digits > 15 && text.chars().all(is_part)
+}
+
+/// Returns whether a text has a fraction of a second of more than six digits.
+fn has_nanoseconds(text: &str) -> bool {
+    let after = text.rsplit_once(['.', ',']).map(|(_, after)| after);
+    let digits = after.map(|after| after.bytes().take_while(u8::is_ascii_digit).count());
+    digits.is_some_and(|digits| digits > 6)
 }
 
 fn read_text(text: &str, data_type: DataType) -> Option<Scalar> {
@@ -274,6 +298,39 @@ mod tests {
         }
         let float = number.to_scalar(DataType::Float);
         assert_eq!(float, Ok(Scalar::Float(1.234_567_890_123_456_8e16)));
+    }
+
+    #[test]
+    fn an_integer_that_no_float_holds_is_no_float() {
+        for number in [9_007_199_254_740_993, -9_007_199_254_740_993, i64::MAX] {
+            let message = FileCell::Integer(number)
+                .to_scalar(DataType::Float)
+                .unwrap_err();
+            assert!(message.contains(&number.to_string()), "{message}");
+            assert!(message.contains("an integer or text column"), "{message}");
+        }
+        // The last one as programs write it that have only floats.
+        for number in [1 << 53, (1 << 53) + 2, i64::MIN, 1_152_921_504_606_847_000] {
+            let float = FileCell::Integer(number).to_scalar(DataType::Float);
+            assert_eq!(float, Ok(Scalar::Float(integer_to_float(number))));
+        }
+        for (given, data_type, advice) in [
+            ("9007199254740993.5", DataType::Float, "all of its digits"),
+            (
+                "9.007.199.254.740.993,5",
+                DataType::Float,
+                "all of its digits",
+            ),
+            (
+                "2026-03-01T12:00:00.123456789Z",
+                DataType::Datetime,
+                "six digits",
+            ),
+        ] {
+            let message = text(given, data_type).unwrap_err();
+            assert!(message.contains(advice), "{message}");
+        }
+        assert!(!text("1.5", DataType::Float).unwrap_err().contains("digits"));
     }
 
     #[test]

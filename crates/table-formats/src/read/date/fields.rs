@@ -28,7 +28,7 @@ pub(super) fn optional_fraction(rest: &mut &str) -> Option<u32> {
     }
 }
 
-/// Takes the digits of a fraction of a second; returns nanoseconds.
+/// Takes the digits of a fraction of a second; returns nanoseconds. `None` for one with digits below a microsecond.
 pub(super) fn fraction(rest: &mut &str) -> Option<u32> {
     let count = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (number, after) = (rest.get(..count)?, rest.get(count..)?);
@@ -36,9 +36,10 @@ pub(super) fn fraction(rest: &mut &str) -> Option<u32> {
     if count == 0 {
         return None;
     }
-    // Digits beyond nanoseconds are cut off.
-    let nanos: String = number.chars().chain("000000000".chars()).take(9).collect();
-    nanos.parse().ok()
+    // PostgreSQL stores microseconds; further digits would vanish in silence.
+    let (micros, below) = number.split_at(count.min(6));
+    let is_exact = below.bytes().all(|digit| digit == b'0');
+    is_exact.then(|| format!("{micros:0<9}").parse().ok())?
 }
 
 pub(super) fn half_day(rest: &mut &str) -> Option<bool> {
@@ -147,12 +148,5 @@ pub(super) fn day_of(year: u16, month: u16, day: u16) -> Option<Date> {
 
 pub(super) fn clock(hour: u16, minute: u16, second: u16, nanos: u32) -> Option<Time> {
     let part = |number: u16| u8::try_from(number).ok();
-    Time::from_hms_nano(
-        part(hour)?,
-        part(minute)?,
-        part(second)?,
-        // PostgreSQL stores microseconds.
-        nanos / 1_000 * 1_000,
-    )
-    .ok()
+    Time::from_hms_nano(part(hour)?, part(minute)?, part(second)?, nanos).ok()
 }

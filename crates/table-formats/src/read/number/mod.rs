@@ -1,5 +1,7 @@
 //! Numbers as files write them: with a decimal point or comma, and with groups of three digits.
 
+use super::exact::{FIRST_INEXACT_DIGITS, keeps_whole_digits};
+
 /// Decimal sign of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decimal {
@@ -98,6 +100,36 @@ impl NumberStyle {
         float(&plain)
     }
 
+    /// Reads a whole number that is written with decimals or an exponent by its digits, which a float may not hold.
+    pub(super) fn read_whole(self, text: &str) -> Option<i64> {
+        let parts = self.split(text)?;
+        let exponent: i64 = parts.exponent.unwrap_or("0").parse().ok()?;
+        let fraction = parts.fraction.unwrap_or_default().trim_end_matches('0');
+        let zeros = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+        // 64 bits have at most 19 digits, so there is no need for more zeros.
+        let zeros = usize::try_from(zeros).ok().filter(|zeros| *zeros < 19)?;
+        let sign = if parts.is_negative { "-" } else { "" };
+        let whole: String = parts.whole.chars().filter(char::is_ascii_digit).collect();
+        format!("{sign}{whole}{fraction}{}", "0".repeat(zeros))
+            .parse()
+            .ok()
+    }
+
+    /// Returns whether a float changes digits in front of the decimal sign, as it may beyond 2^53. A number with an
+    /// exponent states a magnitude, which is rounded as usual.
+    pub(super) fn loses_digits(self, text: &str) -> bool {
+        if text.len() < FIRST_INEXACT_DIGITS {
+            return false;
+        }
+        let Some(parts) = self.split(text).filter(|parts| parts.exponent.is_none()) else {
+            return false;
+        };
+        let whole: String = parts.whole.chars().filter(char::is_ascii_digit).collect();
+        let whole = whole.trim_start_matches('0');
+        let fraction = parts.fraction.unwrap_or_default().trim_end_matches('0');
+        !keeps_whole_digits(whole, fraction)
+    }
+
     /// Divides a number into its parts; `None` if it is none of this style.
     fn split(self, text: &str) -> Option<Parts<'_>> {
         let (is_negative, rest) = match text.chars().next()? {
@@ -186,21 +218,6 @@ fn plain_integer(text: &str) -> Option<i64> {
     are_digits(digits).then(|| text.parse().ok()).flatten()
 }
 
-/// Returns whether a float holds all digits of a number with a decimal point.
-pub(super) fn is_exact_float(text: &str) -> bool {
-    let digits = |text: &str| {
-        // Zeros at the end are no digits that a float could lose.
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let (whole, fraction) = (
-            whole.trim_start_matches('+'),
-            fraction.trim_end_matches('0'),
-        );
-        format!("{whole}.{fraction}")
-    };
-    let number: Option<f64> = text.parse().ok();
-    number.is_some_and(|number| digits(&number.to_string()) == digits(text))
-}
-
 /// Returns whether a text stands for infinity, or for a number that no float holds.
 pub(super) fn is_infinite(text: &str, style: NumberStyle) -> bool {
     let unsigned = text.strip_prefix(['+', '-', '\u{2212}']).unwrap_or(text);
@@ -219,6 +236,8 @@ pub(super) struct NumberForm {
     pub(super) integers: u8,
     /// True for digits that a number would not keep: leading zeros, or more than 64 bits hold.
     pub(super) is_id: bool,
+    /// True if a float would change digits in front of the decimal sign.
+    pub(super) is_rounded: bool,
     /// The sign of a text such as `1.234`, which separates decimals in one style and groups in another.
     pub(super) ambiguous: Option<Decimal>,
     /// True if the text itself shows which sign separates decimals.
@@ -244,6 +263,7 @@ impl NumberForm {
                 integers: ALL,
                 is_id: unsigned.len() > 1 && unsigned.starts_with('0')
                     || text.parse::<i64>().is_err(),
+                is_rounded: NumberStyle::new(Decimal::Point, None).loses_digits(text),
                 ..Self::default()
             };
         }
@@ -264,6 +284,7 @@ impl NumberForm {
                 continue;
             }
             form.numbers |= 1 << index;
+            form.is_rounded |= style.loses_digits(text);
             if parts.fraction.is_none() && parts.exponent.is_none() {
                 form.integers |= 1 << index;
             }
@@ -313,6 +334,7 @@ impl NumberForm {
             numbers: numbers | groups,
             integers: groups,
             is_id: false,
+            is_rounded: NumberStyle::new(decimal, None).loses_digits(unsigned),
             ambiguous: is_group.then_some(decimal),
             is_decided: !is_group,
         })

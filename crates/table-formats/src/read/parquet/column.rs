@@ -1,10 +1,7 @@
 //! Values of a column.
 
 use arrow_schema::{DataType as ArrowType, TimeUnit as ArrowUnit};
-use labdata_domain::{
-    scalar::{DataType, Values},
-    timestamp,
-};
+use labdata_domain::scalar::{DataType, Values};
 use parquet::{
     basic::{ConvertedType, LogicalType, TimeUnit, Type},
     column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
@@ -12,17 +9,14 @@ use parquet::{
     file::metadata::ColumnChunkMetaData,
     schema::types::ColumnDescriptor,
 };
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
     CELL_BYTES,
     pages::{Chunks, is_readable, pages_of},
+    times::{clock, instant, local, nanos_of, seconds},
 };
-use crate::{
-    columns::day,
-    read::{ReadError, date::render_clock},
-};
+use crate::{columns::day, read::ReadError};
 
 /// Reading of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +30,8 @@ pub(super) enum Kind {
     Instant(i128),
     /// A time without a time zone, which is a text, as in queries.
     LocalTime(i128),
-    /// A point in time of 96 bits, which old writers use.
-    Instant96,
+    /// A time of 96 bits, which old writers use without a note of its zone.
+    LocalTime96,
     Float,
     /// With the number of its decimals; a float holds every number of so few digits.
     Decimal(i32),
@@ -94,7 +88,7 @@ impl Kind {
             (Type::INT64, None, ConvertedType::TIME_MICROS) => Some(Self::Clock(1_000_000)),
             (Type::BOOLEAN, ..) => Some(Self::Boolean),
             (Type::FLOAT | Type::DOUBLE, ..) => Some(Self::Float),
-            (Type::INT96, ..) => Some(Self::Instant96),
+            (Type::INT96, ..) => Some(Self::LocalTime96),
             (_, Some(LogicalType::Decimal(decimal)), _) => {
                 Some(decimal_kind(decimal.precision, decimal.scale))
             }
@@ -162,9 +156,10 @@ impl Kind {
             Self::Boolean => DataType::Boolean,
             Self::Integer | Self::Unsigned => DataType::Integer,
             Self::Date => DataType::Date,
-            Self::Instant(_) | Self::Instant96 => DataType::Datetime,
+            Self::Instant(_) => DataType::Datetime,
             Self::Float | Self::Decimal(_) | Self::Duration(_) => DataType::Float,
             Self::LocalTime(_)
+            | Self::LocalTime96
             | Self::Text
             | Self::Uuid
             | Self::WideDecimal(_)
@@ -269,11 +264,11 @@ impl ColumnCells {
             }
             ColumnReader::Int32ColumnReader(reader) => int32(reader, nullable, rows, kind, name)?,
             ColumnReader::Int64ColumnReader(reader) => int64(reader, nullable, rows, kind, name)?,
-            // Legacy points in time of Impala, Hive and Spark.
+            // Legacy times of Impala and Hive, which write clock times, and of Spark, which writes UTC.
             ColumnReader::Int96ColumnReader(reader) => {
-                Values::Datetime(read(reader, nullable, rows, |time| {
-                    let found = instant(time.to_micros().into(), 1_000_000);
-                    found.map(Some).ok_or_else(out_of_range)
+                Values::Text(read(reader, nullable, rows, |time| {
+                    let found = nanos_of(&time).and_then(|nanos| local(nanos, 1_000_000_000));
+                    found.map(|text| Some(text.into())).ok_or_else(out_of_range)
                 })?)
             }
             ColumnReader::FloatColumnReader(reader) => {
@@ -324,13 +319,6 @@ impl ColumnCells {
     }
 }
 
-/// The point in time of a number of units.
-fn instant(count: i128, units: i128) -> Option<OffsetDateTime> {
-    // In 128 bits: milliseconds of 64 bits overflow when they become nanoseconds.
-    let nanos = count.checked_mul(1_000_000_000 / units)?;
-    timestamp::in_utc(OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?)
-}
-
 /// Reads rows of a column of 32 bits.
 fn int32(
     reader: &mut ColumnReaderImpl<Int32Type>,
@@ -379,10 +367,9 @@ fn int64(
             Ok(Some(found))
         })?),
         Kind::LocalTime(units) => Values::Text(read(reader, nullable, rows, |count| {
-            let found = instant(count.into(), units).ok_or_else(out_of_range)?;
-            // Rendered as if in UTC, whose `Z` is then removed.
-            let text = timestamp::render(found);
-            Ok(Some(text.trim_end_matches('Z').into()))
+            local(count.into(), units)
+                .map(|text| Some(text.into()))
+                .ok_or_else(out_of_range)
         })?),
         Kind::Decimal(scale) => Values::Float(read(reader, nullable, rows, |unscaled| {
             Ok(decimal(unscaled.into(), scale))
@@ -435,21 +422,6 @@ fn decimal_text(unscaled: i128, scale: i32) -> String {
     } else {
         format!("{sign}{whole}.{fraction}")
     }
-}
-
-/// The seconds of a number of units.
-fn seconds(count: i64, units: i32) -> Option<f64> {
-    let zeros = units.to_string().len() - 1;
-    // Parsing rounds once.
-    format!("{count}e-{zeros}").parse().ok()
-}
-
-/// Renders a time of day.
-fn clock(count: i64, units: i32) -> Option<String> {
-    let day = 86_400 * i128::from(units);
-    let is_of_a_day = (0..day).contains(&i128::from(count));
-    let micros = i128::from(count) * 1_000_000 / i128::from(units);
-    is_of_a_day.then(|| i64::try_from(micros).ok().map(render_clock))?
 }
 
 /// Reads a number of up to 128 bits, the most significant byte first.

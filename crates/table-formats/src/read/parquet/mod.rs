@@ -4,6 +4,7 @@ mod beginning;
 mod column;
 mod pages;
 mod rows;
+mod times;
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -235,5 +236,7 @@ impl ParquetReader {
     }
 }
 
+#[cfg(test)]
+mod exactness_tests;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use labdata_domain::scalar::{DataType, Scalar, Values};
 use super::{ParquetReader, column::Kind, open_parquet, pages::SharedFile};
 use crate::read::{
     ReadError, Source,
-    number::is_exact_float,
+    exact::is_exact_float,
     open::{TypedColumn, TypedTable},
     raw::{RawCell, RawRow, RowSource},
 };
@@ -23,7 +23,7 @@ pub(in crate::read) fn open_parquet_rows(
             .map(|((name, data_type), kind)| TypedColumn {
                 name: name.clone(),
                 data_type: *data_type,
-                is_local_time: matches!(kind, Kind::LocalTime(_)),
+                is_local_time: matches!(kind, Kind::LocalTime(_) | Kind::LocalTime96),
                 unit: matches!(kind, Kind::Duration(_)).then_some("s"),
             })
             .collect();

@@ -9,6 +9,7 @@ use crate::read::{
     cell_kind::{CellKind, kind_of},
     date::render_clock,
     doubt::{Doubt, RowProblem},
+    exact::render_padded,
     header::{Header, duplicates, number_duplicates},
     layout::{HeadRow, find_header},
     open::TypedTable,
@@ -268,7 +269,8 @@ fn header_text(row: &RawRow, cell: RawCell) -> String {
     match cell {
         RawCell::Boolean(flag) => flag.to_string(),
         RawCell::Integer(number) => number.to_string(),
-        RawCell::Float(number) => number.to_string(),
+        RawCell::Float(number) | RawCell::Labeled(number) => number.to_string(),
+        RawCell::Padded(number, digits) => render_padded(number, digits),
         RawCell::Date(day) => FileCell::Date(day).to_string(),
         RawCell::LocalTime(at) => FileCell::LocalTime(at).to_string(),
         RawCell::Clock(micros) | RawCell::Elapsed(micros) => render_clock(micros),

@@ -210,6 +210,87 @@ fn a_column_has_a_type_or_a_doubt_by_its_cells() {
 }
 
 #[test]
+fn digits_that_no_float_holds_are_texts_or_problems() {
+    for (cells, data_type) in [
+        (["9007199254740993", "2"], DataType::Integer),
+        (["9007199254740993", "1.5"], DataType::Text),
+        (["9007199254740992", "1.5"], DataType::Float),
+        (["-9007199254740993", "1e3"], DataType::Text),
+        (["9007199254740993.5", "1"], DataType::Text),
+        (["9007199254740994.0", "1"], DataType::Float),
+        (["0.12345678901234567890", "1"], DataType::Float),
+        (["1.2345678901234567890e20", "1"], DataType::Float),
+    ] {
+        let found = read(format!("v,y\n{},a\n{},b\n", cells[0], cells[1]));
+        assert_eq!(found.types()[0], data_type, "{cells:?}");
+        assert_eq!(found.codes(), [], "{cells:?}");
+    }
+    let styled = json!({"decimal": ",", "thousands": ".", "delimiter": ";"});
+    for (cell, options, is_kept) in [
+        ("9007199254740993", json!({}), false),
+        ("9007199254740993.5", json!({}), false),
+        ("12345678901234567890", json!({}), false),
+        ("9.007.199.254.740.993", styled.clone(), false),
+        ("9.007.199.254.740.993,5", styled, false),
+        ("9007199254740992", json!({}), true),
+        ("18446744073709551616", json!({}), true),
+        ("100000000000000000000", json!({}), true),
+        ("1.2345678901234567890e20", json!({}), true),
+    ] {
+        let mut table = read_with(format!("v\n{cell}\n"), options).table;
+        table.source_rewound();
+        table.read_as(&[Some(DataType::Float)]);
+        let row = table.next_row().unwrap().unwrap();
+        let value = row.cells[0].clone().unwrap().to_scalar(DataType::Float);
+        assert_eq!(value.is_ok(), is_kept, "{cell}: {value:?}");
+    }
+}
+
+#[test]
+fn digits_below_a_microsecond_are_kept_or_a_problem() {
+    for (cell, data_type) in [
+        ("2026-03-01T12:00:00.123456789Z", DataType::Text),
+        ("2026-03-01T12:00:00.123456Z", DataType::Datetime),
+        ("2026-03-01T12:00:00.123456000Z", DataType::Datetime),
+        ("20260301T120000.1234567Z", DataType::Text),
+    ] {
+        let found = read(format!("at\n{cell}\n"));
+        assert_eq!(found.types(), [data_type], "{cell}");
+        let mut table = found.table;
+        table.source_rewound();
+        table.read_as(&[Some(DataType::Datetime)]);
+        let row = table.next_row().unwrap().unwrap();
+        let value = row.cells[0].clone().unwrap().to_scalar(DataType::Datetime);
+        assert_eq!(value.is_ok(), data_type == DataType::Datetime, "{cell}");
+    }
+}
+
+#[test]
+fn an_integer_column_takes_a_whole_number_in_any_form() {
+    for (cell, expected) in [
+        ("1e18", Some(1_000_000_000_000_000_000)),
+        ("-9.007199254740993E+15", Some(-9_007_199_254_740_993)),
+        ("9007199254740993.0", Some(9_007_199_254_740_993)),
+        ("1200e-2", Some(12)),
+        ("1e19", None),
+        ("1e300", None),
+        ("9007199254740993.5", None),
+        ("90071992547409935e-1", None),
+    ] {
+        let mut table = read(format!("v\n{cell}\n")).table;
+        table.source_rewound();
+        table.read_as(&[Some(DataType::Integer)]);
+        let row = table.next_row().unwrap().unwrap();
+        let value = row.cells[0].clone().unwrap().to_scalar(DataType::Integer);
+        assert_eq!(
+            value.ok(),
+            expected.map(labdata_domain::scalar::Scalar::Integer),
+            "{cell}"
+        );
+    }
+}
+
+#[test]
 fn a_cell_is_read_as_the_type_that_is_asked_for() {
     use time::macros::{date, datetime};
     let text = |text: &str| FileCell::Text(text.to_owned());
@@ -306,5 +387,16 @@ fn an_import_is_told_the_formats_of_dates_that_it_does_not_read() {
             other => vec![other.to_string()],
         };
         assert_eq!(found, formats, "{cell}");
+    }
+}
+
+#[test]
+fn rows_that_end_with_a_delimiter_are_read_in_one_way() {
+    for text in [
+        "a,b\n1,2,\n3,4,\n",
+        "a;b\n1;2;\n3;4;\n",
+        "a\tb\n1\t2\t\n3\t4\t\n",
+    ] {
+        is_clear(text, &["a", "b"], &[&["1", "2"], &["3", "4"]]);
     }
 }

@@ -107,3 +107,20 @@ pub(super) fn sep_line(sample: &str) -> Option<u8> {
         _ => None,
     }
 }
+
+/// Removes the empty field that ends each row but the header's, as of a program that ends rows with a delimiter.
+pub(super) fn without_endings(mut rows: Vec<SampleRow>) -> Vec<SampleRow> {
+    let Some((header, others)) = rows.split_first_mut() else {
+        return rows;
+    };
+    let width = header.fields.len();
+    let is_ended = |row: &SampleRow| {
+        row.fields.len() == width + 1 && row.fields.last().is_some_and(String::is_empty)
+    };
+    if width > 1 && others.iter().all(is_ended) {
+        for row in others {
+            row.fields.pop();
+        }
+    }
+    rows
+}

@@ -3,6 +3,9 @@
 use calamine::{DataRef, ExcelDateTime};
 use time::{Date, Month, PrimitiveDateTime, Time};
 
+use labdata_domain::data::write::cell::integer_to_float;
+
+pub(super) use super::format::CellFormat;
 use crate::read::raw::{RawCell, RawRow};
 
 /// First whole number that a float may hold in place of another one.
@@ -18,6 +21,10 @@ pub(super) enum CellValue {
     Boolean(bool),
     Integer(i64),
     Float(f64),
+    /// A whole number that is shown with leading zeros, with the number of its digits.
+    Padded(i64, u8),
+    /// A number that is shown among other characters, such as `PL7`.
+    Labeled(f64),
     Date(Date),
     LocalTime(PrimitiveDateTime),
     /// A time of day in microseconds.
@@ -30,18 +37,18 @@ pub(super) enum CellValue {
 }
 
 impl CellValue {
-    /// Reads a cell; `None` for blank ones. `is_time_format` tells formats of times without a date.
-    pub(super) fn of(cell: &DataRef<'_>, is_time_format: bool) -> Option<Self> {
+    /// Reads a cell; `None` for blank ones.
+    pub(super) fn of(cell: &DataRef<'_>, format: CellFormat) -> Option<Self> {
         match cell {
             DataRef::Bool(flag) => Some(Self::Boolean(*flag)),
-            DataRef::Int(number) => Some(Self::Integer(*number)),
+            DataRef::Int(number) => Some(formatted(Self::Integer(*number), format)),
             // Excel stores every number as a float, whole ones too.
-            DataRef::Float(number) => Some(number_of(*number)),
+            DataRef::Float(number) => Some(formatted(number_of(*number), format)),
             DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
                 text_of(text)
             }
             DataRef::SharedString(text) => text_of(text),
-            DataRef::DateTime(time) => Some(time_of(time, is_time_format)),
+            DataRef::DateTime(time) => Some(time_of(time, format == CellFormat::Time)),
             DataRef::Error(error) => Some(Self::Error(error.to_string().into())),
             DataRef::Empty => None,
         }
@@ -54,6 +61,8 @@ impl CellValue {
             Self::Boolean(flag) => RawCell::Boolean(*flag),
             Self::Integer(number) => RawCell::Integer(*number),
             Self::Float(number) => RawCell::Float(*number),
+            Self::Padded(number, digits) => RawCell::Padded(*number, *digits),
+            Self::Labeled(number) => RawCell::Labeled(*number),
             Self::Date(day) => RawCell::Date(*day),
             Self::LocalTime(at) => RawCell::LocalTime(*at),
             Self::Clock(micros) => RawCell::Clock(*micros),
@@ -72,6 +81,22 @@ fn number_of(number: f64) -> CellValue {
         .map_or(CellValue::Float(number), CellValue::Integer)
 }
 
+fn formatted(value: CellValue, format: CellFormat) -> CellValue {
+    match (value, format) {
+        (CellValue::Integer(number), CellFormat::Padded(digits)) => {
+            CellValue::Padded(number, digits)
+        }
+        (CellValue::Integer(number), CellFormat::Labeled) => {
+            CellValue::Labeled(integer_to_float(number))
+        }
+        // The format would round it besides.
+        (CellValue::Float(number), CellFormat::Padded(_) | CellFormat::Labeled) => {
+            CellValue::Labeled(number)
+        }
+        (value, _) => value,
+    }
+}
+
 fn text_of(text: &str) -> Option<CellValue> {
     // A cell of blanks shows nothing.
     (!text.trim().is_empty()).then(|| CellValue::Text(text.into()))
@@ -88,7 +113,9 @@ fn time_of(time: &ExcelDateTime, is_time_format: bool) -> CellValue {
     if time.is_duration() {
         return CellValue::Elapsed(micros());
     }
-    if (0.0..1.0).contains(&days) {
+    // In the system that begins in 1904, day 0 is the first of its dates.
+    let has_day_0 = || time.to_ymd_hms_milli().0 >= 1904;
+    if (0.0..1.0).contains(&days) && (is_time_format || !has_day_0()) {
         // Day 0 has no date: it is a time of day.
         return CellValue::Clock(micros());
     }
@@ -111,31 +138,6 @@ fn time_of(time: &ExcelDateTime, is_time_format: bool) -> CellValue {
         // Excel has a 29 February 1900, which no calendar has.
         _ => CellValue::Float(days),
     }
-}
-
-/// Returns whether a number format shows a time without a date: `h:mm:ss`, `mm:ss.0`.
-pub(super) fn is_time_format(code: &str) -> bool {
-    // Only the first section, for positive numbers; without texts, colors and languages.
-    let mut signs = String::new();
-    let mut chars = code.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            ';' => break,
-            '"' => {
-                chars.by_ref().find(|char| *char == '"');
-            }
-            '[' => {
-                chars.by_ref().find(|char| *char == ']');
-            }
-            // Marks the next character: as a literal, for its width, or as a filler.
-            '\\' | '_' | '*' => {
-                chars.next();
-            }
-            _ => signs.push(char.to_ascii_lowercase()),
-        }
-    }
-    // `e` and `g` are Japanese years and eras; `m` decides nothing, as it is a month or a minute.
-    signs.contains(['h', 's']) && !signs.contains(['d', 'y', 'e', 'g'])
 }
 
 #[cfg(test)]
@@ -224,6 +226,27 @@ mod tests {
             "D HH",
         ] {
             assert!(!is_time_format(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn day_0_of_the_system_of_1904_is_a_date_unless_it_is_shown_as_a_time() {
+        let at = |days: f64, is_time_format| {
+            let time = ExcelDateTime::new(days, ExcelDateTimeType::DateTime, true);
+            time_of(&time, is_time_format)
+        };
+        for (days, is_time_format, expected) in [
+            (0.0, false, CellValue::Date(date!(1904 - 01 - 01))),
+            (
+                0.5,
+                false,
+                CellValue::LocalTime(datetime!(1904-01-01 12:00)),
+            ),
+            (1.0, false, CellValue::Date(date!(1904 - 01 - 02))),
+            (0.0, true, CellValue::Clock(0)),
+            (0.5, true, CellValue::Clock(43_200_000_000)),
+        ] {
+            assert_eq!(at(days, is_time_format), expected, "{days}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod cell;
+mod format;
 mod packed;
 
 use std::{
@@ -16,7 +17,7 @@ use calamine::{
 
 use self::{
     archive::{ArchiveContent, content_of},
-    cell::{CellValue, is_time_format},
+    cell::{CellFormat, CellValue},
     packed::PackedCells,
 };
 use super::{
@@ -141,7 +142,7 @@ fn size_of(workbook: &mut Workbook, sheet: &str) -> Result<(u64, u64), ReadError
             }
             Err(error) => return Err(damaged(error)),
         };
-        if CellValue::of(cell.get_value(), false).is_some() {
+        if CellValue::of(cell.get_value(), CellFormat::Plain).is_some() {
             let (row, column) = cell.get_position();
             let rows = declared.0.max(row);
             let columns = declared.1.max(column);
@@ -203,12 +204,12 @@ fn read_sheet(
         Vec::new()
     };
     let mut cells = workbook.worksheet_cells_reader(sheet).map_err(damaged)?;
-    let time_styles: Vec<bool> = cells
+    let formats: Vec<CellFormat> = cells
         .styles()
         .iter()
-        .map(|style| {
-            let format = style.number_format.as_ref();
-            format.is_some_and(|format| is_time_format(&format.format_code))
+        .map(|style| match style.number_format.as_ref() {
+            Some(format) => CellFormat::of(&format.format_code),
+            None => CellFormat::Plain,
         })
         .collect();
     let mut rows = Rows::new();
@@ -218,7 +219,7 @@ fn read_sheet(
         let known = positions
             .and_then(|positions| positions.get(index))
             .copied();
-        let Some((position, value)) = next_cell(&mut cells, known, &time_styles)? else {
+        let Some((position, value)) = next_cell(&mut cells, known, &formats)? else {
             break;
         };
         // Between two rows, so that the last one is whole.
@@ -256,13 +257,13 @@ fn read_sheet(
 fn next_cell(
     cells: &mut XlsxCellReader<'_, BufReader<Box<dyn Source>>>,
     known: Option<CellPosition>,
-    time_styles: &[bool],
+    formats: &[CellFormat],
 ) -> Result<Option<(CellPosition, Option<CellValue>)>, SheetError> {
     match cells.next_cell_with_style_id() {
         Ok(None) => Ok(None),
         Ok(Some((cell, style))) => {
-            let is_time = time_styles.get(style).copied().unwrap_or(false);
-            let value = CellValue::of(cell.get_value(), is_time);
+            let format = formats.get(style).copied().unwrap_or(CellFormat::Plain);
+            let value = CellValue::of(cell.get_value(), format);
             Ok(Some((known.unwrap_or(cell.get_position()), value)))
         }
         Err(XlsxError::CellError(text)) => {
@@ -305,37 +306,41 @@ fn formulas_without_value(
     Ok(found)
 }
 
-/// Gives all cells of a merged region its value. A row of nothing but a cell over several columns is
-/// a title.
+/// Gives all cells of a merged region the value that it shows, also in place of values that lie hidden under it. A row
+/// of nothing but a cell over several columns is a title.
 fn merge(rows: &mut Rows, region: Dimensions) {
-    let (first_row, first_column) = region.start;
-    let (last_row, last_column) = region.end;
-    let Some(row) = rows.get_mut(&first_row) else {
-        return;
-    };
-    let cells = row.cells.unpacked();
-    let Some((_, value)) = cells.iter().find(|(column, _)| *column == first_column) else {
-        return;
-    };
-    if last_column > first_column && cells.len() == 1 {
-        row.is_title = true;
-        return;
+    let ((first_row, first_column), (last_row, last_column)) = (region.start, region.end);
+    let is_inside = |column: u32| (first_column..=last_column).contains(&column);
+    let mut value = None;
+    if let Some(row) = rows.get_mut(&first_row) {
+        let cells = row.cells.unpacked();
+        let first = cells.iter().find(|(column, _)| *column == first_column);
+        value = first.map(|(_, value)| value.clone());
+        row.is_title |= value.is_some()
+            && last_column > first_column
+            && cells.iter().all(|(column, _)| is_inside(*column));
     }
+    let is_title = rows.get(&first_row).is_some_and(|row| row.is_title);
     // A region may reach to the end of the sheet; the table ends with the last value.
     let end = rows.keys().next_back().copied().unwrap_or(first_row);
-    for row in first_row..=last_row.min(end) {
-        let packed = &mut rows.entry(row).or_default().cells;
-        let mut cells = packed.unpacked();
-        for column in first_column..=last_column {
-            if (row, column) == region.start {
-                continue;
-            }
-            // A value of the cell itself, which some programs store under a merge, stays.
-            if let Err(at) = cells.binary_search_by_key(&column, |(column, _)| *column) {
-                cells.insert(at, (column, value.clone()));
-            }
+    for number in first_row..=last_row.min(end) {
+        let columns = match &value {
+            Some(_) if !is_title => first_column..last_column.saturating_add(1),
+            Some(_) if number == first_row => first_column..first_column.saturating_add(1),
+            _ => 0..0,
+        };
+        if columns.is_empty() && !rows.contains_key(&number) {
+            continue;
         }
-        *packed = cells.into_iter().collect();
+        let row = rows.entry(number).or_default();
+        let cells = row.cells.unpacked();
+        let shown = columns.filter_map(|column| Some((column, value.clone()?)));
+        let before = cells.iter().filter(|(column, _)| *column < first_column);
+        let after = cells.iter().filter(|(column, _)| *column > last_column);
+        row.cells = before.cloned().chain(shown).chain(after.cloned()).collect();
+        if row.cells.last_column().is_none() {
+            rows.remove(&number);
+        }
     }
 }
 

@@ -16,6 +16,8 @@ const CLOCK: u8 = 7;
 const ELAPSED: u8 = 8;
 const ERROR: u8 = 9;
 const FORMULA: u8 = 10;
+const PADDED: u8 = 11;
+const LABELED: u8 = 12;
 
 /// Columns and values of a row's cells, in order. A sheet is in memory as a whole, and a number takes 13 bytes here in
 /// place of 40.
@@ -78,6 +80,14 @@ fn put(value: &CellValue, to: &mut Vec<u8>) {
             to.put_u8(FLOAT);
             to.put_f64_le(*number);
         }
+        CellValue::Padded(number, digits) => {
+            put_i64(PADDED, *number, to);
+            to.put_u8(*digits);
+        }
+        CellValue::Labeled(number) => {
+            to.put_u8(LABELED);
+            to.put_f64_le(*number);
+        }
         CellValue::Date(day) => {
             to.put_u8(DATE);
             to.put_i32_le(day.to_julian_day());
@@ -124,6 +134,8 @@ fn take(from: &mut &[u8]) -> Option<CellValue> {
             let time = Time::from_hms_nano(hour, minute, second, nano).ok()?;
             CellValue::LocalTime(PrimitiveDateTime::new(day, time))
         }
+        PADDED => CellValue::Padded(from.try_get_i64_le().ok()?, from.try_get_u8().ok()?),
+        LABELED => CellValue::Labeled(from.try_get_f64_le().ok()?),
         CLOCK => CellValue::Clock(from.try_get_i64_le().ok()?),
         ELAPSED => CellValue::Elapsed(from.try_get_i64_le().ok()?),
         ERROR => CellValue::Error(take_text(from)?),
@@ -163,11 +175,13 @@ mod tests {
             CellValue::Elapsed(-1),
             CellValue::Error("#DIV/0!".into()),
             CellValue::Formula,
+            CellValue::Padded(-7, 5),
+            CellValue::Labeled(0.5),
         ];
         let cells: Vec<(u32, CellValue)> = (3..).step_by(7).zip(values).collect();
         let packed: PackedCells = cells.iter().cloned().collect();
         assert_eq!(packed.unpacked(), cells);
-        assert_eq!(packed.last_column(), Some(80));
+        assert_eq!(packed.last_column(), Some(94));
         assert_eq!(PackedCells::default().unpacked(), []);
         assert_eq!(PackedCells::default().last_column(), None);
     }

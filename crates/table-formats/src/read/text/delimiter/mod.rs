@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sample::{SampleRow, sep_line, split};
+use super::sample::{SampleRow, sep_line, split, without_endings};
 use crate::read::{number::NumberForm, options::ReadOptions, target::ImportTarget};
 
 /// Delimiters that are tried, in order of preference.
@@ -161,7 +161,7 @@ struct Fit {
 impl Fit {
     /// `None` for a delimiter that divides nothing.
     fn of(sample: &str, delimiter: u8, quote: Option<u8>) -> Option<Self> {
-        let rows = split(sample, delimiter, quote);
+        let rows = without_endings(split(sample, delimiter, quote));
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.fields.len() > 1) {
             *counts.entry(row.fields.len()).or_default() += 1;

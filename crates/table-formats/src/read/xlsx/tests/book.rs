@@ -2,12 +2,16 @@
 
 use std::fmt::Write as _;
 
-/// Styles: 1 a date, 2 a date with a time, 3 a time, 4 percent, 5 a rounded number.
+/// Styles: 1 a date, 2 a date with a time, 3 a time, 4 percent, 5 a rounded number,
+/// 6 a number with leading zeros, 7 one with hyphens, 8 one behind letters.
 pub(super) const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
-<numFmts count="1"><numFmt numFmtId="164" formatCode="h:mm:ss"/></numFmts>
-<cellXfs count="6"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="164"/>
-<xf numFmtId="9"/><xf numFmtId="2"/></cellXfs></styleSheet>"#;
+<numFmts count="4"><numFmt numFmtId="164" formatCode="h:mm:ss"/>
+<numFmt numFmtId="165" formatCode="00000"/><numFmt numFmtId="166" formatCode="000-00-0000"/>
+<numFmt numFmtId="167" formatCode="&quot;PL&quot;0"/></numFmts>
+<cellXfs count="9"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="164"/>
+<xf numFmtId="9"/><xf numFmtId="2"/><xf numFmtId="165"/><xf numFmtId="166"/>
+<xf numFmtId="167"/></cellXfs></styleSheet>"#;
 
 /// A book with sheets of these names and states, and where it finds them.
 pub(super) fn workbook_of(sheets: &[(&str, &str)]) -> (String, String) {

@@ -1,4 +1,6 @@
 mod book;
+mod formats;
+mod merged;
 mod package;
 mod values;
 
