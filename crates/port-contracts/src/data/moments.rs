@@ -58,7 +58,8 @@ async fn stood(lab: &Lab, moment: OffsetDateTime) -> (Option<f64>, usize) {
         as_of: Some(moment),
         ..SeriesSelection::default()
     };
-    let plan = ManySeriesPlan::new(&lab.tables().await, selection).unwrap();
+    let catalog = lab.tables().await;
+    let plan = ManySeriesPlan::new(&catalog, selection).unwrap();
     let points = Arc::<Mutex<usize>>::default();
     let sink = Box::new(Points(Arc::clone(&points)));
     let sent = lab.data.stream_series(lab.organization, &plan, sink).await;
