@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::read::exact::is_exact_float;
 
 const POINT: NumberStyle = NumberStyle::new(Decimal::Point, None);
 const COMMA: NumberStyle = NumberStyle::new(Decimal::Comma, None);

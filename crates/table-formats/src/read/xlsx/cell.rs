@@ -210,7 +210,7 @@ mod tests {
             "h\"d\"",
             "[d]h;d",
         ] {
-            assert!(is_time_format(code), "{code}");
+            assert_eq!(CellFormat::of(code), CellFormat::Time, "{code}");
         }
         for code in [
             "m/d/yy h:mm",
@@ -225,7 +225,7 @@ mod tests {
             "\\h",
             "D HH",
         ] {
-            assert!(!is_time_format(code), "{code}");
+            assert_ne!(CellFormat::of(code), CellFormat::Time, "{code}");
         }
     }
 

@@ -302,10 +302,10 @@ fn each_cell_of_a_merged_region_has_its_value() {
             &["A2:B2"],
             [["x", "x", "1"], ["y", "7", "2"], ["-", "-", "3"]],
         ),
-        // A cell under the region has a value of its own, and the region is longer than the table.
+        // Values lie hidden under the region, which is longer than the table.
         (
             &["A2:B9"],
-            [["x", "x", "1"], ["y", "7", "2"], ["x", "x", "3"]],
+            [["x", "x", "1"], ["x", "x", "2"], ["x", "x", "3"]],
         ),
         (
             &["A3:A4"],
@@ -313,7 +313,7 @@ fn each_cell_of_a_merged_region_has_its_value() {
         ),
         (
             &["B2:B4"],
-            [["x", "-", "1"], ["y", "7", "2"], ["-", "-", "3"]],
+            [["x", "-", "1"], ["y", "-", "2"], ["-", "-", "3"]],
         ),
     ] {
         let rows = format!("{names}{filled}");
