@@ -143,6 +143,7 @@ macro_rules! store {
         $crate::data_history! { $harness $(, $test)? }
         $crate::data_restore! { $harness $(, $test)? }
         $crate::data_as_of! { $harness $(, $test)? }
+        $crate::data_moments! { $harness $(, $test)? }
         $crate::data_retyped! { $harness $(, $test)? }
         $crate::data_names! { $harness $(, $test)? }
         $crate::data_changes! { $harness $(, $test)? }

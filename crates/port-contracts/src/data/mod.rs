@@ -8,6 +8,7 @@ pub mod history;
 pub mod interleavings;
 pub mod lab;
 pub mod modify;
+pub mod moments;
 pub mod names;
 pub mod order;
 pub mod pages;

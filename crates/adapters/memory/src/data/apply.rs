@@ -22,23 +22,31 @@ use time::{Duration, OffsetDateTime};
 
 use super::{
     history::{Author, Change, Stored, points_id},
+    moment::Moment,
     read::render_row,
     tables::{Cells, RecordedEntry, Row, Series, Tables, cell},
 };
 
-/// Applies a whole plan; on problems the tables are left in any state, to be thrown away.
+/// Result of a plan without problems.
+pub(super) enum Applied {
+    Whole(WriteOutcome),
+    /// Something that it replaces is of a later moment than what it had stored: it starts again with this moment.
+    Late(OffsetDateTime),
+}
+
+/// Applies a whole plan; on problems, and when late, the tables are left in any state, to be thrown away.
 pub(super) fn apply(
     tables: &mut Tables,
     plan: &WritePlan,
     execution: ExecutionId,
     rights: &Rights,
     now: OffsetDateTime,
-) -> Result<WriteOutcome, WriteError> {
+) -> Result<Applied, WriteError> {
     let mut context = WriteContext {
         tables,
         execution,
         rights,
-        now,
+        moment: Moment::starting(now),
         returned: plan.return_rows.then(ReturnBudget::default),
         restores: plan.restores,
     };
@@ -54,14 +62,17 @@ pub(super) fn apply(
     }
     context.record(LedgerEntry::of_series(&outcome.series));
     outcome.set_refs(plan);
-    Ok(outcome)
+    Ok(match context.moment.late {
+        Some(moment) => Applied::Late(moment),
+        None => Applied::Whole(outcome),
+    })
 }
 
 struct WriteContext<'t> {
     tables: &'t mut Tables,
     execution: ExecutionId,
     rights: &'t Rights,
-    now: OffsetDateTime,
+    moment: Moment,
     /// Present if the written rows are returned.
     returned: Option<ReturnBudget>,
     /// Changes are recorded as restored.
@@ -88,6 +99,7 @@ impl WriteContext<'_> {
             }
             Action::Delete { .. } => return self.delete(step, &columns),
         };
+        self.moment.note_stored();
         if let Some(violation) = self.tables.violation() {
             return Err(vec![violation.into()].into());
         }
@@ -101,7 +113,7 @@ impl WriteContext<'_> {
         Author {
             execution: Some(self.execution),
             is_undo: false,
-            now: self.now,
+            now: self.moment.now,
         }
     }
 
@@ -166,14 +178,22 @@ impl WriteContext<'_> {
         columns: &ResolvedColumns<'_>,
         rows: impl Iterator<Item = (usize, &'k KeyValue)>,
     ) -> Result<(), Vec<Problem>> {
+        let rows: Vec<_> = rows.collect();
+        let keys = rows.iter().map(|(_, key)| *key);
+        self.moment
+            .later_than(self.tables.latest_deletion(table, keys));
+        if !rows.is_empty() {
+            self.moment.note_stored();
+        }
+        let now = self.moment.now;
         for (row, key) in rows {
             let mut cells = cells_at(columns.iter(), row);
             let key_name = table.key().sql_name().into_owned();
             cells.insert(key_name, key.clone().into());
             let new = Row {
                 cells,
-                created_at: self.now,
-                updated_at: self.now,
+                created_at: now,
+                updated_at: now,
                 created_by: self.execution,
                 updated_by: self.execution,
             };
@@ -205,6 +225,13 @@ impl WriteContext<'_> {
     ) -> Result<TableOutcome, Vec<Problem>> {
         let assigned = step.assign_matches(self.find(step, &columns))?;
         columns.fill_own(&assigned.keys)?;
+        let latest = self
+            .tables
+            .latest_of_rows(&step.table.name, assigned.matched.keys());
+        self.moment.later_than(latest);
+        if on_match == OnMatch::Overwrite && latest.is_some() {
+            self.moment.note_stored();
+        }
         let (mut changed, mut stored) = (Vec::new(), Vec::new());
         for (row, key) in assigned.matched.iter() {
             let before = self.short(&step.table, key);
@@ -272,7 +299,7 @@ impl WriteContext<'_> {
         if changes {
             // Always later than before, so that each change can be told from the one before it.
             let next = stored.updated_at + Duration::microseconds(1);
-            stored.updated_at = self.now.max(next);
+            stored.updated_at = self.moment.now.max(next);
             stored.updated_by = self.execution;
             let place = (step.table.name.as_str(), key.to_string());
             let before = Some(Stored::Row(before));
@@ -328,7 +355,9 @@ impl WriteContext<'_> {
             (table.name.clone(), stored.collect())
         });
         let stored: BTreeMap<String, Vec<RowImage>> = stored.collect();
+        self.moment.later_than(self.tables.latest_of(&rows));
         let series = self.tables.delete(&rows, self.execution, self.author());
+        self.moment.note_stored();
         OutOfReach::check_deleted(self.rights, &self.tables.catalog(), &rows, &series)?;
         self.record(LedgerEntry::deleted(&rows, &series, stored));
         Ok(TableOutcome {
@@ -344,6 +373,9 @@ impl WriteContext<'_> {
         done: &[TableOutcome],
     ) -> Result<SeriesOutcome, Vec<Problem>> {
         let points = points(step, &parent, done)?;
+        let parents = [&parent];
+        let latest = self.tables.latest_of_rows(&step.owner.parent.name, parents);
+        self.moment.not_before(latest);
         let id = self.tables.next_id();
         let name = step.owner.table.name.clone();
         let stored = self.tables.series.entry(name.clone()).or_default();
@@ -354,10 +386,13 @@ impl WriteContext<'_> {
             replaced += points.as_ref().map_or(0, |points| points.points.len());
             removed.extend(points);
         }
+        let latest = removed.iter().map(|series| series.written_at).max();
+        self.moment.later_than(latest);
+        self.moment.note_stored();
         stored.push(Series {
             id,
             execution: self.execution,
-            written_at: self.now,
+            written_at: self.moment.now,
             points,
         });
         for series in removed {

@@ -8,6 +8,7 @@ mod filter;
 pub(crate) mod history;
 pub(crate) mod images;
 mod look_up;
+mod moment;
 mod platform;
 pub(crate) mod queries;
 mod read;
@@ -48,7 +49,7 @@ use labdata_ports::{
 };
 use time::OffsetDateTime;
 
-use self::{history::Author, look_up::require};
+use self::{apply::Applied, history::Author, look_up::require};
 use crate::memory::{State, fake};
 
 fake!(
@@ -76,23 +77,25 @@ impl DataStore for InMemoryDataStore {
         // The write changes a copy, which replaces the state if it succeeds.
         let mut after = state.clone();
         let execution = after.open_execution(organization, attribution)?;
-        let tables = after.tables_mut(organization)?;
-        if tables.catalog().version != plan.version {
+        let before = after.tables_mut(organization)?.clone();
+        if before.catalog().version != plan.version {
             return Err(WriteError::CatalogChanged);
         }
-        let recorded = tables.ledger.len();
-        let mut outcome = apply::apply(
-            tables,
-            plan,
-            execution,
-            &attribution.rights,
-            attribution.now,
-        )?;
+        let recorded = before.ledger.len();
+        let mut now = attribution.now;
+        let (tables, mut outcome) = loop {
+            let mut tables = before.clone();
+            match apply::apply(&mut tables, plan, execution, &attribution.rights, now)? {
+                Applied::Late(moment) => now = moment,
+                Applied::Whole(outcome) => break (tables, outcome),
+            }
+        };
         if let Some(violation) = tables.dangling() {
             return Err(WriteError::Problems(vec![violation.into()]));
         }
         if !plan.dry_run {
             let written = tables.written_since(recorded);
+            *after.tables_mut(organization)? = tables;
             if let Some(source) = &attribution.source {
                 after.add_source(organization, source)?;
             }

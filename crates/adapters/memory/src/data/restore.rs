@@ -39,9 +39,14 @@ pub(super) struct Given<'g> {
 
 /// Makes rows and series what they were before the execution. On conflicts the tables are to be thrown away.
 pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertReport, Vec<String>> {
-    let (execution, author) = (given.execution, given.author);
+    let execution = given.execution;
     let (ledger, in_trash) = tables.take_ledger(execution, given.trash);
-    let mut plan = RestorePlan::new(touched(tables, execution));
+    let touched = touched(tables, execution);
+    let author = Author {
+        now: tables.moment_after(given.author.now, execution, &touched),
+        ..given.author
+    };
+    let mut plan = RestorePlan::new(touched);
     while plan.leave(obstacles(tables, &plan, given)) {}
     plan.check(given.on_conflict)?;
     let mut facts = RestoreFacts {

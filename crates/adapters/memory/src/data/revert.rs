@@ -15,7 +15,7 @@ use labdata_domain::{
 use labdata_ports::data::RevertError;
 use time::OffsetDateTime;
 
-use super::{history::Author, tables::Tables};
+use super::{history::Author, moment::after, tables::Tables};
 
 pub(super) fn revert(
     tables: &mut Tables,
@@ -48,7 +48,9 @@ pub(super) fn revert(
     let author = Author {
         execution: None,
         is_undo: false,
-        now,
+        now: tables
+            .latest_of(&rows)
+            .map_or(now, |latest| now.max(after(latest))),
     };
     let series = tables.delete(&rows, execution, author);
     OutOfReach::check_deleted(rights, &catalog, &rows, &series)?;

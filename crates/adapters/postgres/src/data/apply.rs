@@ -29,6 +29,7 @@ use super::{
     insert::Insertion,
     matching::match_rows,
     modify::modify_rows,
+    recreated::require_later_than_deletions,
     series::write_series,
 };
 use crate::database::{
@@ -40,7 +41,7 @@ use crate::database::{
 /// commits, or rolls a dry run back.
 pub(super) async fn apply(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     plan: &WritePlan,
     attribution: &Attribution,
     jobs: &KnownJobs,
@@ -48,10 +49,13 @@ pub(super) async fn apply(
     let has_job = jobs.suffice(context.organization, &attribution.target);
     let first = FirstInsert::of(plan, has_job);
     first.run(connection, context, plan, attribution).await?;
+    if first.inserts {
+        context.note_stored();
+    }
     let mut outcome = WriteOutcome::default();
     let mut writer = StepWriter {
         connection,
-        context,
+        context: &mut *context,
         returned: plan.return_rows.then(ReturnBudget::default),
         entries: Vec::new(),
     };
@@ -83,15 +87,15 @@ pub(super) async fn apply(
 }
 
 /// Applies table steps and gathers their ledger entries.
-struct StepWriter<'w> {
+struct StepWriter<'w, 'c> {
     connection: &'w mut AsyncPgConnection,
-    context: &'w WriteContext<'w>,
+    context: &'w mut WriteContext<'c>,
     /// Present if the written rows are returned.
     returned: Option<ReturnBudget>,
     entries: Vec<LedgerEntry>,
 }
 
-impl StepWriter<'_> {
+impl StepWriter<'_, '_> {
     /// Applies a step after those that are `done`. `is_inserted` tells that its rows were inserted
     /// in the first round trip.
     async fn apply(
@@ -117,6 +121,8 @@ impl StepWriter<'_> {
                     Insertion::of(step.table.key(), keys, others)
                         .run(self.connection, self.context, &table, false)
                         .await?;
+                    require_later_than_deletions(self.connection, self.context, &step.table)
+                        .await?;
                 }
                 TableOutcome::inserted(step, keys)
             }
@@ -132,6 +138,7 @@ impl StepWriter<'_> {
             }
             Action::Delete { .. } => return self.delete(step, &columns).await,
         };
+        self.context.note_stored();
         if outcome.created > 0 {
             self.entries
                 .push(LedgerEntry::created(name, outcome.created));
@@ -165,10 +172,12 @@ impl StepWriter<'_> {
             [(step.table.clone(), keys.iter().cloned().collect())].into()
         };
         let (series, stored) = delete_all(self.connection, self.context, &rows).await?;
+        self.context.note_stored();
         // Points are found by deleting them; a refusal rolls back.
-        let context = self.context;
-        OutOfReach::check_deleted(context.rights, context.catalog, &rows, &series)
-            .map_err(WriteError::from)?;
+        let WriteContext {
+            rights, catalog, ..
+        } = &*self.context;
+        OutOfReach::check_deleted(rights, catalog, &rows, &series).map_err(WriteError::from)?;
         let entries = LedgerEntry::deleted(&rows, &series, stored);
         self.entries.extend(entries);
         Ok(TableOutcome {

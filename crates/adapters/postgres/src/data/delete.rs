@@ -15,6 +15,7 @@ use labdata_domain::{
     },
     scalar::{KeyValue, Values},
 };
+use time::OffsetDateTime;
 
 use super::{
     context::WriteContext,
@@ -129,7 +130,7 @@ pub(super) async fn close_over_references(
 /// them. Returns the series by raw table, and the first deleted rows by table.
 pub(super) async fn delete_all(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     rows: &RowKeys,
 ) -> Result<(BTreeMap<String, DeletedSeries>, RowImages), Failure> {
     let deleted: Vec<(TableNames<'_>, Values)> = rows
@@ -140,6 +141,8 @@ pub(super) async fn delete_all(
             (names, keys)
         })
         .collect();
+    let latest = latest_moment(connection, context, &deleted).await?;
+    context.later_than(latest)?;
     // Series first: with the checks off, PostgreSQL would not cascade to their chunks.
     let series = delete_series(connection, context, &deleted).await?;
     let mut stored = RowImages::new();
@@ -182,6 +185,51 @@ async fn delete_rows(
         after: None,
     });
     Ok(images.collect())
+}
+
+#[derive(QueryableByName)]
+struct LatestRow {
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    latest: Option<OffsetDateTime>,
+}
+
+/// The moment of the last change of these rows and of their series.
+async fn latest_moment(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+    rows: &[(TableNames<'_>, Values)],
+) -> Result<Option<OffsetDateTime>, Failure> {
+    let mut latest = None;
+    for (names, keys) in rows {
+        let parts = series_of(context, &names.table.name).map(|(raw, column)| {
+            format!(
+                " UNION ALL SELECT max(c._written_at) FROM {} c WHERE c.{} = ANY($1::{}[])",
+                context.schemas.chunk_table(&raw.name),
+                column_name(column),
+                sql_type(column.data_type),
+            )
+        });
+        let query = statement(format!(
+            "SELECT max(m.at) AS latest FROM (SELECT max(t.updated_at) AS at FROM {} t WHERE t.{} = ANY($1::{}[]){}) m",
+            names.name,
+            names.key,
+            names.key_type,
+            parts.collect::<String>(),
+        ));
+        let row: LatestRow = bind_values(query, keys).get_result(connection).await?;
+        latest = latest.max(row.latest);
+    }
+    Ok(latest)
+}
+
+/// The raw tables whose series rows of a table own, each with its reference.
+fn series_of<'a>(
+    context: &'a WriteContext<'_>,
+    table: &'a str,
+) -> impl Iterator<Item = (&'a Table, &'a Column)> {
+    let referencing = context.catalog.referencing(table);
+    let referencing = referencing.filter(|(raw, _)| raw.is_raw());
+    referencing.map(|(raw, column)| (&**raw, &**column))
 }
 
 /// Deletes the points that reference the deleted rows.

@@ -3,6 +3,7 @@
 use diesel::result::Error as DieselError;
 use labdata_domain::data::write::Problem;
 use labdata_ports::{PortError, data::WriteError};
+use time::OffsetDateTime;
 
 use crate::database::{
     errors::{Fault, Kind, Transient, kind_of, port_error},
@@ -19,6 +20,9 @@ pub(super) enum Failure {
     Contended(Vec<Problem>),
     /// A clash with another transaction; another attempt may succeed.
     Clash(String),
+    /// Something that the write replaces is of a later moment than what it has stored. Another attempt starts with this
+    /// moment.
+    Late(OffsetDateTime),
     /// The job of the new execution is missing; another attempt must create it.
     JobMissing,
     /// A refusal of the write, or a failure of the port.
@@ -37,7 +41,10 @@ impl Failure {
 
 impl Transient for Failure {
     fn is_transient(&self) -> bool {
-        matches!(self, Self::Clash(_) | Self::JobMissing | Self::Contended(_))
+        matches!(
+            self,
+            Self::Clash(_) | Self::Late(_) | Self::JobMissing | Self::Contended(_)
+        )
     }
 }
 
@@ -46,6 +53,9 @@ impl From<Failure> for WriteError {
         match failure {
             Failure::Problems(problems) | Failure::Contended(problems) => Self::Problems(problems),
             Failure::Clash(why) => PortError::Busy(why).into(),
+            Failure::Late(_) => {
+                PortError::Busy("others keep changing the same rows".to_owned()).into()
+            }
             Failure::JobMissing => {
                 PortError::Busy("the job was deleted repeatedly".to_owned()).into()
             }

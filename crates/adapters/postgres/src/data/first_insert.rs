@@ -18,6 +18,7 @@ use super::{
     failure::Failure,
     insert::Insertion,
     ledger::record,
+    recreated::require_later_than_deletions,
 };
 use crate::database::sql::CachedStatement;
 
@@ -78,14 +79,23 @@ impl FirstInsert {
             }
         };
         // The driver pipelines statements whose futures are polled together.
-        let (version, open, inserted, recorded) = futures::join!(
+        let dated = async {
+            match step {
+                Some((step, _)) => {
+                    require_later_than_deletions(connection, context, &step.table).await
+                }
+                None => Ok(()),
+            }
+        };
+        let (version, open, inserted, dated, recorded) = futures::join!(
             require_version(connection, context, plan.version),
             require_open(connection, context, &attribution.target),
             insert,
+            dated,
             recorded,
         );
         // In this order: an insert into a table that no longer exists fails because of it.
-        version.and(open).and(inserted).and(recorded)
+        version.and(open).and(inserted).and(dated).and(recorded)
     }
 }
 

@@ -8,13 +8,13 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Column, ColumnRef},
+    catalog::{Column, ColumnRef, KeyedTable},
     scalar::Values,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::context::WriteContext;
+use super::{context::WriteContext, recreated::later_than_deletion};
 use crate::database::{
     names::{ArrayParameter, Unnested, column_name},
     sql::{CachedStatement, Statement, statement},
@@ -91,15 +91,19 @@ impl<'v> Insertion<'v> {
             .bind::<SqlUuid, _>(context.execution.as_uuid())
     }
 
-    /// The text of an insert with an execution and its time for each row.
+    /// The text of an insert with an execution and its time for each row, of which the key is the first column. The
+    /// organization is `$1`.
     pub(super) fn text_per_row(
         &mut self,
         table: &str,
+        keyed: &KeyedTable,
         executions: &'v [Uuid],
         times: &'v [OffsetDateTime],
     ) -> String {
         let execution = self.rows.add("uuid", ArrayParameter::Ids(executions));
         let time = self.rows.add("timestamptz", ArrayParameter::Times(times));
+        let key = self.selected.first().map_or("NULL", String::as_str);
+        let time = later_than_deletion(keyed, &format!("u.{time}"), &format!("u.{key}"));
         self.text(table, &time, &execution)
     }
 

@@ -46,14 +46,15 @@ pub(super) struct Matches {
     pub(super) before: BTreeMap<String, Option<RowJson>>,
 }
 
-/// Finds the stored rows that each row of a step matches now, and locks them against other writers.
+/// Finds the stored rows that each row of a step matches now, and locks them against other writers. The moment of the write
+/// is later than theirs from here on.
 ///
 /// # Arguments
 /// `recorded` is the change that follows, if it is one of every match: their values are at hand here, and the statement
 /// of an update would have to look for them again.
 pub(super) async fn match_rows(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     step: &TableStep,
     columns: &ResolvedColumns<'_>,
     recorded: Option<ChangeAction>,
@@ -77,8 +78,7 @@ pub(super) async fn match_rows(
     let now = wanted.next_parameter();
     let values = recorded.map_or_else(String::new, |_| {
         let row = recording.row("t");
-        // The time that the update gives the row.
-        format!(", greatest(${now}, t.updated_at + interval '1 microsecond') AS at, {row}")
+        format!(", {row}")
     });
     let mut query = format!(
         "SELECT u.place, t.{key}::text AS key, t.updated_at, {image} AS stored{values} \
@@ -95,14 +95,21 @@ pub(super) async fn match_rows(
         None => wanted.bind(statement(query)).load(connection).await?,
         Some(action) => {
             query = format!(
-                "WITH matched AS ({query}){} SELECT place, key, updated_at, stored FROM matched",
-                recording.part(action, "matched", now)
+                // The moment that the update gives the rows, which is one for all that the write changes.
+                "WITH matched AS ({query}), dated AS (SELECT m.*, greatest(${now}, (SELECT max(updated_at) \
+                 + interval '1 microsecond' FROM matched)) AS at FROM matched m){} \
+                 SELECT place, key, updated_at, stored FROM matched",
+                recording.part(action, "dated", now)
             );
             let query = wanted.bind(statement(query));
             let query = query.bind::<Timestamptz, _>(context.now);
             recording.bind(query).load(connection).await?
         }
     };
+    context.later_than(rows.iter().map(|row| row.updated_at).max())?;
+    if recorded.is_some() && !rows.is_empty() {
+        context.note_stored();
+    }
     let mut found = vec![RowMatch::None; step.len];
     let mut before = BTreeMap::new();
     for row in rows {

@@ -21,6 +21,7 @@ pub(crate) mod query;
 mod read;
 mod read_row;
 mod read_series;
+mod recreated;
 mod restore;
 mod revert;
 mod row_counts;

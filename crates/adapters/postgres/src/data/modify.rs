@@ -21,6 +21,7 @@ use super::{
     history::NO_ROW,
     insert::Insertion,
     matching::{Matches, match_rows},
+    recreated::require_later_than_deletions,
     row_images::{rendered_row, row_image},
 };
 use crate::database::{
@@ -41,7 +42,7 @@ pub(super) struct ModifiedStep {
 /// Updates rows that match and creates the rest.
 pub(super) async fn modify_rows(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     step: &TableStep,
     on_match: OnMatch,
     mut columns: ResolvedColumns<'_>,
@@ -129,6 +130,7 @@ async fn create_rows(
             // again tells from a request that is at fault.
             .map_err(|error| Failure::from(error).contended())?;
     }
+    require_later_than_deletions(connection, context, &step.table).await?;
     if context.author.restores {
         record_created(connection, context, step, created).await?;
     }

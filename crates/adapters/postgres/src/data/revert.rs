@@ -95,7 +95,7 @@ struct CountRow {
 /// Deletes the rows that `context.execution` created. The caller commits.
 pub(super) async fn revert(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     request: &RevertRequest,
 ) -> Result<RevertReport, RevertFailure> {
     lock_execution(connection, context).await?;
@@ -105,8 +105,9 @@ pub(super) async fn revert(
     let Created { rows, touched } = created(connection, context).await?;
     // Looked for after the rows are locked: no new reference to them can appear.
     let blocking = blocking_rows(connection, context, &rows).await?;
+    let (rights, catalog) = (context.rights, context.catalog);
     let reach = |rows: &RowKeys, series: &BTreeMap<_, _>| {
-        OutOfReach::check_deleted(context.rights, context.catalog, rows, series)
+        OutOfReach::check_deleted(rights, catalog, rows, series)
             .map_err(|refusal| RevertFailure::Refused(refusal.into()))
     };
     reach(&blocking, &BTreeMap::new())?;

@@ -20,6 +20,7 @@ use labdata_domain::{
     scalar::{KeyValue, Scalar, Values},
 };
 use labdata_ports::PortError;
+use time::OffsetDateTime;
 
 use super::{context::WriteContext, failure::Failure};
 use crate::{
@@ -91,13 +92,21 @@ struct Replaced {
     parent: String,
     #[diesel(sql_type = BigInt)]
     points: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    written_at: Option<OffsetDateTime>,
+}
+
+#[derive(QueryableByName)]
+struct ChangedParents {
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    latest: Option<OffsetDateTime>,
 }
 
 /// Writes the plan's series in place of the parents' earlier ones, once all table writes are
 /// applied.
 pub(super) async fn write_series(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     plan: &WritePlan,
     tables: &[TableOutcome],
 ) -> Result<Vec<SeriesOutcome>, Failure> {
@@ -180,7 +189,7 @@ impl<'s> SeriesForm<'s> {
     async fn remove(
         &self,
         connection: &mut AsyncPgConnection,
-        context: &WriteContext<'_>,
+        context: &mut WriteContext<'_>,
     ) -> Result<HashMap<KeyValue, u64>, Failure> {
         let ChunkNames {
             name,
@@ -191,7 +200,8 @@ impl<'s> SeriesForm<'s> {
         let data_type = self.step.owner.column.data_type;
         // Before the deletion: of two writers of one series the second would find no chunks yet, and both would
         // insert theirs.
-        self.lock_parents(connection).await?;
+        let changed = self.lock_parents(connection).await?;
+        context.not_before(changed)?;
         let parents = self.members.iter().map(|ready| ready.parent.clone());
         let parents = key_values(parents, data_type);
         let owned = &self.step.owner;
@@ -199,14 +209,18 @@ impl<'s> SeriesForm<'s> {
         let recording = recording.of_owner(&owned.column.sql_name());
         let query = statement(format!(
             // One statement deletes and records: what the history says was deleted is exactly what was.
-            "WITH deleted AS (DELETE FROM {name} c WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points, \
-             c._chunk::text AS key, $2 AS at, {before}){recorded} \
-             SELECT {owner}::text AS parent, sum(_points)::bigint AS points FROM deleted GROUP BY {owner}",
+            "WITH deleted AS (DELETE FROM {name} c WHERE {owner} = ANY($1::{owner_type}[]) RETURNING {owner}, _points, _written_at, \
+             c._chunk::text AS key, {before}), dated AS (SELECT d.*, greatest($2, (SELECT max(_written_at) \
+             + interval '1 microsecond' FROM deleted)) AS at FROM deleted d){recorded} \
+             SELECT {owner}::text AS parent, sum(_points)::bigint AS points, max(_written_at) AS written_at \
+             FROM deleted GROUP BY {owner}",
             before = recording.row("c"),
-            recorded = recording.part(ChangeAction::Deleted, "deleted", 2),
+            recorded = recording.part(ChangeAction::Deleted, "dated", 2),
         ));
         let query = bind_values(query, &parents).bind::<Timestamptz, _>(context.now);
         let deleted: Vec<Replaced> = recording.bind(query).load(connection).await?;
+        context.later_than(deleted.iter().filter_map(|row| row.written_at).max())?;
+        context.note_stored();
         Ok(deleted
             .into_iter()
             .map(|row| {
@@ -217,25 +231,29 @@ impl<'s> SeriesForm<'s> {
     }
 
     /// Locks parents, so that writers of one parent's series wait for each other and never mix their
-    /// points. Other writers cannot see the parents that this request creates.
-    async fn lock_parents(&self, connection: &mut AsyncPgConnection) -> Result<(), Failure> {
+    /// points; returns the moment of their last change. Other writers cannot see the parents that this request creates.
+    async fn lock_parents(
+        &self,
+        connection: &mut AsyncPgConnection,
+    ) -> Result<Option<OffsetDateTime>, Failure> {
         let parents = self.members.iter().filter(|ready| !ready.is_new);
         let names = &self.names.parents;
         // Ordered by key: writers that replace the same series in another order wait for each other instead of
         // deadlocking.
         let keys = names.key_values(parents.map(|ready| &ready.parent));
         if keys.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         // NO KEY: the foreign keys of new chunks take KEY SHARE locks, which must not wait.
         let query = statement(format!(
-            "SELECT 1 FROM {} t WHERE t.{key} = ANY($1::{}[]) ORDER BY t.{key} FOR NO KEY UPDATE",
+            "SELECT max(p.updated_at) AS latest FROM (SELECT t.updated_at FROM {} t WHERE t.{key} = ANY($1::{}[]) \
+             ORDER BY t.{key} FOR NO KEY UPDATE) p",
             names.name,
             names.key_type,
             key = names.key,
         ));
-        bind_values(query, &keys).execute(connection).await?;
-        Ok(())
+        let parents: ChangedParents = bind_values(query, &keys).get_result(connection).await?;
+        Ok(parents.latest)
     }
 
     async fn insert(

@@ -238,6 +238,7 @@ async fn write_batch(
 
 /// The parts of several requests, side by side.
 struct Batch<'b> {
+    table: &'b KeyedTable,
     /// A value for each row.
     columns: Vec<(&'b ColumnRef, Values)>,
     row_executions: Vec<Uuid>,
@@ -252,7 +253,7 @@ struct Batch<'b> {
 }
 
 impl<'b> Batch<'b> {
-    /// `None` if a request lacks a column of the form.
+    /// `None` without requests, and if one lacks a column of the form.
     fn of(form: &'b Form, batch: &'b [SmallInsert]) -> Option<Self> {
         let mut columns = Vec::with_capacity(form.columns.len());
         for column in &form.columns {
@@ -263,6 +264,7 @@ impl<'b> Batch<'b> {
             columns.push((column, values));
         }
         let mut gathered = Self {
+            table: &batch.first()?.table,
             columns,
             row_executions: Vec::new(),
             row_times: Vec::new(),
@@ -304,7 +306,8 @@ impl<'b> Batch<'b> {
             insertion.add(column, Cow::Borrowed(values));
         }
         let table = Schemas::of(form.organization).table(&form.table);
-        let insert = insertion.text_per_row(&table, &self.row_executions, &self.row_times);
+        let insert =
+            insertion.text_per_row(&table, self.table, &self.row_executions, &self.row_times);
         let LedgerInsertion { ledger, event } = LedgerRows::insertion(OWN_PARAMETERS);
         // PostgreSQL runs the SELECT before parts of WITH that it does not read: the lock precedes the rows.
         let text = format!(

@@ -110,10 +110,11 @@ impl PgDataStore {
     ) -> Result<WriteOutcome, Failure> {
         let database = self.database.of(context.organization);
         let mut connection = database.connection().await?;
+        let mut context = context.clone();
         let lock = catalog_lock(context.organization);
         // The lock comes with BEGIN in one round trip; until the end no definition changes.
         transaction::begin_with(&mut connection, &lock).await?;
-        let applied = self.apply_on(&mut connection, context, plan, attribution);
+        let applied = self.apply_on(&mut connection, &mut context, plan, attribution);
         match applied.await {
             // A dry run does everything but commit, so that it reports what PostgreSQL would refuse as well.
             Ok(outcome) if plan.dry_run => {
@@ -138,7 +139,7 @@ impl PgDataStore {
     async fn apply_on(
         &self,
         connection: &mut Connection,
-        context: &WriteContext<'_>,
+        context: &mut WriteContext<'_>,
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, Failure> {
@@ -158,14 +159,14 @@ impl PgDataStore {
     /// Writes with as many attempts as clashes with other transactions need.
     async fn write_until_done(
         &self,
-        context: &WriteContext<'_>,
+        mut context: WriteContext<'_>,
         plan: &WritePlan,
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
         let mut attempts = Attempts::default();
         let mut contended = None;
         loop {
-            let failure = match self.write_once(context, plan, attribution).await {
+            let failure = match self.write_once(&context, plan, attribution).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(failure) => failure,
             };
@@ -174,6 +175,7 @@ impl PgDataStore {
                 Failure::Contended(problems) if contended.as_ref() == Some(problems) => {
                     return Err(failure.into());
                 }
+                Failure::Late(moment) => context.now = *moment,
                 Failure::Contended(problems) => contended = Some(problems.clone()),
                 // The job was remembered as there and has been deleted since: the next attempt creates it again.
                 Failure::JobMissing => {
@@ -222,7 +224,7 @@ impl PgDataStore {
                 .catalog
                 .snapshot_on(&mut connection, organization)
                 .await?;
-            let context = WriteContext {
+            let mut context = WriteContext {
                 organization,
                 schemas: Schemas::of(organization),
                 catalog: &catalog,
@@ -234,10 +236,13 @@ impl PgDataStore {
                     restores: false,
                 },
                 now: request.now,
+                stored: None,
             };
             match restore {
-                None => revert(&mut connection, &context, request).await,
-                Some(given) => restore::restore(&mut connection, &context, request, given).await,
+                None => revert(&mut connection, &mut context, request).await,
+                Some(given) => {
+                    restore::restore(&mut connection, &mut context, request, given).await
+                }
             }
         }
         .await;
@@ -322,8 +327,9 @@ impl DataStore for PgDataStore {
                 restores: plan.restores,
             },
             now: attribution.now,
+            stored: None,
         };
-        self.write_until_done(&context, plan, attribution).await
+        self.write_until_done(context, plan, attribution).await
     }
 
     async fn revert(

@@ -71,6 +71,8 @@ struct Source<'c> {
     data_type: DataType,
     /// Name of the column of the execution that created the row.
     creator: &'static str,
+    /// Name of the column of its last change.
+    changed_at: &'static str,
 }
 
 impl<'c> Source<'c> {
@@ -83,6 +85,7 @@ impl<'c> Source<'c> {
                 key: column_name(keyed.key()),
                 data_type: keyed.key().data_type,
                 creator: "created_by_execution_id",
+                changed_at: "updated_at",
                 table,
                 keyed: Some(keyed.clone()),
             },
@@ -91,6 +94,7 @@ impl<'c> Source<'c> {
                 key: "_chunk".to_owned(),
                 data_type: DataType::Integer,
                 creator: "_execution",
+                changed_at: "_written_at",
                 table,
                 keyed,
             },
@@ -137,7 +141,7 @@ impl<'c> Source<'c> {
 /// Makes rows and series what they were before `context.execution`. The caller commits.
 pub(super) async fn restore(
     connection: &mut AsyncPgConnection,
-    context: &WriteContext<'_>,
+    context: &mut WriteContext<'_>,
     request: &RevertRequest,
     given: &Restore,
 ) -> Result<RevertReport, RevertFailure> {
@@ -148,7 +152,10 @@ pub(super) async fn restore(
     let sources = sources(connection, context).await?;
     let mut rows = Vec::new();
     for source in &sources {
-        rows.extend(touched(connection, context, source).await?);
+        let (touched, latest) = touched(connection, context, source).await?;
+        rows.extend(touched);
+        // Locked from here on: what the revert does is later than all that it undoes.
+        context.later_than(latest)?;
     }
     let mut plan = RestorePlan::new(rows);
     loop {
@@ -173,7 +180,7 @@ pub(super) async fn restore(
     };
     let mut work = Work {
         connection,
-        context,
+        context: &mut *context,
         plan: &plan,
         facts,
         entries: Vec::new(),
@@ -246,6 +253,7 @@ async fn record_undo(
         rights: context.rights,
         author: context.author,
         now: context.now,
+        stored: None,
     };
     ensure_job(connection, &own, target).await?;
     let new = NewExecution::of(&given.undo);

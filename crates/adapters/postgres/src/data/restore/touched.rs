@@ -25,6 +25,8 @@ struct ChangedRow {
     first: i64,
     #[diesel(sql_type = Timestamptz)]
     first_at: OffsetDateTime,
+    #[diesel(sql_type = Timestamptz)]
+    last_at: OffsetDateTime,
     #[diesel(sql_type = Text)]
     last_action: String,
     #[diesel(sql_type = Bool)]
@@ -43,6 +45,8 @@ struct CurrentRow {
     key: String,
     #[diesel(sql_type = Bool)]
     own: bool,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    changed_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Text>)]
     parent: Option<String>,
 }
@@ -54,12 +58,12 @@ struct Firsts<'r> {
     times: Vec<Option<OffsetDateTime>>,
 }
 
-/// The rows of a table that the execution changed, those that exist locked.
+/// The rows of a table that the execution changed, those that exist locked, and the moment of their last change.
 pub(super) async fn touched(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     source: &Source<'_>,
-) -> Result<Vec<Touched>, Failure> {
+) -> Result<(Vec<Touched>, Option<OffsetDateTime>), Failure> {
     let changed = changed_rows(connection, context, source).await?;
     let changed: BTreeMap<String, ChangedRow> = changed
         .into_iter()
@@ -71,6 +75,8 @@ pub(super) async fn touched(
             .into_iter()
             .map(|row| (row.key.clone(), row))
             .collect();
+    let times = current.values().filter_map(|row| row.changed_at);
+    let latest = times.chain(changed.values().map(|row| row.last_at)).max();
     let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
     // Of rows that the execution created, what others changed before its first update counts, too.
     let first = |id: &String| changed.get(id).filter(|row| !row.was_own);
@@ -108,7 +114,7 @@ pub(super) async fn touched(
             changed_since: since.contains(id) || (deleted && exists && !is_own),
         }
     });
-    Ok(rows.collect())
+    Ok((rows.collect(), latest))
 }
 
 async fn changed_rows(
@@ -118,7 +124,7 @@ async fn changed_rows(
 ) -> Result<Vec<ChangedRow>, Failure> {
     let rows = diesel::sql_query(format!(
         // Along the index of executions alone: other changes of the rows may be many.
-        "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, \
+        "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, max(at) AS last_at, \
          (array_agg(action ORDER BY id DESC))[1] AS last_action, \
          (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, \
          (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own, \
@@ -146,10 +152,12 @@ async fn current_rows(
     let keys = source.keys(ids);
     let query = statement(format!(
         // Locked in the order of keys, as every other writer does.
-        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, {parent} AS parent FROM {name} t \
+        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, t.{changed_at} AS changed_at, \
+         {parent} AS parent FROM {name} t \
          WHERE t.{creator} = $1 OR t.{key} = ANY($2::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
         key = source.key,
         creator = source.creator,
+        changed_at = source.changed_at,
         parent = source.parent("t"),
         name = source.name,
         data_type = sql_type(source.data_type),

@@ -31,7 +31,7 @@ struct CountRow {
 /// The changes of a plan.
 pub(super) struct Work<'w, 'c> {
     pub(super) connection: &'w mut AsyncPgConnection,
-    pub(super) context: &'w WriteContext<'c>,
+    pub(super) context: &'w mut WriteContext<'c>,
     pub(super) plan: &'w RestorePlan,
     pub(super) facts: RestoreFacts,
     pub(super) entries: Vec<LedgerEntry>,
