@@ -1,20 +1,21 @@
 //! Contract of [`labdata_ports::data::DataStore`]: reverts that restore.
 
 use labdata_domain::{
-    catalog::TableDefinition,
+    catalog::{KeyedTable, TableDefinition},
     data::{
         restore::OnConflict,
         revert::RevertReport,
         write::{Mode, SeriesWrite, TableWrite},
     },
     ids::ExecutionId,
+    scalar::KeyValue,
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest};
 use serde_json::{Map, Value, json};
 
 use crate::{
     Itself,
-    catalog::definitions::{curated, raw, reference, required, sample, unique},
+    catalog::definitions::{column, curated, raw, reference, required, sample, unique},
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
     fixtures::Executions,
     given::at,
@@ -88,6 +89,18 @@ pub(crate) fn delete(table: &str, rows: Value) -> TableWrite {
         cascade: true,
         ..table_write(Mode::Delete, table, rows)
     }
+}
+
+/// Deletes the earlier versions of a row and of its series.
+async fn forget(lab: &Lab, table: &str, id: &str) {
+    let catalog = lab.tables().await;
+    let table = KeyedTable::of(catalog.table(table).unwrap()).unwrap();
+    let key = KeyValue::Text(id.to_owned());
+    let forgotten = lab
+        .data
+        .forget_history(lab.organization, &table, &key)
+        .await;
+    assert!(forgotten.unwrap());
 }
 
 /// Two samples with a measurement and a curve each.
@@ -474,6 +487,33 @@ crate::suite!(
         ];
         assert_eq!(report.warnings, expected);
         assert_eq!(lab.column("reading", "name").await, ["c"]);
+    }
+
+    /// Created rows that another execution changed are a conflict, also where the history does not know of the change.
+    async fn created_rows_that_others_changed_stay_without_history(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let columns = vec![column("name", labdata_domain::scalar::DataType::String)];
+        let unrecorded = TableDefinition {
+            history: false,
+            ..curated("reading", columns)
+        };
+        lab.define(&unrecorded).await.unwrap();
+        for table in ["reading", "sample"] {
+            let created = lab.insert(table, json!([{"id": "q", "name": "q"}])).await;
+            let updated = update(table, json!([{"id": "q", "name": "r"}]));
+            write(&lab, [updated], []).await;
+            forget(&lab, table, "q").await;
+            let refused = conflicts(restore(&lab, created).await);
+            let expected = format!(
+                "1 rows of \"{table}\" cannot be restored (q): another execution changed them since"
+            );
+            assert_eq!(refused, [expected]);
+            let report = restore_but_conflicts(&lab, created).await;
+            assert_eq!(report.deleted_count, 0);
+            assert_eq!(lab.column(table, "name").await, ["r"]);
+        }
     }
 
     /// Another organization's execution is not found, and what it did stays.

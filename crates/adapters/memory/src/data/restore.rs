@@ -72,14 +72,17 @@ pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertRe
     Ok(plan.report(&facts))
 }
 
-/// Creators of the rows of a table, or of the points of a raw one, that exist.
-fn creators(tables: &Tables, table: &Table) -> BTreeMap<String, ExecutionId> {
+/// The executions that created and last changed the rows of a table, or the points of a raw one, that exist.
+fn creators(tables: &Tables, table: &Table) -> BTreeMap<String, (ExecutionId, ExecutionId)> {
     let rows = tables.rows_of(&table.name);
-    let rows = rows.map(|(key, row)| (key.to_string(), row.created_by));
+    let rows = rows.map(|(key, row)| (key.to_string(), (row.created_by, row.updated_by)));
     let series = tables.series_of(&table.name).iter();
     let series = series.filter(|series| !series.points.is_empty());
-    rows.chain(series.map(|series| (points_id(series), series.execution)))
-        .collect()
+    let series = series.map(|series| {
+        let execution = series.execution;
+        (points_id(series), (execution, execution))
+    });
+    rows.chain(series).collect()
 }
 
 fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
@@ -93,7 +96,7 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
         let own: Vec<&Change> = own
             .filter(|it| it.author.execution == Some(execution) && !it.is_undone)
             .collect();
-        let created = creators.iter().filter(|(_, by)| **by == execution);
+        let created = creators.iter().filter(|(_, (by, _))| *by == execution);
         let touched_ids = own.iter().map(|change| change.id.clone());
         let ids = created.map(|(id, _)| id.clone()).chain(touched_ids);
         let ids: BTreeSet<String> = ids.collect();
@@ -106,7 +109,11 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
             let mut own = own_befores.iter();
             let first = own.next();
             let last = own.next_back().or(first);
-            let is_own = creators.get(&id) == Some(&execution);
+            let is_own = creators.get(&id).is_some_and(|(by, _)| *by == execution);
+            // By the row itself as well: another execution's change is not recorded without history.
+            let changed_last_by_other = !table.is_raw()
+                && !own_befores.iter().any(|change| change.author.is_undo)
+                && creators.get(&id).is_some_and(|(_, by)| *by != execution);
             let by_it = |it: &Change| {
                 let before = it.before.as_ref();
                 before.is_some_and(|before| before.created_by() == execution)
@@ -132,7 +139,9 @@ fn touched(tables: &Tables, execution: ExecutionId) -> Vec<Touched> {
                 exists,
                 is_own,
                 parent: parent_of(tables, table, &own_befores, &id),
-                changed_since: by_others || (deleted && exists && !is_own),
+                changed_since: by_others
+                    || (exists && changed_last_by_other)
+                    || (deleted && exists && !is_own),
                 id,
             });
         }

@@ -71,6 +71,8 @@ struct Source<'c> {
     data_type: DataType,
     /// Name of the column of the execution that created the row.
     creator: &'static str,
+    /// Name of the column of the execution that changed it last.
+    updater: &'static str,
     /// Name of the column of its last change.
     changed_at: &'static str,
 }
@@ -85,6 +87,7 @@ impl<'c> Source<'c> {
                 key: column_name(keyed.key()),
                 data_type: keyed.key().data_type,
                 creator: "created_by_execution_id",
+                updater: "updated_by_execution_id",
                 changed_at: "updated_at",
                 table,
                 keyed: Some(keyed.clone()),
@@ -94,6 +97,7 @@ impl<'c> Source<'c> {
                 key: "_chunk".to_owned(),
                 data_type: DataType::Integer,
                 creator: "_execution",
+                updater: "_execution",
                 changed_at: "_written_at",
                 table,
                 keyed,

@@ -34,6 +34,9 @@ struct ChangedRow {
     /// True if the execution had created the row before.
     #[diesel(sql_type = Bool)]
     was_own: bool,
+    /// True if the execution is a revert, which gives rows back the execution of their earlier values.
+    #[diesel(sql_type = Bool)]
+    is_undo: bool,
     /// Of a chunk.
     #[diesel(sql_type = Nullable<Text>)]
     parent: Option<String>,
@@ -45,6 +48,9 @@ struct CurrentRow {
     key: String,
     #[diesel(sql_type = Bool)]
     own: bool,
+    /// True if the execution changed it last.
+    #[diesel(sql_type = Bool)]
+    changed_last: bool,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     changed_at: Option<OffsetDateTime>,
     #[diesel(sql_type = Nullable<Text>)]
@@ -98,6 +104,10 @@ pub(super) async fn touched(
         let now = current.get(id);
         let is_own = now.is_some_and(|row| row.own);
         let exists = now.is_some() && (is_own || !was_created);
+        // By the row itself as well: another execution's change is not recorded without history, and may be forgotten.
+        let changed_last_by_other = source.keyed.is_some()
+            && change.is_none_or(|row| !row.is_undo)
+            && now.is_some_and(|row| !row.changed_last);
         let deleted = change.is_some_and(|row| row.last_action == ChangeAction::Deleted.as_str());
         Touched {
             table: source.table.clone(),
@@ -111,7 +121,9 @@ pub(super) async fn touched(
                 .map(|row| row.first),
             exists,
             is_own,
-            changed_since: since.contains(id) || (deleted && exists && !is_own),
+            changed_since: since.contains(id)
+                || (exists && changed_last_by_other)
+                || (deleted && exists && !is_own),
         }
     });
     Ok((rows.collect(), latest))
@@ -126,7 +138,7 @@ async fn changed_rows(
         // Along the index of executions alone: other changes of the rows may be many.
         "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, max(at) AS last_at, \
          (array_agg(action ORDER BY id DESC))[1] AS last_action, \
-         (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, \
+         (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, bool_or(is_undo) AS is_undo, \
          (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own, \
          (array_agg({parent} ORDER BY id) FILTER (WHERE before IS NOT NULL))[1] AS parent \
          FROM labdata.row_change c WHERE execution_id = $1 AND organization_id = $2 AND table_name = $3 \
@@ -152,11 +164,12 @@ async fn current_rows(
     let keys = source.keys(ids);
     let query = statement(format!(
         // Locked in the order of keys, as every other writer does.
-        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, t.{changed_at} AS changed_at, \
-         {parent} AS parent FROM {name} t \
+        "SELECT t.{key}::text AS key, t.{creator} IS NOT DISTINCT FROM $1 AS own, \
+         t.{updater} IS NOT DISTINCT FROM $1 AS changed_last, t.{changed_at} AS changed_at, {parent} AS parent FROM {name} t \
          WHERE t.{creator} = $1 OR t.{key} = ANY($2::{data_type}[]) ORDER BY t.{key} FOR UPDATE",
         key = source.key,
         creator = source.creator,
+        updater = source.updater,
         changed_at = source.changed_at,
         parent = source.parent("t"),
         name = source.name,
