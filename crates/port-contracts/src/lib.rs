@@ -142,6 +142,7 @@ macro_rules! store {
         $crate::data_revert! { $harness $(, $test)? }
         $crate::data_history! { $harness $(, $test)? }
         $crate::data_restore! { $harness $(, $test)? }
+        $crate::data_restore_unrecorded! { $harness $(, $test)? }
         $crate::data_as_of! { $harness $(, $test)? }
         $crate::data_moments! { $harness $(, $test)? }
         $crate::data_retyped! { $harness $(, $test)? }

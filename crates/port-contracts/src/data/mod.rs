@@ -19,6 +19,7 @@ pub mod read;
 pub mod read_series;
 pub mod refusals;
 pub mod restore;
+pub mod restore_unrecorded;
 pub mod retyped;
 pub mod revert;
 pub mod saved_views;

@@ -1,21 +1,19 @@
 //! Contract of [`labdata_ports::data::DataStore`]: reverts that restore.
 
 use labdata_domain::{
-    catalog::{KeyedTable, TableDefinition},
     data::{
         restore::OnConflict,
         revert::RevertReport,
         write::{Mode, SeriesWrite, TableWrite},
     },
     ids::ExecutionId,
-    scalar::KeyValue,
 };
 use labdata_ports::data::{Attribution, Restore, RevertError, RevertRequest};
 use serde_json::{Map, Value, json};
 
 use crate::{
     Itself,
-    catalog::definitions::{column, curated, raw, reference, required, sample, unique},
+    catalog::definitions::sample,
     data::lab::{DataHarness, Lab, insert, request, series, table_write},
     fixtures::Executions,
     given::at,
@@ -66,14 +64,14 @@ pub(super) async fn restore(
     lab.data.revert(lab.organization, &request).await
 }
 
-async fn restore_but_conflicts(lab: &Lab, execution: ExecutionId) -> RevertReport {
+pub(super) async fn restore_but_conflicts(lab: &Lab, execution: ExecutionId) -> RevertReport {
     let request = restoring(lab, execution, OnConflict::Skip);
     lab.data.revert(lab.organization, &request).await.unwrap()
 }
 
 /// The conflicts of a revert that is refused.
 #[track_caller]
-fn conflicts(result: Result<RevertReport, RevertError>) -> Vec<String> {
+pub(super) fn conflicts(result: Result<RevertReport, RevertError>) -> Vec<String> {
     match result {
         Err(RevertError::Conflicts(conflicts)) => conflicts,
         other => panic!("expected conflicts, got {other:?}"),
@@ -89,18 +87,6 @@ pub(crate) fn delete(table: &str, rows: Value) -> TableWrite {
         cascade: true,
         ..table_write(Mode::Delete, table, rows)
     }
-}
-
-/// Deletes the earlier versions of a row and of its series.
-async fn forget(lab: &Lab, table: &str, id: &str) {
-    let catalog = lab.tables().await;
-    let table = KeyedTable::of(catalog.table(table).unwrap()).unwrap();
-    let key = KeyValue::Text(id.to_owned());
-    let forgotten = lab
-        .data
-        .forget_history(lab.organization, &table, &key)
-        .await;
-    assert!(forgotten.unwrap());
 }
 
 /// Two samples with a measurement and a curve each.
@@ -434,86 +420,6 @@ crate::suite!(
                 ..report
             }
         );
-    }
-
-    /// Of tables without history created rows are deleted; the rest cannot return, and is warned of.
-    async fn tables_without_history_are_warned_of(harness: &Itself<impl DataHarness>) {
-        let lab = Lab::with_tables(harness).await;
-        let rows = TableDefinition {
-            history: false,
-            ..curated(
-                "reading",
-                vec![
-                    unique("name", labdata_domain::scalar::DataType::String),
-                    reference("sample"),
-                ],
-            )
-        };
-        let points = TableDefinition {
-            history: false,
-            ..raw(
-                "trace",
-                vec![
-                    reference("reading"),
-                    required("time", labdata_domain::scalar::DataType::Float),
-                ],
-            )
-        };
-        lab.define(&rows).await.unwrap();
-        lab.define(&points).await.unwrap();
-        let readings = json!([{"id": "a", "name": "a"}, {"id": "b", "name": "b"}]);
-        let traces = ["a", "b"].map(|id| series("trace", json!(id), json!({"time": [1]})));
-        write(&lab, [insert("reading", readings)], traces).await;
-        let tables = [
-            update("reading", json!([{"id": "a", "name": "c"}])),
-            delete("reading", json!([{"id": "b"}])),
-            insert("reading", json!([{"id": "new", "name": "new"}])),
-        ];
-        let execution = write(
-            &lab,
-            tables,
-            [series("trace", json!("a"), json!({"time": [2]}))],
-        )
-        .await;
-        let report = restore(&lab, execution).await.unwrap();
-        assert_eq!((report.deleted_count, report.restored_count), (1, 0));
-        let not_undone =
-            |what: &str| format!("not undone: {what}, whose earlier values are not stored");
-        let expected = [
-            not_undone("1 deleted rows of \"reading\""),
-            not_undone("1 updated rows of \"reading\""),
-            not_undone("1 points deleted with their rows of \"trace\""),
-            not_undone("1 replaced series of \"trace\""),
-        ];
-        assert_eq!(report.warnings, expected);
-        assert_eq!(lab.column("reading", "name").await, ["c"]);
-    }
-
-    /// Created rows that another execution changed are a conflict, also where the history does not know of the change.
-    async fn created_rows_that_others_changed_stay_without_history(
-        harness: &Itself<impl DataHarness>,
-    ) {
-        let lab = Lab::with_tables(harness).await;
-        let columns = vec![column("name", labdata_domain::scalar::DataType::String)];
-        let unrecorded = TableDefinition {
-            history: false,
-            ..curated("reading", columns)
-        };
-        lab.define(&unrecorded).await.unwrap();
-        for table in ["reading", "sample"] {
-            let created = lab.insert(table, json!([{"id": "q", "name": "q"}])).await;
-            let updated = update(table, json!([{"id": "q", "name": "r"}]));
-            write(&lab, [updated], []).await;
-            forget(&lab, table, "q").await;
-            let refused = conflicts(restore(&lab, created).await);
-            let expected = format!(
-                "1 rows of \"{table}\" cannot be restored (q): another execution changed them since"
-            );
-            assert_eq!(refused, [expected]);
-            let report = restore_but_conflicts(&lab, created).await;
-            assert_eq!(report.deleted_count, 0);
-            assert_eq!(lab.column(table, "name").await, ["r"]);
-        }
     }
 
     /// Another organization's execution is not found, and what it did stays.

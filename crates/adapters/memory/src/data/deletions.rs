@@ -29,6 +29,12 @@ impl Tables {
         (own, in_trash.into_iter().collect())
     }
 
+    /// The execution's entries, those that a revert took included.
+    pub(super) fn entries_of(&self, execution: ExecutionId) -> Vec<LedgerEntry> {
+        let own = self.ledger.iter().filter(|it| it.execution == execution);
+        own.map(|it| it.entry.clone()).collect()
+    }
+
     pub(super) fn recorded_deletions(&self, execution: ExecutionId) -> RecordedDeletions {
         let mut deletions = RecordedDeletions::default();
         let changes = self.changes.iter().filter(|it| {

@@ -46,7 +46,7 @@ pub(super) fn restore(tables: &mut Tables, given: &Given<'_>) -> Result<RevertRe
         now: tables.moment_after(given.author.now, execution, &touched),
         ..given.author
     };
-    let mut plan = RestorePlan::new(touched);
+    let mut plan = RestorePlan::new(touched, &tables.entries_of(execution));
     while plan.leave(obstacles(tables, &plan, given)) {}
     plan.check(given.on_conflict)?;
     let mut facts = RestoreFacts {

@@ -213,16 +213,38 @@ pub(super) async fn take_for_revert(
     .load(connection)
     .await?;
     rows.into_iter()
-        .map(|row| {
-            let action = LedgerAction::from_name(&row.action)
-                .ok_or_else(|| corrupt("write_ledger", "action", context.execution.as_uuid()))?;
-            Ok(LedgerEntry {
-                table: row.table_name,
-                action,
-                count: u64::try_from(row.row_count).unwrap_or_default(),
-                ids: row.ids.unwrap_or_default(),
-                stored: Vec::new(),
-            })
-        })
+        .map(|row| row.into_entry(context.execution))
         .collect()
+}
+
+/// The execution's entries about series, those that a revert took included.
+pub(super) async fn entries_of_series(
+    connection: &mut AsyncPgConnection,
+    context: &WriteContext<'_>,
+) -> Result<Vec<LedgerEntry>, Failure> {
+    let rows: Vec<LedgerRow> = diesel::sql_query(
+        "SELECT table_name, action, row_count, ids FROM labdata.write_ledger \
+         WHERE execution_id = $1 AND organization_id = $2 AND action IN ('series_written', 'series_replaced')",
+    )
+    .bind::<SqlUuid, _>(context.execution.as_uuid())
+    .bind::<SqlUuid, _>(context.organization.as_uuid())
+    .load(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| row.into_entry(context.execution))
+        .collect()
+}
+
+impl LedgerRow {
+    fn into_entry(self, execution: ExecutionId) -> Result<LedgerEntry, Failure> {
+        let action = LedgerAction::from_name(&self.action)
+            .ok_or_else(|| corrupt("write_ledger", "action", execution.as_uuid()))?;
+        Ok(LedgerEntry {
+            table: self.table_name,
+            action,
+            count: u64::try_from(self.row_count).unwrap_or_default(),
+            ids: self.ids.unwrap_or_default(),
+            stored: Vec::new(),
+        })
+    }
 }

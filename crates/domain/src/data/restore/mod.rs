@@ -12,7 +12,10 @@ use std::{
     sync::Arc,
 };
 
-use super::revert::CreatedRows;
+use super::{
+    revert::CreatedRows,
+    write::{LedgerAction, LedgerEntry},
+};
 use crate::catalog::Table;
 
 pub use report::RestoreFacts;
@@ -136,15 +139,22 @@ pub struct RestorePlan {
     left: BTreeMap<(String, String), Left>,
     touched: BTreeSet<(String, String)>,
     created: CreatedRows,
-    /// Raw tables and parents of the series whose earlier points are stored.
-    stored_series: BTreeSet<(String, String)>,
+    /// Raw tables and parents of the series that replaced those of others, whose points are not stored.
+    lost_series: BTreeSet<(String, String)>,
+    /// Those of them that are still there, and stay.
+    left_series: BTreeSet<(String, String)>,
 }
 
 impl RestorePlan {
-    /// A plan for the rows that an execution changed.
+    /// A plan for the rows that an execution changed. `ledger` has at least all of its entries about series, those that an
+    /// earlier revert took included.
     #[must_use]
-    pub fn new(rows: impl IntoIterator<Item = Touched>) -> Self {
-        let mut plan = Self::default();
+    pub fn new(rows: impl IntoIterator<Item = Touched>, ledger: &[LedgerEntry]) -> Self {
+        let rows: Vec<Touched> = rows.into_iter().collect();
+        let mut plan = Self {
+            lost_series: lost_series(&rows, ledger),
+            ..Self::default()
+        };
         for row in rows {
             let place = (row.table.name.clone(), row.id);
             plan.touched.insert(place.clone());
@@ -152,10 +162,6 @@ impl RestorePlan {
             if row.is_own {
                 let created = plan.created.entry(place.0.clone()).or_default();
                 created.insert(place.1.clone());
-            }
-            if let (Some(_), Some(parent)) = (row.before, &row.parent) {
-                let series = (place.0.clone(), parent.clone());
-                plan.stored_series.insert(series);
             }
             let undo = match (row.exists, row.before) {
                 (true, None) => Undo::Delete,
@@ -165,6 +171,14 @@ impl RestorePlan {
                 // undo.
                 (false, None) => continue,
             };
+            // Without the points that they replaced, nothing would be left of the series.
+            if undo == Undo::Delete
+                && let Some(parent) = &row.parent
+                && let Some(lost) = plan.lost_series.get(&(place.0.clone(), parent.clone()))
+            {
+                plan.left_series.insert(lost.clone());
+                continue;
+            }
             // A row is never undone in part: which of its values came from whom is not stored.
             let Touched { table, parent, .. } = row;
             if row.changed_since {
@@ -290,6 +304,32 @@ impl RestorePlan {
     }
 }
 
+/// Raw tables and parents of the series that an execution replaced, where what others had written is not stored.
+fn lost_series(rows: &[Touched], ledger: &[LedgerEntry]) -> BTreeSet<(String, String)> {
+    let mut writes: BTreeMap<(&String, &String), (u64, u64)> = BTreeMap::new();
+    for entry in ledger {
+        for parent in &entry.ids {
+            let (written, replaced) = writes.entry((&entry.table, parent)).or_default();
+            match entry.action {
+                LedgerAction::SeriesWritten => *written += 1,
+                LedgerAction::SeriesReplaced => *replaced += 1,
+                _ => {}
+            }
+        }
+    }
+    let stored = rows.iter().filter(|row| row.before.is_some());
+    let stored: BTreeSet<_> = stored
+        .filter_map(|row| Some((&row.table.name, row.parent.as_ref()?)))
+        .collect();
+    let lost = writes.into_iter().filter(|(series, (written, replaced))| {
+        // Of a series that the execution wrote first, it replaced its own points alone.
+        let replaced_others = *replaced > 0 && replaced >= written;
+        replaced_others && !stored.contains(series)
+    });
+    lost.map(|((table, parent), _)| (table.clone(), parent.clone()))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +361,7 @@ mod tests {
             touched("passing", None, false),
             touched("updated", Some(2), true),
         ];
-        let plan = RestorePlan::new(rows);
+        let plan = RestorePlan::new(rows, &[]);
         let expected = [
             ("created", Undo::Delete),
             ("deleted", Undo::BringBack(1)),
@@ -339,7 +379,7 @@ mod tests {
             changed_since: true,
             ..touched("b", Some(1), true)
         };
-        let mut plan = RestorePlan::new([touched("a", None, true), changed]);
+        let mut plan = RestorePlan::new([touched("a", None, true), changed], &[]);
         let refused = plan.check(OnConflict::Refuse).unwrap_err();
         assert_eq!(
             refused,
@@ -364,7 +404,7 @@ mod tests {
             changed_since: true,
             ..touched(id, Some(1), false)
         };
-        let plan = RestorePlan::new([chunk("17"), chunk("18")]);
+        let plan = RestorePlan::new([chunk("17"), chunk("18")], &[]);
         assert_eq!(
             plan.check(OnConflict::Refuse).unwrap_err(),
             ["1 series of \"sample\" cannot be restored (a): another execution changed them since"]
@@ -400,7 +440,15 @@ mod tests {
             parent: Some("stored".to_owned()),
             ..touched("17", Some(1), false)
         };
-        let report = RestorePlan::new([stored]).report(&facts);
+        let written = |parent: &str| Touched {
+            parent: Some(parent.to_owned()),
+            ..touched(&format!("new {parent}"), None, true)
+        };
+        let rows = [stored, written("first"), written("stored"), written("lost")];
+        let plan = RestorePlan::new(rows, &facts.ledger);
+        // What replaced points that are not stored stays: nothing could come back in its place.
+        assert_eq!(plan.deleted("sample"), ["new first", "new stored"]);
+        let report = plan.report(&facts);
         let lost = |what: &str| {
             format!("not undone: {what} of \"sample\", whose earlier values are not stored")
         };
@@ -420,7 +468,7 @@ mod tests {
             ledger: vec![LedgerEntry::updated("sample", ids, Vec::new())],
             ..RestoreFacts::default()
         };
-        let report = RestorePlan::new([touched("a", Some(1), true)]).report(&facts);
+        let report = RestorePlan::new([touched("a", Some(1), true)], &[]).report(&facts);
         assert_eq!(
             report.warnings,
             ["not undone: 1 updated rows of \"sample\", whose earlier values are not stored"]

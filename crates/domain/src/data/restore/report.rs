@@ -96,24 +96,18 @@ impl RestorePlan {
     }
 
     /// Numbers of replaced series whose earlier points are not stored, by raw table.
-    fn lost_series<'f>(&self, facts: &'f RestoreFacts) -> BTreeMap<&'f str, u64> {
-        let mut writes: BTreeMap<(&str, &String), (u64, u64)> = BTreeMap::new();
-        for entry in &facts.ledger {
-            for parent in &entry.ids {
-                let (written, replaced) = writes.entry((&entry.table, parent)).or_default();
-                match entry.action {
-                    LedgerAction::SeriesWritten => *written += 1,
-                    LedgerAction::SeriesReplaced => *replaced += 1,
-                    _ => {}
-                }
-            }
-        }
+    fn lost_series<'p>(&'p self, facts: &RestoreFacts) -> BTreeMap<&'p str, u64> {
         let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
-        for ((table, parent), (written, replaced)) in writes {
-            // Of a series that the execution wrote first, it replaced its own points alone.
-            let replaced_others = replaced > 0 && replaced >= written;
-            let place = (table.to_owned(), parent.clone());
-            if replaced_others && !self.stored_series.contains(&place) {
+        for series in &self.lost_series {
+            let (table, parent) = series;
+            let mut ledger = facts.ledger.iter();
+            // An earlier revert has warned of the rest.
+            let is_new = ledger.any(|entry| {
+                entry.action == LedgerAction::SeriesReplaced
+                    && entry.table == *table
+                    && entry.ids.contains(parent)
+            });
+            if is_new || self.left_series.contains(series) {
                 *lost.entry(table).or_default() += 1;
             }
         }

@@ -33,7 +33,7 @@ use super::{
     deletions::recorded_deletions,
     execution::{NewExecution, create_execution, ensure_job},
     failure::Failure,
-    ledger::{self, in_trash, take_for_revert},
+    ledger::{self, entries_of_series, in_trash, take_for_revert},
     revert::{RevertFailure, lock_execution},
 };
 use crate::{
@@ -161,7 +161,8 @@ pub(super) async fn restore(
         // Locked from here on: what the revert does is later than all that it undoes.
         context.later_than(latest)?;
     }
-    let mut plan = RestorePlan::new(rows);
+    let series = entries_of_series(connection, context).await?;
+    let mut plan = RestorePlan::new(rows, &series);
     loop {
         // A row that is left may itself stand in the way of another, such as by its reference to a row that was to be
         // deleted: the search ends with a round that finds nothing.
