@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::future::join_all;
 use labdata_domain::{
-    data::write::{Mode, WriteOutcome, WritePlan},
+    data::write::{Mode, TableWrite, WriteOutcome, WritePlan},
     executions::FinalStatus,
     page::PageRequest,
 };
@@ -232,6 +232,43 @@ crate::suite!(
             }
         }
         assert_eq!((created, lab.count("sample").await), (1, 1));
+    }
+
+    /// Upserts by a key that no constraint makes unique create its row once as well: the others update it.
+    async fn upserts_by_a_key_that_is_not_unique_create_it_once(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let upsert = |table: &str, key: &str, rows: Vec<Value>| TableWrite {
+            key: Some(vec![key.to_owned()]),
+            ..table_write(Mode::Upsert, table, json!(rows))
+        };
+        let mut plans = Vec::new();
+        for writer in 0..8 {
+            // Some of many keys, which are not locked one by one.
+            let others = if writer % 3 == 0 { 70 } else { 1 };
+            let rows = (0..=others).map(|row| {
+                let note = if row == 0 {
+                    "shared".to_owned()
+                } else {
+                    format!("{writer}/{row}")
+                };
+                json!({"name": format!("{writer}/{row}"), "note": note})
+            });
+            let operation = vec![json!({"name": "shared"})];
+            let writes = [
+                upsert("sample", "note", rows.collect()),
+                upsert("operation", "name", operation),
+            ];
+            plans.push(lab.plan(request(writes, [])).await.unwrap());
+        }
+        for result in race(&lab, &plans).await {
+            result.unwrap();
+        }
+        for (table, column) in [("sample", "note"), ("operation", "name")] {
+            let rows = lab.find(table, json!({ column: "shared" })).await;
+            assert_eq!(rows.len(), 1, "{table}");
+        }
     }
 
     /// Of series that replace each other, one stands whole, and every point is counted once.

@@ -31,6 +31,7 @@ mod series;
 mod small;
 mod store;
 mod stream;
+mod upsert_locks;
 
 pub(crate) use read::platform_source;
 pub use store::PgDataStore;

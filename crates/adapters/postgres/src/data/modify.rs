@@ -23,6 +23,7 @@ use super::{
     matching::{Matches, match_rows},
     recreated::require_later_than_deletions,
     row_images::{rendered_row, row_image},
+    upsert_locks::lock_keys,
 };
 use crate::database::{
     names::{ArrayParameter, TableNames, Unnested, column_name},
@@ -52,6 +53,7 @@ pub(super) async fn modify_rows(
         OnMatch::Overwrite => Some(context.author.update()),
         OnMatch::FillMissing => None,
     };
+    lock_keys(connection, context, step, &columns).await?;
     let Matches { found, mut before } =
         match_rows(connection, context, step, &columns, recorded).await?;
     let assigned = step.assign_matches(found).map_err(Failure::Problems)?;

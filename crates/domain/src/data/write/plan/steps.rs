@@ -129,6 +129,21 @@ impl TableStep {
         self.row_names.path(self.address(row))
     }
 
+    /// Returns whether two such steps that run at once could create a row each under one key: an upsert by columns of which
+    /// no constraint demands that they are unique.
+    #[must_use]
+    pub fn may_create_twice(&self) -> bool {
+        let is_key = |name: &str| self.key.iter().any(|given| given.column.name == name);
+        let is_unique = self
+            .table
+            .columns
+            .iter()
+            .any(|column| (column.is_unique || column.is_primary_key) && is_key(&column.name));
+        let mut groups = self.table.unique_together.iter();
+        let is_unique = is_unique || groups.any(|group| group.iter().all(|name| is_key(name)));
+        matches!(self.action, Action::Upsert { .. }) && !is_unique
+    }
+
     /// The keys of the rows that an insert creates; `None` for other actions.
     #[must_use]
     pub const fn inserted_keys(&self) -> Option<&Values> {

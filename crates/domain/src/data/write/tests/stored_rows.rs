@@ -92,6 +92,19 @@ fn an_upsert_creates_what_matches_nothing_under_its_given_or_generated_key() {
 }
 
 #[test]
+fn upserts_by_keys_that_are_not_unique_could_create_a_row_twice() {
+    let rows = json!([{ "name": "a", "volume": 1, "id": "A" }]);
+    for (mode, by, expected) in [
+        (Mode::Upsert, &["volume"][..], true),
+        (Mode::Update, &["volume"], false),
+        (Mode::Upsert, &["volume", "name"], false),
+        (Mode::Upsert, &["id"], false),
+    ] {
+        assert_eq!(step(mode, by, &rows).may_create_twice(), expected, "{by:?}");
+    }
+}
+
+#[test]
 fn an_upsert_reports_every_problem_of_its_rows_in_their_order() {
     let rows = json!([
         { "volume": 1, "id": "new" }, { "volume": 2, "name": "b" }, { "volume": 3 },
