@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     catalog::{ColumnDefinition, SystemColumn},
-    data::write::{LABEL_KEY, Mode, Problem, Reason, SeriesOutcome, SeriesWrite},
+    data::write::{LABEL_KEY, Mode, Problem, Reason, SeriesOutcome, SeriesWrite, TableWrite},
     refusal::ErrorCode,
     scalar::{DataType, KeyValue},
 };
@@ -411,5 +411,28 @@ crate::suite!(
             lab.find("curve", json!({"od__gte": 15_624.5})).await.len(),
             4
         );
+    }
+
+    /// Points may name the id under which the same request upserts their row, by whatever key it is matched.
+    async fn points_name_the_id_of_a_row_that_is_upserted_by_another_key(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = lab_with_samples(harness).await;
+        let both = |id: &str| {
+            let row = json!([{"id": id, "name": "new"}]);
+            let write = TableWrite {
+                key: Some(vec!["name".to_owned()]),
+                ..table_write(Mode::Upsert, "sample", row)
+            };
+            request([write], [series("curve", json!(id), json!({"time": [1]}))])
+        };
+        for replaced in [0, 1] {
+            let outcome = lab.write(both("new-1")).await.unwrap();
+            assert_eq!(outcome.series.first().unwrap().points_replaced, replaced);
+        }
+        let problems = assert_problems(lab.write(both("new-2")).await);
+        let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
+        assert_eq!(codes, [ErrorCode::ColumnNotWritable]);
+        assert_eq!(lab.count("curve").await, 1);
     }
 );

@@ -346,6 +346,25 @@ fn plan_with_late_parents() -> WritePlan {
     .unwrap()
 }
 
+#[test]
+fn rows_that_are_matched_by_another_key_may_be_referenced_by_the_ids_that_they_give() {
+    for mode in [Mode::Upsert, Mode::Update] {
+        let write = TableWrite {
+            mode,
+            key: Some(vec!["name".to_owned()]),
+            ..table("sample", &json!([{ "id": "new", "name": "a" }]))
+        };
+        let request = WriteRequest {
+            tables: vec![write],
+            series: vec![series("curve", &json!("new"), &json!({ "od": [1.0] }))],
+            ..WriteRequest::default()
+        };
+        let catalog = super::catalog();
+        // The row may not be stored yet, so the database is not asked for it.
+        assert!(check(&request, &catalog).questions().is_empty(), "{mode:?}");
+    }
+}
+
 fn outcomes(keys: [&str; 2]) -> Vec<TableOutcome> {
     keys.map(|text| TableOutcome {
         ids: vec![key(text)],

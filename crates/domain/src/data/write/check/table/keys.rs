@@ -56,18 +56,9 @@ impl<'a> TableChecker<'a, '_> {
     pub(super) fn note_keys(&mut self, given: &GivenColumn<'_>, values: &Values) {
         let (name, position) = (&given.column.name, given.position);
         let mode = self.write.mode;
-        let matches_by_key = self
-            .write
-            .key
-            .as_ref()
-            .is_none_or(|names| names.as_slice() == std::slice::from_ref(name));
-        // Decides whether rows behind may reference the key without a question to the database.
-        let exists_from_here = match mode {
-            Mode::Insert => true,
-            // A row that is matched by other columns may have another key than the one given.
-            Mode::Upsert | Mode::Update => matches_by_key,
-            Mode::Delete => false,
-        };
+        // Decides whether rows behind may reference the key without a question to the database. A row that is matched by
+        // other columns and has another key than the one given is refused by the write.
+        let exists_from_here = mode != Mode::Delete;
         for row in 0..values.len() {
             let Some(key) = values.key(row) else {
                 continue;
