@@ -210,6 +210,34 @@ crate::suite!(
         );
     }
 
+    /// Writes of the same rows in many orders all succeed, and one write's values stand.
+    async fn writes_of_the_same_rows_in_many_orders_all_succeed(
+        harness: &Itself<impl DataHarness>,
+    ) {
+        let lab = Lab::with_tables(harness).await;
+        let ids: Vec<String> = (0..6).map(|id| id.to_string()).collect();
+        let rows = ids.iter().map(|id| json!({"id": id, "name": id}));
+        lab.insert("sample", rows.collect()).await;
+        let mut plans = Vec::new();
+        for writer in 0..5_usize {
+            let mut order = ids.clone();
+            order.rotate_left(writer);
+            if writer % 2 == 0 {
+                order.reverse();
+            }
+            let steps = order.iter().map(|id| {
+                let row = json!([{"id": id, "volume": writer}]);
+                table_write(Mode::Update, "sample", row)
+            });
+            plans.push(lab.plan(request(steps, [])).await.unwrap());
+        }
+        for result in race(&lab, &plans).await {
+            result.unwrap();
+        }
+        let volumes = lab.column("sample", "volume").await;
+        assert_eq!(volumes.first(), volumes.last(), "{volumes:?}");
+    }
+
     /// Concurrent upserts of a missing row create it once: the rest update it or are refused because
     /// the value is taken.
     async fn upserts_of_one_row_create_it_once(harness: &Itself<impl DataHarness>) {

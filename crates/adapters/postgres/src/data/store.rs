@@ -1,6 +1,6 @@
 //! The data store: transactions around questions, writes, reverts and reads.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -44,7 +44,7 @@ use crate::{
     catalog::{PgCatalogStore, change::lock_definitions},
     database::{
         combine::BatchOutcome,
-        errors::{Attempts, Fault, retried, table_error, transacted},
+        errors::{Attempts, Fault, table_error, transacted},
         pool::{Connection, Database},
         sql::{Schemas, literal},
         transaction,
@@ -107,11 +107,12 @@ impl PgDataStore {
         context: &WriteContext<'_>,
         plan: &WritePlan,
         attribution: &Attribution,
+        after_clash: Option<Duration>,
     ) -> Result<WriteOutcome, Failure> {
         let database = self.database.of(context.organization);
         let mut connection = database.connection().await?;
         let mut context = context.clone();
-        let lock = catalog_lock(context.organization);
+        let lock = first_locks(context.organization, after_clash, &database);
         // The lock comes with BEGIN in one round trip; until the end no definition changes.
         transaction::begin_with(&mut connection, &lock).await?;
         let applied = self.apply_on(&mut connection, &mut context, plan, attribution);
@@ -164,9 +165,10 @@ impl PgDataStore {
         attribution: &Attribution,
     ) -> Result<WriteOutcome, WriteError> {
         let mut attempts = Attempts::default();
-        let mut contended = None;
+        let (mut contended, mut after_clash) = (None, None);
         loop {
-            let failure = match self.write_once(&context, plan, attribution).await {
+            let written = self.write_once(&context, plan, attribution, after_clash);
+            let failure = match written.await {
                 Ok(outcome) => return Ok(outcome),
                 Err(failure) => failure,
             };
@@ -185,6 +187,9 @@ impl PgDataStore {
             }
             if !attempts.again(&failure).await {
                 return Err(failure.into());
+            }
+            if after_clash.is_some() || matches!(failure, Failure::Clash(_)) {
+                after_clash = Some(attempts.left());
             }
         }
     }
@@ -214,9 +219,12 @@ impl PgDataStore {
         &self,
         organization: OrganizationId,
         request: &RevertRequest,
+        after_clash: Option<Duration>,
     ) -> Result<RevertReport, RevertFailure> {
-        let mut connection = self.database.of(organization).connection().await?;
-        transaction::begin_with(&mut connection, &catalog_lock(organization)).await?;
+        let database = self.database.of(organization);
+        let mut connection = database.connection().await?;
+        let locks = first_locks(organization, after_clash, &database);
+        transaction::begin_with(&mut connection, &locks).await?;
         let result = async {
             let restore = request.restore.as_ref();
             // The lock prevents definitions from changing, so this snapshot stays current.
@@ -261,6 +269,28 @@ impl PgDataStore {
             }
         }
     }
+}
+
+/// The statements that begin a write: the catalog lock, and after a clash the lock that lets those that clashed follow each
+/// other. Side by side they would lock the same rows in the same orders again, and clash again. First, as one that waits
+/// here must hold nothing; for no longer than the write has time left.
+fn first_locks(
+    organization: OrganizationId,
+    after_clash: Option<Duration>,
+    database: &Database,
+) -> String {
+    let lock = catalog_lock(organization);
+    let Some(left) = after_clash else {
+        return lock;
+    };
+    let name = literal(&format!("clashes {organization}"));
+    let alone = format!("SELECT pg_advisory_xact_lock(labdata.lock_key({name}))");
+    // A limit would last longer than a savepoint.
+    if database.is_bound() {
+        return format!("{alone}; {lock}");
+    }
+    let limit = left.as_millis().max(1);
+    format!("SET LOCAL lock_timeout = {limit}; {alone}; {lock}")
 }
 
 /// The statement that takes the organization's catalog lock, shared: definitions wait until the
@@ -337,7 +367,16 @@ impl DataStore for PgDataStore {
         organization: OrganizationId,
         request: &RevertRequest,
     ) -> Result<RevertReport, RevertError> {
-        Ok(retried!(self.revert_once(organization, request))?)
+        let mut attempts = Attempts::default();
+        let mut after_clash = None;
+        loop {
+            match self.revert_once(organization, request, after_clash).await {
+                Err(failure) if attempts.again(&failure).await => {
+                    after_clash = Some(attempts.left());
+                }
+                outcome => return Ok(outcome?),
+            }
+        }
     }
 
     async fn changes(

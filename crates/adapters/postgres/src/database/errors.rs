@@ -9,6 +9,7 @@ use std::{
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use labdata_domain::conflict::Conflict;
 use labdata_ports::PortError;
+use tokio::time::Instant;
 
 use super::condition::Condition;
 
@@ -17,6 +18,9 @@ pub(crate) const NO_ANSWER: &str = "the database does not respond";
 
 /// Maximum number of attempts at work that clashes with other transactions.
 const MAX_ATTEMPTS: u32 = 8;
+
+/// Time within which another attempt starts, as long as a wait for a row may take.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// Pauses between attempts are spread over this many milliseconds.
 const SPREAD: u32 = 8;
@@ -222,17 +226,32 @@ pub(crate) fn corrupt(table: &str, column: &str, id: impl Display) -> PortError 
 }
 
 /// Counts attempts at work that may clash with other transactions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Attempts {
     done: u32,
+    started: Instant,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self {
+            done: 0,
+            started: Instant::now(),
+        }
+    }
 }
 
 impl Attempts {
+    /// The time that is left for further attempts.
+    pub(crate) fn left(&self) -> Duration {
+        MAX_TIME.saturating_sub(self.started.elapsed())
+    }
+
     /// Returns whether to try again after a failure, once it has paused: longer with each attempt,
     /// and for different times in writers that clashed.
     pub(crate) async fn again(&mut self, failure: &impl Transient) -> bool {
         self.done += 1;
-        if !failure.is_transient() || self.done >= MAX_ATTEMPTS {
+        if !failure.is_transient() || self.done >= MAX_ATTEMPTS || self.left().is_zero() {
             return false;
         }
         tracing::debug!(
