@@ -102,7 +102,11 @@ impl<'v> Insertion<'v> {
     ) -> String {
         let execution = self.rows.add("uuid", ArrayParameter::Ids(executions));
         let time = self.rows.add("timestamptz", ArrayParameter::Times(times));
-        let key = self.selected.first().map_or("NULL", String::as_str);
+        let key = self
+            .selected
+            .as_slice()
+            .first()
+            .map_or("NULL", String::as_str);
         let time = later_than_deletion(keyed, &format!("u.{time}"), &format!("u.{key}"));
         self.text(table, &time, &execution)
     }
