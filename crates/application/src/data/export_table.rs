@@ -42,6 +42,28 @@ pub async fn export_table(
     name: &str,
     as_of: Option<OffsetDateTime>,
 ) -> Result<TableExport, Error> {
+    let export = export_table_again(services, actor, name, as_of).await?;
+    let target = AuditTarget::named(AuditTargetKind::Table, name);
+    record(
+        services,
+        actor,
+        Record::of(AuditAction::TableExported, target),
+    )
+    .await?;
+    Ok(export)
+}
+
+/// Prepares an export again, as the tables have changed since: one export is recorded once.
+///
+/// # Errors
+/// As [`export_table`].
+#[tracing::instrument(level = "debug", skip_all)]
+pub async fn export_table_again(
+    services: &Services,
+    actor: &Actor,
+    name: &str,
+    as_of: Option<OffsetDateTime>,
+) -> Result<TableExport, Error> {
     actor.require(Scope::Read)?;
     // Before the catalog, which could be outdated after a wait for a slot.
     let slots = StreamSlots::enter(services, actor).await?;
@@ -52,13 +74,6 @@ pub async fn export_table(
     let past = as_of.map(|at| PastTables::of(&[&plan.table], &[], at, now));
     let past = past.transpose().map_err(Error::refused)?;
     require_known(services, actor.organization, past.as_ref()).await?;
-    let target = AuditTarget::named(AuditTargetKind::Table, name);
-    record(
-        services,
-        actor,
-        Record::of(AuditAction::TableExported, target),
-    )
-    .await?;
     Ok(TableExport {
         organization: actor.organization,
         plan,
@@ -76,7 +91,8 @@ impl TableExport {
     /// Reads the table as of one moment, which lasts until the sink has taken the last part.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the sink takes no more; `Unavailable` after [`Services::export_time`]; those
+    /// [`Error::Internal`] if the sink takes no more; `Conflict` if the tables have changed since the preparation, before
+    /// anything was sent; `Unavailable` after [`Services::export_time`]; those
     /// of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, services: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {

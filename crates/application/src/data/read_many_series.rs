@@ -21,6 +21,7 @@ use labdata_ports::data::{
 use super::{
     as_of::require_known,
     export_table::{StreamSlots, failure, in_time},
+    planned_anew,
     read_series::{Series, SeriesSlots},
 };
 use crate::{Error, Services, catalog::visible::visible_catalog, slots::Held};
@@ -67,9 +68,25 @@ pub async fn read_many_series(
 ) -> Result<Held<Vec<Series>, SeriesSlots>, Error> {
     actor.require(Scope::Read)?;
     let slots = SeriesSlots::enter(services, actor).await?;
-    let plan = plan(services, actor, selection).await?;
-    let value = collect(services, actor.organization, &plan, SERIES_LIMITS).await?;
+    let value = read_planned(services, actor, &selection).await?;
     Ok(Held { value, slots })
+}
+
+async fn read_planned(
+    services: &Services,
+    actor: &Actor,
+    selection: &SeriesSelection,
+) -> Result<Vec<Series>, Error> {
+    planned_anew!(read_once(services, actor, selection.clone()))
+}
+
+async fn read_once(
+    services: &Services,
+    actor: &Actor,
+    selection: SeriesSelection,
+) -> Result<Vec<Series>, Error> {
+    let plan = plan(services, actor, selection).await?;
+    collect(services, actor.organization, &plan, SERIES_LIMITS).await
 }
 
 pub(super) async fn plan(
@@ -99,7 +116,7 @@ impl ManySeries {
     ///
     /// # Errors
     /// `NotFound` for a parent that does not exist; [`Error::Internal`] if the sink takes no
-    /// more; `Unavailable` after [`Services::export_time`]; those of the store.
+    /// more; `Conflict` if the tables have changed since the preparation, before anything was sent; `Unavailable` after [`Services::export_time`]; those of the store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn send(self, services: &Services, sink: Box<dyn PartSink>) -> Result<(), Error> {
         let sink = Box::new(AsTable {

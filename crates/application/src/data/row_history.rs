@@ -8,7 +8,7 @@ use labdata_domain::{
     data::{
         history::{ChangeAction, RowVersion, VersionOperation, versions},
         read::RowJson,
-        write::{Mode, Rows, TableWrite, WriteRequest, cell::Cell},
+        write::{Mode, Problem, Rows, TableWrite, WriteRequest, cell::Cell},
     },
     ids::ExecutionId,
     people::{actor::Actor, scope::Scope},
@@ -17,7 +17,10 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, data::RowHistory};
 
-use super::write_data::{WriteData, write_data};
+use super::{
+    MAX_PLANS, planned_anew,
+    write_data::{WriteData, write_data},
+};
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
@@ -101,6 +104,33 @@ pub async fn restore_row(
 ) -> Result<RowJson, Error> {
     actor.require(Scope::Read)?;
     actor.require(Scope::Write)?;
+    let mut outdated = 0;
+    loop {
+        let execution = job_execution_id.clone();
+        match restore_once(services, actor, name, version, execution).await {
+            // The values are read with the current columns, so one has been dropped before they were written.
+            Err(Error::Problems(problems)) if problems.iter().any(is_of_column) => {
+                outdated += 1;
+                if outdated == MAX_PLANS {
+                    return Err(Error::busy());
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+fn is_of_column(problem: &Problem) -> bool {
+    problem.code == ErrorCode::UnknownColumn
+}
+
+async fn restore_once(
+    services: &Services,
+    actor: &Actor,
+    name: &RowName,
+    version: u64,
+    job_execution_id: Option<String>,
+) -> Result<RowJson, Error> {
     let versions = all_versions(services, actor, name).await?;
     let found = versions.into_iter().find(|it| it.version == version);
     let found = found.ok_or_else(|| {
@@ -183,6 +213,14 @@ pub async fn forget_row_history(
 }
 
 async fn all_versions(
+    services: &Services,
+    actor: &Actor,
+    name: &RowName,
+) -> Result<Vec<RowVersion>, Error> {
+    planned_anew!(read_versions(services, actor, name))
+}
+
+async fn read_versions(
     services: &Services,
     actor: &Actor,
     name: &RowName,

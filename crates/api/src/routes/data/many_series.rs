@@ -2,6 +2,7 @@
 
 use actix_web::Either;
 use labdata_application::data::{
+    Plans,
     read_many_series::{read_many_series, stream_many_series},
     read_series::{Series, SeriesSlots},
 };
@@ -13,7 +14,7 @@ use super::{
     series::{json_chunks, once},
     written::{Chunks, Written, joined},
 };
-use crate::http::{ApiResult, Call, JsonBody, Read, table_stream::TableStream};
+use crate::http::{ApiError, ApiResult, Call, JsonBody, Read, table_stream::TableStream};
 
 /// The series as the text of a JSON array.
 fn written(series: Vec<Series>) -> Chunks {
@@ -72,10 +73,16 @@ async fn table(
     selection: SeriesSelection,
     encoding: Encoding,
 ) -> ApiResult<TableStream> {
-    let series = stream_many_series(call.services(), &call.actor, selection).await?;
-    let (services, columns) = (call.services().clone(), series.columns());
-    TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
-        series.send(&services, sink).await
-    })
-    .await
+    let mut plans = Plans::default();
+    loop {
+        let series = stream_many_series(call.services(), &call.actor, selection.clone()).await?;
+        let (services, columns) = (call.services().clone(), series.columns());
+        let stream = TableStream::begin(encoding, columns, call.app.stall, |sink| async move {
+            series.send(&services, sink).await
+        });
+        match stream.await {
+            Err(ApiError::UseCase(failure)) => plans.again(failure)?,
+            begun => return begun,
+        }
+    }
 }

@@ -3,14 +3,17 @@
 use std::iter::once;
 
 use actix_web::Either;
-use labdata_application::data::query_data::{QueryData, query_data, stream_query};
+use labdata_application::data::{
+    Plans,
+    query_data::{QueryData, query_data, stream_query},
+};
 use labdata_operations::{ResultForm, data::query::QueryBody};
 use labdata_ports::data::query::QueryResult;
 use labdata_table_formats::{Encoding, FormatError};
 use serde_json::Value;
 
 use super::written::{Chunks, Written, joined};
-use crate::http::{ApiResult, Call, JsonBody, Read, table_stream::TableStream};
+use crate::http::{ApiError, ApiResult, Call, JsonBody, Read, table_stream::TableStream};
 
 /// The result as the text of a JSON object, a chunk per row.
 fn json_chunks(result: QueryResult) -> impl Iterator<Item = Result<Vec<u8>, FormatError>> {
@@ -50,18 +53,31 @@ pub async fn handle(
                 .map(Either::Left)
         }
         ResultForm::File(format) => {
-            let query = stream_query(call.services(), &call.actor, command).await?;
-            let services = call.services().clone();
             let encoding = Encoding {
                 format,
                 neutralize_formulas,
             };
-            TableStream::of_query(encoding, call.app.stall, |mut encoder| async move {
-                query.send(&services, &mut encoder).await?;
-                encoder.end().await
-            })
-            .await
-            .map(Either::Right)
+            file(&call, command, encoding).await.map(Either::Right)
+        }
+    }
+}
+
+async fn file(
+    call: &Call<Read, JsonBody<QueryBody>>,
+    command: QueryData,
+    encoding: Encoding,
+) -> ApiResult<TableStream> {
+    let mut plans = Plans::default();
+    loop {
+        let query = stream_query(call.services(), &call.actor, command.clone()).await?;
+        let services = call.services().clone();
+        let stream = TableStream::of_query(encoding, call.app.stall, |mut encoder| async move {
+            query.send(&services, &mut encoder).await?;
+            encoder.end().await
+        });
+        match stream.await {
+            Err(ApiError::UseCase(failure)) => plans.again(failure)?,
+            begun => return begun,
         }
     }
 }

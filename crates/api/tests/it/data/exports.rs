@@ -308,3 +308,37 @@ async fn a_client_that_stalls_is_cut_off_after_the_set_time() {
     until_none_reads(&behind).await;
     assert!(stalled.bytes().await.is_err(), "the body ends early");
 }
+
+#[tokio::test]
+async fn exports_and_series_are_planned_again_while_columns_come_and_go() {
+    let lab = lab().await;
+    let column = |name: &str| json!({ "name": name, "data_type": "float" });
+    let parent = json!({ "name": "sample", "data_type": "string", "references": "sample" });
+    let columns = json!([parent, column("od"), column("passing")]);
+    let definition = json!({ "semantic_category": "raw", "columns": columns });
+    let define = async || {
+        let request = lab.client.request(Method::PUT, "/api/v1/tables/trace");
+        let defined = crate::server::send(request.json(&definition)).await;
+        assert!(defined.status.is_success(), "{}", defined.text);
+    };
+    define().await;
+    let changing = async {
+        for _ in 0..25 {
+            let column = "/api/v1/tables/trace/columns/passing?force=true";
+            assert_eq!(lab.client.delete(column).await.status, 204);
+            define().await;
+        }
+    };
+    let reading = async {
+        for _ in 0..60 {
+            let export = lab.client.get(&path("trace", "csv")).await;
+            assert_eq!(export.status, 200, "{}", export.text);
+            let series = json!({ "table": "trace", "parents": ["a"] });
+            lab.client
+                .post("/api/v1/tools/series", &series)
+                .await
+                .json(200);
+        }
+    };
+    futures::join!(changing, reading);
+}
