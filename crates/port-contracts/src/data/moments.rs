@@ -161,11 +161,9 @@ crate::suite!(
     /// A row that is deleted and created again is created after its deletion.
     async fn a_row_is_created_again_after_its_deletion(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
-        for (deleted, created, write) in [
-            (130, 120, insert as Write),
-            (150, 140, upsert as Write),
-            (170, 160, insert as Write),
-        ] {
+        let writes: [(i64, i64, Write); 3] =
+            [(130, 120, insert), (150, 140, upsert), (170, 160, insert)];
+        for (deleted, created, write) in writes {
             write_both(&lab, created - 15, write, 1).await;
             write_at(&lab, deleted, [delete("sample", json!([{"id": "a"}]))], []).await;
             let row = json!([{"id": "a", "name": "a", "volume": 2}]);
