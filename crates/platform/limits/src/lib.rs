@@ -55,9 +55,9 @@ pub struct FairSlots<K> {
 /// Permit for one chunk of work.
 #[derive(Debug)]
 pub struct Slot {
-    _of_member: Option<OwnedSemaphorePermit>,
-    _of_one: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
+    _member: Option<OwnedSemaphorePermit>,
+    _owner: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
 }
 
 impl<K: Eq + Hash> FairSlots<K> {
@@ -74,11 +74,11 @@ impl<K: Eq + Hash> FairSlots<K> {
     #[must_use]
     pub fn try_enter(&self, owner: K) -> Option<Slot> {
         Some(Slot {
-            _of_member: None,
+            _member: None,
             // First: an owner at its own limit must not take a slot from
             // all others, even for a moment.
-            _of_one: self.each.of(owner).try_acquire_owned().ok()?,
-            _of_all: Arc::clone(&self.all).try_acquire_owned().ok()?,
+            _owner: self.each.of(owner).try_acquire_owned().ok()?,
+            _all: Arc::clone(&self.all).try_acquire_owned().ok()?,
         })
     }
 
@@ -95,9 +95,9 @@ impl<K: Eq + Hash> FairSlots<K> {
         let of_one = self.each.of(owner).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some(Slot {
-            _of_member: None,
-            _of_one: of_one,
-            _of_all: of_all,
+            _member: None,
+            _owner: of_one,
+            _all: of_all,
         })
     }
 }
@@ -127,7 +127,7 @@ impl<K: Clone + Eq + Hash, M: Eq + Hash> SharedSlots<K, M> {
         let of_member = of_member.try_acquire_owned().ok()?;
         let slot = self.owners.try_enter(owner)?;
         Some(Slot {
-            _of_member: Some(of_member),
+            _member: Some(of_member),
             ..slot
         })
     }
@@ -140,7 +140,7 @@ impl<K: Clone + Eq + Hash, M: Eq + Hash> SharedSlots<K, M> {
             let of_member = of_member.acquire_owned().await.ok()?;
             let slot = self.owners.entered(owner).await?;
             Some(Slot {
-                _of_member: Some(of_member),
+                _member: Some(of_member),
                 ..slot
             })
         };

@@ -8,9 +8,9 @@ use std::{
 use futures::future::join_all;
 use labdata_postgres::DatabaseSettings;
 use labdata_test_database::TestDatabase;
-use reqwest::{Client, Method, RequestBuilder};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinHandle};
 use tokio_postgres::NoTls;
 
 use crate::{
@@ -23,6 +23,8 @@ const GREEDY: &str = "ldk_greedy77_0123456789abcdefghijklmnopqrstuvwxyz";
 struct Lab {
     program: Program,
     behind: tokio_postgres::Client,
+    /// Keys of two users of the greedy organization: one user alone has half of its share.
+    greedy: [String; 2],
     /// A key of the other organization.
     key: String,
     http: Client,
@@ -39,24 +41,28 @@ impl Lab {
             ("LABDATA_BOOTSTRAP_KEY", GREEDY),
         ];
         let program = Program::serve(directory.path(), &settings);
-        let arguments = [
-            "api-key",
-            "create",
-            "--organization",
-            "other",
-            "--user",
-            "a@example.org",
-            "--scopes",
-            "read,write,admin",
-        ];
-        let created = run(labdata(directory.path(), &arguments).env("DATABASE_URL", own.url()));
-        assert!(created.status.success(), "{}", text(&created.stderr));
-        let key = text(&created.stdout).trim().to_owned();
+        let key_of = |organization| {
+            let arguments = [
+                "api-key",
+                "create",
+                "--organization",
+                organization,
+                "--user",
+                "a@example.org",
+                "--scopes",
+                "read,write,admin",
+            ];
+            let created = run(labdata(directory.path(), &arguments).env("DATABASE_URL", own.url()));
+            assert!(created.status.success(), "{}", text(&created.stderr));
+            text(&created.stdout).trim().to_owned()
+        };
+        let (colleague, key) = (key_of("default"), key_of("other"));
         let (behind, connection) = tokio_postgres::connect(own.url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         let lab = Self {
             program,
             behind,
+            greedy: [GREEDY.to_owned(), colleague],
             key,
             http: Client::new(),
             written: AtomicU32::new(0),
@@ -81,6 +87,13 @@ impl Lab {
     fn read(&self, key: &str) -> RequestBuilder {
         let body = json!({ "target_name": "experiment", "target_type": "core-table" });
         self.request(Method::POST, "tools/read", key).json(&body)
+    }
+
+    /// Begins so many reads of the greedy organization, of both users alike.
+    fn greedy_reads(&self, number: usize) -> Vec<JoinHandle<reqwest::Result<Response>>> {
+        let keys = self.greedy.iter().cycle().take(number);
+        let reads = keys.map(|key| tokio::spawn(self.read(key).send()));
+        reads.collect()
     }
 
     /// Makes every read of the greedy organization wait until the returned connection is closed.
@@ -115,9 +128,7 @@ impl Lab {
 async fn slow_reads_of_one_organization_keep_no_other_from_its_work() {
     let lab = Lab::start().await;
     lab.block_greedy_reads().await;
-    let slow: Vec<_> = (0..24)
-        .map(|_| tokio::spawn(lab.read(GREEDY).send()))
-        .collect();
+    let slow = lab.greedy_reads(24);
     // The greedy organization holds its share, and not all of the 16 connections.
     let waiting = lab.until_waiting(|waiting| waiting >= 11).await;
     assert_eq!(waiting, 11);
@@ -161,9 +172,7 @@ async fn statements_of_clients_that_left_are_cancelled_and_their_connections_not
     let lab = Lab::start().await;
     lab.block_greedy_reads().await;
     for _ in 0..3 {
-        let slow: Vec<_> = (0..8)
-            .map(|_| tokio::spawn(lab.read(GREEDY).send()))
-            .collect();
+        let slow = lab.greedy_reads(8);
         assert_eq!(lab.until_waiting(|waiting| waiting == 8).await, 8);
         for request in slow {
             request.abort();
@@ -178,9 +187,8 @@ async fn statements_of_clients_that_left_are_cancelled_and_their_connections_not
         );
     }
     lab.behind.batch_execute("COMMIT").await.unwrap();
-    let reads = (0..16).map(|_| lab.read(GREEDY).send());
-    for reply in join_all(reads).await {
-        assert_eq!(reply.unwrap().status(), 200);
+    for reply in join_all(lab.greedy_reads(16)).await {
+        assert_eq!(reply.unwrap().unwrap().status(), 200);
     }
 }
 
