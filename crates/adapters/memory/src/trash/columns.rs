@@ -202,7 +202,7 @@ impl Tables {
     /// The tables with a dropped column, and the name of its table.
     pub(super) fn with_restored_column(
         &self,
-        dropped: DroppedColumn,
+        dropped: &DroppedColumn,
     ) -> Result<(Self, String), RestoreError> {
         let catalog = self.catalog();
         let entry = dropped.name();

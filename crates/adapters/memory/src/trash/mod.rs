@@ -220,7 +220,7 @@ impl State {
             }
             Content::Column(dropped) => {
                 let tables = self.tables_mut(organization)?;
-                let (changed, table) = tables.with_restored_column(dropped)?;
+                let (changed, table) = tables.with_restored_column(&dropped)?;
                 *tables = changed;
                 LoggedEventKind::TableChanged(table)
             }
