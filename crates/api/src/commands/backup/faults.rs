@@ -133,10 +133,10 @@ async fn a_damaged_copy_is_refused_and_spoils_no_storage() {
     );
     assert_eq!(restored.crc32c, whole.crc32c);
     // The storage of the backup is one of the same kind.
-    let copies = storage(&backup.path().join("objects")).await;
-    copies.delete(organization, object).await.unwrap();
+    let objects = storage(&backup.path().join("objects")).await;
+    objects.delete(organization, object).await.unwrap();
     let other = stream::iter([Ok(Bytes::from_static(b"plate Y"))]).boxed();
-    let damaged = copies.put_new(organization, object, other, u64::MAX).await;
+    let damaged = objects.put_new(organization, object, other, u64::MAX).await;
     damaged.unwrap();
     let refused = check_copies(backup.path()).await.unwrap_err().to_string();
     assert!(refused.contains("of the backup is damaged"), "{refused}");

@@ -111,7 +111,7 @@ async fn a_server_without_an_address_or_agreement_makes_no_login() {
         assert_eq!(missing(&admin).await, [refused["detail"].clone()]);
     }
     let server = TestServer::start().await;
-    assert_eq!(missing(&server.admin().await).await, [] as [Value; 0]);
+    assert_eq!(missing(&server.admin().await).await, Vec::<Value>::new());
 }
 
 /// What the server says of SQL logins that it does not make.
