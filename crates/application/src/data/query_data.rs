@@ -11,7 +11,7 @@ use labdata_domain::{
 use labdata_ports::data::query::{Query, QueryError, QueryResult, ResultSink};
 use serde_json::Value;
 
-use super::{export_table::StreamSlots, planned_anew};
+use super::{export_table::StreamSlots, plans::planned_anew};
 use crate::{
     Error, Services,
     catalog::visible::visible_catalog,

@@ -21,7 +21,7 @@ use labdata_ports::data::{
 use super::{
     as_of::require_known,
     export_table::{StreamSlots, failure, in_time},
-    planned_anew,
+    plans::planned_anew,
     read_series::{Series, SeriesSlots},
 };
 use crate::{Error, Services, catalog::visible::visible_catalog, slots::Held};

@@ -10,7 +10,7 @@ use labdata_domain::{
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use super::{as_of::require_known, planned_anew};
+use super::{as_of::require_known, plans::planned_anew};
 use crate::{
     Error, Services,
     catalog::visible::visible_catalog,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::{
-    planned_anew,
+    plans::planned_anew,
     read_many_series::{collect, plan as plan_many},
 };
 use crate::{

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     catalog::{KeyedTable, SystemColumn},
+    conflict::Conflict,
     data::{
         history::{ChangeAction, RowVersion, VersionOperation, versions},
         read::RowJson,
@@ -18,7 +19,7 @@ use labdata_domain::{
 use labdata_ports::{PortError, data::RowHistory};
 
 use super::{
-    MAX_PLANS, planned_anew,
+    plans::planned_anew,
     write_data::{WriteData, write_data},
 };
 use crate::{
@@ -104,20 +105,17 @@ pub async fn restore_row(
 ) -> Result<RowJson, Error> {
     actor.require(Scope::Read)?;
     actor.require(Scope::Write)?;
-    let mut outdated = 0;
-    loop {
+    planned_anew!(async {
         let execution = job_execution_id.clone();
-        match restore_once(services, actor, name, version, execution).await {
+        let restored = restore_once(services, actor, name, version, execution).await;
+        restored.map_err(|error| match error {
             // The values are read with the current columns, so one has been dropped before they were written.
-            Err(Error::Problems(problems)) if problems.iter().any(is_of_column) => {
-                outdated += 1;
-                if outdated == MAX_PLANS {
-                    return Err(Error::busy());
-                }
+            Error::Problems(problems) if problems.iter().any(is_of_column) => {
+                PortError::Conflict(Conflict::TablesChanged).into()
             }
-            done => return done,
-        }
-    }
+            other => other,
+        })
+    })
 }
 
 fn is_of_column(problem: &Problem) -> bool {

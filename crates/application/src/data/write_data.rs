@@ -14,7 +14,7 @@ use labdata_ports::{
     data::{Attribution, WriteError, WriteTarget},
 };
 
-use super::{MAX_PLANS, import_file::StoredFile};
+use super::{import_file::StoredFile, plans::MAX_PLANS};
 use crate::{
     Error, Services,
     catalog::visible::{recently_visible_catalog, require_writable, visible_catalog},

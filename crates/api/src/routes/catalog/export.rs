@@ -1,8 +1,8 @@
 //! `GET /api/v1/tables/{name}/export`
 
 use labdata_application::data::{
-    Plans,
     export_table::{export_table, export_table_again},
+    plans::Plans,
 };
 use labdata_operations::{
     ResultForm,

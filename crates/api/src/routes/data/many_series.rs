@@ -2,7 +2,7 @@
 
 use actix_web::Either;
 use labdata_application::data::{
-    Plans,
+    plans::Plans,
     read_many_series::{read_many_series, stream_many_series},
     read_series::{Series, SeriesSlots},
 };

@@ -4,7 +4,7 @@ use std::iter::once;
 
 use actix_web::Either;
 use labdata_application::data::{
-    Plans,
+    plans::Plans,
     query_data::{QueryData, query_data, stream_query},
 };
 use labdata_operations::{ResultForm, data::query::QueryBody};

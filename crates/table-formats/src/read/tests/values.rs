@@ -306,7 +306,7 @@ fn a_cell_is_read_as_the_type_that_is_asked_for() {
         (
             "9007199254740992.0",
             DataType::Integer,
-            text("9007199254740992.0"),
+            FileCell::Integer(9_007_199_254_740_992),
         ),
         (" x ", DataType::Integer, text("x")),
         (" x ", DataType::String, text(" x ")),

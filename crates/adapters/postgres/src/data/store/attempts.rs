@@ -53,8 +53,8 @@ impl PgDataStore {
             }
             Ok(outcome) => {
                 transaction::commit(&mut connection).await?;
+                // After the commit: this very transaction may have created the job.
                 self.jobs
-                    // After the commit: this very transaction may have created the job.
                     .remember(context.organization, &attribution.target);
                 Ok(outcome)
             }

@@ -46,12 +46,7 @@ const PERSONAL: &[&str] = &[
 ];
 
 /// Operations that need the scope to read besides their own: some grant it by their examples, one reads what it writes.
-const NEED_READ: &[&str] = &[
-    "create_api_key",
-    "create_invitation",
-    "create_user",
-    "restore_row",
-];
+const NEED_READ: &[&str] = &["create_api_key", "create_invitation", "restore_row"];
 
 /// A call of an operation with these records.
 struct Call<'c> {
