@@ -203,6 +203,13 @@ impl TestServer {
         self.client(&Scope::ALL).await
     }
 
+    /// A client of another administrator of the organization, with every scope.
+    pub(crate) async fn colleague(&self) -> Client {
+        let grace = user(&self.services, self.organization, "Grace").await;
+        let key = self.key(&Scope::ALL, |key| key.user = grace).await;
+        self.with_key(&key)
+    }
+
     /// A client of another organization, with every scope.
     pub(crate) async fn stranger(&self) -> Client {
         let (organization, user) = member(&self.services, "another lab").await;
@@ -272,20 +279,22 @@ async fn member(services: &Services, name: &str) -> (OrganizationId, UserId) {
         .await
         .unwrap()
         .id;
+    (organization, user(services, organization, "Ada").await)
+}
+
+/// An administrator of that name.
+async fn user(services: &Services, organization: OrganizationId, name: &str) -> UserId {
     let user = User {
         id: services.ids.next_id().into(),
         organization,
-        email: "ada@example.org".to_owned(),
-        name: "Ada".to_owned(),
+        email: format!("{}@example.org", name.to_lowercase()),
+        name: name.to_owned(),
         role: Role::Admin,
         groups: Vec::new(),
         created_at: services.clock.now(),
         disabled_at: None,
     };
-    (
-        organization,
-        services.tenancy.ensure_user(&user).await.unwrap().id,
-    )
+    services.tenancy.ensure_user(&user).await.unwrap().id
 }
 
 /// A user of `/me`, as responses name people who did something.

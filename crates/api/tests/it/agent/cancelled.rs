@@ -161,7 +161,10 @@ async fn only_its_user_cancels_a_run() {
     let mut events = lab.stream("x").await;
     let started = events.until("run_started").await;
     let path = format!("{RUNS}/{}/cancel", started["run_id"].as_str().unwrap());
-    for other in [lab.colleague().await, lab.on.server.stranger().await] {
+    for other in [
+        lab.on.server.colleague().await,
+        lab.on.server.stranger().await,
+    ] {
         assert_eq!(other.post(&path, &json!({})).await.status, 404);
     }
     let unknown = format!("{RUNS}/x/cancel");

@@ -176,7 +176,10 @@ async fn a_run_that_continues_a_chat_saves_no_second_one() {
 async fn a_chat_is_its_users_alone() {
     let lab = AgentLab::start().await;
     let chat = saved(&lab, "Secret", "Yes.").await;
-    for other in [lab.colleague().await, lab.on.server.stranger().await] {
+    for other in [
+        lab.on.server.colleague().await,
+        lab.on.server.stranger().await,
+    ] {
         assert_eq!(other.get(CHATS).await.json(200), json!([]));
         assert_eq!(other.get(&path(&chat)).await.detail(404), "chat not found");
         assert_eq!(other.delete(&path(&chat)).await.status, 404);

@@ -334,7 +334,10 @@ async fn a_run_that_is_not_saved_has_its_image_in_the_answer() {
 /// Checks that a figure of a chat of the lab's client is found in that chat, by that client alone.
 async fn assert_only_its_user_reads(lab: &AgentLab, chat: &str, figure: &Value) {
     let [url, id] = ["url", "file_id"].map(|field| figure[field].as_str().unwrap());
-    for other in [lab.on.server.stranger().await, lab.colleague().await] {
+    for other in [
+        lab.on.server.stranger().await,
+        lab.on.server.colleague().await,
+    ] {
         let reply = call(&other, Method::GET, url).await;
         assert_eq!(reply.detail(404), "file not found");
     }

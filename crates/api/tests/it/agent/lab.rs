@@ -9,10 +9,7 @@ use std::{
 };
 
 use labdata_application::{Services, agent::Agent};
-use labdata_domain::{
-    agent::{AgentLimits, ModelChoice},
-    people::{role::Role, scope::Scope, tenancy::User},
-};
+use labdata_domain::agent::{AgentLimits, ModelChoice};
 use labdata_llm::{LlmClient, LlmSettings, Provider as Dialect};
 use labdata_ports::agent::PythonSandbox;
 use labdata_postgres::DatabaseSettings;
@@ -116,24 +113,6 @@ impl AgentLab {
             { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true },
         ] });
         self.on.define("sample", definition).await;
-    }
-
-    /// A client of another user of the same organization.
-    pub(crate) async fn colleague(&self) -> Client {
-        let server = &self.on.server;
-        let user = User {
-            id: server.services.ids.next_id().into(),
-            organization: server.organization,
-            email: "grace@example.org".to_owned(),
-            name: "Grace".to_owned(),
-            role: Role::Admin,
-            groups: Vec::new(),
-            created_at: server.services.clock.now(),
-            disabled_at: None,
-        };
-        let user = server.services.tenancy.ensure_user(&user).await.unwrap().id;
-        let key = server.key(&Scope::ALL, |key| key.user = user).await;
-        server.with_key(&key)
     }
 
     /// The provider calls this tool, and then says `text`.

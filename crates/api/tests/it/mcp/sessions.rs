@@ -138,8 +138,11 @@ async fn an_organization_with_too_many_requests_waits_and_no_other_does() {
     })
     .await;
     let params = json!({ "name": "wait", "arguments": {} });
-    let requests = (0..AT_A_TIME).map(|_| {
-        let request = message(&lab.client, "tools/call", &params);
+    // A user has half of what the organization has.
+    let colleague = lab.server.colleague().await;
+    let requests = (0..AT_A_TIME).map(|request| {
+        let client = [&lab.client, &colleague][request % 2];
+        let request = message(client, "tools/call", &params);
         tokio::spawn(request.send())
     });
     let requests: Vec<_> = requests.collect();

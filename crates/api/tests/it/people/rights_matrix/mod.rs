@@ -18,7 +18,7 @@ use labdata_domain::{
     ids::{AnnotationId, ChatId, DatasetId, FileId},
     instruments::images::{Annotation, BoundingBox, Label, MaskShape, PixelSize},
     models::{ColumnProfile, Dataset, DatasetColumn, DatasetSource, TrainingBackend},
-    people::{role::Role, scope::Scope, tenancy::User},
+    people::scope::Scope,
     scalar::DataType,
     storage::StorageQuota,
 };
@@ -177,29 +177,6 @@ impl Lab {
             .unwrap();
         let scopes = [Scope::Read, Scope::Write];
         let key = self.server.key(&scopes, |key| key.execution = Some(id));
-        self.server.with_key(&key.await)
-    }
-
-    /// Another user of the organization, with every scope.
-    async fn colleague(&self) -> Client {
-        let bob = User {
-            id: self.server.services.ids.next_id().into(),
-            organization: self.server.organization,
-            email: "bob@example.org".to_owned(),
-            name: "Bob".to_owned(),
-            role: Role::Admin,
-            groups: Vec::new(),
-            created_at: self.server.services.clock.now(),
-            disabled_at: None,
-        };
-        let bob = self
-            .server
-            .services
-            .tenancy
-            .ensure_user(&bob)
-            .await
-            .unwrap();
-        let key = self.server.key(&Scope::ALL, |key| key.user = bob.id);
         self.server.with_key(&key.await)
     }
 }

@@ -160,7 +160,9 @@ impl Case {
     }
 
     async fn try_people(&mut self, lab: &Lab) {
-        let reply = self.call(&lab.records, &lab.colleague().await, None).await;
+        let reply = self
+            .call(&lab.records, &lab.server.colleague().await, None)
+            .await;
         if PERSONAL.contains(&self.name()) {
             self.expect(reply.status == 404, "a colleague", &reply);
         } else {
