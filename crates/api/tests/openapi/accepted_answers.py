@@ -35,4 +35,12 @@ def _problems(body: bytes) -> list[str]:
         return [body.decode("utf-8", "replace")]
     if isinstance(details, str):
         return [details]
-    return [detail["message"] if "message" in detail else detail["msg"] for detail in details]
+    return [_message(detail) for detail in details]
+
+
+def _message(detail: dict[str, Any]) -> str:
+    if "message" in detail:
+        return detail["message"]
+    # What is wrong with the JSON stands beside the message.
+    reason = detail.get("ctx", {}).get("error")
+    return f"{detail['msg']}: {reason}" if detail["type"] == "json_invalid" else detail["msg"]

@@ -190,6 +190,9 @@ mod tests {
         assert!(!query("plate_1").matches(&path("plateX1.csv")));
         assert!(!query("%").matches(&path("plate.csv")));
         assert!(query("ÄÖ").matches(&path("xäöy.csv")));
+        // As macOS spells names, and as people type them.
+        assert!(query("réactif").matches(&path("Re\u{301}actif 3.csv")));
+        assert!(query("re\u{301}actif").matches(&path("Réactif 3.csv")));
         assert_eq!(NameQuery::parse(""), Ok(None));
         assert_eq!(NameQuery::parse("a\0"), Err(MatchesNothing));
     }

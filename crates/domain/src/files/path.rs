@@ -1,5 +1,7 @@
 //! Names and paths of files.
 
+use unicode_normalization::UnicodeNormalization;
+
 /// Maximum number of characters of a path.
 pub const MAX_PATH_CHARS: usize = 1024;
 
@@ -82,12 +84,16 @@ impl FilePath {
     }
 }
 
-/// Removes letter case character by character, so that a substring folds to a substring of the
-/// folded text. Searches compare folded texts and do not depend on the database's locale.
+/// Removes letter case character by character, and composes accents (NFC), so that a part of a name
+/// folds to a part of the folded name. Searches compare folded texts and do not depend on the
+/// database's locale.
 #[must_use]
 pub fn fold(text: &str) -> String {
+    // Names from macOS have their accents behind the letters; people type them composed.
     // Not `str::to_lowercase`: its rule for a final sigma would make a substring fold differently.
-    text.chars().flat_map(char::to_lowercase).collect()
+    let lower: String = text.nfc().flat_map(char::to_lowercase).collect();
+    // The lower case of some letters is a letter and an accent.
+    lower.nfc().collect()
 }
 
 #[cfg(test)]
@@ -156,9 +162,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_of_a_text_folds_to_a_part_of_the_folded_text(a in ".*", b in ".*", c in ".*") {
-            let whole = format!("{a}{b}{c}");
+        fn a_part_of_a_path_folds_to_a_part_of_the_folded_path(a in ".*", b in ".*", c in ".*") {
+            let whole = format!("{a}/{b}/{c}");
             prop_assert!(fold(&whole).contains(&fold(&b)));
+        }
+
+        #[test]
+        fn every_spelling_of_accents_folds_to_one(text in ".*") {
+            let decomposed: String = text.nfd().collect();
+            prop_assert_eq!(fold(&decomposed), fold(&text));
+            prop_assert_eq!(fold(&fold(&text)), fold(&text));
         }
 
         #[test]

@@ -41,6 +41,8 @@ shape! {
         "query": "select name, volume from sample where volume > %s order by name",
         "params": [100],
     });
+    // The body, and `params`: an integer that became a float would equal others, too.
+    json_values_at 2;
 }
 
 output! {

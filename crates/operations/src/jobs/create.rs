@@ -51,6 +51,8 @@ shape! {
             "default": 0.2,
         }],
     });
+    // The body, `parameter_definitions`, and one of them.
+    json_values_at 3;
 }
 
 pub(super) fn operation() -> Operation {

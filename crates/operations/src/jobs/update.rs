@@ -58,6 +58,8 @@ shape! {
         "trigger_category": "schedule",
         "trigger_conditions": {"cron": "0 6 * * 1-5", "timezone": "Europe/Berlin"},
     });
+    // The body, `parameter_definitions`, and one of them.
+    json_values_at 3;
     rules |at| {
         if let (Some(Some(_)), Some(Some(_))) = (code, edits) {
             at.field("edits").report(ProblemKind::value_error("not together with code"));

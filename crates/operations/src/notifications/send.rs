@@ -45,6 +45,8 @@ shape! {
         "action_url": "/jobs/0191d5a4-0000-7000-8000-000000000000",
         "data": {"plate": 12, "outliers": ["B3", "C7", "H12"]},
     });
+    // The body, and `data`.
+    json_values_at 2;
 }
 
 names! {

@@ -29,6 +29,8 @@ shape! {
         file_id: Option<String> = optional(text(..)),
     }
     example json!({"parameters": {"threshold": 0.3}, "file_id": "0191d5a4-0000-7000-8000-000000000000"});
+    // The body, and `parameters`.
+    json_values_at 2;
 }
 
 pub(super) fn operation() -> Operation {

@@ -53,6 +53,34 @@ async fn what_is_not_json_is_a_problem_at_its_byte() {
 }
 
 #[tokio::test]
+async fn an_integer_that_would_lose_digits_is_refused_wherever_a_value_is_kept_as_it_is_sent() {
+    let server = TestServer::start().await;
+    let client = server.client(&[Scope::Read, Scope::Write]).await;
+    let number = "123456789012345678901";
+    for (path, body) in [
+        ("jobs/x/run", r#"{"parameters": {"sample": 0}}"#),
+        (
+            "notifications",
+            r#"{"title": "x", "dedupe_key": "x", "data": {"ids": [0]}}"#,
+        ),
+        (
+            "jobs",
+            r#"{"name": "x", "code": "", "parameter_definitions": [
+                {"widget_type": "text", "parameter_name": "sample", "default": 0}]}"#,
+        ),
+        ("tools/query", r#"{"query": "select %s", "params": [0]}"#),
+    ] {
+        let path = format!("/api/v1/{path}");
+        let body = body.replace('0', number);
+        let reply = client.post_raw(&path, body.clone().into_bytes()).await;
+        let problem = &reply.json(422)["detail"][0];
+        assert_eq!(problem["type"], "json_invalid", "{body}");
+        let error = problem["ctx"]["error"].as_str().unwrap();
+        assert!(error.ends_with("send it as a string"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn strange_values_are_problems_of_their_field() {
     let server = TestServer::start().await;
     let client = server.client(&[Scope::Admin, Scope::Write]).await;
