@@ -36,6 +36,10 @@ pub fn render_exact(at: OffsetDateTime) -> String {
 /// Parses an RFC 3339 datetime with its offset. Years 1 to 9999.
 #[must_use]
 pub fn parse(text: &str) -> Option<OffsetDateTime> {
+    // A leap second, which neither PostgreSQL nor Python can tell from the second beside it.
+    if text.get(17..19) == Some("60") {
+        return None;
+    }
     in_utc(OffsetDateTime::parse(text, &Rfc3339).ok()?)
 }
 
@@ -100,6 +104,13 @@ mod tests {
             ("0000-12-31T23:00:00-01:00", "0001-01-01T00:00:00Z"),
         ] {
             assert_eq!(parse(text).map(render).as_deref(), Some(utc));
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_refused_as_no_column_can_hold_it() {
+        for text in ["2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00"] {
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 

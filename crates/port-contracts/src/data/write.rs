@@ -57,7 +57,8 @@ crate::suite!(
                 json!([{"name": "b", "id": "my-id"}, {"name": "a"}]),
             ),
             insert("measurement", json!([{"value": 1}])),
-            insert("sample", json!([{"name": "c"}])),
+            // As frames write a row whose id is yet to come.
+            insert("sample", json!([{"name": "c", "id": null}])),
         ];
         let outcome = lab.write(request(writes, [])).await.unwrap();
         let counts: Vec<(&str, u64, u64, u64)> = outcome

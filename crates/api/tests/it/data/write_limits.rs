@@ -31,6 +31,24 @@ async fn more_rows_or_values_than_one_request_may_hold_are_a_problem() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_too_long_for_a_unique_column_or_a_key_is_named() {
+    let lab = lab().await;
+    // Of other letters throughout, as one that repeats itself is stored compressed.
+    let long: String = (0x4e00..0x4e00 + 4_000)
+        .filter_map(char::from_u32)
+        .collect();
+    for column in ["name", "id"] {
+        let row = json!({ "name": "b", column: long });
+        let tables = json!([{ "table": "sample", "rows": [{ "name": "a" }, row] }]);
+        let refused = lab.write(json!({ "tables": tables })).await;
+        let problem = &refused.json(400)["errors"][0];
+        assert_eq!(problem["path"], format!("tables[0].rows[1].{column}"));
+        assert_eq!(problem["code"], "value_too_large");
+    }
+    assert_eq!(lab.rows("sample", json!({})).await.len(), 0);
+}
+
+#[tokio::test]
 async fn rows_that_are_returned_have_a_limit_in_total_and_nothing_is_written_over_it() {
     let lab = lab().await;
     let note = "x".repeat(1 << 20);

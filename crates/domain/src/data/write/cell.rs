@@ -14,6 +14,9 @@ use crate::{
 
 pub use super::conversion::{has_exact_float, integer_to_float, large_to_float};
 
+/// 2⁶³: of whole numbers below it and above its negative, a parser keeps each digit.
+const BEYOND_64_BITS: f64 = 9_223_372_036_854_775_808.0;
+
 /// A cell of a row, before its column's type is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Cell {
@@ -101,6 +104,15 @@ impl Cell {
         let scalar = match (data_type, self) {
             (_, Self::Absent | Self::Null) => return Ok(None),
             (_, Self::File(cell)) => return cell.to_scalar(data_type).map(Some),
+            // The parser had only a float for it: other digits would be stored than those that were sent.
+            (DataType::Json, Self::Float(number))
+                if number.fract() == 0.0 && number.abs() >= BEYOND_64_BITS =>
+            {
+                return Err(
+                    "must not be a whole number of more than 64 bits, whose digits would change: send it as a string"
+                        .to_owned(),
+                );
+            }
             // Before the texts, because a json column takes cells of every kind.
             (DataType::Json, cell) => Some(cell.to_json())
                 .filter(|value| !holds_nul(value))
@@ -165,6 +177,30 @@ mod tests {
 
     fn read(value: Value, data_type: DataType) -> Result<Option<Scalar>, String> {
         Cell::from(value).to_scalar(data_type)
+    }
+
+    #[test]
+    fn a_json_column_refuses_a_whole_number_that_a_float_changed() {
+        for text in [
+            "123456789012345678901",
+            "18446744073709551616",
+            "-9223372036854775809",
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            let refused = read(value, DataType::Json).unwrap_err();
+            assert!(refused.contains("send it as a string"), "{refused}");
+        }
+        for value in [
+            Value::from(u64::MAX),
+            Value::from(i64::MIN),
+            Value::from(0.5),
+            Value::from(2.0),
+        ] {
+            assert_eq!(
+                read(value.clone(), DataType::Json),
+                Ok(Some(Scalar::Json(value)))
+            );
+        }
     }
 
     #[test]

@@ -46,10 +46,12 @@ pub(super) fn read<'r>(
             other => problems.at_cell(address, None, LABEL_KEY, || {
                 Reason::new(
                     ErrorCode::WrongType,
-                    format!(
-                        "a label must be a string that is not empty, not {}",
-                        other.kind()
-                    ),
+                    match other {
+                        Cell::Text(_) => {
+                            "a label must not be empty, nor hold NUL characters".to_owned()
+                        }
+                        _ => format!("a label must be a string, not {}", other.kind()),
+                    },
                 )
             }),
         }

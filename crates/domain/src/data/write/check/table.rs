@@ -262,7 +262,7 @@ impl<'a> TableChecker<'a, '_> {
                 Reason::new(ErrorCode::WrongType, refused.message(column.data_type))
             });
         }
-        if file.blanks_are_null() && !column.is_nullable {
+        if file.blanks_are_null() && !self.may_be_null(column) {
             for row in file.blank_rows() {
                 self.at_cell(row, position, &column.name, must_not_be_null);
             }
@@ -272,6 +272,13 @@ impl<'a> TableChecker<'a, '_> {
             Some(default) => file.values_or(&default).into(),
             None => Arc::clone(file.values()),
         }
+    }
+
+    /// Returns whether a null says something: in a key of a new row, that it is to be generated, as frames have a column
+    /// of empty ids.
+    fn may_be_null(&self, column: &ColumnRef) -> bool {
+        let is_generated = column.is_primary_key && column.data_type.is_generated_key();
+        column.is_nullable || is_generated && self.write.mode == Mode::Insert
     }
 
     fn read_values(&mut self, given: &GivenColumn<'_>) -> Values {
@@ -295,7 +302,7 @@ impl<'a> TableChecker<'a, '_> {
             match cell.to_scalar(column.data_type) {
                 Ok(Some(scalar)) => values.push(scalar),
                 Ok(None) => {
-                    if !column.is_nullable {
+                    if !self.may_be_null(column) {
                         self.at_cell(row, position, &column.name, must_not_be_null);
                     }
                     values.push_null();

@@ -13,9 +13,17 @@ use crate::{
 
 impl WritePlan {
     /// Names the lines of an imported file in problems of uniqueness, which the store reports
-    /// without a row. Other problems, and those of other writes, stay as they are.
+    /// without a row, and the place of a value that is too long for an index. Other problems, and those of other
+    /// writes, stay as they are.
     #[must_use]
     pub fn name_lines(&self, problems: Vec<Problem>) -> Vec<Problem> {
+        let is_too_large =
+            |problem: &Problem| problem.path.is_none() && problem.code == ErrorCode::ValueTooLarge;
+        if problems.iter().any(is_too_large)
+            && let Some(problem) = self.too_long_for_an_index()
+        {
+            return vec![problem];
+        }
         // A list that is cut already ends with a count of the rest.
         if problems.iter().all(|problem| problem.repeated.is_none()) {
             return problems;

@@ -2,6 +2,7 @@
 //! applies set by set.
 
 mod lines;
+mod long_texts;
 mod series;
 mod steps;
 mod table;
