@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    audit::AuditAction,
     catalog::{Catalog, CatalogRefusal, DefinitionMode, Table, TableDefinition, missing_target},
     people::{actor::Actor, rights::TableNotYours, scope::Scope},
 };
@@ -12,7 +12,10 @@ use labdata_ports::catalog::DefineError;
 use crate::{
     Error, Services,
     audit::record::{Record, audited},
-    catalog::visible::{require_writable, visible_catalog},
+    catalog::{
+        audit_details::{target_of, with_differences},
+        visible::{require_writable, visible_catalog},
+    },
     data::write_data::redacted,
     maintenance::disk_reserve::require_reserve,
 };
@@ -52,10 +55,14 @@ pub async fn define_table(
         let is_changed = before
             .table(&table.name)
             .is_none_or(|known| **known != *table);
-        let target = AuditTarget::named(AuditTargetKind::Table, &table.name);
+        let target = target_of(Some(&table), &table.name);
         let mut record = Record::of(AuditAction::TableDefined, target);
         let former = definition.former_name(&before).unwrap_or(&table.name);
-        let known = before.table(former).map(|known| &known.access);
+        let known = before.table(former);
+        if let Some(known) = known {
+            record = with_differences(record, known, &table);
+        }
+        let known = known.map(|known| &known.access);
         if known.map_or(!table.access.is_open(), |known| *known != table.access) {
             record = record
                 .with("read", table.access.read.clone())

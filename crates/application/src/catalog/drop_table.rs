@@ -1,7 +1,9 @@
 //! Drops a table of the organization.
 
+use std::sync::Arc;
+
 use labdata_domain::{
-    audit::{AuditAction, AuditTarget, AuditTargetKind},
+    audit::AuditAction,
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
@@ -9,6 +11,7 @@ use crate::{
     Error, Services,
     audit::record::{Record, audited},
     catalog::{
+        audit_details::target_of,
         define_table::{refusal, seen_by},
         visible::require_visible,
     },
@@ -43,7 +46,7 @@ pub async fn drop_table(
             catalog.drop_table(organization, name, force, now).await
         };
         dropped.map_err(|error| refusal(seen_by(actor, &all, error)))?;
-        let target = AuditTarget::named(AuditTargetKind::Table, name);
+        let target = target_of(all.table(name).map(Arc::as_ref), name);
         let record = Record::of(AuditAction::TableDropped, target).with("force", force);
         Ok(((), Some(record)))
     })

@@ -1,5 +1,6 @@
 //! Tables and their definitions.
 
+mod audit_details;
 pub mod define_table;
 pub mod drop_column;
 pub mod drop_table;

@@ -131,6 +131,54 @@ async fn what_changes_rights_or_deletes_data_is_recorded_with_who_did_it() {
 }
 
 #[tokio::test]
+async fn a_definition_says_what_it_changed_and_keeps_its_target_under_a_new_name() {
+    let server = TestServer::start().await;
+    let client = server.admin().await;
+    let define = async |name: &str, definition: Value| {
+        let put = client.request(Method::PUT, &format!("/api/v1/tables/{name}"));
+        send(put.json(&definition)).await.json(200);
+    };
+    let volume = |data_type: &str| json!({"name": "volume", "data_type": data_type});
+    define(
+        "plate",
+        json!({"semantic_category": "curated", "columns": [volume("integer")]}),
+    )
+    .await;
+    let renamed = json!({"name": "amount", "renamed_from": "volume", "data_type": "float"});
+    let added = json!({"name": "note", "data_type": "string"});
+    define(
+        "dish",
+        json!({
+            "semantic_category": "curated", "renamed_from": "plate", "history": false,
+            "columns": [renamed, added],
+        }),
+    )
+    .await;
+    assert_eq!(
+        client.delete("/api/v1/tables/dish?force=true").await.status,
+        204
+    );
+
+    let listed = client.get(PATH).await.json(200);
+    assert_eq!(
+        actions(&listed),
+        ["table.defined", "table.defined", "table.dropped"]
+    );
+    assert_eq!(
+        listed[1]["details"],
+        json!({
+            "renamed_from": "plate", "columns_added": ["note"], "columns_renamed": ["volume -> amount"],
+            "types_changed": ["amount: integer -> float"], "history": false,
+        })
+    );
+    let id = &listed[0]["target"]["id"];
+    assert!(id.is_string(), "{listed}");
+    for entry in listed.as_array().unwrap() {
+        assert_eq!(entry["target"]["id"], *id);
+    }
+}
+
+#[tokio::test]
 async fn the_log_is_filtered_and_read_by_pages() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
