@@ -272,7 +272,8 @@ fn doubts(file: &RemoteTable, types: &[Option<DataType>]) -> Vec<Problem> {
 fn refusal(error: &ReadError) -> Error {
     let path = match error {
         ReadError::Source(_) => return Error::Internal(error.to_string()),
-        ReadError::NoSheets | ReadError::UnknownSheet { .. } => "sheet",
+        ReadError::NoSheets | ReadError::OnlyHidden(_) | ReadError::UnknownSheet { .. } => "sheet",
+        ReadError::EndsAboveHeader { .. } => "last_row",
         ReadError::NoSuchRow(_) => "header_row",
         _ => "file",
     };

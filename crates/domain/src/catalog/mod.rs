@@ -38,6 +38,7 @@ pub use name::{InvalidName, Name, sql_name};
 pub use platform_tables::{PlatformColumn, PlatformTable};
 pub use refusal::CatalogRefusal;
 pub use rename::ColumnRename;
+pub use resolve::reserved_column_names;
 pub use snapshot::{Catalog, CatalogVersion, HIDDEN_TABLE};
 pub use system_columns::SystemColumn;
 pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SemanticCategory, Table};

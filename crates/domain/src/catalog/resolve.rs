@@ -20,6 +20,11 @@ use crate::{
 
 /// PostgreSQL's own column names, which no table can use.
 const RESERVED_BY_POSTGRESQL: [&str; 6] = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"];
+/// Names that no column of a table can bear: those that the server and PostgreSQL give to columns of their own.
+pub fn reserved_column_names() -> impl Iterator<Item = &'static str> {
+    SystemColumn::names().chain(RESERVED_BY_POSTGRESQL)
+}
+
 /// Maximum length of a reference's name: leaves room for `_id` (contract §5).
 const MAX_REFERENCE_LENGTH: usize = 60;
 /// Maximum number of columns: PostgreSQL's limit of 1,600 less the room that tuples need.

@@ -53,6 +53,11 @@ static OF_POINTS: [SystemColumn; 1] = [SystemColumn {
 }];
 
 impl SystemColumn {
+    /// The names of all of them.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        OF_ROWS.iter().map(|column| column.name)
+    }
+
     /// The system column of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<&'static Self> {

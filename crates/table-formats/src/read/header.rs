@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use labdata_domain::catalog::reserved_column_names;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Maximum length of a column name.
@@ -58,9 +59,9 @@ pub(super) fn match_key(header: &str) -> String {
         .collect()
 }
 
-/// Makes column names: lower case, `[a-z][a-z0-9_]*`, each once.
+/// Makes names that columns of a table can bear: lower case, `[a-z][a-z0-9_]*`, each once.
 pub(super) fn column_names(headers: &[Header]) -> Vec<String> {
-    let mut taken = HashSet::new();
+    let mut taken: HashSet<String> = reserved_column_names().map(str::to_owned).collect();
     let names = headers.iter().zip(1..);
     names
         .map(|(header, number)| {
@@ -188,6 +189,8 @@ mod tests {
             "well",
             "\u{8a66}\u{6599}",
             "_x_",
+            "CTID",
+            "created at",
         ]));
         let expected = [
             "well",
@@ -199,6 +202,9 @@ mod tests {
             "well_2",
             "column_8",
             "x",
+            // No column of a table can bear these names.
+            "ctid_2",
+            "created_at_2",
         ];
         assert_eq!(found, expected);
         let long = "a".repeat(80);

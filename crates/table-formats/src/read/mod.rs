@@ -127,6 +127,19 @@ pub enum ReadError {
     /// A sheet is named, but the file is no workbook.
     #[error("the file is no workbook, so it has no sheets")]
     NoSheets,
+    /// All values of the workbook are on hidden sheets.
+    #[error(
+        "no visible sheet of the workbook holds values; to read a hidden one, name it with `sheet`: {0}"
+    )]
+    OnlyHidden(String),
+    /// The table would end above its header.
+    #[error("`last_row` {last} is above the header, which is on line {header}")]
+    EndsAboveHeader {
+        /// The last line that was asked for.
+        last: u64,
+        /// Line of the header.
+        header: u64,
+    },
     /// The workbook has no such sheet.
     #[error("the workbook has no sheet \"{name}\"; it has {sheets}")]
     UnknownSheet {
@@ -144,7 +157,9 @@ pub enum ReadError {
 impl Refuse for ReadError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NoSheets | Self::UnknownSheet { .. } => ErrorCode::SheetUnknown,
+            Self::NoSheets | Self::OnlyHidden(_) | Self::UnknownSheet { .. } => {
+                ErrorCode::SheetUnknown
+            }
             Self::Doubtful(_) => ErrorCode::DoubtfulReading,
             Self::Row(_) | Self::UnclosedQuote(_) => ErrorCode::UnreadableRow,
             Self::NotText => ErrorCode::UnknownFormat,
@@ -155,15 +170,21 @@ impl Refuse for ReadError {
 
 impl ReadError {
     fn unknown_sheet(name: &str, sheets: &[String]) -> Self {
-        let first = sheets.iter().take(20);
-        let quoted: Vec<String> = first
-            .map(|sheet| format!("\"{}\"", sheet.chars().take(31).collect::<String>()))
-            .collect();
         Self::UnknownSheet {
             name: name.chars().take(100).collect(),
-            sheets: quoted.join(", "),
+            sheets: listed(sheets),
         }
     }
+}
+
+/// The first names of sheets, for a message.
+fn listed(sheets: &[String]) -> String {
+    let quoted: Vec<String> = sheets
+        .iter()
+        .take(20)
+        .map(|sheet| format!("\"{}\"", sheet.chars().take(31).collect::<String>()))
+        .collect();
+    quoted.join(", ")
 }
 
 impl From<io::Error> for ReadError {

@@ -66,6 +66,12 @@ impl Survey {
         let mut row = RawRow::default();
         let mut last_line = self.layout.above;
         let given_last = opening.given.last_row;
+        let header = opening.reading.options.header_row.unwrap_or_default();
+        if let Some(last) = given_last
+            && last < header
+        {
+            return Err(ReadError::EndsAboveHeader { last, header });
+        }
         let mut below: Option<u64> = None;
         let (mut cells, mut bytes) = (0, 0);
         while opening.file.source.next(&mut row)? {

@@ -123,7 +123,7 @@ fn style_doubt(counts: &[ColumnCounts], headers: &[Header], options: Vec<Value>)
         .any(|column| column.is_number_like() && column.ambiguous_points > 0);
     let sign = if has_points { "1.234" } else { "1,234" };
     let message = format!(
-        "numbers of {} such as {sign} may have decimals or groups of three digits",
+        "numbers of {} written like {sign} may have decimals or groups of three digits",
         named.join(", ")
     );
     Doubt {

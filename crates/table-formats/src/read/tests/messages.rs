@@ -46,15 +46,19 @@ fn a_doubt_about_the_header_names_its_lines() {
 fn a_doubt_about_numbers_names_three_columns_and_one_of_them() {
     let groups = "may have decimals or groups of three digits";
     for (text, names, columns) in [
-        ("a;b\n1.234;x\n", "\"a\" such as 1.234", &[0][..]),
-        ("a;b\nx;1,234\n", "\"b\" such as 1,234", &[1]),
+        ("a;b\n1.234;x\n", "\"a\" written like 1.234", &[0][..]),
+        ("a;b\nx;1,234\n", "\"b\" written like 1,234", &[1]),
         (
             "a;b;c;d;e\n1.234;x;1.234;1.234;1.234\n",
-            "\"a\", \"c\", \"d\" such as 1.234",
+            "\"a\", \"c\", \"d\" written like 1.234",
             &[0, 2, 3, 4],
         ),
         // A column of texts has no numbers that another style could change.
-        ("a;b\n1.234;1.234\nx;2.345\n", "\"b\" such as 1.234", &[1]),
+        (
+            "a;b\n1.234;1.234\nx;2.345\n",
+            "\"b\" written like 1.234",
+            &[1],
+        ),
     ] {
         doubt(text, &format!("numbers of {names} {groups}"), columns);
     }

@@ -354,6 +354,12 @@ fn a_file_without_a_header_is_a_doubt() {
     assert_eq!(given.headers(), ["a", "b"]);
     let blank = Read::of(b"a,b\n\n1,2\n", &options(&json!({"header_row": 2})));
     assert!(matches!(blank.err(), Some(ReadError::NoSuchRow(2))));
+    let swapped = options(&json!({"header_row": 3, "last_row": 2}));
+    let above = Read::of(b"a,b\n1,2\n3,4\n", &swapped).err();
+    assert!(matches!(
+        above,
+        Some(ReadError::EndsAboveHeader { last: 2, header: 3 })
+    ));
 }
 
 #[test]

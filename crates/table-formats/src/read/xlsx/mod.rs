@@ -91,7 +91,15 @@ fn open(
     };
     let name = match (found, sheet) {
         (Some(found), _) => found.name.clone(),
-        (None, None) => return Err(ReadError::NoHeader),
+        (None, None) => {
+            let hidden = sheets.iter().filter(|sheet| sheet.rows > 0);
+            let hidden: Vec<String> = hidden.map(|sheet| sheet.name.clone()).collect();
+            return Err(if hidden.is_empty() {
+                ReadError::NoHeader
+            } else {
+                ReadError::OnlyHidden(super::listed(&hidden))
+            });
+        }
         (None, Some(sheet)) => {
             let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
             return Err(ReadError::unknown_sheet(sheet, &names));

@@ -209,6 +209,26 @@ fn hidden_sheets_are_never_chosen() {
 }
 
 #[test]
+fn a_workbook_of_hidden_sheets_is_refused_and_names_them() {
+    let rows = row(1, &[inline("A1", "name")]) + &row(2, &[number("A2", "1")]);
+    let (book, relations) = workbook_of(&[("Empty", "visible"), ("Raw", "hidden")]);
+    let bytes = packed(&[
+        ("xl/workbook.xml", &book),
+        ("xl/_rels/workbook.xml.rels", &relations),
+        (
+            "xl/worksheets/sheet1.xml",
+            "<worksheet><sheetData></sheetData></worksheet>",
+        ),
+        (
+            "xl/worksheets/sheet2.xml",
+            &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>"),
+        ),
+    ]);
+    let refused = open_with(bytes, json!({})).err().unwrap().to_string();
+    assert!(refused.ends_with("`sheet`: \"Raw\""), "{refused}");
+}
+
+#[test]
 fn formatted_blank_cells_do_not_count() {
     let blank = "<row><c s=\"1\"/><c s=\"1\"/><c s=\"1\"/></row>".repeat(3_000);
     let rows = row(1, &[inline("A1", "name"), inline("B1", "v")])
