@@ -103,8 +103,20 @@ async fn create(
     let (organization, user) = (&arguments.organization, &arguments.user);
     let issued = operator_keys::issue(services, policy, organization, user, command).await?;
     let (key, plain) = (issued.key, issued.plain);
+    // Beside the key, which scripts read from the standard output. A misspelled name makes an empty organization.
+    if issued.created_organization {
+        complain(&format!(
+            "the organization {:?} did not exist and was created",
+            organization.trim()
+        ));
+    }
+    if issued.created_user {
+        complain(&format!(
+            "the user {} did not exist and was created",
+            user.trim()
+        ));
+    }
     if let Some(role) = issued.raised_to {
-        // Beside the key, which scripts read from the standard output.
         complain(&format!(
             "{user} has the role {role} from now on, which these scopes need"
         ));

@@ -28,7 +28,7 @@ use self::{
 use crate::{
     compose::{self, DatabaseServer},
     private_files,
-    settings::{Settings, SettingsError},
+    settings::{Settings, SettingsError, unknown_variables},
 };
 
 pub(crate) use self::output::say;
@@ -154,6 +154,15 @@ fn execute(command: Command, started: Instant) -> Result<(), Failure> {
         let _context = runtime.enter();
         logging::start(&settings.log, command.default_log_filter())?
     };
+    if matches!(command, Command::Serve(_) | Command::Worker(_)) {
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        for name in unknown_variables(names) {
+            tracing::warn!(
+                name,
+                "there is no setting of this name; `labdata serve --help` lists them"
+            );
+        }
+    }
     let done = runtime.block_on(async {
         match command {
             // Handled before; the compiler does not know.

@@ -7,7 +7,11 @@ use labdata_application::people::{
 };
 use labdata_domain::people::{invitation_email::link_with_token, session::PlainToken};
 
-use super::{arguments::SignIn, existing::require_database, output::say};
+use super::{
+    arguments::SignIn,
+    existing::require_database,
+    output::{complain, say},
+};
 use crate::{compose::DatabaseServer, dependencies::ServerDependencies, settings::Settings};
 
 /// The link that opens the console signed in. The token is in the fragment, which browsers do not send.
@@ -44,5 +48,10 @@ async fn made(
                 "{user} of the organization {organization:?}; `labdata api-key create` makes users"
             )
         })?;
+    if settings.public_url.is_none() {
+        complain(&format!(
+            "the link is for a server at {url}; where it listens elsewhere, give its --bind or --public-url here, too"
+        ));
+    }
     Ok(link(&url, &token))
 }

@@ -50,12 +50,18 @@ impl Form {
             if parts.len() == MOST_PARTS {
                 return Err(format!("it has more than {MOST_PARTS} parts"));
             }
-            parts.push(Part::read(field, length).await?);
+            let part = Part::read(field, length).await?;
+            if part.file_name.is_some()
+                && parts.iter().any(|other: &Part| other.is_file(&part.name))
+            {
+                return Err(several_files(&part.name));
+            }
+            parts.push(part);
         }
         Ok(Self { parts })
     }
 
-    /// The part of that name; of several the last.
+    /// The part of that name; of several texts the last.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&Part> {
         self.parts.iter().rfind(|part| part.name == name)
@@ -88,6 +94,10 @@ impl Form {
 }
 
 impl Part {
+    fn is_file(&self, name: &str) -> bool {
+        self.file_name.is_some() && self.name == name
+    }
+
     async fn read(mut field: Field, limit: usize) -> Result<Self, String> {
         let name = field.name().unwrap_or_default().to_owned();
         let file_name = file_name(&field);
@@ -104,6 +114,11 @@ impl Part {
             bytes,
         })
     }
+}
+
+/// Reason to refuse a form with a second file in one field: one of them would be lost without a word.
+pub(super) fn several_files(field: &str) -> String {
+    format!("`{field}` holds several files; send one request for each")
 }
 
 /// Adds what identifies a part besides its content.
@@ -264,6 +279,18 @@ mod tests {
         assert_eq!(file.content_type.as_deref(), Some("text/csv"));
         assert_eq!(form.text("instrument_id").as_deref(), Some("abc"));
         assert_eq!(form.text("job_execution_id"), None);
+    }
+
+    #[actix_web::test]
+    async fn a_second_file_in_one_field_is_refused() {
+        let file = |name: &str| {
+            format!(
+                "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n1\r\n"
+            )
+        };
+        let body = format!("{}{}--b--\r\n", file("a.csv"), file("b.csv"));
+        let refused = parse(body.as_bytes()).await.err().unwrap();
+        assert!(refused.contains("several files"), "{refused}");
     }
 
     #[actix_web::test]

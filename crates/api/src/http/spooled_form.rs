@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use super::{
     ApiError,
     body::{announced, body_timeout, next_chunk, too_large},
-    multipart::{MOST_PARTS, file_name, hash_texts},
+    multipart::{MOST_PARTS, file_name, hash_texts, several_files},
 };
 use crate::app::App;
 
@@ -198,6 +198,9 @@ async fn read(
             [Some(&name), sent_name.as_ref(), content_type.as_ref()],
         );
         if name == file {
+            if form.file.is_some() {
+                return Err(Trouble::Form(several_files(file)));
+            }
             let (bytes, sha256) = spool(&mut part, &mut target).await?;
             // The file's hash has a fixed length, so what follows cannot be confused with its bytes.
             hash.update(sha256);

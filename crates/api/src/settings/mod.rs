@@ -28,6 +28,7 @@ use labdata_domain::{
 pub use flags::Flags;
 pub use labdata_redacted::Secret;
 pub use oidc::OidcSettings;
+pub(crate) use source::unknown_variables;
 
 /// A wrong setting: one line for the person who set it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,6 +11,17 @@ use super::{SettingsError, list};
 /// Settings file that is read from the working directory if it exists.
 const FILE: &str = "labdata.toml";
 
+/// Variables of the Python client, of scripts and of tests, which may stand in the environment of a server.
+const VARIABLES_OF_OTHERS: [&str; 7] = [
+    "LABDATA_BASE_URL",
+    "LABDATA_API_KEY",
+    "LABDATA_JOB_EXECUTION_ID",
+    "LABDATA_SOURCE_JOB_EXECUTION_ID",
+    "LABDATA_FILE_ID",
+    "LABDATA_PARAMETERS",
+    "LABDATA_TEST_",
+];
+
 /// Value of a setting from its source of highest precedence.
 #[derive(Clone)]
 pub(super) struct Given {
@@ -67,6 +78,20 @@ pub(super) fn gather(
     Ok(given)
 }
 
+/// The variables that look like settings and are none. They are no error, as other programs may have their own, but a
+/// misspelled one would leave a default in force without a word.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let is_known = |name: &str| {
+        VARIABLES_OF_OTHERS
+            .iter()
+            .any(|other| name.starts_with(other))
+            || list::SETTINGS.iter().any(|setting| setting.env == name)
+    };
+    names
+        .filter(|name| name.starts_with("LABDATA_") && !is_known(name))
+        .collect()
+}
+
 fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> {
     let refused = |reason: String| SettingsError(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
@@ -112,4 +137,23 @@ fn read_file(path: &Path) -> Result<Vec<(&'static str, String)>, SettingsError> 
         values.push((setting.key, value));
     }
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelled_variable_is_found_and_those_of_others_are_left_alone() {
+        let names = [
+            "LABDATA_TRASHDAYS",
+            "LABDATA_TRASH_DAYS",
+            "LABDATA_API_KEY",
+            "PATH",
+        ];
+        assert_eq!(
+            unknown_variables(names.into_iter().map(str::to_owned)),
+            ["LABDATA_TRASHDAYS"]
+        );
+    }
 }

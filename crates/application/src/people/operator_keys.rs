@@ -46,6 +46,10 @@ pub struct IssuedKey {
     pub key: ApiKey,
     /// Its plain text.
     pub plain: PlainApiKey,
+    /// Whether the organization was created for it.
+    pub created_organization: bool,
+    /// Whether the user was created for it.
+    pub created_user: bool,
     /// The role that its user has now, if the former one was too narrow for the key.
     pub raised_to: Option<Role>,
 }
@@ -77,6 +81,7 @@ pub async fn issue(
         created_at: services.clock.now(),
     };
     let organization = services.tenancy.ensure_organization(&candidate).await?;
+    let created_organization = organization.id == candidate.id;
     let candidate = User {
         id: UserId::new(services.ids.next_id()),
         organization: organization.id,
@@ -89,7 +94,8 @@ pub async fn issue(
     };
     let user = services.tenancy.ensure_user(&candidate).await?;
     let operator = Actor::operator(organization.id, user.id);
-    if user.id == candidate.id {
+    let created_user = user.id == candidate.id;
+    if created_user {
         let target = AuditTarget::new(AuditTargetKind::User, user.id, &user.email);
         let made = Record::of(AuditAction::UserCreated, target).with("name", user.name.clone());
         record(services, &operator, made).await?;
@@ -108,6 +114,8 @@ pub async fn issue(
     Ok(IssuedKey {
         key: named.key,
         plain,
+        created_organization,
+        created_user,
         raised_to,
     })
 }

@@ -261,10 +261,19 @@ async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
         "--user",
         "ada@example.org",
     ];
-    let key = succeeds(
-        directory.path(),
-        &[&create[..], &["--scopes", "read,write"]].concat(),
-    );
+    let arguments = [&create[..], &["--scopes", "read,write"]].concat();
+    let made = run(&mut labdata(directory.path(), &arguments));
+    let (key, said) = (text(&made.stdout), text(&made.stderr));
+    let key = key.trim().to_owned();
+    for created in [
+        "the organization \"Lab B\" did not exist and was created",
+        "the user ada@example.org did not exist and was created",
+    ] {
+        assert!(said.contains(created), "{said}");
+    }
+    let again = run(&mut labdata(directory.path(), &arguments));
+    let said = text(&again.stderr);
+    assert!(!said.contains("was created"), "{said}");
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
 
     let json = succeeds(
@@ -298,7 +307,7 @@ async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
         .iter()
         .map(|key| &key["organization"])
         .collect();
-    assert_eq!(organizations, ["default", "Lab B", "Lab B"]);
+    assert_eq!(organizations, ["default", "Lab B", "Lab B", "Lab B"]);
     assert!(
         listed
             .as_array()
