@@ -253,20 +253,13 @@ async fn what_was_acknowledged_survives_kill_9() {
 async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
     let directory = directory();
     let program = Program::serve(directory.path(), &[]);
-    let create = [
-        "api-key",
-        "create",
-        "--organization",
-        "Lab B",
-        "--user",
-        "ada@example.org",
-    ];
-    let arguments = [&create[..], &["--scopes", "read,write"]].concat();
+    let create = "api-key create --organization LabB --user ada@example.org --scopes";
+    let arguments: Vec<&str> = create.split(' ').chain(["read,write"]).collect();
     let made = run(&mut labdata(directory.path(), &arguments));
     let (key, said) = (text(&made.stdout), text(&made.stderr));
     let key = key.trim().to_owned();
     for created in [
-        "the organization \"Lab B\" did not exist and was created",
+        "the organization \"LabB\" did not exist and was created",
         "the user ada@example.org did not exist and was created",
     ] {
         assert!(said.contains(created), "{said}");
@@ -276,22 +269,9 @@ async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
     assert!(!said.contains("was created"), "{said}");
     assert_eq!(instruments(&program, &key).await, StatusCode::OK);
 
-    let json = succeeds(
-        directory.path(),
-        &[
-            &create[..],
-            &[
-                "--scopes",
-                "read",
-                "--name",
-                "n",
-                "--expires-in-days",
-                "7",
-                "--json",
-            ],
-        ]
-        .concat(),
-    );
+    let options = "read --name n --expires-in-days 7 --json";
+    let arguments: Vec<&str> = create.split(' ').chain(options.split(' ')).collect();
+    let json = succeeds(directory.path(), &arguments);
     let made: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(
         (&made["name"], &made["scopes"]),
@@ -307,7 +287,7 @@ async fn the_operator_makes_lists_and_revokes_keys_beside_a_running_server() {
         .iter()
         .map(|key| &key["organization"])
         .collect();
-    assert_eq!(organizations, ["default", "Lab B", "Lab B", "Lab B"]);
+    assert_eq!(organizations, ["default", "LabB", "LabB", "LabB"]);
     assert!(
         listed
             .as_array()
