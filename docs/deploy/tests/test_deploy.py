@@ -55,6 +55,9 @@ class Units(unittest.TestCase):
                 unit = Path(directory) / name
                 text = (DEPLOY / name).read_text()
                 self.assertIn("ExecStart=/usr/local/bin/labdata ", text)
+                # What the server writes is closed to other accounts of the machine.
+                for setting in ("UMask=0077", "StateDirectoryMode=0700"):
+                    self.assertIn(f"\n{setting}\n", text)
                 unit.write_text(text.replace("/usr/local/bin/labdata", shutil.which("true") or "/bin/true"))
                 result = subprocess.run(
                     ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False

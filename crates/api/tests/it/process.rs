@@ -154,7 +154,7 @@ impl Program {
     }
 
     /// Starts it on a separate terminal, whose output is this program's.
-    pub(crate) fn serve_on_terminal(directory: &Path) -> Self {
+    pub(crate) fn serve_on_terminal(directory: &Path, environment: &[(&str, &str)]) -> Self {
         const ON_TERMINAL: &str = r"
 import os, pty, signal, sys
 child, terminal = pty.fork()
@@ -175,7 +175,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         command.args(["-c", ON_TERMINAL]);
         add_serve(&mut command, directory);
         // Warnings of the machine would come between the lines.
-        Self::start(command, &[("LABDATA_LOG", "error")])
+        let environment = [&[("LABDATA_LOG", "error")], environment].concat();
+        Self::start(command, &environment)
     }
 
     /// The next line of its output, without its end.

@@ -23,6 +23,22 @@ fn chunked(length: usize) -> reqwest::Body {
 }
 
 #[tokio::test]
+async fn a_file_that_is_only_looked_at_needs_room_while_it_is_here() {
+    let lab = lab().await;
+    let stored = form(&lab, "a.csv", 600_000).post(&lab.client).await;
+    stored.json(200);
+    let looked_at = async |rows: usize| {
+        let form = Form::new().file("b.csv", &b"1\n".repeat(rows));
+        form.post_to(&lab.client, "/api/v1/tools/preview-table")
+            .await
+    };
+    let refused = looked_at(200_001).await.detail(507);
+    assert!(refused.contains("LABDATA_STORAGE_QUOTA"), "{refused}");
+    looked_at(150_000).await.json(200);
+    assert_eq!(lab.stored(), 1);
+}
+
+#[tokio::test]
 async fn uploads_over_the_quota_are_507_until_files_are_deleted() {
     let lab = lab().await;
     let first = form(&lab, "a.csv", 600_000).post(&lab.client).await;

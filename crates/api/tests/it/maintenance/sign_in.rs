@@ -46,7 +46,7 @@ async fn the_printed_link_signs_the_administrator_in_at_a_running_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_the_start_prints_a_link_that_signs_the_administrator_in_once() {
     let directory = directory();
-    let mut program = Program::serve_on_terminal(directory.path());
+    let mut program = Program::serve_on_terminal(directory.path(), &[]);
     assert!(program.line().starts_with("Reference of the API: "));
     let said = program.line();
     assert!(
@@ -66,4 +66,16 @@ async fn on_a_terminal_the_start_prints_a_link_that_signs_the_administrator_in_o
         assert_eq!(signed_in.await.unwrap().status(), status);
     }
     assert_eq!(program.end("TERM").0.code(), Some(0));
+}
+
+#[test]
+fn who_chose_the_first_key_gets_no_link_on_a_terminal_either() {
+    let directory = directory();
+    let key = "ldk_terminal_0123456789abcdefghijklmnopqrstuvwxyz";
+    let environment = [("LABDATA_BOOTSTRAP_KEY", key)];
+    let program = Program::serve_on_terminal(directory.path(), &environment);
+    let (status, rest) = program.end("TERM");
+    assert_eq!(status.code(), Some(0));
+    assert!(rest.contains("Reference of the API: "), "{rest}");
+    assert!(!rest.contains("#token="), "{rest}");
 }
