@@ -5,6 +5,7 @@ import { button, destroy, failure, form, h, input, loaded, select, show } from "
 import { pixels } from "../images.js";
 import { COLORS, MaskEditor, readMask } from "../mask_editor.js";
 import { base64, png } from "../masks.js";
+import { may } from "../rights.js";
 
 /** Most pixels of an image that is labelled here. A browser needs four bytes for each. */
 const MOST_PIXELS = 50_000_000;
@@ -30,7 +31,7 @@ const SHOWN = 20;
 export function annotations(file, address) {
   const place = h("div", null);
   const begin = button(
-    "Label this image",
+    may("write") ? "Label this image" : "Show the masks",
     async () => {
       const image = await pixels(address);
       if (image.width * image.height > MOST_PIXELS) {
@@ -74,7 +75,12 @@ class Labelling {
     show(
       place,
       this.editor.element,
-      form([["Label", this.label], ["Vetted: datasets learn from it", this.vetted]], "Save the mask", () => this.save(), ), h("p", null, button("Begin anew", () => this.anew())), this.said, this.lists, this.labels, this.model());
+      ...(may("write") ? [form([["Label", this.label], ["Vetted: datasets learn from it", this.vetted]], "Save the mask", () => this.save()), h("p", null, button("Begin anew", () => this.anew()))] : []),
+      this.said,
+      this.lists,
+      this.labels,
+      this.model(),
+    );
   }
 
   /** Reads the saved masks, and draws the newest. */
@@ -166,6 +172,9 @@ class Labelling {
    * @param {Entry} entry
    */
   savedActions(entry) {
+    if (!may("write")) {
+      return [];
+    }
     const one = `${this.path}/${entry.annotation.id}`;
     const again = () => this.attempt(() => this.reload());
     return [
@@ -183,7 +192,7 @@ class Labelling {
       await this.add({ ...entry.annotation, is_human_vetted: true });
       await this.dismiss(entry);
     };
-    return [button("Accept", accept), button("Correct", () => this.correct(entry)), button("Dismiss", () => this.dismiss(entry))];
+    return !may("write") ? [] : [button("Accept", accept), button("Correct", () => this.correct(entry)), button("Dismiss", () => this.dismiss(entry))];
   }
 
   /**

@@ -67,7 +67,7 @@ export function curveView(subject) {
   const logY = flag("Log scale", "_log", drawCurves);
   const logX = flag("Log X", "_logx", drawCurves);
   const paths = pathsOf(wells, all);
-  const by = several("Conditions", "_by", paths.filter((it) => it.name !== labelOf(wells) && it.name !== plate?.name).map((it) => [it.name, it.name.replace("__", " → ")]), readCurves);
+  const by = several("Conditions", "_by", paths.filter((it) => it.name !== labelOf(wells)).map((it) => [it.name, it.name.replace("__", " → ")]), readCurves);
   const band = choice("Band", "_band", ["SD", "SEM", "none"], "SD", drawCurves);
   const blanks = own.filter((it) => it.data_type === "boolean").map((it) => it.name);
   const blank = choice("Subtract blanks", "_blank", ["", ...blanks], "", drawCurves);
@@ -121,8 +121,9 @@ export function curveView(subject) {
       wanted[`${plate.name}__in`] = plate.data_type === "integer" ? chosen.map((it) => numberOf(it, true)) : chosen;
     }
     const run = values().get("_run");
-    if (run) {
-      wanted[`${keyOf(wells)}__in`] = await writtenBy(subject, run);
+    const ofRun = run ? await writtenBy(subject, run) : null;
+    if (ofRun) {
+      wanted[`${keyOf(wells)}__in`] = ofRun.keys;
     }
     const got = [];
     /** @type {string | null | undefined} */
@@ -134,7 +135,7 @@ export function curveView(subject) {
       got.push(...found.map((curve, index) => ({ row: rows.body[index], curve })).filter((it) => it.curve.y.length > 0));
       next = rows.next;
     }
-    isCut = next !== null || got.length > MOST;
+    isCut = next !== null || got.length > MOST || ofRun?.isMore === true;
     return got.slice(0, MOST);
   }
 
@@ -364,6 +365,10 @@ export function curveView(subject) {
     if (by.value().length === 0) {
       said.push("Choose the columns that tell the conditions apart: until then this is the mean of all curves.");
     }
+    const plates = new Set(shown.map((it) => it.plate)).size;
+    if (plates > 1 && plate && !by.value().includes(plate.name)) {
+      said.push(`Curves of ${plates} plates are taken together. To compare the plates, choose ${plate.name} among the conditions.`);
+    }
     /** @type {Map<string, Well[]>} */
     const groups = new Map();
     for (const it of shown) {
@@ -428,7 +433,9 @@ export function curveView(subject) {
     show(atWords, `${axis.title} ${placed(place_)}; between readings interpolated linearly, outside of them none`);
     const isPlace = measure.value() === "X of the maximum";
     const isSlope = measure.value() === "greatest slope" && axis.zone;
-    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}` : `${measure.value()} of ${upTitle()}${isSlope ? " per hour" : ""}`;
+    const unit = axis.zone ? "" : table.columns.find((it) => it.name === across.value())?.unit ?? "";
+    const slopeUnit = isSlope ? " per hour" : unit && measure.value() === "greatest slope" ? ` per ${unit}` : "";
+    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}${unit && ` ${unit}`}` : `${measure.value()} of ${upTitle()}${slopeUnit}${isPlace && unit && `, in ${unit}`}`;
     const found = shown.map((it) => {
       const value = measured(it, measure.value(), place_);
       return { it, value: value !== null && isSlope ? value * 3_600_000 : value };

@@ -4,6 +4,7 @@ import { get, sending } from "../api.js";
 import { badge, button, h, load } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { may } from "../rights.js";
 import { happenings } from "../stream.js";
 import { viewList } from "../views.js";
 
@@ -76,7 +77,7 @@ async function notices(draw) {
       " ",
       h("small", { class: "quiet" }, it.sender.name, ", ", time(it.created_at)),
       it.body ? h("p", null, it.body) : null,
-      h("p", { class: "bar" }, to ? h("a", { href: to }, "Open") : null, button("Mark as read", sending("PATCH", `/notifications/${it.id}`, { read: true }, draw))),
+      h("p", { class: "bar" }, to ? h("a", { href: to }, "Open") : null, may("write") ? button("Mark as read", sending("PATCH", `/notifications/${it.id}`, { read: true }, draw)) : null),
     );
   };
   return all.length ? h("ul", { class: "notices" }, all.map(item)) : h("p", { class: "empty" }, "Nothing unread.");

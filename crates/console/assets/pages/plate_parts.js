@@ -296,13 +296,13 @@ export function crowded(own, name, column, hasPlates, said) {
 }
 
 /**
- * Keys of the rows whose curves an execution wrote.
+ * Keys of the rows whose curves an execution wrote, and whether there are more of them.
  * @param {Subject} subject
  * @param {string} run
  */
 export async function writtenBy({ table, owner }, run) {
-  const { data } = await sql(`select distinct ${quoted(owner.sql_column_name)} from ${quoted(table.name)} where created_by_execution_id = $1 limit ${WRITTEN}`, [run]);
-  return data.flat();
+  const { data } = await sql(`select distinct ${quoted(owner.sql_column_name)} from ${quoted(table.name)} where created_by_execution_id = $1 limit ${WRITTEN + 1}`, [run]);
+  return { keys: data.flat().slice(0, WRITTEN), isMore: data.length > WRITTEN };
 }
 
 /**

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone, wait_until
+from conftest import check_accessible, check_fits_a_phone, png, wait_until
 
 PAGES = [
     "home",
@@ -163,6 +163,10 @@ def test_a_reader_is_offered_nothing_that_would_be_refused(server, browser):
     columns = [{"name": "name", "data_type": "string", "is_unique": True}]
     server.call("PUT", "/tables/seen_only", {"semantic_category": "curated", "columns": columns})
     written = server.call("POST", "/data/write", {"tables": [{"table": "seen_only", "rows": [{"name": "x"}]}]})
+    server.call("POST", "/notifications", {"title": "For a reader", "dedupe_key": "for a reader"})
+    camera = server.call("POST", "/instruments", {"name": "microscope of a reader"})
+    image = server.upload("cells.png", png(8, 6, (90, 120, 140)), camera["id"])
+    job = server.call("POST", "/jobs", {"name": "seen only", "code": "print(1)\n"})["id"]
     key = server.call("POST", "/api-keys", {"name": "reader", "scopes": ["read"]})["key"]
     context = browser.new_context(locale="en-US", base_url=server.url)
     page = context.new_page()
@@ -175,7 +179,10 @@ def test_a_reader_is_offered_nothing_that_would_be_refused(server, browser):
         "tables/seen_only": ["Add a row", "Import a file"],
         f"tables/seen_only%2F{row}": ["Change", "Delete…"],
         f"executions/{written['job_execution_id']}": ["Preview the revert", "Run again"],
+        "": ["Mark as read"],
+        f"files/{image}": ["Label this image", "Delete…"],
         "jobs": ["New job"],
+        f"jobs/{job}": ["Run", "Save", "Archive…", "Ask for review"],
         "models": ["New dataset", "Train a model"],
         "files": ["Choose Files", "Drop files here"],
         "tables": ["Define a table"],

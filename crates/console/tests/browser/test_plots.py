@@ -259,6 +259,22 @@ def test_conditions_are_means_with_their_n_without_blanks_and_in_natural_order(t
     check_accessible(page)
 
 
+def test_a_plate_is_compared_with_another_by_condition(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=means+by+condition&_by=dose&_blank=is_blank")
+    expect(page.locator("main")).to_contain_text(
+        "Curves of 3 plates are taken together. To compare the plates, choose plate among the conditions."
+    )
+    page.get_by_role("group", name="Conditions").get_by_label("plate", exact=True).check()
+    names = "document.querySelector('lab-plot')?.data?.filter((it) => it.showlegend).map((it) => it.name)"
+    wait_until(page, f"{names}?.length === 9")
+    found = page.evaluate(names)
+    for plate in three_plates:
+        assert [it for it in found if plate in it.split(", ")] == [
+            f"{plate}, {dose} mmol/L (n = {n})" for dose, n in ((0, 1), (1, 2), (10, 2))
+        ]
+    expect(page.locator("main")).not_to_contain_text("are taken together")
+
+
 def test_a_heat_map_shows_a_measure_of_each_well(three_plates, page):
     page.goto("/#/plates/assay_curve?_all=1&_layout=heat+map&_measure=last+value")
     expect(page.locator("svg.heat")).to_have_count(3)
@@ -268,9 +284,9 @@ def test_a_heat_map_shows_a_measure_of_each_well(three_plates, page):
     check_accessible(page)
     page.get_by_role("combobox", name="Color shows").select_option("value at")
     page.get_by_role("slider", name="X of the value").press("Home")
-    expect(title).to_contain_text("signal at 0: 1")
+    expect(title).to_contain_text("signal at 0 s: 1")
     page.reload()
-    expect(title).to_contain_text("signal at 0: 1")
+    expect(title).to_contain_text("signal at 0 s: 1")
 
 
 def test_what_a_log_scale_leaves_out_is_said_in_numbers(three_plates, page):
