@@ -2,7 +2,8 @@
 
 import { failure, h, once, show } from "./dom.js";
 import { stringify } from "./exact.js";
-import { edited, identity, keyFor, keyOf, labelOf, parsed, read, title, writeRows, written } from "./tables.js";
+import { address } from "./state.js";
+import { edited, identity, keyFor, keyOf, labelOf, parsed, read, title, undoable, writeRows, written } from "./tables.js";
 
 /** Most rows of another table that a field proposes. */
 const PROPOSED = 50;
@@ -144,6 +145,8 @@ export function rowForm(table, all, row, names, done) {
         throw new Error("Nothing was changed.");
       }
       const result = await writeRows(table, row ? "update" : "insert", [values]);
+      const leave = () => (location.hash = address("tables", table.name));
+      undoable(row ? "The change is saved." : "The row is added.", result.job_execution_id, row ? () => done(row[key]) : leave);
       done(result.tables[0].ids[0]);
     } catch (error) {
       tell(error);
