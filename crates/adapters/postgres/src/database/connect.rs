@@ -15,13 +15,15 @@ use crate::database::{
 
 /// Settings of every connection, besides the time limits. Messages are in English where the role may
 /// choose, because the driver retains no SQLSTATE ([`super::condition`]). Names are never looked up
-/// in a schema that is not named. Statements are short: compiling one takes longer than running it.
+/// in a schema that is not named. Statements are short: compiling one takes longer than running it. The most rows of a
+/// write are sorted in memory; with PostgreSQL's 4 MB they go to the disk, which takes a tenth of an upsert.
 const SETUP: &str = "SET application_name = 'labdata'; \
      SET timezone = 'UTC'; \
      SET standard_conforming_strings = on; \
      SET search_path = pg_catalog; \
      SET idle_in_transaction_session_timeout = '60s'; \
      SET jit = off; \
+     SET work_mem = '16MB'; \
      SET client_min_messages = warning; \
      DO $$ BEGIN SET lc_messages = 'C'; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$";
 

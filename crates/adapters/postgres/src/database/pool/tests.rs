@@ -42,6 +42,7 @@ async fn every_connection_is_set_up() {
         ("lock_timeout", "10s"),
         ("statement_timeout", "2min"),
         ("idle_in_transaction_session_timeout", "1min"),
+        ("work_mem", "16MB"),
         ("lc_messages", "C"),
     ] {
         let query = format!("SELECT current_setting('{setting}')");
