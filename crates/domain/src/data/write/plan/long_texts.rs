@@ -47,9 +47,7 @@ impl TableStep {
                 let Values::Text(texts) = values else {
                     return None;
                 };
-                let lengths = texts
-                    .iter()
-                    .map(|text| text.as_ref().map_or(0, |text| text.len()));
+                let lengths = texts.iter().map(|text| text.as_deref().map_or(0, str::len));
                 let (row, length) = lengths.enumerate().max_by_key(|(_, length)| *length)?;
                 let path = format!("{}.{}", self.path(row), column.name);
                 indexed(column).then_some((length, path))
