@@ -435,7 +435,7 @@ export function curveView(subject) {
     const isSlope = measure.value() === "greatest slope" && axis.zone;
     const unit = axis.zone ? "" : table.columns.find((it) => it.name === across.value())?.unit ?? "";
     const slopeUnit = isSlope ? " per hour" : unit && measure.value() === "greatest slope" ? ` per ${unit}` : "";
-    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}${unit && ` ${unit}`}` : `${measure.value()} of ${upTitle()}${slopeUnit}${isPlace && unit && `, in ${unit}`}`;
+    const what = measure.value() === "value at" ? `${upTitle()} at ${placed(place_)}${unit && ` ${unit}`}` : `${measure.value()} of ${upTitle()}${slopeUnit}${isPlace && unit ? `, in ${unit}` : ""}`;
     const found = shown.map((it) => {
       const value = measured(it, measure.value(), place_);
       return { it, value: value !== null && isSlope ? value * 3_600_000 : value };

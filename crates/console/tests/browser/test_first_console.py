@@ -150,7 +150,7 @@ def test_a_job_runs_over_files_that_arrived_before_its_trigger(server, page):
     page.goto(f"/#/jobs/{job}")
     page.get_by_text("Run over old files").click()
     # A worker that had not yet seen the uploads runs over them by itself.
-    page.get_by_label("Files", exact=True).select_option("all")
+    page.get_by_role("combobox", name="Files", exact=True).select_option("all")
     page.get_by_role("button", name="Count the files").click()
     check_accessible(page)
     page.get_by_role("button", name="Run it over 2 files").click()
