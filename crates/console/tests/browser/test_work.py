@@ -90,7 +90,7 @@ def test_a_region_is_drawn_on_an_image(server, page):
     draw = page.get_by_role("button", name="Draw on the image")
     draw.click()
     expect(page.locator(".region")).to_contain_text("Give the image's file first.")
-    plate = page.locator("label", has_text="Plate").get_by_label("File", exact=True)
+    plate = page.locator("label", has_text=re.compile("^Plate")).get_by_label("File", exact=True)
     expect(plate.get_by_role("option", name=name)).to_be_attached()
     plate.select_option(image)
     draw.click()
