@@ -149,10 +149,16 @@ fn the_most_rows_and_values_are_accepted() {
 
 #[test]
 fn a_label_is_a_text_that_is_not_empty_and_has_no_nul() {
-    for label in [json!(""), json!("a\0b"), json!(7), json!([])] {
+    let form = "a label must not be empty, nor hold NUL characters";
+    for (label, expected) in [
+        (json!(""), form),
+        (json!("a\0b"), form),
+        (json!(7), "a label must be a string, not a number"),
+        (json!([]), "a label must be a string, not a list"),
+    ] {
         let rows = json!([{ "_ref": label, "name": "a" }]);
         let text = message("label", table("sample", &rows));
-        assert!(text.contains("a label must "), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
     let rows = json!([{ "_ref": null, "name": "a" }, { "_ref": "b", "name": "b" }]);
     let plan = plan(&tables([table("sample", &rows)])).unwrap();
