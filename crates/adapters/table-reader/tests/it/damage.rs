@@ -164,7 +164,7 @@ fn sheets_that_stand_for_gigabytes_are_refused() {
     let merged = format!(
         "<worksheet><sheetData>{cell}<row r=\"2\"><c r=\"A2\"><v>1</v></c><c r=\"B2\"><v>1</v></c></row>\
          <row r=\"1048576\"><c r=\"A1048576\"><v>1</v></c></row></sheetData>\
-         <mergeCells><mergeCell ref=\"A2:XFD1048576\"/></mergeCells></worksheet>"
+         <mergeCells><mergeCell ref=\"B2:XFD1048576\"/></mergeCells></worksheet>"
     );
     for (name, file) in [
         ("declared", workbook(&sheet, declared)),
