@@ -63,6 +63,16 @@ export function references(table) {
 }
 
 /**
+ * The column of a table of wells that says on which plate a well is.
+ * @param {Table} wells
+ */
+export function plateColumn(wells) {
+  const isPlate = (/** @type {string | null} */ text) => /plate|carrier/i.test(text ?? "");
+  const own = written(wells).filter((it) => !it.is_primary_key && !it.is_unique);
+  return own.find((it) => isPlate(it.foreign_key_table_name)) ?? own.find((it) => isPlate(it.name) && ["string", "integer", "text"].includes(it.data_type)) ?? null;
+}
+
+/**
  * Whether a table's rows are written one by one: those of curves are not, and most core tables are views of what the platform keeps.
  * @param {Table} table
  */

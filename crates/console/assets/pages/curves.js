@@ -11,7 +11,7 @@ import { LEGEND, plot, plotTools, saveValues } from "../plot.js";
 import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, pathsOf, pinField, plateChips, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
+import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, meanCurves, pathsOf, pinField, plateChips, plateLink, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -294,16 +294,14 @@ export function curveView(subject) {
       .map(({ it, name: group }) => ({ ...it, group: name || plate ? group : undefined, shade: colors.get(group), about: about(it), link: rowLink(wells.name, it.key) }));
   }
 
-  /** @param {string} label */
-  function onePlot(label) {
-    const figure = plot(label);
-    show(place, h("div", { class: "plates one" }, h("figure", null, tools(figure), figure)));
-    return figure;
+  /** Shows plots side by side below their tools. @param {import("../plot.js").Plot[]} plots @param {() => void} [save] @param {(HTMLElement | null)[]} [captions] */
+  function frame(plots, save = saveCurves, captions = []) {
+    show(place, plotTools(plots, fileName(), save), h("div", { class: `plates${plots.length === 1 ? " one" : ""}` }, plots.map((it, index) => h("figure", null, captions[index], it))));
   }
 
-  /** @param {import("../plot.js").Plot} figure */
-  function tools(figure) {
-    return h("div", { class: "plot-tools" }, plotTools(figure, fileName(), saveCurves));
+  /** A plate's name, which leads to its row. @param {string} name @param {Well[]} own */
+  function caption(name, own) {
+    return name ? h("figcaption", null, plateLink(plate, own[0].row[plate?.name ?? ""], name)) : null;
   }
 
   /** @param {Well[]} shown @param {string[]} said */
@@ -326,7 +324,8 @@ export function curveView(subject) {
       said.push(`${name} at the second axis is as it was measured: blanks are subtracted from ${up.value()} only.`);
     }
     show(pins, pinField(wells.name, shown, pin));
-    const figure = onePlot(`${curves.length} curves of ${up.value()}${name ? ` and ${name}` : ""} over ${across.value()}`);
+    const figure = plot(`${curves.length} curves of ${up.value()}${name ? ` and ${name}` : ""} over ${across.value()}`);
+    frame([figure]);
     await figure.draw([...ordered, ...others], axis, { title: upTitle(), type: logY.box.checked ? "log" : "linear" }, {
       pin: (curve) => pin(String(/** @type {any} */ (curve).key)),
       ...(name ? { second: { title: `${title(table, name)} (dotted)`, type: /** @type {const} */ ("linear") } } : {}),
@@ -350,12 +349,11 @@ export function curveView(subject) {
     const drawn = colored(shown);
     const figures = groups.map(([name, own]) => {
       crowded(own, name, well.value(), plate !== null, said);
-      const figure = plot(`${name} ${own.length} curves of ${up.value()} over ${across.value()}`);
-      return { name, figure, element: h("figure", null, name ? h("figcaption", null, name) : null, groups.length > 1 ? null : tools(figure), figure) };
+      return plot(`${name} ${own.length} curves of ${up.value()} over ${across.value()}`);
     });
-    show(place, h("div", { class: `plates${groups.length === 1 ? " one" : ""}` }, figures.map((it) => it.element)));
+    frame(figures, saveCurves, groups.map(([name, own]) => caption(name, own)));
     await Promise.all(
-      figures.map(({ name, figure }) => drawPlate(figure, size, drawn.filter((it) => it.plate === name), { x: axis.title, y: upTitle(), isTime: axis.zone !== undefined, placed }, { across: across_, up: up_, height, isLog: logY.box.checked })),
+      groups.map(([name], index) => drawPlate(figures[index], size, drawn.filter((it) => it.plate === name), { x: axis.title, y: upTitle(), isTime: axis.zone !== undefined, placed }, { across: across_, up: up_, height, isLog: logY.box.checked })),
     );
   }
 
@@ -389,24 +387,7 @@ export function curveView(subject) {
     if (single > 0 && band.value() !== "none") {
       said.push(`${counted(single, "condition")} of one curve ${single === 1 ? "has" : "have"} no ${band.value()}.`);
     }
-    const drawn = found.map(({ name, own, mean }) => {
-      const spread = band.value() === "SEM" ? mean.sem : mean.sd;
-      const label = `${name} (n = ${own.length})`;
-      const side = (/** @type {number} */ sign) => mean.mean.map((it, index) => (spread[index] === null ? null : it + sign * /** @type {number} */ (spread[index])));
-      return {
-        name: label,
-        group: label,
-        shade: colors.get(name),
-        x: mean.x,
-        y: mean.mean,
-        kind: /** @type {const} */ ("lines"),
-        ...(band.value() === "none" ? {} : { band: { low: side(-1), high: side(1) } }),
-        text: mean.mean.map((it, index) => {
-          const more = spread[index] === null ? "" : `, ${band.value() === "none" ? "SD" : band.value()} ${number(/** @type {number} */ (spread[index]))}`;
-          return `${name}\u2003${title(table, across.value())} ${placed(mean.x[index])}\u2003mean ${number(it)}${more}, n ${mean.n[index]}`;
-        }),
-      };
-    });
+    const drawn = meanCurves(found, band.value(), colors, (it) => `${title(table, across.value())} ${placed(it)}`);
     const figure = plot(`Means of ${up.value()} over ${across.value()} by condition`);
     const save = () =>
       saveValues(
@@ -414,7 +395,7 @@ export function curveView(subject) {
         found.flatMap(({ name, mean }) => mean.x.map((it, index) => [name, stored(it), mean.n[index], mean.mean[index], mean.sd[index], mean.sem[index]])),
         `${fileName()}-means.csv`,
       );
-    show(place, h("div", { class: "plates one" }, h("figure", null, h("div", { class: "plot-tools" }, plotTools(figure, fileName(), save)), figure)));
+    frame([figure], save);
     const words = { SD: "mean ± SD", SEM: "mean ± SEM", none: "mean" }[band.value()];
     await figure.draw(drawn, axis, { title: `${upTitle()}, ${words}`, type: logY.box.checked ? "log" : "linear" });
     return `${counted(found.length, "mean")} of ${counted(shown.length, "curve")}, ${counted(found.reduce((sum, { mean }) => sum + mean.x.length, 0), "point")}.`;
@@ -462,7 +443,7 @@ export function curveView(subject) {
             ...(group ? { color: sequential(placeOf(group.group)) } : {}),
           };
         });
-      return h("figure", null, plateName ? h("figcaption", null, plateName) : null, heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${name ? `${name} of each well` : what}` }));
+      return h("figure", null, caption(plateName, own), heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${name ? `${name} of each well` : what}` }));
     });
     const legend = name
       ? h("ul", { class: "chips" }, distinct.map((it) => h("li", { class: "chip" }, swatch(sequential(placeOf(it))), it)))

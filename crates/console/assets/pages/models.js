@@ -203,8 +203,7 @@ function residuals(it, rows) {
   const axis = (/** @type {string} */ kind) => ({ title: `${kind} ${it.target_column}`, type: /** @type {const} */ ("linear") });
   place.draw(curves, axis("actual"), axis("predicted")).catch((error) => show(said, failure(error)));
   const values = () => saveValues(["actual", "predicted"], rows.map((row) => [row.actual, row.predicted]), `${it.name} predictions.csv`);
-  const tools = plotTools(place, `${it.name} predictions`, values);
-  return h("div", null, h("h2", null, "Predicted and actual values"), h("div", { class: "plot-tools" }, said, tools), place);
+  return h("div", null, h("h2", null, "Predicted and actual values"), plotTools([place], `${it.name} predictions`, values, said), place);
 }
 
 /**

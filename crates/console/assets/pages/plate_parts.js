@@ -1,7 +1,7 @@
 // Parts of the view of plates and curves that stand by themselves.
 
 import { failure, h, load, show } from "../dom.js";
-import { counted, naturally, text } from "../format.js";
+import { counted, naturally, number, text } from "../format.js";
 import { reference } from "../row_form.js";
 import { extent, letters, meanCurve, thinned, wellOf, withoutBlank } from "../science.js";
 import { change, values } from "../state.js";
@@ -29,6 +29,16 @@ export function swatch(color) {
 }
 
 /**
+ * A plate's name, which leads to its row where it has one.
+ * @param {Column | null} column of the wells
+ * @param {any} key
+ * @param {string} name
+ */
+export function plateLink(column, key, name) {
+  return column?.foreign_key_table_name ? h("a", { href: rowLink(column.foreign_key_table_name, key) }, name) : name;
+}
+
+/**
  * The plates of the address, each with a button that takes it out, and a field that adds one.
  * @param {Subject} subject
  * @param {() => void} changed
@@ -50,7 +60,7 @@ export function plateChips({ plate, wells, all }, changed) {
       };
       const nameOf = (/** @type {string} */ id) => String(nonempty(own.body.find((/** @type {any} */ it) => String(it[key]) === id)?.[label] ?? id));
       const chip = (/** @type {string} */ id) =>
-        h("li", { class: "chip" }, nameOf(id), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
+        h("li", { class: "chip" }, plateLink(column, id, nameOf(id)), h("button", { type: "button", "aria-label": `Take out ${nameOf(id)}`, click: () => set(chosen.filter((it) => it !== id)) }, "×"));
       const rest = known.filter((/** @type {any} */ it) => !chosen.includes(String(it[key])));
       const more = h("select", { "aria-label": `Add a ${column.name}` }, h("option", { value: "" }, `Add a ${column.name}…`), rest.map((/** @type {any} */ it) => h("option", { value: String(it[key]) }, nonempty(it[label] ?? it[key]))));
       more.addEventListener("change", () => more.value && set([...chosen, more.value]));
@@ -212,6 +222,34 @@ export function matchings(means, x, distance) {
     ...(ways.has("cycle") ? [`Wells that are read one after the other are matched by read cycle, whose readings are up to ${apart} apart: its ${x} is their mean.`] : []),
     ...(ways.has("interpolated") ? [`Curves have different ${x}: between two readings of a curve its value is interpolated linearly.`] : []),
   ];
+}
+
+/**
+ * Means as curves with their bands.
+ * @param {{name: string, own: Well[], mean: ReturnType<typeof meanCurve>}[]} found
+ * @param {string} band
+ * @param {Map<string, number | undefined>} shades
+ * @param {(x: any) => string} placed
+ */
+export function meanCurves(found, band, shades, placed) {
+  return found.map(({ name, own, mean }) => {
+    const spread = band === "SEM" ? mean.sem : mean.sd;
+    const label = `${name} (n = ${own.length})`;
+    const side = (/** @type {number} */ sign) => mean.mean.map((it, index) => (spread[index] === null ? null : it + sign * /** @type {number} */ (spread[index])));
+    return {
+      name: label,
+      group: label,
+      shade: shades.get(name),
+      x: mean.x,
+      y: mean.mean,
+      kind: /** @type {const} */ ("lines"),
+      ...(band === "none" ? {} : { band: { low: side(-1), high: side(1) } }),
+      text: mean.mean.map((it, index) => {
+        const more = spread[index] === null ? "" : `, ${band === "none" ? "SD" : band} ${number(/** @type {number} */ (spread[index]))}`;
+        return `${name}\u2003${placed(mean.x[index])}\u2003mean ${number(it)}${more}, n ${mean.n[index]}`;
+      }),
+    };
+  });
 }
 
 /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */

@@ -9,7 +9,7 @@ import { heatMap, scale } from "../heat.js";
 import { watched } from "../list.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, values } from "../state.js";
-import { keyOf, labelOf, named, nonempty, quoted, read, references, schema, sql, written } from "../tables.js";
+import { keyOf, labelOf, named, nonempty, plateColumn, quoted, read, references, schema, sql, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
 
@@ -46,16 +46,6 @@ export function plate(name) {
     return view(named(all, name), all);
   });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/plates" }, "← Plates and curves")), h("h1", null, name), place];
-}
-
-/**
- * The column of a table of wells that says on which plate a well is.
- * @param {Table} wells
- */
-export function plateColumn(wells) {
-  const isPlate = (/** @type {string | null} */ text) => /plate|carrier/i.test(text ?? "");
-  const own = written(wells).filter((it) => !it.is_primary_key && !it.is_unique);
-  return own.find((it) => isPlate(it.foreign_key_table_name)) ?? own.find((it) => isPlate(it.name) && ["string", "integer", "text"].includes(it.data_type)) ?? null;
 }
 
 /**

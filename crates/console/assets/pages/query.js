@@ -295,6 +295,5 @@ function chart(result) {
   };
   again();
   const fields = [across.field, up.field, kind.field, color.field, also.field, error.field, together.field, log.field, logX.field];
-  const tools = plotTools(place, "query", () => saveValues(columns, result.data, "query.csv"));
-  return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, h("div", { class: "plot-tools" }, tools), place);
+  return h("div", { class: "chart" }, h("div", { class: "fields" }, fields), told, plotTools([place], "query", () => saveValues(columns, result.data, "query.csv")), place);
 }

@@ -11,7 +11,7 @@ import { mayLeave } from "../guard.js";
 import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { address } from "../state.js";
-import { alsoDeleted, cellOf, hasRows, identity, keyOf, labelOf, named, names, nonempty, parsed, read, references, rowLink, schema, title as nameOf, undoable, writeRows, written } from "../tables.js";
+import { alsoDeleted, cellOf, hasRows, identity, keyOf, labelOf, named, names, nonempty, parsed, plateColumn, read, references, rowLink, schema, title as nameOf, undoable, writeRows, written } from "../tables.js";
 import { executionNames } from "./executions.js";
 
 /** Rows shown of each table that refers to the row. */
@@ -72,11 +72,24 @@ function one(table, all, found, known, again) {
     null,
     h("dl", null, values),
     origin(found),
+    asPlate(table, all, key),
     isKept && mayWrite(table) ? changes(table, all, found, known, again) : null,
     curves.map(({ other, column }) => curve(other, column, key)),
     rows.map(({ other, column }) => referringRows(other, all, column, key)),
     isKept ? history(table, all, key, again) : null,
   );
+}
+
+/** Leads to the curves of a row that wells refer to as their plate. @param {Table} table @param {Table[]} all @param {any} key */
+function asPlate(table, all, key) {
+  const links = all.flatMap((curves) =>
+    references(curves).flatMap((owner) => {
+      const wells = curves.semantic_category === "raw" ? all.find((it) => it.name === owner.foreign_key_table_name) : undefined;
+      const isPlate = wells && plateColumn(wells)?.foreign_key_table_name === table.name;
+      return isPlate ? [" ", h("a", { href: address("plates", curves.name, { _of: owner.name, _plate: String(key) }) }, curves.name)] : [];
+    }),
+  );
+  return links.length ? h("p", null, "The curves of its wells:", links) : null;
 }
 
 /** A value with all its digits. @param {Column | undefined} column @param {any} value @param {Map<string, Map<any, string>>} known */
@@ -210,8 +223,7 @@ function curve(table, column, key) {
       show(told, `${counted(count, "point")}${isRounded ? ", drawn without the last digits of long whole numbers" : ""}`);
       drawn();
       const values = () => saveValues([x, shown.value], one.given.x.map((at, index) => [at, one.given.y[index]]), `${table.name}.csv`);
-      const tools = plotTools(figure, table.name, values);
-      return h("div", null, h("div", { class: "plot-tools" }, told, ys.length > 1 ? shown : null, tools), figure);
+      return h("div", null, plotTools([figure], table.name, values, told, ys.length > 1 ? shown : null), figure);
     });
   const drawn = () => {
     const axis = { title: nameOf(table, shown.value), type: /** @type {const} */ ("linear") };

@@ -200,6 +200,44 @@ def page(server, browser, session):
     assert problems == []
 
 
+@pytest.fixture(scope="session")
+def three_plates(server):
+    """Three plates of 6 wells: two strains, a blank on each, and a curve below zero."""
+    name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    server.call("PUT", "/tables/assay_plate", {"semantic_category": "curated", "columns": [name]})
+    columns = [
+        name,
+        {"name": "plate", "data_type": "string", "references": "assay_plate"},
+        {"name": "well", "data_type": "string"},
+        {"name": "dose", "data_type": "float", "unit": "mmol/L"},
+        {"name": "is_blank", "data_type": "boolean"},
+    ]
+    server.call("PUT", "/tables/assay", {"semantic_category": "curated", "columns": columns})
+    owner = {"name": "assay", "data_type": "string", "references": "assay", "is_nullable": False}
+    signal = [owner, {"name": "time", "data_type": "float", "unit": "s"}, {"name": "signal", "data_type": "float"}]
+    server.call("PUT", "/tables/assay_curve", {"semantic_category": "raw", "columns": signal})
+    plates = [f"Plate {n}" for n in (1, 2, 10)]
+    server.call("POST", "/data/write", {"tables": [{"table": "assay_plate", "rows": [{"name": it} for it in plates]}]})
+    rows = [
+        {"name": f"{plate} {well}", "plate": {"name": plate}, "well": well, "dose": dose, "is_blank": well == "B3"}
+        for plate in plates
+        for well, dose in zip(["A1", "A2", "A3", "B1", "B2", "B3"], [10, 1, 0, 10, 1, None], strict=True)
+    ]
+    ids = server.call("POST", "/data/write", {"tables": [{"table": "assay", "rows": rows}]})["tables"][0]["ids"]
+    series = [
+        {"table": "assay_curve", "parent": id, "columns": {"time": [0, 10, 20], "signal": signal_of(row, n)}}
+        for n, (id, row) in enumerate(zip(ids, rows, strict=True))
+    ]
+    server.call("POST", "/data/write", {"series": series})
+    return plates
+
+
+def signal_of(row: dict, number: int) -> list[float]:
+    if row["is_blank"]:
+        return [0.5, 0.5, -0.5]
+    return [1, 2, 3 + row["dose"] + (number % 6) / 10]
+
+
 def png(width: int, height: int, color: tuple[int, int, int]) -> bytes:
     """An image of one color."""
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)

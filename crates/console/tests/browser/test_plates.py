@@ -1,0 +1,58 @@
+"""Plates: several side by side, their rows, what a filter leaves out, and choices that Back undoes."""
+
+from __future__ import annotations
+
+import csv
+import struct
+
+import pytest
+from playwright.sync_api import expect
+
+from conftest import check_accessible, check_fits_a_phone, wait_until
+
+
+@pytest.fixture
+def plate_keys(server, three_plates) -> dict[str, str]:
+    """Keys of the plates by their names."""
+    rows = server.call("POST", "/tools/read", {"target_name": "assay_plate", "target_type": "table"})
+    return {row["name"]: row["id"] for row in rows}
+
+
+def test_compared_plates_are_saved_and_zoomed_together(plate_keys, page, tmp_path):
+    page.goto(f"/#/plates/assay_curve?_plate={plate_keys['Plate 2']}&_plate={plate_keys['Plate 10']}")
+    expect(page.locator("lab-plot .js-line")).to_have_count(12)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    saved.value.save_as(tmp_path / "plates.csv")
+    with (tmp_path / "plates.csv").open(encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 36
+    assert {line["plate"] for line in lines} == {"Plate 2", "Plate 10"}
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    saved.value.save_as(tmp_path / "plates.png")
+    width, height = struct.unpack(">II", (tmp_path / "plates.png").read_bytes()[16:24])
+    # Both are in the picture, as they are on the page.
+    assert width > 1.9 * height
+    ranges = "[...document.querySelectorAll('lab-plot')].map((it) => it.layout.xaxis.range[0])"
+    whole = page.evaluate(ranges)
+    page.get_by_role("button", name="+", exact=True).click()
+    wait_until(page, f"{ranges}.every((it) => it > 1)")
+    page.get_by_role("button", name="Reset").click()
+    wait_until(page, f"{ranges}.join() === '{','.join(map(str, whole))}'")
+    check_accessible(page)
+    check_fits_a_phone(page)
+
+
+def test_a_plate_leads_to_its_row_and_the_row_to_its_curves(plate_keys, page):
+    page.goto(f"/#/plates/assay_curve?_plate={plate_keys['Plate 2']}&_plate={plate_keys['Plate 10']}")
+    chips = page.get_by_role("list", name="Plates, by plate of assay")
+    expect(chips.get_by_role("link", name="Plate 10")).to_be_visible()
+    page.locator("figcaption").get_by_role("link", name="Plate 2").click()
+    expect(page.locator("h1")).to_have_text("Plate 2")
+    page.get_by_role("link", name="assay_curve").click()
+    expect(page.locator("figcaption")).to_have_text(["Plate 2"])
+    expect(page.locator(".told")).to_have_text("6 curves, 18 points.")
+    page.get_by_role("combobox", name="Layout").select_option("heat map")
+    page.locator("figcaption").get_by_role("link", name="Plate 2").click()
+    expect(page.locator("h1")).to_have_text("Plate 2")
