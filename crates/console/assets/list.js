@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { HELD, failure, h, load, show } from "./dom.js";
 import { counted } from "./format.js";
 import { grid } from "./grid.js";
-import { change, values } from "./state.js";
+import { change, isFiltered, values } from "./state.js";
 import { happenings } from "./stream.js";
 
 /** Entries of a page. */
@@ -18,7 +18,7 @@ const PAUSE = 400;
  * @typedef {object} Listed
  * @property {string} reason what is read, for those who wait
  * @property {string} one what an entry is called
- * @property {() => number | null} [total] about how many entries there are in all, where it is known
+ * @property {() => number | null} [total] about how many entries there are without a filter, where it is known
  * @property {(string | HTMLElement)[] | (() => (string | HTMLElement)[])} columns
  * @property {(entry: T) => any[]} row
  * @property {() => import("./dom.js").Child | import("./dom.js").Child[]} empty what stands there without entries
@@ -48,8 +48,11 @@ export function list(listed) {
       again();
     };
     // Above the entries, where it is seen without scrolling.
-    const total = next ? (listed.total?.() ?? 0) : 0;
-    const count = body.length > 0 ? `${counted(body.length, listed.one, listed.one.replace(/y$/, "ie") + "s")}${next || cursor ? " on this page" : ""}${total > body.length ? `, about ${total.toLocaleString("en-US")} in all` : ""}` : "";
+    const total = listed.total?.() ?? 0;
+    const isOne = !next && !cursor;
+    const [own, all] = [body.length, total].map((it) => counted(it, listed.one, listed.one.replace(/y$/, "ie") + "s"));
+    const rest = total <= body.length ? "" : !isFiltered() ? `, about ${total.toLocaleString("en-US")} in all` : `, about ${all} without the filter`;
+    const count = body.length === 0 ? "" : !isOne ? `${own} on this page${rest}` : isFiltered() && rest ? `${body.length} of about ${all}` : own;
     const pager = h(
       "p",
       { class: "pages" },

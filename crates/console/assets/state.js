@@ -65,6 +65,11 @@ export function values() {
   return parts().values;
 }
 
+/** Whether the address has filters. */
+export function isFiltered() {
+  return [...values().keys()].some((name) => !name.startsWith("_"));
+}
+
 /**
  * Puts values into the address of the view that is shown; the others stay.
  * @param {Values} changed

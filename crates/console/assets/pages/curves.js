@@ -11,7 +11,7 @@ import { LEGEND, plot, plotTools, saveValues } from "../plot.js";
 import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
-import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, meanCurves, pathsOf, pinField, plateChips, plateLink, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
+import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, meanCurves, passedOver, pathsOf, pinField, plateChips, plateLink, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
 import { wellColumn } from "./plates.js";
 
 /**
@@ -54,6 +54,8 @@ export function curveView(subject) {
   /** @type {Map<string, Map<any, any>>} values of the referenced rows, by path and then the key */
   let known = new Map();
   let isCut = false;
+  /** What a filter leaves out, and how many rows have no curve, in words. */
+  let rest = "";
   let rounded = 0;
 
   const of = choice("Curves of", "_of", owners.map((it) => it.name), owner.name, () => (location.hash = address("plates", table.name, { _of: of.value(), _all: "1" })));
@@ -126,6 +128,7 @@ export function curveView(subject) {
       wanted[`${keyOf(wells)}__in`] = ofRun.keys;
     }
     const got = [];
+    let count = 0;
     /** @type {string | null | undefined} */
     let next = undefined;
     for (let page = 0; page < PAGES && next !== null && got.length < MOST; page++) {
@@ -134,7 +137,9 @@ export function curveView(subject) {
       const found = keys.length ? await series(table, owner.name, keys, across.value(), up.value(), second.value()) : [];
       got.push(...found.map((curve, index) => ({ row: rows.body[index], curve })).filter((it) => it.curve.y.length > 0));
       next = rows.next;
+      count += keys.length;
     }
+    rest = passedOver(wells, table, count, got.length);
     isCut = next !== null || got.length > MOST || ofRun?.isMore === true;
     return got.slice(0, MOST);
   }
@@ -258,7 +263,7 @@ export function curveView(subject) {
       }
       performance.measure("plot", { start: began });
       show(told, words);
-      show(notes, ...said.map((it) => h("p", { class: "note warns" }, it)));
+      show(notes, ...said.map((it) => h("p", { class: "note warns" }, it)), h("p", { class: "quiet" }, rest));
     } catch (error) {
       show(told, failure(error));
     }

@@ -252,6 +252,23 @@ export function meanCurves(found, band, shades, placed) {
   });
 }
 
+/**
+ * Numbers of the rows that a filter leaves out, and of those without a curve, in words.
+ * @param {Table} wells
+ * @param {Table} table
+ * @param {number} looked rows that were looked through
+ * @param {number} found curves among them
+ */
+export function passedOver(wells, table, looked, found) {
+  const total = wells.row_count_estimate ?? 0;
+  const bare = looked - found;
+  const words = [
+    total > looked ? `${looked} of about ${counted(total, "row")} of ${wells.name}.` : "",
+    bare > 0 ? `${bare} of ${counted(looked, "row")} ${bare === 1 ? "has" : "have"} no curve in ${table.name}.` : "",
+  ];
+  return words.filter(Boolean).join(" ");
+}
+
 /** Says what a logarithmic scale cannot show. @param {Well[]} shown @param {"x" | "y"} axis @param {string[]} said */
 export function leftOut(shown, axis, said) {
   let left = 0;

@@ -8,7 +8,7 @@ import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
 import { watched } from "../list.js";
 import { extent, plateOf, wellOf } from "../science.js";
-import { address, values } from "../state.js";
+import { address, isFiltered, values } from "../state.js";
 import { keyOf, labelOf, named, nonempty, plateColumn, quoted, read, references, schema, sql, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
@@ -70,8 +70,8 @@ function view(table, all) {
   const owner = /** @type {Column} */ (owners.find((it) => it.name === wanted) ?? owners[0]);
   const wells = named(all, owner.foreign_key_table_name);
   const column = plateColumn(wells);
-  const isFiltered = [...values().keys()].some((it) => !it.startsWith("_") || ["_plate", "_all", "_run"].includes(it));
-  if (!column || isFiltered) {
+  const isChosen = isFiltered() || ["_plate", "_all", "_run"].some((it) => values().has(it));
+  if (!column || isChosen) {
     return h("div", null, curveView({ table, owner, owners, wells, plate: column, all }), saveView());
   }
   return listOf(table, owner, wells, column, all);

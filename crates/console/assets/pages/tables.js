@@ -11,7 +11,7 @@ import { picture } from "../picture.js";
 import { may, mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
 import { selection } from "../selection.js";
-import { address, change, parts, values } from "../state.js";
+import { address, change, isFiltered, parts, values } from "../state.js";
 import { saveView } from "../views.js";
 import { cellOf, hasRows, isNumeric, keyOf, labelOf, named, names, nonempty, read, rowLink, schema, title, written } from "../tables.js";
 import { alterTable } from "./alter.js";
@@ -132,7 +132,7 @@ function rows(found, all, draw) {
   const listed = list({
     reason: "Reading rows",
     one: isRaw ? "point" : "row",
-    total: () => ([...values().keys()].some((name) => !name.startsWith("_")) || asOf() ? null : found.row_count_estimate),
+    total: () => (asOf() ? null : found.row_count_estimate),
     columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(it.name)) : header(it.name))),
     read: read_,
     prepare: async (lines) => {
@@ -141,7 +141,7 @@ function rows(found, all, draw) {
       picked?.begin(lines);
     },
     row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
-    empty: () => ([...values().keys()].some((name) => !name.startsWith("_")) ? "No row meets the condition." : adding && importing ? ["No rows yet. ", opens("Add the first row", adding), " ", opens("Fill it from a file", importing)] : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
+    empty: () => (isFiltered() ? "No row meets the condition." : adding && importing ? ["No rows yet. ", opens("Add the first row", adding), " ", opens("Fill it from a file", importing)] : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
     // What was then does not change.
     live: (type, data) => !asOf() && (type === "job_execution.reverted" || (type === "data.written" && shownTables.has(data.table))),
     retry: draw,

@@ -56,3 +56,24 @@ def test_a_plate_leads_to_its_row_and_the_row_to_its_curves(plate_keys, page):
     page.get_by_role("combobox", name="Layout").select_option("heat map")
     page.locator("figcaption").get_by_role("link", name="Plate 2").click()
     expect(page.locator("h1")).to_have_text("Plate 2")
+
+
+def test_what_a_filter_leaves_out_is_said_in_numbers(server, three_plates, page):
+    server.call("POST", "/data/write", {"tables": [{"table": "assay", "rows": [{"name": "Spare", "dose": 10}]}]})
+    # The numbers of rows are those of PostgreSQL's statistics, which come a moment later.
+    wait_until_counted(server, page, "assay", 19)
+    page.goto("/#/plates/assay_curve?_all=1&_layout=overlaid&dose=10")
+    expect(page.get_by_text("7 of about 19 rows of assay. 1 of 7 rows has no curve in assay_curve.")).to_be_visible()
+    page.goto("/#/tables/assay?dose=10")
+    expect(page.get_by_text("7 of about 19 rows", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Remove the filter dose is 10").click()
+    expect(page.get_by_text("19 rows", exact=True)).to_be_visible()
+
+
+def wait_until_counted(server, page, name: str, count: int) -> None:
+    for _ in range(300):
+        found = next(it for it in server.call("GET", "/tools/schema") if it["name"] == name)
+        if found["row_count_estimate"] == count:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{name} has {found['row_count_estimate']} rows")
