@@ -1,4 +1,4 @@
-// Choices of a view that stand in its address.
+// Choices of a view that stand in its address. Back undoes them one by one.
 
 import { check, checks, labeled, select } from "./dom.js";
 import { change, values } from "./state.js";
@@ -18,7 +18,7 @@ export function choice(label, name, options, usual, changed) {
   const given = values().get(name);
   const wanted = given === NOTHING ? "" : (given ?? usual);
   const choose = () => {
-    change({ [name]: box.value === usual ? null : box.value || NOTHING });
+    change({ [name]: box.value === usual ? null : box.value || NOTHING }, true);
     changed();
   };
   const box = select(options.map((it) => [it, it || "–"]), options.includes(wanted) ? wanted : usual, { change: choose });
@@ -33,7 +33,7 @@ export function choice(label, name, options, usual, changed) {
  */
 export function flag(label, name, changed) {
   const choose = () => {
-    change({ [name]: made.box.checked && "1" });
+    change({ [name]: made.box.checked && "1" }, true);
     changed();
   };
   const made = check(label, { checked: values().has(name), change: choose });
@@ -49,7 +49,7 @@ export function flag(label, name, changed) {
  */
 export function several(label, name, options, changed) {
   const made = checks(label, options, values().getAll(name), () => {
-    change({ [name]: made.value() });
+    change({ [name]: made.value() }, true);
     changed();
   });
   // An address may name others than those that are offered.

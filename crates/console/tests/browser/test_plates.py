@@ -58,6 +58,22 @@ def test_a_plate_leads_to_its_row_and_the_row_to_its_curves(plate_keys, page):
     expect(page.locator("h1")).to_have_text("Plate 2")
 
 
+def test_back_undoes_the_choice_of_a_layout_and_of_a_color(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1")
+    layout = page.get_by_role("combobox", name="Layout")
+    layout.select_option("overlaid")
+    layout.select_option("heat map")
+    page.get_by_role("combobox", name="Color by").select_option("dose")
+    expect(page.locator("svg.heat").first).to_have_attribute("aria-label", "Plate 1 dose of each well")
+    page.go_back()
+    expect(page.locator("svg.heat").first).to_have_attribute("aria-label", "Plate 1 maximum of signal")
+    page.go_back()
+    expect(page.locator("lab-plot")).to_have_count(1)
+    expect(layout).to_have_value("overlaid")
+    page.go_forward()
+    expect(layout).to_have_value("heat map")
+
+
 def test_what_a_filter_leaves_out_is_said_in_numbers(server, three_plates, page):
     server.call("POST", "/data/write", {"tables": [{"table": "assay", "rows": [{"name": "Spare", "dose": 10}]}]})
     # The numbers of rows are those of PostgreSQL's statistics, which come a moment later.
