@@ -6,7 +6,7 @@ import { field } from "./row_form.js";
 import { identity, isNumeric, keyFor, keyOf, labelOf, parsed, title, undoable, writeRows } from "./tables.js";
 
 /** A value within a message. @param {string} text */
-function short(text) {
+export function short(text) {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text || "empty";
 }
 
@@ -29,6 +29,11 @@ export function cellsOf(block) {
   return /** @type {string[][]} */ (rows);
 }
 
+/** Whether a column is not changed by hand. @param {Table} table @param {Column} column */
+export function isFixed(table, column) {
+  return column.is_system || column.name === keyOf(table) || column.data_type === "json";
+}
+
 /**
  * The cells of a table's rows.
  * @param {{table: Table, all: Table[], content: (row: any, column: Column) => Node | string, name: (row: any, column: string) => string | undefined, changed: () => void}} sheet
@@ -48,20 +53,17 @@ export function cells({ table, all, content, name, changed }) {
     changed();
   };
 
-  /** @param {Column} column */
-  const isFixed = (column) => column.is_system || column.name === key || column.data_type === "json";
-
   /** @param {any} row @param {Column} column */
   const cell = (row, column) => {
     const value = row[column.name];
     const hint = typeof value === "number" || column.data_type === "datetime" ? String(value ?? "") : false;
     const kind = isNumeric(column) ? "number" : "";
     const place = `${row[key]} ${column.name}`;
-    if (isFixed(column)) {
+    if (isFixed(table, column)) {
       return h("td", { class: kind || false, title: hint }, content(row, column));
     }
     // One cell of the table is on the way of the Tab key; the arrows lead to the others.
-    const isFirst = row === rows[0] && column === columns.find((it) => !isFixed(it));
+    const isFirst = row === rows[0] && column === columns.find((it) => !isFixed(table, it));
     const element = h("td", { class: `${kind} editable`.trim(), tabindex: isFirst ? "0" : "-1", title: hint, "data-name": place }, content(row, column));
     element.addEventListener("focus", () => {
       element.closest("table")?.querySelector("td[tabindex='0']")?.setAttribute("tabindex", "-1");
@@ -168,7 +170,7 @@ export function cells({ table, all, content, name, changed }) {
         throw new Error(`The block has ${lines.length} × ${width} cells, which is more than there are below and right of this one. Nothing was written.`);
       }
       const targets = columns.slice(left, left + width);
-      const fixed = targets.find(isFixed);
+      const fixed = targets.find((it) => isFixed(table, it));
       if (fixed) {
         throw new Error(`The column ${fixed.name} is not changed by hand. Nothing was written.`);
       }

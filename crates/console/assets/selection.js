@@ -1,9 +1,11 @@
 // Rows of a table that are chosen, over its pages: what may be done with all of them.
 
-import { button, failure, h, show } from "./dom.js";
+import { isFixed, short } from "./cells.js";
+import { button, failure, folded, h, once, select, show } from "./dom.js";
 import { counted } from "./format.js";
 import { saveValues } from "./plot.js";
-import { alsoDeleted, identity, keyOf, labelOf, read, undoable, writeRows } from "./tables.js";
+import { field } from "./row_form.js";
+import { alsoDeleted, identity, keyOf, labelOf, read, title, undoable, writeRows } from "./tables.js";
 
 /** Rows of one request of the export. */
 const AT_ONCE = 1000;
@@ -12,9 +14,9 @@ const AT_ONCE = 1000;
 const MOST = 10_000;
 
 /**
- * @param {{table: Table, isWritable: boolean, asOf: () => string | null, changed: () => void}} of
+ * @param {{table: Table, all: Table[], isWritable: boolean, asOf: () => string | null, changed: () => void}} of
  */
-export function selection({ table, isWritable, asOf, changed }) {
+export function selection({ table, all, isWritable, asOf, changed }) {
   const [key, label] = [keyOf(table), labelOf(table)];
   /** Chosen rows by their keys. @type {Map<any, any>} */
   const chosen = new Map();
@@ -22,7 +24,7 @@ export function selection({ table, isWritable, asOf, changed }) {
   let boxes = [];
   const every = h("input", { type: "checkbox", "aria-label": "Choose every row of this page" });
   const said = h("div", { "aria-live": "polite" });
-  const bar = h("div", { class: "bar", role: "group", "aria-label": "Chosen rows", hidden: true });
+  const count = h("strong", { role: "status" });
 
   const draw = () => {
     const here = boxes.filter(({ row }) => chosen.has(row[key])).length;
@@ -31,19 +33,7 @@ export function selection({ table, isWritable, asOf, changed }) {
     const hadFocus = bar.contains(document.activeElement);
     bar.hidden = chosen.size === 0;
     show(said);
-    const clear = () => {
-      chosen.clear();
-      boxes.forEach(({ box }) => (box.checked = false));
-      draw();
-    };
-    show(
-      bar,
-      h("strong", { role: "status" }, `${counted(chosen.size, "row")} chosen`),
-      button("Save as CSV", save),
-      isWritable && !asOf() ? h("button", { type: "button", class: "danger", click: ask }, "Delete…") : null,
-      h("button", { type: "button", click: clear }, "Choose none"),
-      said,
-    );
+    show(count, `${counted(chosen.size, "row")} chosen`);
     if (hadFocus && bar.hidden) {
       every.focus();
     }
@@ -107,6 +97,50 @@ export function selection({ table, isWritable, asOf, changed }) {
     undoable(`${counted(count, "row")} deleted.`, execution, changed);
     changed();
   };
+
+  const clear = () => {
+    chosen.clear();
+    boxes.forEach(({ box }) => (box.checked = false));
+    draw();
+  };
+
+  // A unique column has no value for several rows.
+  const columns = table.columns.filter((it) => !isFixed(table, it) && !it.is_unique);
+  /** A form that gives all chosen rows one value of a column, in one write. */
+  const change = () => {
+    const place = h("span", null);
+    const told = h("div", { "aria-live": "polite" });
+    const go = h("button", { class: "primary" }, "Change the chosen rows");
+    const make = () => {
+      const column = /** @type {Column} */ (columns.find((it) => it.name === box.value));
+      const made = field(column, all, null, undefined);
+      made.input.setAttribute("aria-label", `New ${title(table, column.name)}`);
+      show(place, made.input, made.list);
+      return made;
+    };
+    const box = select(columns.map((it) => [it.name, title(table, it.name)]), null, { "aria-label": "Column to change", change: () => (made = make()) });
+    let made = make();
+    const submit = once(go, told, async () => {
+      const value = await made.value();
+      const { tables, job_execution_id: execution } = await writeRows(table, "update", rows().map((it) => ({ ...it, [box.value]: value })), { return_rows: true });
+      // They are still chosen, and are known as they are now.
+      tables[0].rows.forEach((/** @type {any} */ row) => chosen.set(row[key], row));
+      undoable(`${title(table, box.value)} of ${counted(chosen.size, "row")}: ${short(made.input.value)}`, execution, changed);
+      changed();
+    });
+    return h("form", { class: "bar", submit }, box, place, go, told);
+  };
+
+  const bar = h(
+    "div",
+    { class: "bar", role: "group", "aria-label": "Chosen rows", hidden: true },
+    count,
+    button("Save as CSV", save),
+    isWritable && columns.length ? folded("Change a column", change) : null,
+    isWritable ? h("button", { type: "button", class: "danger", click: ask }, "Delete…") : null,
+    h("button", { type: "button", click: clear }, "Choose none"),
+    said,
+  );
 
   return {
     every,

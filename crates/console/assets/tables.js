@@ -167,11 +167,11 @@ export function identity(table, row) {
  * @param {Table} table
  * @param {"insert" | "update" | "delete"} mode
  * @param {any[]} rows
- * @param {boolean} [isTrial]
+ * @param {{dry_run?: boolean, return_rows?: boolean}} [options]
  */
-export function writeRows(table, mode, rows, isTrial = false) {
+export function writeRows(table, mode, rows, options = {}) {
   const cascade = mode === "delete" ? { cascade: true } : {};
-  return post("/data/write", { job_name: "Console", dry_run: isTrial, tables: [{ table: table.name, mode, rows, ...cascade }] });
+  return post("/data/write", { job_name: "Console", ...options, tables: [{ table: table.name, mode, rows, ...cascade }] });
 }
 
 /**
@@ -181,7 +181,7 @@ export function writeRows(table, mode, rows, isTrial = false) {
  * @param {string} them what is referred to
  */
 export async function alsoDeleted(table, rows, them) {
-  const { cascade_deleted: others = {} } = (await writeRows(table, "delete", rows, true)).tables[0];
+  const { cascade_deleted: others = {} } = (await writeRows(table, "delete", rows, { dry_run: true })).tables[0];
   const more = Object.entries(others).map(([other, count]) => `${count} of ${other}`);
   return more.length ? ` and what refers to ${them}: ${more.join(", ")}` : "";
 }

@@ -102,7 +102,7 @@ function rows(found, all, draw) {
   };
   /** @type {Map<string, Map<any, string>>} */
   let known = new Map();
-  const picked = isRaw || !isKept ? null : selection({ table: found, isWritable, asOf, changed: () => listed.again() });
+  const picked = isRaw || !isKept ? null : selection({ table: found, all, isWritable, asOf, changed: () => listed.again() });
   const content = (/** @type {any} */ it, /** @type {Column} */ column) =>
     picked && column === shown()[0] ? h("span", { class: "picked" }, picked.box(it), valueOf(it, column)) : valueOf(it, column);
   const valueOf = (/** @type {any} */ it, /** @type {Column} */ column) => {

@@ -122,6 +122,53 @@ def test_chosen_rows_are_saved_and_deleted_together_and_come_back(server, page, 
     check_fits_a_phone(page)
 
 
+def test_a_column_is_changed_in_all_chosen_rows_and_set_back(server, page, batch):
+    page.goto(f"/#/tables/{batch}?_sort=name")
+    page.get_by_role("checkbox", name="Choose B1").check()
+    page.get_by_role("checkbox", name="Choose B3").check()
+    bar = page.get_by_role("group", name="Chosen rows")
+    bar.get_by_text("Change a column").click()
+    # The name is unique, so no two rows can have the same.
+    expect(bar.get_by_label("Column to change").locator("option")).to_have_text(["amount (mg)", "remark"])
+    bar.get_by_label("New amount (mg)").fill("7")
+    check_accessible(page)
+    bar.get_by_role("button", name="Change the chosen rows").click()
+    message = page.locator(".toast", has_text="amount (mg) of 2 rows: 7")
+    expect(message).to_be_visible()
+    assert [row["amount"] for row in stored(server, batch)] == [7, 20, 7, 40]
+    expect(page.get_by_role("cell", name="7", exact=True)).to_have_count(2)
+    # The same rows are changed once more.
+    bar.get_by_label("Column to change").select_option("remark")
+    bar.get_by_label("New remark").fill("diluted")
+    bar.get_by_role("button", name="Change the chosen rows").click()
+    expect(page.get_by_role("cell", name="diluted")).to_have_count(2)
+    page.locator(".toast", has_text="remark of 2 rows").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("cell", name="diluted")).to_have_count(0)
+    message.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("cell", name="7", exact=True)).to_have_count(0)
+    assert [row["amount"] for row in stored(server, batch)] == [10, 20, 30, 40]
+    check_fits_a_phone(page)
+
+
+def test_a_value_that_one_row_refuses_changes_none(server, page, batch):
+    page.goto(f"/#/tables/{batch}?_sort=name")
+    page.get_by_role("checkbox", name="Choose B1").check()
+    page.get_by_role("checkbox", name="Choose B2").check()
+    bar = page.get_by_role("group", name="Chosen rows")
+    bar.get_by_text("Change a column").click()
+    bar.get_by_label("New amount (mg)").fill("7")
+    page.route("**/tools/read*", lambda route: route.abort())
+    row = stored(server, batch)[1]
+    change = {"table": batch, "mode": "update", "rows": [{"id": row["id"], "amount": 11}]}
+    server.call("POST", "/data/write", {"tables": [change]})
+    bar.get_by_role("button", name="Change the chosen rows").click()
+    expect(bar.get_by_role("alert")).to_contain_text("changed")
+    # What was typed is still there.
+    expect(bar.get_by_label("New amount (mg)")).to_have_value("7")
+    page.unroute_all()
+    assert [it["amount"] for it in stored(server, batch)] == [10, 11, 30, 40]
+
+
 def test_chosen_rows_that_somebody_changed_are_not_deleted(server, page, batch):
     page.goto(f"/#/tables/{batch}?_sort=name")
     page.get_by_role("checkbox", name="Choose B1").check()
