@@ -163,14 +163,15 @@ function scrolled(place) {
 }
 
 /**
- * Shows what a promise gives, or why it failed; a line with the reason if it takes a while. A slow answer
- * never replaces that of a later call for the same place. The keyboard focus stays at the element that had it, and
- * tables stay as far scrolled as they were. What is undefined leaves the place as it is.
+ * Shows what a promise gives, or why it failed, above what was shown before; a line with the reason if it takes a while.
+ * A slow answer never replaces that of a later call for the same place. The keyboard focus stays at the element that
+ * had it, and tables stay as far scrolled as they were. What is undefined leaves the place as it is.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
+ * @param {() => void} [retry] in place of the same call
  */
-export async function load(place, reason, work) {
+export async function load(place, reason, work, retry = () => load(place, reason, work)) {
   const mine = {};
   loading.set(place, mine);
   let focused = focusIn(place);
@@ -192,7 +193,12 @@ export async function load(place, reason, work) {
   try {
     put(await work());
   } catch (error) {
-    put(failure(error));
+    if (!place.querySelector(":scope > :not(.failure, .quiet[role=status], .stale)")) {
+      put(failure(error));
+    } else if (loading.get(place) === mine) {
+      place.querySelector(":scope > .stale")?.remove();
+      place.prepend(h("div", { class: "stale" }, failure(error), h("p", null, "What is below was read before. ", h("button", { type: "button", click: retry }, "Try again"))));
+    }
   } finally {
     clearTimeout(waiting);
     place.removeAttribute("aria-busy");

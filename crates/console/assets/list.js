@@ -1,7 +1,7 @@
 // A list by pages, at its place in the address. What was read stays when the next page cannot be read.
 
 import { call } from "./api.js";
-import { HELD, failure, h, load, show } from "./dom.js";
+import { HELD, h, load } from "./dom.js";
 import { counted } from "./format.js";
 import { grid } from "./grid.js";
 import { change, isFiltered, values } from "./state.js";
@@ -34,7 +34,6 @@ const PAUSE = 400;
  * @returns {{place: HTMLElement, first: () => void, again: () => void}} `first` shows the first page, `again` the same one
  */
 export function list(listed) {
-  const told = h("div", { "aria-live": "polite" });
   const place = h("div", null);
   const draw = async () => {
     const cursor = values().get("_page");
@@ -65,24 +64,12 @@ export function list(listed) {
       soon();
       return undefined;
     }
-    show(told);
     return h("div", null, count || cursor ? pager : null, grid(columns, body.map(listed.row), listed.empty()));
   };
   const again = () => {
     // Who turns the page, or sorts it, no longer waits for an answer.
     place.querySelectorAll(".asking").forEach((it) => it.classList.remove("asking"));
-    return load(place, listed.reason, async () => {
-      try {
-        return await draw();
-      } catch (error) {
-        if (!place.querySelector("table")) {
-          throw error;
-        }
-        const retry = h("button", { type: "button", click: listed.retry ?? again }, "Try again");
-        show(told, failure(error), h("p", null, "The entries below are those of before. ", retry));
-        return undefined;
-      }
-    });
+    return load(place, listed.reason, draw, listed.retry ?? again);
   };
   const first = () => {
     change({ _page: null });
@@ -93,7 +80,7 @@ export function list(listed) {
   if (!live) {
     again();
   }
-  return { place: h("div", null, told, place), first, again };
+  return { place, first, again };
 }
 
 /**

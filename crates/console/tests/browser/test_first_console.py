@@ -81,6 +81,39 @@ def test_rows_stay_when_the_next_page_cannot_be_read(tubes, page):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_the_second_page_is_found_again_by_a_reload_and_left_by_back(tubes, page):
+    page.goto("/#/tables/rack_tube?_sort=name")
+    first = page.locator("tbody tr").first
+    expect(first).to_contain_text("T000")
+    page.get_by_role("button", name="Next page").click()
+    expect(first).to_contain_text("T050")
+    page.reload()
+    expect(first).to_contain_text("T050")
+    page.get_by_role("button", name="Next page").click()
+    expect(first).to_contain_text("T100")
+    page.go_back()
+    expect(first).to_contain_text("T050")
+    page.go_back()
+    expect(first).to_contain_text("T000")
+    expect(page.get_by_role("button", name="First page")).to_have_count(0)
+
+
+def test_a_page_that_follows_events_keeps_its_entries_when_it_cannot_be_read_again(tubes, server, page):
+    page.goto("/#/tables")
+    tables = page.get_by_role("link", name="rack_tube", exact=True)
+    expect(tables.first).to_be_visible()
+    page.route("**/tools/schema*", lambda route: route.abort())
+    columns = [{"name": "name", "data_type": "string"}]
+    server.call("PUT", "/tables/rack_of_later", {"semantic_category": "curated", "columns": columns})
+    expect(page.get_by_role("alert")).to_contain_text("The platform cannot be reached.")
+    expect(tables.first).to_be_visible()
+    check_accessible(page)
+    page.unroute("**/tools/schema*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("link", name="rack_of_later").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
 def test_actions_counts_and_pager_are_seen_without_scrolling(tubes, page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
